@@ -62,7 +62,7 @@ export interface Gateway {
   policySet(): PolicySet;
   policyText(): string;
   /** Texts of the files that the policy file names, by name. */
-  policyBeside(): ReadonlyMap<string, string>;
+  referencedTexts(): ReadonlyMap<string, string>;
   /** Why the current content of the file is not in use; null if it is. */
   policyRefusal(): string | null;
   /** Closed together with the gateway. */
@@ -256,7 +256,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     policies: policies.policies.length,
     policySet: () => loaded,
     policyText: () => watch.text,
-    policyBeside: () => watch.beside,
+    referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
     control,
     limited: () => metrics.limited.watch(clock()),
@@ -292,8 +292,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
 /** The loader throws PolicyFileError; with a decision listener also for policies that it cannot apply. */
 export async function policyLoader(settings: DecisionSettings | null): Promise<typeof loadTestedPolicies> {
   if (settings === null) return loadTestedPolicies;
-  const { loadForeseeable } = await import('./decision-listener/predictable-policies.ts');
-  return loadForeseeable;
+  const { loadPredictable } = await import('./decision-listener/predictable-policies.ts');
+  return loadPredictable;
 }
 
 async function openDecisionStore(store: StoreAccess | null, wallClock: Clock): Promise<DecisionStore> {

@@ -23,9 +23,9 @@ import { PolicyFileError } from './policy/problems.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import {
   STATE_INTERVAL_MS,
+  type StateRequest,
   Supervisor,
   type WorkerMessage,
-  type WorkerQuestion,
 } from './process/supervisor.ts';
 import { StoreRefusedError } from './store/fault.ts';
 
@@ -87,7 +87,7 @@ interface Running {
   policySet(): PolicySet;
   policyText(): string;
   /** Texts of the files that the policy file names, by name. */
-  policyBeside(): ReadonlyMap<string, string>;
+  referencedTexts(): ReadonlyMap<string, string>;
   policyRefusal(): string | null;
   readonly control: Control;
   reload(): void;
@@ -121,7 +121,7 @@ async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: 
     processes: async () => [reportOf(gateway, true)],
     policySet: () => gateway.policySet(),
     policyText: () => gateway.policyText(),
-    policyBeside: () => gateway.policyBeside(),
+    referencedTexts: () => gateway.referencedTexts(),
     policyRefusal: () => gateway.policyRefusal(),
     control: gateway.control,
     reload: () => gateway.reload(),
@@ -192,7 +192,7 @@ async function startWorkers(
     control,
     policySet: () => set,
     policyText: () => watch.text,
-    policyBeside: () => watch.beside,
+    referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
     ready: () => supervisor.ready(),
     storeAvailable: () => supervisor.storeAvailable(),
@@ -236,7 +236,7 @@ function onStop(stop: () => Promise<void>, log: Logger): void {
 
 async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
   const gateway = await startHere(config, secrets, log);
-  const tell = (id: number, isWatching = false): void => {
+  const sendState = (id: number, isWatching = false): void => {
     // Without a supervisor the 'disconnect' handler stops this worker.
     if (!process.connected) return;
     const state: WorkerMessage = {
@@ -247,8 +247,8 @@ async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Lo
     };
     process.send?.(state);
   };
-  process.on('message', ({ id, isWatching }: WorkerQuestion) => tell(id, isWatching));
-  setInterval(tell, STATE_INTERVAL_MS, 0).unref();
+  process.on('message', ({ id, isWatching }: StateRequest) => sendState(id, isWatching));
+  setInterval(sendState, STATE_INTERVAL_MS, 0).unref();
   process.on('SIGHUP', () => gateway.reload());
   onStop(() => gateway.close(), log);
   process.send?.({ type: 'ready', port: gateway.port, policies: gateway.policies } satisfies WorkerMessage);
@@ -276,7 +276,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
       trust: config.trust,
       policies: () => running.policySet(),
       policyText: () => running.policyText(),
-      policyBeside: () => running.policyBeside(),
+      referencedTexts: () => running.referencedTexts(),
       temporaryFolder: tmpdir(),
       stopping: stopping.signal,
       policyRefusal: () => running.policyRefusal(),

@@ -54,7 +54,7 @@ export class LogLines {
       return;
     }
     pipe.write(line);
-    if (this.#lost > 0 && pipe.writableLength === 0) this.#tellLost();
+    if (this.#lost > 0 && pipe.writableLength === 0) this.#reportLost();
   }
 
   #writeFile(line: string): void {
@@ -68,10 +68,10 @@ export class LogLines {
       this.#lost++;
       return;
     }
-    if (this.#lost > 0) this.#tellLost();
+    if (this.#lost > 0) this.#reportLost();
   }
 
-  #tellLost(): void {
+  #reportLost(): void {
     const lost = this.#lost;
     this.#lost = 0;
     this.#onLost(lost);

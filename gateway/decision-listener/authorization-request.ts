@@ -12,7 +12,7 @@ export type Dialect =
   /** Envoy: like forward-auth, but the original path follows the endpoint's path. */
   | 'ext-authz';
 
-interface Question {
+interface AuthorizationRequest {
   readonly ok: true;
   readonly dialect: Dialect;
   readonly method: string;
@@ -20,7 +20,7 @@ interface Question {
 }
 
 /** A proxy reports the status of a reply, so that the gateway learns whether a credential works. */
-interface Report {
+interface ReplyReport {
   readonly ok: true;
   readonly dialect: 'replied';
   readonly method: string;
@@ -28,7 +28,7 @@ interface Report {
   readonly status: number;
 }
 
-export interface BadQuestion {
+export interface BadAuthorizationRequest {
   readonly ok: false;
   readonly reason: string;
 }
@@ -59,11 +59,11 @@ export function methodProblem(method: string): string | null {
     : `the method "${method}" is not in upper case; send one such as GET or POST`;
 }
 
-export function questionOf(
+export function authorizationRequestOf(
   method: string,
   target: string,
   rawHeaders: readonly string[],
-): Question | Report | BadQuestion {
+): AuthorizationRequest | ReplyReport | BadAuthorizationRequest {
   if (valuesOf(FOR, rawHeaders).every((value) => value.trim() === ''))
     return missing(FOR, "without it every client would count as the proxy's own address");
   if (target.startsWith(`${EXT_AUTHZ}/`))
@@ -102,10 +102,10 @@ function valuesOf(name: string, rawHeaders: readonly string[]): string[] {
   return values;
 }
 
-function missing(name: string, why: string): BadQuestion {
+function missing(name: string, why: string): BadAuthorizationRequest {
   return bad(`the proxy sent no ${name}: ${why}`);
 }
 
-function bad(reason: string): BadQuestion {
+function bad(reason: string): BadAuthorizationRequest {
   return { ok: false, reason };
 }

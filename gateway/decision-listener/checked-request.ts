@@ -20,7 +20,7 @@ import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
-import { type Dialect, methodProblem, questionOf } from './authorization-request.ts';
+import { authorizationRequestOf, type Dialect, methodProblem } from './authorization-request.ts';
 
 interface CheckedParts extends LimitedParts {
   readonly upstream: Upstream;
@@ -33,7 +33,7 @@ export interface CheckedOptions {
    *
    * @param reason mistake in the proxy's configuration
    */
-  readonly onBadQuestion: (reason: string) => void;
+  readonly onBadRequest: (reason: string) => void;
 }
 
 export const UNTRUSTED =
@@ -69,21 +69,21 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
 
   override run(): void {
     const { req } = this;
-    const question = this.connection.origin.trusted
-      ? questionOf(req.method ?? '', req.url ?? '', req.rawHeaders)
+    const asked = this.connection.origin.trusted
+      ? authorizationRequestOf(req.method ?? '', req.url ?? '', req.rawHeaders)
       : ({ ok: false, reason: UNTRUSTED } as const);
-    if (!question.ok) {
-      this.#options.onBadQuestion(question.reason);
-      this.#parts.refusals.malformed(this, question.reason);
+    if (!asked.ok) {
+      this.#options.onBadRequest(asked.reason);
+      this.#parts.refusals.malformed(this, asked.reason);
       return;
     }
     // From now on `req` is the request that the proxy describes. The proxy's own message is already framed.
-    req.method = question.method;
-    req.url = question.target;
-    if (question.dialect !== 'replied') this.#dialect = question.dialect;
-    const problem = methodProblem(question.method);
+    req.method = asked.method;
+    req.url = asked.target;
+    if (asked.dialect !== 'replied') this.#dialect = asked.dialect;
+    const problem = methodProblem(asked.method);
     if (problem !== null) this.#parts.refusals.malformed(this, problem);
-    else if (question.dialect === 'replied') this.#learn(question.status);
+    else if (asked.dialect === 'replied') this.#learn(asked.status);
     else super.run();
   }
 
@@ -116,9 +116,9 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
 
   answer(reply: OwnReply): void {
     // Keep the proxy's connection open: the malformed request is the client's.
-    const told = { ...reply, close: this.closes };
-    if (this.#dialect === 'auth-request') this.#forbid(told);
-    else sendOwn(this.req, this.#res, told);
+    const answer = { ...reply, close: this.closes };
+    if (this.#dialect === 'auth-request') this.#forbid(answer);
+    else sendOwn(this.req, this.#res, answer);
   }
 
   deny(violated: readonly Violation[], decision: string): void {

@@ -1,5 +1,5 @@
 /** Reads requests to Envoy's rate limit service. A descriptor has the properties of one request as its entries. */
-import { type BadQuestion, METHOD_TOKEN } from './authorization-request.ts';
+import { type BadAuthorizationRequest, METHOD_TOKEN } from './authorization-request.ts';
 
 export interface RateLimitRequest {
   readonly descriptors: readonly Descriptor[];
@@ -26,7 +26,10 @@ const FORWARDED_FOR = 'x-forwarded-for';
 const ENTRIES_MAX = 128;
 const HEADER_NAME = /^[a-z0-9-]{1,128}$/;
 
-export function describedBy({ descriptors, hitsAddend }: RateLimitRequest): Described | BadQuestion {
+export function describedBy({
+  descriptors,
+  hitsAddend,
+}: RateLimitRequest): Described | BadAuthorizationRequest {
   const [descriptor, ...others] = descriptors;
   if (descriptor === undefined || others.length > 0)
     return bad(`the request has ${descriptors.length} descriptors; all entries belong into one`);
@@ -57,10 +60,10 @@ export function describedBy({ descriptors, hitsAddend }: RateLimitRequest): Desc
   return { ok: true, method, target, rawHeaders: [...[...values].flat(), FORWARDED_FOR, chain] };
 }
 
-function missing(key: string, header: string): BadQuestion {
+function missing(key: string, header: string): BadAuthorizationRequest {
   return bad(`the descriptor has no entry ${key}; add the header ${header} under this descriptor_key`);
 }
 
-function bad(reason: string): BadQuestion {
+function bad(reason: string): BadAuthorizationRequest {
   return { ok: false, reason };
 }

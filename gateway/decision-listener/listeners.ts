@@ -39,7 +39,7 @@ export async function openDecisionListeners(
   }
   const options: CheckedOptions = {
     isCredentialProven,
-    onBadQuestion: onceAMinute(clock, (reason: string) =>
+    onBadRequest: onceAMinute(clock, (reason: string) =>
       log.warn({ reason }, 'a proxy asks in a way that cannot be answered; its request is refused'),
     ),
   };

@@ -2,7 +2,7 @@
 
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { PolicyFileError, type Problem } from '#gateway/policy/problems.ts';
-import type { ReadBeside } from '#gateway/policy/referenced-files.ts';
+import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
 import { loadTestedPolicies } from '#gateway/workbench/rehearsal/policy-tests.ts';
 
 const FIX = 'remove it, or keep it for a gateway through which the requests pass';
@@ -12,10 +12,10 @@ const FIX = 'remove it, or keep it for a gateway through which the requests pass
  *
  * @throws PolicyFileError with all mistakes, failed tests, or policies that cannot be applied
  */
-export function loadForeseeable(text: string, file: string, beside?: ReadBeside): PolicySet {
-  const set = loadTestedPolicies(text, file, beside);
+export function loadPredictable(text: string, file: string, readReferenced?: ReadReferenced): PolicySet {
+  const set = loadTestedPolicies(text, file, readReferenced);
   const problems = set.policies.flatMap((policy): Problem[] => {
-    const why = unforeseeable(policy);
+    const why = unpredictability(policy);
     if (why === null) return [];
     const message = `${policy.name} ${why}, which is not seen on GATEWAY_DECISION_PORT`;
     return [{ line: policy.line, column: 1, message, fix: FIX }];
@@ -24,7 +24,7 @@ export function loadForeseeable(text: string, file: string, beside?: ReadBeside)
   return set;
 }
 
-function unforeseeable({ algorithm, cost, count }: Policy): string | null {
+function unpredictability({ algorithm, cost, count }: Policy): string | null {
   if (algorithm === 'concurrency') return 'counts requests in flight, and so depends on the end of replies';
   if (count !== 'request') return `has "count: ${count}", and so depends on the status of replies`;
   return cost.kind === 'body-bytes' ? 'depends on the length of bodies' : null;

@@ -22,7 +22,7 @@ export interface RateLimitResponse {
 
 const NO_BODY = new Uint8Array();
 /** Fields that describe the gateway's own message, which Envoy does not forward. */
-const NOT_TOLD: ReadonlySet<string> = new Set(['content-length', 'connection']);
+const NOT_FORWARDED: ReadonlySet<string> = new Set(['content-length', 'connection']);
 
 export class RateLimitCall extends LimitedRequest {
   readonly req: Sent;
@@ -57,12 +57,12 @@ export class RateLimitCall extends LimitedRequest {
 
   protected pass(added: readonly string[]): void {
     this.finish();
-    this.#tell('OK', added, NO_BODY);
+    this.#send('OK', added, NO_BODY);
   }
 
   answer(reply: OwnReply): void {
     if (this.entry !== null) this.entry.status = ERRORS[reply.code].status;
-    this.#tell('OVER_LIMIT', headersOf({ ...reply, close: false }), Buffer.from(reply.body));
+    this.#send('OVER_LIMIT', headersOf({ ...reply, close: false }), Buffer.from(reply.body));
   }
 
   deny(violated: readonly Violation[], decision: string): void {
@@ -70,11 +70,11 @@ export class RateLimitCall extends LimitedRequest {
     this.answer({ ...reply, headers: [...reply.headers, DECISION_HEADER, decision] });
   }
 
-  #tell(code: 'OK' | 'OVER_LIMIT', headers: readonly string[], rawBody: Uint8Array): void {
+  #send(code: 'OK' | 'OVER_LIMIT', headers: readonly string[], rawBody: Uint8Array): void {
     const responseHeadersToAdd: { key: string; value: string }[] = [];
     for (let i = 0; i < headers.length; i += 2) {
       const key = (headers[i] ?? '').toLowerCase();
-      if (!NOT_TOLD.has(key)) responseHeadersToAdd.push({ key, value: headers[i + 1] ?? '' });
+      if (!NOT_FORWARDED.has(key)) responseHeadersToAdd.push({ key, value: headers[i + 1] ?? '' });
     }
     this.entry?.end();
     this.#reply({ overallCode: code, statuses: [{ code }], responseHeadersToAdd, rawBody });

@@ -74,9 +74,9 @@ export class RateLimitServer {
   }
 
   #accept(socket: Socket): void {
-    const { parts, upstream, onBadQuestion } = this.#options;
+    const { parts, upstream, onBadRequest } = this.#options;
     if (!originOf(socket, parts.enforcement.options.trust).trusted) {
-      onBadQuestion(UNTRUSTED);
+      onBadRequest(UNTRUSTED);
       socket.destroy();
       return;
     }
@@ -92,7 +92,7 @@ export class RateLimitServer {
   }
 
   #decide(call: Call, reply: (response: RateLimitResponse) => void): void {
-    const { parts, isCredentialProven, onBadQuestion } = this.#options;
+    const { parts, isCredentialProven, onBadRequest } = this.#options;
     const described = describedBy(call.request);
     const socket = { remoteAddress: addressOf(call.getPeer()) };
     const { method = '', target = '', rawHeaders = [] } = described.ok ? described : {};
@@ -102,7 +102,7 @@ export class RateLimitServer {
     const asked = { req, connection, isVouchedFor: isCredentialProven };
     const request = new RateLimitCall(parts, asked, reply, this.#entryFor(req));
     const problem = described.ok ? methodProblem(method) : described.reason;
-    if (!described.ok) onBadQuestion(described.reason);
+    if (!described.ok) onBadRequest(described.reason);
     if (problem === null) request.run();
     else parts.refusals.malformed(request, problem);
   }

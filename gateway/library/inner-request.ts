@@ -30,19 +30,19 @@ export class InnerRequest extends LimitedRequest {
   readonly #res: ServerResponse;
   readonly #parts: InnerParts;
   /** null once the result is reported. */
-  #tell: ((isAdmitted: boolean) => void) | null;
+  #onDecided: ((isAdmitted: boolean) => void) | null;
 
   constructor(
     req: IncomingMessage,
     res: ServerResponse,
     parts: InnerParts,
-    tell: (isAdmitted: boolean) => void,
+    onDecided: (isAdmitted: boolean) => void,
   ) {
     super(parts);
     this.#req = req;
     this.#res = res;
     this.#parts = parts;
-    this.#tell = tell;
+    this.#onDecided = onDecided;
     this.req = sentAs(req);
     this.connection = {
       socket: req.socket,
@@ -64,7 +64,7 @@ export class InnerRequest extends LimitedRequest {
     const res = this.#res;
     if (res.destroyed || res.headersSent) {
       reservation?.close();
-      this.#told(false);
+      this.#settle(false);
       return;
     }
     for (let i = 0; i < added.length; i += 2) res.setHeader(added[i] ?? '', added[i + 1] ?? '');
@@ -74,7 +74,7 @@ export class InnerRequest extends LimitedRequest {
     // Policies and the application see the same path, unless a router has already removed its mount path.
     if (this.target !== '' && this.#req.url === this.req.url) this.#req.url = this.#canonicalUrl();
     res.once('close', () => this.#onReplyClosed(reservation));
-    this.#told(true);
+    this.#settle(true);
   }
 
   answer(reply: OwnReply): void {
@@ -86,7 +86,7 @@ export class InnerRequest extends LimitedRequest {
         res.end(reply.body);
       }
     }
-    this.#told(false);
+    this.#settle(false);
   }
 
   deny(violated: readonly Violation[], decision: string): void {
@@ -121,13 +121,13 @@ export class InnerRequest extends LimitedRequest {
    */
   #onClose(): void {
     this.finish();
-    this.#told(false);
+    this.#settle(false);
   }
 
-  #told(isAdmitted: boolean): void {
-    const tell = this.#tell;
-    this.#tell = null;
-    tell?.(isAdmitted);
+  #settle(isAdmitted: boolean): void {
+    const onDecided = this.#onDecided;
+    this.#onDecided = null;
+    onDecided?.(isAdmitted);
   }
 }
 

@@ -28,9 +28,9 @@ export function checkBucket(
   }
   const differs = SHARED.filter(([key]) => meaningIn(policy, key) !== meaningIn(other, key));
   // The default burst is the limit, so a difference in both is reported as a different limit only.
-  const told = differs.filter(([key]) => key !== 'capacity' || policy.limit === other.limit);
+  const reported = differs.filter(([key]) => key !== 'capacity' || policy.limit === other.limit);
   if (differs.length > 0) {
-    const what = told.map(([, name]) => name).join(' and ');
+    const what = reported.map(([, name]) => name).join(' and ');
     report(
       `bucket ${policy.bucket} is shared with ${other.name} in line ${other.line}, which has another ${what}`,
       'make them equal or use another bucket',

@@ -10,7 +10,7 @@ import type {
 } from '#gateway/identity/identifier.ts';
 import { KEY_SET_BYTES_MAX, parseKeySet } from './load-key-set.ts';
 import { type Path, type Report, reportMistake } from './problems.ts';
-import type { Beside } from './referenced-files.ts';
+import type { ReferencedFiles } from './referenced-files.ts';
 import type { Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
 
@@ -30,12 +30,12 @@ export class IdentifierTable {
   /** Identifiers in use by their meaning, so that equal ones are one object. */
   readonly #used = new Map<string, Identifier>();
 
-  readonly #beside: Beside;
+  readonly #referenced: ReferencedFiles;
   #tokenSources = 0;
 
-  constructor(entries: PolicyFile['identifiers'], beside: Beside, report: Report) {
+  constructor(entries: PolicyFile['identifiers'], referenced: ReferencedFiles, report: Report) {
     this.#report = report;
-    this.#beside = beside;
+    this.#referenced = referenced;
     for (const [name, entry] of Object.entries(entries)) this.#declare(name, entry);
   }
 
@@ -108,7 +108,7 @@ export class IdentifierTable {
         'write one of bearer: true, header: NAME and cookie: NAME',
       );
     try {
-      const keys = parseKeySet(this.#beside.text(entry.jwks, KEY_SET_BYTES_MAX), entry.jwks);
+      const keys = parseKeySet(this.#referenced.text(entry.jwks, KEY_SET_BYTES_MAX), entry.jwks);
       if (carrier === null) return null;
       const { claim, issuer = null, audience } = entry;
       return {

@@ -4,7 +4,7 @@ import { parseNetwork } from '#shared/client-address.ts';
 import { NetworkTable } from './network-table.ts';
 import { type Overrides, PLAN } from './overrides.ts';
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
-import type { Beside } from './referenced-files.ts';
+import type { ReferencedFiles } from './referenced-files.ts';
 import type { PolicyFile } from './schema.ts';
 
 type Row = Pick<PolicyFile['policies'][number], 'overrides' | 'overridesFile'>;
@@ -20,13 +20,13 @@ export const DIGEST = /^[A-Za-z0-9_-]{22}$/;
 const HOW = 'write address CIDR LIMIT, digest DIGEST LIMIT or plan NAME LIMIT';
 
 export class OverrideLoader {
-  readonly #beside: Beside;
+  readonly #referenced: ReferencedFiles;
   readonly #hasPlan: boolean;
   readonly #report: Report;
   readonly #files = new Map<string, Overrides | null>();
 
-  constructor(beside: Beside, hasPlan: boolean, report: Report) {
-    this.#beside = beside;
+  constructor(referenced: ReferencedFiles, hasPlan: boolean, report: Report) {
+    this.#referenced = referenced;
     this.#hasPlan = hasPlan;
     this.#report = report;
   }
@@ -63,7 +63,7 @@ export class OverrideLoader {
     this.#files.set(name, null);
     let text: string;
     try {
-      text = this.#beside.text(name, BYTES_MAX);
+      text = this.#referenced.text(name, BYTES_MAX);
     } catch (error) {
       reportMistake(this.#report, here, error);
       return null;

@@ -13,7 +13,7 @@ import { OverrideLoader } from './load-overrides.ts';
 import { buildTests } from './load-tests.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
-import { Beside, readerBeside } from './referenced-files.ts';
+import { ReferencedFiles, referencedReader } from './referenced-files.ts';
 import { type Rollout, rolloutOf } from './rollout.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
@@ -26,7 +26,7 @@ const VERSION_LENGTH = 12;
 /** Characters that appear when another encoding is decoded as UTF-8. */
 const NOT_UTF8 = /[\0\ufffd]/;
 
-export function loadPolicies(text: string, file: string, beside = readerBeside(file)): PolicySet {
+export function loadPolicies(text: string, file: string, readReferenced = referencedReader(file)): PolicySet {
   if (Buffer.byteLength(text) > FILE_BYTES_MAX) {
     throw new PolicyFileError(file, [
       { line: 1, column: 1, message: 'a policy file has at most 1 MiB', fix: 'remove what is not needed' },
@@ -64,10 +64,10 @@ export function loadPolicies(text: string, file: string, beside = readerBeside(f
   if (written === null) throw new PolicyFileError(file, problems);
 
   const lineOf = (path: Path): number => lines.linePos(offsetOf(contents, path, 'value')).line;
-  const files = new Beside(beside);
-  const set = build(written, file, files, report, lineOf);
+  const referenced = new ReferencedFiles(readReferenced);
+  const set = build(written, file, referenced, report, lineOf);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
-  const all = [text, ...files.texts.values()].join('');
+  const all = [text, ...referenced.texts.values()].join('');
   return { ...set, version: hash('sha256', all).slice(0, VERSION_LENGTH) };
 }
 
@@ -75,7 +75,7 @@ export function loadPolicies(text: string, file: string, beside = readerBeside(f
 function build(
   file: PolicyFile,
   name: string,
-  beside: Beside,
+  referenced: ReferencedFiles,
   report: Report,
   lineOf: (path: Path) => number,
 ): Omit<PolicySet, 'version'> {
@@ -88,11 +88,11 @@ function build(
       return null;
     }
   };
-  const identifiers = new IdentifierTable(file.identifiers, beside, report);
+  const identifiers = new IdentifierTable(file.identifiers, referenced, report);
   const exclude = (file.exclude ?? []).flatMap((text, i) => routeAt(['exclude', i], text) ?? []);
 
   const planHeader = file.plan?.header.toLowerCase() ?? null;
-  const overrides = new OverrideLoader(beside, planHeader !== null, report);
+  const overrides = new OverrideLoader(referenced, planHeader !== null, report);
   const policies: Policy[] = [];
   const byName = new Map<string, number>();
   const byBucket = new Map<string, Policy>();

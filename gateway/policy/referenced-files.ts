@@ -3,21 +3,21 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Mistake } from './problems.ts';
 
-export type ReadBeside = (name: string) => string;
+export type ReadReferenced = (name: string) => string;
 
-export function readerBeside(file: string): ReadBeside {
+export function referencedReader(file: string): ReadReferenced {
   return (name) => readFileSync(join(dirname(file), name), 'utf8');
 }
 
 const TOTAL_MAX = 33_554_432;
 
 /** The files that one policy file names. Each is read once; their total size is limited. */
-export class Beside {
-  readonly #read: ReadBeside;
+export class ReferencedFiles {
+  readonly #read: ReadReferenced;
   readonly texts = new Map<string, string>();
   #total = 0;
 
-  constructor(read: ReadBeside) {
+  constructor(read: ReadReferenced) {
     this.#read = read;
   }
 

@@ -7,4 +7,4 @@ export const route = (description: string) =>
   }) as const;
 
 /** A plain file name: only files in the folder of the policy file can be named. */
-export const FILE_BESIDE = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$';
+export const REFERENCED_FILE = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$';

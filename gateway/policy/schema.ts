@@ -6,7 +6,7 @@
  */
 import type { XStatic } from 'typebox/schema';
 import { identifierSchema } from './identifier-schema.ts';
-import { FILE_BESIDE, route } from './schema-texts.ts';
+import { REFERENCED_FILE, route } from './schema-texts.ts';
 import { testSchema } from './test-schema.ts';
 
 const JSON_SCHEMA_DIALECT = 'http://json-schema.org/draft-07/schema#';
@@ -56,7 +56,7 @@ const quota = {
   overrides: OVERRIDES,
   overridesFile: {
     type: 'string',
-    pattern: FILE_BESIDE,
+    pattern: REFERENCED_FILE,
     description: 'the name of a file in the same folder, with one override a line, such as plan gold 1000',
   },
   window: {

@@ -32,21 +32,21 @@ function schemaAt(path: Path): { readonly schema: SchemaNode; readonly depth: nu
   return { schema, depth };
 }
 
-function checkQuotas(value: unknown, tell: Report): void {
+function checkQuotas(value: unknown, report: Report): void {
   for (const [i, row] of entriesOf(value, 'policies')) {
-    tellMissing(row, ['policies', i], ['concurrency', 'limits'], tell);
+    reportMissing(row, ['policies', i], ['concurrency', 'limits'], report);
     for (const [j, entry] of entriesOf(row, 'limits'))
-      tellMissing(entry, ['policies', i, 'limits', j], ['concurrency'], tell);
+      reportMissing(entry, ['policies', i, 'limits', j], ['concurrency'], report);
   }
 }
 
-function tellMissing(owner: unknown, path: Path, instead: readonly string[], tell: Report): void {
+function reportMissing(owner: unknown, path: Path, instead: readonly string[], report: Report): void {
   if (typeof owner !== 'object' || owner === null || Array.isArray(owner)) return;
   if (instead.some((key) => key in owner)) return;
   const { schema } = schemaAt(path);
   for (const key of ['limit', 'window'])
     if (!(key in owner))
-      tell(
+      report(
         [...path, `${key} (missing)`],
         `${key} is missing`,
         `expected: ${schema.properties?.[key]?.description}`,
@@ -60,11 +60,11 @@ function entriesOf(owner: unknown, key: string): Iterable<[number, unknown]> {
 
 export function checkShape(value: unknown, report: Report): void {
   Settings.Set({ maxErrors: SHAPE_ERRORS_MAX });
-  const told = new Set<string>();
-  const tell: Report = (path, message, fix, point) => {
+  const reported = new Set<string>();
+  const reportOnce: Report = (path, message, fix, point) => {
     const key = path.join('/');
-    if (told.has(key)) return;
-    told.add(key);
+    if (reported.has(key)) return;
+    reported.add(key);
     report(path, message, fix, point);
   };
   for (const error of Errors(policyFileSchema, value)[1]) {
@@ -79,20 +79,24 @@ export function checkShape(value: unknown, report: Report): void {
           schema.properties === undefined
             ? [`${key} cannot be a name here`, `expected: ${schema.description}`]
             : [`unknown key ${key}`, knownKeys(key, Object.keys(schema.properties))];
-        tell([...path, key], message, fix, 'key');
+        reportOnce([...path, key], message, fix, 'key');
       }
     } else if (params.requiredProperties !== undefined) {
       for (const key of params.requiredProperties) {
         const fix = schema.properties?.[key]?.description ?? 'a value';
-        tell([...path, `${key} (missing)`], `${key} is missing`, `expected: ${fix}`);
+        reportOnce([...path, `${key} (missing)`], `${key} is missing`, `expected: ${fix}`);
       }
     } else {
       const subject = path.at(-1) ?? 'the file';
       const named = typeof subject === 'number' ? `entry ${subject + 1}` : subject;
-      tell(path, `${named} is ${shown(value, path)}`, `expected: ${schema.description ?? error.message}`);
+      reportOnce(
+        path,
+        `${named} is ${shown(value, path)}`,
+        `expected: ${schema.description ?? error.message}`,
+      );
     }
   }
-  checkQuotas(value, tell);
+  checkQuotas(value, reportOnce);
 }
 
 /** Converts a JSON pointer. A step is a number only if `root` has a list there. */

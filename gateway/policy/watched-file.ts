@@ -10,13 +10,13 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { type ReadBeside, readerBeside } from './referenced-files.ts';
+import { type ReadReferenced, referencedReader } from './referenced-files.ts';
 
 const LOOK_MS: Millis = 250;
 const STABLE_MS: Millis = 1000;
 const LOOKS_CUT_OFF_STABLE_MS: Millis = 5000;
 
-export type Load<T> = (text: string, file: string, beside: ReadBeside) => T;
+export type Load<T> = (text: string, file: string, readReferenced: ReadReferenced) => T;
 
 interface FileWatchOptions<T> {
   readonly file: string;
@@ -30,12 +30,12 @@ interface FileWatchOptions<T> {
 /** Texts from the latest poll, of the file and of the files that it names. */
 interface Content {
   readonly text: string | Error;
-  readonly beside: ReadonlyMap<string, string | Error>;
+  readonly referenced: ReadonlyMap<string, string | Error>;
 }
 
 export interface WatchedTexts {
   readonly text: string;
-  readonly beside: ReadonlyMap<string, string>;
+  readonly referenced: ReadonlyMap<string, string>;
 }
 
 export function loadWatched<T>(
@@ -43,25 +43,25 @@ export function loadWatched<T>(
   file: string,
   load: Load<T>,
 ): { readonly loaded: T; readonly inUse: WatchedTexts } {
-  const beside = new Map<string, string>();
-  const read = readerBeside(file);
+  const referenced = new Map<string, string>();
+  const read = referencedReader(file);
   const loaded = load(text, file, (name) => {
     const found = read(name);
-    beside.set(name, found);
+    referenced.set(name, found);
     return found;
   });
-  return { loaded, inUse: { text, beside } };
+  return { loaded, inUse: { text, referenced } };
 }
 
 export class FileWatch<T> {
   readonly #options: FileWatchOptions<T>;
-  readonly #readBeside: ReadBeside;
+  readonly #readReferenced: ReadReferenced;
   #inUse: WatchedTexts;
   /** Names of files that the text read last refers to. They are polled too. */
   #named: ReadonlySet<string>;
   /** Inode, size and times of all files at the latest poll; '' before the first. */
   #signature = '';
-  #content: Content = { text: '', beside: new Map() };
+  #content: Content = { text: '', referenced: new Map() };
   #unchangedSince: Millis = 0;
   /** A change or a reload is waiting until the files are stable. */
   #pending = false;
@@ -72,9 +72,9 @@ export class FileWatch<T> {
 
   constructor(inUse: WatchedTexts, options: FileWatchOptions<T>) {
     this.#inUse = inUse;
-    this.#named = new Set(inUse.beside.keys());
+    this.#named = new Set(inUse.referenced.keys());
     this.#options = options;
-    this.#readBeside = readerBeside(options.file);
+    this.#readReferenced = referencedReader(options.file);
   }
 
   /** Text of the file in use. */
@@ -83,8 +83,8 @@ export class FileWatch<T> {
   }
 
   /** Texts in use of the files that it names, by name. */
-  get beside(): ReadonlyMap<string, string> {
-    return this.#inUse.beside;
+  get referenced(): ReadonlyMap<string, string> {
+    return this.#inUse.referenced;
   }
 
   /** Why the current content of the file is not in use; null if it is. */
@@ -145,42 +145,42 @@ export class FileWatch<T> {
 
   #read(): Content {
     const { file, read } = this.#options;
-    const readBeside = this.#readBeside;
+    const readReferenced = this.#readReferenced;
     return {
       text: textOrError(() => read(file)),
-      beside: new Map([...this.#named].map((name) => [name, textOrError(() => readBeside(name))])),
+      referenced: new Map([...this.#named].map((name) => [name, textOrError(() => readReferenced(name))])),
     };
   }
 
   /** A text that is the beginning of the one in use, or does not end with a newline, may be half-written. */
-  #looksCutOff({ text, beside }: Content): boolean {
+  #looksCutOff({ text, referenced }: Content): boolean {
     const inUse = this.#inUse;
     return (
       looksCutOff(text, inUse.text) ||
-      [...beside].some(([name, text]) => looksCutOff(text, inUse.beside.get(name) ?? ''))
+      [...referenced].some(([name, text]) => looksCutOff(text, inUse.referenced.get(name) ?? ''))
     );
   }
 
-  #judge({ text, beside }: Content): void {
+  #judge({ text, referenced }: Content): void {
     const { file, load, onLoaded, onRefused } = this.#options;
-    const readBeside = this.#readBeside;
+    const readReferenced = this.#readReferenced;
     const forced = this.#forced;
     this.#pending = false;
     this.#forced = false;
     this.#refusal = null;
-    if (isSame({ text, beside }, this.#inUse) && !forced) return;
+    if (isSame({ text, referenced }, this.#inUse) && !forced) return;
     const asked = new Map<string, string>();
     const named = new Set<string>();
     try {
       if (text instanceof Error) throw text;
       const loaded = load(text, file, (name) => {
         named.add(name);
-        const read = beside.get(name) ?? readBeside(name);
+        const read = referenced.get(name) ?? readReferenced(name);
         if (read instanceof Error) throw read;
         asked.set(name, read);
         return read;
       });
-      this.#inUse = { text, beside: asked };
+      this.#inUse = { text, referenced: asked };
       this.#named = named;
       onLoaded(loaded);
     } catch (error) {
@@ -208,8 +208,8 @@ function looksCutOff(text: string | Error, inUse: string): boolean {
 function isSame(a: Content, b: Content): boolean {
   return (
     isSameText(a.text, b.text) &&
-    a.beside.size === b.beside.size &&
-    [...a.beside].every(([name, text]) => isSameText(text, b.beside.get(name)))
+    a.referenced.size === b.referenced.size &&
+    [...a.referenced].every(([name, text]) => isSameText(text, b.referenced.get(name)))
   );
 }
 

@@ -23,7 +23,7 @@ export type WorkerMessage =
 
 type State = Extract<WorkerMessage, { type: 'state' }>;
 
-export interface WorkerQuestion {
+export interface StateRequest {
   readonly type: 'state';
   readonly id: number;
   /** Somebody is watching who is denied most, so the worker must count it. */
@@ -59,7 +59,7 @@ export class Supervisor {
   /** Counters of workers that have ended, because a sum must not fall when a worker dies. */
   #departed: Promise<readonly Family[]> = Promise.resolve([]);
   readonly #waiting = new Map<number, (state: State) => void>();
-  #question = 0;
+  #requestId = 0;
   #port: number;
   policies = 0;
 
@@ -154,14 +154,14 @@ export class Supervisor {
   /** Asks all workers for their state. Those that do not answer in time are left out. */
   async #ask(isWatching = false): Promise<State[]> {
     const answers = [...this.#pool.ready].map(async (worker): Promise<State | null> => {
-      const id = ++this.#question;
+      const id = ++this.#requestId;
       let timer: NodeJS.Timeout | undefined;
       const state = await new Promise<State | null>((resolve) => {
         this.#waiting.set(id, resolve);
         timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, null);
         // Fails if the worker is just ending; its 'exit' event follows.
         worker.send(
-          { type: 'state', id, isWatching } satisfies WorkerQuestion,
+          { type: 'state', id, isWatching } satisfies StateRequest,
           (error) => error && resolve(null),
         );
       });

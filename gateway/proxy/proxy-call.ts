@@ -345,7 +345,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     owner.onReplyBegun(statusCode);
     this.close();
     res.detachSocket(req.socket);
-    joinSockets(upgrade, socket, fields, added, upstream.bulk, this.client, () => {
+    joinSockets(upgrade, socket, fields, added, upstream.scheduler, this.client, () => {
       giveBack();
       owner.onUpstreamDone();
     });

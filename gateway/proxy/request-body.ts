@@ -3,10 +3,10 @@
  * small body is received completely before a connection is taken.
  */
 import type { IncomingMessage } from 'node:http';
-import { setImmediate as endOfTurn } from 'node:timers/promises';
+import { setImmediate as endOfTick } from 'node:timers/promises';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
-import type { BulkTransfer, BulkTurns } from './transfer-scheduler.ts';
+import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 
 /** Bodies up to this size are received first. It is well below what node:http buffers without a reader. */
 export const AWAITED_BYTES_MAX = 16_384;
@@ -37,20 +37,20 @@ export interface BodyOwner {
  *
  * @param outlivesClient a body that breaks off does not end: the connection to the upstream would be closed
  */
-export async function* inTurns(
+export async function* scheduledBody(
   req: IncomingRequest,
-  turns: BulkTurns,
+  scheduler: TransferScheduler,
   client: Client,
   outlivesClient: boolean,
   owner: BodyOwner,
 ): AsyncGenerator<Buffer> {
   let goOn = (): void => undefined;
-  const transfer: BulkTransfer = { client, onTurn: () => goOn() };
+  const transfer: Transfer = { client, resume: () => goOn() };
   let piecesPassed = 0;
   try {
     for await (const part of joined(req)) {
       const pieces = req.pieces?.pieces ?? 0;
-      const isPassed = turns.pass(transfer, part.length, pieces - piecesPassed);
+      const isPassed = scheduler.pass(transfer, part.length, pieces - piecesPassed);
       piecesPassed = pieces;
       if (!isPassed) {
         await new Promise<void>((resolve) => {
@@ -95,7 +95,7 @@ async function* joined(req: IncomingRequest): AsyncGenerator<Buffer> {
   try {
     for (;;) {
       const { readableLength } = req;
-      if (readableLength > 0 && readableLength < JOINED_BYTES_MAX && !req.complete) await endOfTurn();
+      if (readableLength > 0 && readableLength < JOINED_BYTES_MAX && !req.complete) await endOfTick();
       const parts = readParts(req);
       if (parts.length > 0) yield* parts;
       else if (req.readableEnded) return;

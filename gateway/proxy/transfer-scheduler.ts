@@ -6,26 +6,26 @@
  */
 import type { Client } from '#gateway/bounds/clients.ts';
 
-export interface BulkTransfer {
+export interface Transfer {
   readonly client: Client;
   /** May pass on more data. Not called after `leave`. */
-  onTurn(): void;
+  resume(): void;
 }
 
 /** About half a millisecond of reading and writing. */
-const BYTES_PER_TURN = 262_144;
+const BYTES_PER_TICK = 262_144;
 /** Minimum cost of one piece: passing it on takes a microsecond, however small it is. */
 const PIECE_BYTES = 512;
 /** How many waiting bodies may continue in one tick. A read usually returns 64 KiB, so four use up the budget. */
-const TRANSFERS_PER_TURN = 4;
+const TRANSFERS_PER_TICK = 4;
 /** After so many bytes that were not freed explicitly, the young generation is collected. */
 const BYTES_PER_COLLECTION = 8 * 1024 * 1024;
 
-export class BulkTurns {
+export class TransferScheduler {
   /** Waiting bodies by client. The first client is served next. */
-  readonly #queues = new Map<Client, Set<BulkTransfer>>();
+  readonly #queues = new Map<Client, Set<Transfer>>();
   readonly #collect: () => void;
-  #left = BYTES_PER_TURN;
+  #left = BYTES_PER_TICK;
   /** Bytes passed on since the last collection, without those that were freed explicitly. */
   #garbageBytes = 0;
   #isArmed = false;
@@ -38,9 +38,9 @@ export class BulkTurns {
    * Accounts for data that is being passed on.
    *
    * @param pieces number of chunks in which the bytes arrived
-   * @returns false if the budget of this tick is used up: pause until `onTurn`
+   * @returns false if the budget of this tick is used up: pause until `resume`
    */
-  pass(transfer: BulkTransfer, bytes: number, pieces = 1): boolean {
+  pass(transfer: Transfer, bytes: number, pieces = 1): boolean {
     this.#left -= Math.max(bytes, pieces * PIECE_BYTES);
     this.#garbageBytes += bytes;
     this.#arm();
@@ -56,7 +56,7 @@ export class BulkTurns {
     this.#garbageBytes = Math.max(0, this.#garbageBytes - bytes);
   }
 
-  leave(transfer: BulkTransfer): void {
+  leave(transfer: Transfer): void {
     if (this.#queues.size === 0) return;
     const queue = this.#queues.get(transfer.client);
     if (queue?.delete(transfer) === true && queue.size === 0) this.#queues.delete(transfer.client);
@@ -65,26 +65,26 @@ export class BulkTurns {
   #arm(): void {
     if (this.#isArmed) return;
     this.#isArmed = true;
-    setImmediate(() => this.#onTurn());
+    setImmediate(() => this.#onTick());
   }
 
-  #onTurn(): void {
+  #onTick(): void {
     this.#isArmed = false;
-    this.#left = BYTES_PER_TURN;
+    this.#left = BYTES_PER_TICK;
     if (this.#garbageBytes >= BYTES_PER_COLLECTION) {
       this.#garbageBytes = 0;
       this.#collect();
     }
-    for (let i = 0; i < TRANSFERS_PER_TURN && this.#left > 0; i++) {
+    for (let i = 0; i < TRANSFERS_PER_TICK && this.#left > 0; i++) {
       const transfer = this.#next();
       if (transfer === undefined) return;
-      transfer.onTurn();
+      transfer.resume();
     }
     if (this.#queues.size > 0) this.#arm();
   }
 
   /** Takes the first body of the first client and moves that client to the end of the queue. */
-  #next(): BulkTransfer | undefined {
+  #next(): Transfer | undefined {
     for (const [client, queue] of this.#queues) {
       this.#queues.delete(client);
       for (const transfer of queue) {

@@ -10,7 +10,7 @@ import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import { writeLast } from './free-buffer.ts';
 import { clientHeaders } from './response-headers.ts';
-import type { BulkTransfer, BulkTurns } from './transfer-scheduler.ts';
+import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 
 /**
  * Only a GET for WebSocket in HTTP/1.1 may switch (RFC 9110 7.8); other requests are forwarded without the upgrade.
@@ -98,7 +98,7 @@ export function joinSockets(
   upstream: Duplex,
   raw: readonly string[],
   added: readonly string[],
-  turns: BulkTurns,
+  scheduler: TransferScheduler,
   owner: Client,
   onClosed: () => void,
 ): void {
@@ -129,35 +129,35 @@ export function joinSockets(
     // Data that one side sent before closing still reaches the other.
     side.on('end', () => lingeringClose(other));
     side.on('close', () => lingeringClose(other));
-    passOn(side, other, turns, owner);
+    passOn(side, other, scheduler, owner);
   }
 }
 
 /** Like `pipe`, but scheduled. */
-function passOn(from: Duplex, to: Duplex, turns: BulkTurns, client: Client): void {
+function passOn(from: Duplex, to: Duplex, scheduler: TransferScheduler, client: Client): void {
   let awaitsDrain = false;
-  let awaitsTurn = false;
+  let awaitsSlot = false;
   const goOn = (): void => {
-    if (!awaitsDrain && !awaitsTurn) from.resume();
+    if (!awaitsDrain && !awaitsSlot) from.resume();
   };
-  const transfer: BulkTransfer = {
+  const transfer: Transfer = {
     client,
-    onTurn() {
-      awaitsTurn = false;
+    resume() {
+      awaitsSlot = false;
       goOn();
     },
   };
   from.on('data', (chunk: Buffer) => {
     // The other side has closed: discard data until this one closes too.
     if (!to.writable) return;
-    awaitsTurn = !turns.pass(transfer, chunk.length);
+    awaitsSlot = !scheduler.pass(transfer, chunk.length);
     // Must be last: writeLast empties the chunk.
-    awaitsDrain = !writeLast(to, to, chunk, turns);
-    if (awaitsDrain || awaitsTurn) from.pause();
+    awaitsDrain = !writeLast(to, to, chunk, scheduler);
+    if (awaitsDrain || awaitsSlot) from.pause();
   });
   to.on('drain', () => {
     awaitsDrain = false;
     goOn();
   });
-  from.once('close', () => turns.leave(transfer));
+  from.once('close', () => scheduler.leave(transfer));
 }

@@ -1,7 +1,7 @@
 /** A call's request, as it is sent. */
 import type { UpstreamRequest } from './exchange.ts';
 import type { ProxyCallOptions } from './proxy-call-options.ts';
-import { type BodyOwner, inTurns } from './request-body.ts';
+import { type BodyOwner, scheduledBody } from './request-body.ts';
 
 export function upstreamRequest(options: ProxyCallOptions, owner: BodyOwner): UpstreamRequest {
   const { req, target, head, headers, upgrade } = options;
@@ -22,5 +22,5 @@ function bodyOf(options: ProxyCallOptions, owner: BodyOwner): NonNullable<Upstre
     // read() without a size would return only the first piece.
     return req.read(contentLength) as Buffer;
   }
-  return inTurns(req, upstream.bulk, client, outlivesClient, owner);
+  return scheduledBody(req, upstream.scheduler, client, outlivesClient, owner);
 }

@@ -9,6 +9,7 @@ import { Deadlines } from './deadlines.ts';
 import type { UpstreamConnection } from './exchange.ts';
 import { LazyConnection } from './lazy-connection.ts';
 import { PlainConnection } from './plain-connection.ts';
+import { TransferScheduler } from './transfer-scheduler.ts';
 import { UpstreamPool } from './upstream-pool.ts';
 
 export interface UpstreamOptions {
@@ -56,7 +57,7 @@ export class Upstream {
   readonly requests: UpstreamPool;
   readonly uploads: UpstreamPool;
   readonly deadlines: Deadlines;
-  readonly bulk: BulkTurns;
+  readonly scheduler: TransferScheduler;
   unavailable = 0;
   timeouts = 0;
   /** While shutting down, every reply closes its client connection. */
@@ -71,8 +72,8 @@ export class Upstream {
     this.bounds = bounds;
     this.streamAfterMs = options.streamAfterMs ?? STREAM_AFTER_MS;
     this.deadlines = new Deadlines(timeoutMs, clock);
-    this.bulk = new BulkTurns(options.collectYoung);
-    const open = connectionOpener(options, this.bulk);
+    this.scheduler = new TransferScheduler(options.collectYoung);
+    const open = connectionOpener(options, this.scheduler);
     const shared = {
       waiting: bounds.waiting,
       open: () => {
@@ -119,7 +120,10 @@ export class Upstream {
 
 type Open = (onClose: () => void) => UpstreamConnection;
 
-function connectionOpener({ origin, timeoutMs, keepAliveMs, clock }: UpstreamOptions, bulk: BulkTurns): Open {
+function connectionOpener(
+  { origin, timeoutMs, keepAliveMs, clock }: UpstreamOptions,
+  scheduler: TransferScheduler,
+): Open {
   const { host: authority, hostname, port, protocol } = new URL(origin);
   const host = hostname.replace(/^\[|\]$/g, '');
   const times = {
@@ -144,7 +148,7 @@ function connectionOpener({ origin, timeoutMs, keepAliveMs, clock }: UpstreamOpt
       authority,
       port: Number(port) || 80,
       clock,
-      garbage: bulk,
+      garbage: scheduler,
       openForUpgrade: () => openUndici(() => undefined),
       onClose,
     });

@@ -95,7 +95,7 @@ export class RedisNode {
   }
 
   connect(): void {
-    this.#redis.connect().catch(toldByEvents);
+    this.#redis.connect().catch(reportedByEvents);
   }
 
   /** @throws StoreFault if the current attempt, or else the next one, fails */
@@ -127,7 +127,7 @@ export class RedisNode {
   runAsking(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     if (!this.#ready) return Promise.reject(this.whyDown());
     // If it fails, the call that follows on the same connection fails too.
-    this.#redis.asking().catch(toldByEvents);
+    this.#redis.asking().catch(reportedByEvents);
     return this.#eval(script, keys, args);
   }
 
@@ -306,4 +306,4 @@ function commandOf(error: Error): string | null {
 }
 
 /** Handles rejections that the connection's events report as well. */
-function toldByEvents(): void {}
+function reportedByEvents(): void {}
