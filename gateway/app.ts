@@ -20,7 +20,6 @@ import type { Certificate } from './listen/tls/certificate.ts';
 import { AccessLog } from './observe/access-log/access-log.ts';
 import { Metrics, type Sample } from './observe/metrics/metrics.ts';
 import { partSamples } from './observe/part-samples.ts';
-import { processSamples } from './observe/process-samples.ts';
 import type { Tracing } from './observe/tracing/tracing.ts';
 import { Bans } from './operate/control/bans.ts';
 import type { Control } from './operate/control/control.ts';
@@ -278,7 +277,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       ...(certificate?.samples() ?? []),
       ...(frames?.samples() ?? []),
       ...(introductions?.samples() ?? []),
-      ...processSamples(),
     ],
     async close() {
       await drain(config.drainTimeoutMs);

@@ -11,9 +11,8 @@ import { within } from '#shared/within.ts';
 import { type ClusterAddress, type Endpoint, endpointName } from './address.ts';
 import type { ConnectionOptions, StoreConnection, StoreScript } from './connection.ts';
 import { faultOf, StoreFault } from './fault.ts';
-import { keySlot, SLOTS } from './key-slot.ts';
 import { RedisNode } from './node.ts';
-import { redirectionOf, type SlotRange, slotRanges } from './slot-table.ts';
+import { keySlot, redirectionOf, SLOTS, type SlotRange, slotRanges } from './slot-table.ts';
 import type { StoreTls } from './tls.ts';
 
 const REFRESH_EVERY_MS: Millis = 1000;

@@ -8,6 +8,7 @@ import { closeSync, openSync } from 'node:fs';
 import { destination } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { ConfigError } from '#shared/configuration.ts';
+import { onceAMinute } from '#shared/once-a-minute.ts';
 import { LINE_BYTES_MAX, type LogLine, lineText } from './line-text.ts';
 
 export interface AccessLogSettings {
@@ -28,7 +29,6 @@ const BATCH_BYTES = 32_768;
 const WRITE_BYTES_MAX = 65_536;
 const FLUSH_MS: Millis = 100;
 const END_MS: Millis = 1000;
-const WARN_MS: Millis = 60_000;
 /** Multiples of the golden ratio, modulo 1, are spread evenly, so the sample follows no pattern of the clients. */
 const GOLDEN = 0.618_033_988_749_895;
 
@@ -37,13 +37,15 @@ export class AccessLog {
   readonly #destination: ReturnType<typeof destination>;
   #phase = 0;
   #isClosed = false;
-  #warnedAt: Millis = Number.NEGATIVE_INFINITY;
   /** Number of dropped lines. */
   lost = 0;
 
   constructor(options: AccessLogOptions) {
     this.#options = options;
     const { file } = options;
+    const warn = onceAMinute(options.clock, (reason: string) =>
+      options.warn({ file, reason }, 'the access log cannot be written'),
+    );
     const isFile = file !== '-';
     if (isFile) assertWritable(file);
     this.#destination = destination({
@@ -56,9 +58,9 @@ export class AccessLog {
     });
     this.#destination.on('drop', () => {
       this.lost++;
-      this.#warn('lines are lost: what takes them is too slow');
+      warn('lines are lost because the reader is too slow');
     });
-    this.#destination.on('error', (error: Error) => this.#warn(error.message));
+    this.#destination.on('error', (error: Error) => warn(error.message));
   }
 
   /** Whether the next request gets a line. */
@@ -93,13 +95,6 @@ export class AccessLog {
       });
       this.#destination.end();
     });
-  }
-
-  #warn(reason: string): void {
-    const now = this.#options.clock();
-    if (now - this.#warnedAt < WARN_MS) return;
-    this.#warnedAt = now;
-    this.#options.warn({ file: this.#options.file, reason }, 'the access log cannot be written');
   }
 }
 
