@@ -65,13 +65,13 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
   }
   for (const old of gone.values()) changes.push(policyRemoved(old));
   if (before.planHeader !== after.planHeader) {
-    const effect = 'overrides for plans go by another header';
+    const effect = 'plans are named in another header';
     changes.push({ kind: 'plan', policy: null, from: before.planHeader, to: after.planHeader, effect });
   }
   if (before.ignoreCase !== after.ignoreCase) {
     const effect = after.ignoreCase
-      ? 'policies also match paths in other upper and lower case'
-      : 'policies match paths only in the letters in which they are written';
+      ? 'policies match paths without regard to case'
+      : 'policies match paths only in the same case';
     const [from, to] = [String(before.ignoreCase), String(after.ignoreCase)];
     changes.push({ kind: 'ignore-case', policy: null, from, to, effect });
   }
@@ -81,10 +81,9 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
 
 const ALGORITHM_EFFECTS: Readonly<Record<Algorithm, string>> = {
   'fixed-window': 'the whole limit comes back at the end of each window',
-  'sliding-window':
-    'what was used comes back little by little, so the edge of a window allows no second limit',
+  'sliding-window': 'the limit comes back gradually, so the edge of a window does not allow a second one',
   'token-bucket': 'the limit comes back steadily',
-  concurrency: 'requests in flight at once are limited, and each is free again when it ends',
+  concurrency: 'requests in flight at once are limited',
 };
 
 const COUNT_EFFECTS: Readonly<Record<Count, string>> = {
@@ -93,7 +92,7 @@ const COUNT_EFFECTS: Readonly<Record<Count, string>> = {
   success: 'only requests that the application answers with less than 400 count',
 };
 
-const AFRESH = 'its counters start afresh';
+const AFRESH = 'its counters start from zero';
 
 function changesOf(old: Policy, now: Policy): Change[] {
   const changes: Change[] = [];
@@ -121,7 +120,7 @@ function changesOf(old: Policy, now: Policy): Change[] {
     'overrides',
     overridesText(old),
     overridesText(now),
-    'clients that they name, or named, have another limit; what they used counts',
+    'clients that the old or new overrides name have another limit; requests counted so far stay counted',
   );
   add('algorithm', old.algorithm, now.algorithm, `${ALGORITHM_EFFECTS[now.algorithm]}${afresh}`);
   const followLimit = old.capacity === old.limit && now.capacity === now.limit;
@@ -132,7 +131,7 @@ function changesOf(old: Policy, now: Policy): Change[] {
       now.capacity,
       `clients can use ${now.capacity} at once instead of ${old.capacity}`,
     );
-  add('cost', costText(old.cost), costText(now.cost), 'each request takes another part of the limit');
+  add('cost', costText(old.cost), costText(now.cost), 'each request costs a different amount');
   add('count', old.count, now.count, COUNT_EFFECTS[now.count]);
   if (!isInFlight(old) && !isInFlight(now))
     add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
@@ -140,7 +139,7 @@ function changesOf(old: Policy, now: Policy): Change[] {
     'identifier',
     identifierText(old.identifier),
     identifierText(now.identifier),
-    `others are counted${afresh}`,
+    `clients are identified differently${afresh}`,
   );
   add('bucket', old.bucket, now.bucket, `it shares its counter with other policies${afresh}`);
   add(
@@ -149,12 +148,17 @@ function changesOf(old: Policy, now: Policy): Change[] {
     now.mode,
     now.mode === 'shadow' ? 'it no longer denies, it only reports' : 'it begins to deny',
   );
-  add('on-store-failure', old.onStoreFailure, now.onStoreFailure, 'matters only while the store is away');
+  add(
+    'on-store-failure',
+    old.onStoreFailure,
+    now.onStoreFailure,
+    'matters only while the store is unavailable',
+  );
   add(
     'headers',
     onOff(old.headers),
     onOff(now.headers),
-    now.headers ? 'replies tell about it' : 'replies no longer tell about it',
+    now.headers ? 'replies have its limit headers' : 'replies no longer have its limit headers',
   );
   return changes;
 }
@@ -171,7 +175,7 @@ function limitEffect(old: Policy, now: Policy): string {
       : `clients that have more than ${now.limit} requests in flight at once are denied`;
   return now.limit > old.limit
     ? `clients get ${now.limit - old.limit} more in each window; who is denied now passes at once`
-    : `clients that make more than ${now.limit} requests in ${now.windowSeconds} s are denied; in a window that has begun, what they used counts`;
+    : `clients that make more than ${now.limit} requests in ${now.windowSeconds} s are denied; requests counted so far in a window stay counted`;
 }
 
 function rateEffect(old: Policy, now: Policy): string {

@@ -23,7 +23,7 @@ export function checkAlgorithm(
   report: (key: string, message: string, fix: string, point?: 'key') => void,
 ): void {
   if (burst !== undefined && algorithm !== 'token-bucket') {
-    report('burst', 'burst goes with algorithm: token-bucket only', 'remove it, or add that line', 'key');
+    report('burst', 'burst is only for algorithm: token-bucket', 'remove it, or add that line', 'key');
     return;
   }
   if (algorithm === 'fixed-window') return;

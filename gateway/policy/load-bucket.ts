@@ -32,7 +32,7 @@ export function checkBucket(
   if (differs.length > 0) {
     const what = reported.map(([, name]) => name).join(' and ');
     report(
-      `bucket ${policy.bucket} is shared with ${other.name} in line ${other.line}, which has another ${what}`,
+      `bucket ${policy.bucket} is shared with ${other.name} in line ${other.line}, which has a different ${what}`,
       'make them equal or use another bucket',
     );
   }

@@ -67,7 +67,7 @@ export class IdentifierTable {
     }
     if (ipv6Prefix !== undefined) {
       const here: Path = ['identifiers', name, 'ipv6Prefix'];
-      this.#report(here, 'ipv6Prefix goes with source: client-address only', 'remove it', 'key');
+      this.#report(here, 'ipv6Prefix is only for source: client-address', 'remove it', 'key');
     }
     const param = source.find((entry) => 'path' in entry);
     if (param === undefined) {
@@ -77,7 +77,7 @@ export class IdentifierTable {
     if (source.length > 1)
       this.#report(
         ['identifiers', name, 'source'],
-        'a path parameter stands alone',
+        'a path parameter must be the only source',
         'give the other sources an identifier of their own, and write a list of both in the policy',
       );
     this.#params.set(name, param.path);
@@ -93,7 +93,7 @@ export class IdentifierTable {
     if (!source.every((entry) => 'jwt' in entry))
       this.#report(
         here,
-        'a claim and a plain value are two kinds of client',
+        'claims of tokens and plain values cannot be mixed',
         'give the other sources an identifier of their own',
       );
     return { name, kind: 'token', sources: tokens };
@@ -104,7 +104,7 @@ export class IdentifierTable {
     if (carrier === null)
       this.#report(
         here,
-        'a token is in one place',
+        'a token must have exactly one place',
         'write one of bearer: true, header: NAME and cookie: NAME',
       );
     try {
@@ -150,12 +150,12 @@ export class IdentifierTable {
       this.#report(
         here,
         `the route "${text}" has no {${param}}`,
-        `write {${param}} where it stands in the path`,
+        `write {${param}} at its place in the path`,
       );
       return null;
     }
     if (places.length > 1) {
-      this.#report(here, `{${param}} stands twice in the route "${text}"`, 'give one of them another name');
+      this.#report(here, `{${param}} appears twice in the route "${text}"`, 'give one of them another name');
       return null;
     }
     const { takesRest } = place[1];

@@ -36,7 +36,7 @@ function keysOf(text: string, file: string): readonly JsonWebKey[] {
   }
   const keys: unknown = (value as { keys?: unknown } | null)?.keys;
   if (!Array.isArray(keys) || !keys.every((key) => typeof key === 'object' && key !== null))
-    throw new Mistake(`${file} is no key set`, WHAT_TO_WRITE);
+    throw new Mistake(`${file} is not a key set`, WHAT_TO_WRITE);
   return keys;
 }
 

@@ -48,12 +48,17 @@ export function limitsOf(row: Row, here: Path, report: Report): RowLimit[] {
     if (limit.algorithm !== 'concurrency') return [limit];
     for (const key of ['cost', 'count'] as const)
       if (row[key] !== undefined)
-        report([...here, key], `${key} does not go with concurrency`, 'remove it', 'key');
+        report([...here, key], `${key} cannot be combined with concurrency`, 'remove it', 'key');
     return [limit];
   }
   for (const key of OF_AN_ENTRY)
     if (row[key] !== undefined)
-      report([...here, key], `${key} stands beside limits`, 'write it in the entries of limits', 'key');
+      report(
+        [...here, key],
+        `${key} cannot be combined with limits`,
+        'write it in the entries of limits',
+        'key',
+      );
   const suffixes = new Set<string>();
   return limits.flatMap((entry, i) => {
     const at = [...here, 'limits', i];
@@ -86,7 +91,7 @@ function limitOf(entry: Entry, at: Path, name: string, bucket: string, report: R
       if (entry[key] !== undefined)
         report(
           [...at, key],
-          `${key} does not go with concurrency`,
+          `${key} cannot be combined with concurrency`,
           'remove it, or write both as entries of limits',
           'key',
         );

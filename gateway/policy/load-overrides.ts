@@ -35,7 +35,7 @@ export class OverrideLoader {
     if (overrides !== undefined && overridesFile !== undefined)
       this.#report(
         [...here, 'overridesFile'],
-        'overrides stand in two places',
+        'overrides are given in two places',
         'keep overrides or overridesFile',
         'key',
       );
@@ -100,7 +100,7 @@ function addLine(table: OverrideTable, line: string): void {
   if (kind === undefined) {
     const bare = line.trim();
     if (bare === '' || bare.startsWith('#')) return;
-    throw new Mistake(`"${bare.slice(0, 60)}" is no override`, HOW);
+    throw new Mistake(`"${bare.slice(0, 60)}" is not an override`, HOW);
   }
   const limit = /^[0-9]{1,10}$/.test(limitText) ? Number(limitText) : 0;
   if (limit < 1 || limit > LIMIT_MAX)
@@ -126,7 +126,7 @@ class OverrideTable {
 
   add(kind: string, value: string, limit: number): void {
     if (!this.#isNew(kind, value, limit))
-      throw new Mistake(`${kind} ${value} stands twice`, 'keep one of them');
+      throw new Mistake(`${kind} ${value} appears twice`, 'keep one of them');
     this.#size++;
     this.#least = Math.min(this.#least, limit);
     this.#most = Math.max(this.#most, limit);
@@ -151,19 +151,19 @@ class OverrideTable {
       case 'digest':
         if (!DIGEST.test(value))
           throw new Mistake(
-            `"${value}" is no digest`,
+            `"${value}" is not a digest`,
             'write the 22 characters that floodgate explain shows as identity',
           );
         return isAdded(this.#digests, value, limit);
       default:
         if (!PLAN.test(value))
           throw new Mistake(
-            `"${value}" is no name of a plan`,
+            `"${value}" is not a plan name`,
             'write letters, digits, dots, dashes and underscores, at most 64',
           );
         if (!this.#hasPlan)
           throw new Mistake(
-            'nothing says which plan a client has',
+            'no header is configured that names plans',
             'write plan: { header: NAME } at the top of the policy file',
           );
         return isAdded(this.#plans, value, limit);

@@ -107,7 +107,7 @@ function build(
     if (twin !== undefined)
       report(
         [...here, 'name'],
-        `the name ${twin} stands already in line ${byName.get(twin)}`,
+        `the name ${twin} is already used in line ${byName.get(twin)}`,
         'choose another',
       );
     const line = lineOf(here);
@@ -125,7 +125,7 @@ function build(
       const texts = blockers.map(({ text }) => `"${text}"`).join(' and ');
       report(
         [...here, 'route'],
-        `unreachable: exclude takes out ${texts}, so nothing is left of this route`,
+        `unreachable: exclude removes ${texts}, so nothing is left of this route`,
         'remove one of them',
       );
     }

@@ -55,6 +55,6 @@ export function exclusionOf(exclude: readonly Route[], method: string, path: str
 export function parseRequestLine(text: string): { readonly method: string; readonly target: string } {
   const [method = '', target, ...more] = text.trim().split(/\s+/);
   if (target === undefined || more.length > 0 || !/^[A-Z]+$/.test(method) || !/^(?:\/|https?:)/.test(target))
-    throw new Mistake(`"${text}" is no request`, 'write METHOD PATH, such as "POST /api/items?page=2"');
+    throw new Mistake(`"${text}" is not a request`, 'write METHOD PATH, such as "POST /api/items?page=2"');
   return { method, target };
 }

@@ -29,13 +29,19 @@ export class ReferencedFiles {
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
         if (code === undefined) throw error;
-        throw new Mistake(`${name} cannot be read (${code})`, 'put the file beside the policy file');
+        throw new Mistake(
+          `${name} cannot be read (${code})`,
+          'put the file into the folder of the policy file',
+        );
       }
       this.texts.set(name, text);
       this.#total += text.length;
     }
     if (this.#total > TOTAL_MAX)
-      throw new Mistake('the files beside this one have more than 32 MiB', 'remove what is not needed');
+      throw new Mistake(
+        'the files that this one names have more than 32 MiB together',
+        'remove what is not needed',
+      );
     if (text.length > bytesMax)
       throw new Mistake(`${name} has more than ${bytesMax} bytes`, 'remove what is not needed');
     return text;

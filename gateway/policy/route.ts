@@ -37,7 +37,7 @@ export function parseRoute(text: string, ignoresCase = false): Route {
   const [methodText = '', pattern, ...more] = text.trim().split(/\s+/);
   if (pattern === undefined || more.length > 0) {
     throw new Mistake(
-      `route "${text}" is no route`,
+      `"${text}" is not a route`,
       'it must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
     );
   }
@@ -60,7 +60,7 @@ function parseMethods(text: string): ReadonlySet<string> | null {
       );
     }
     if (method === 'HEAD') throw new Mistake('HEAD counts as GET', 'write GET');
-    if (methods.has(method)) throw new Mistake(`method ${method} stands twice`, 'write it once');
+    if (methods.has(method)) throw new Mistake(`method ${method} appears twice`, 'write it once');
     methods.add(method);
   }
   return methods;

@@ -67,7 +67,7 @@ const quota = {
   algorithm: {
     enum: ['fixed-window', 'sliding-window', 'token-bucket'],
     description:
-      'fixed-window (the default), sliding-window to leave no double limit at the edge of a window, or token-bucket to refill steadily',
+      'fixed-window (the default), sliding-window to avoid a double limit at the edge of a window, or token-bucket to refill steadily',
   },
   burst: {
     type: 'integer',
@@ -116,7 +116,7 @@ const policy = {
         description: 'an entry of limits has limit and window, or concurrency',
       },
       description:
-        'instead of limit and window: a list of 1 to 8 of them, such as { limit: 100, window: 1m } and { concurrency: 20 }, which all apply',
+        'instead of limit and window: a list of 1 to 8 limits that all apply, such as { limit: 100, window: 1m } and { concurrency: 20 }',
     },
     cost: {
       anyOf: [
@@ -136,7 +136,7 @@ const policy = {
         },
       ],
       description:
-        'how much a request takes of the limit: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with what a body of unknown length takes',
+        'how much of the limit a request uses: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
     },
     count: {
       enum: ['request', 'failure', 'success'],
@@ -161,7 +161,7 @@ const policy = {
     },
     headers: {
       enum: ['on', 'off', true, false],
-      description: 'on (the default) or off: whether replies tell clients about this policy',
+      description: 'on (the default) or off: whether replies have limit headers for this policy',
     },
   },
   additionalProperties: false,
@@ -191,7 +191,8 @@ const denied = {
       minLength: 1,
       maxLength: 200,
       pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$',
-      description: 'what the client is told: one line of at most 200 characters, without control characters',
+      description:
+        'the reason shown to the client: one line of at most 200 characters, without control characters',
     },
   },
   minProperties: 1,
@@ -220,7 +221,7 @@ export const policyFileSchema = {
     },
     ignoreCase: {
       type: 'boolean',
-      description: 'true where the application takes /LOGIN for /login; false is the default',
+      description: 'true if the application treats /LOGIN like /login; false is the default',
     },
     allow: {
       type: 'array',

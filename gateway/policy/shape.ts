@@ -126,7 +126,7 @@ function shown(root: unknown, path: Path): string {
 const FOREIGN_KEYS: Readonly<Record<string, string>> = Object.fromEntries(
   ['host', 'hosts', 'hostname', 'domain', 'domains'].map((key) => [
     key,
-    'policies hold for every host: remove it, or give that host a gateway and a policy file of its own',
+    'policies apply to every host: remove it, or run a gateway with its own policy file for that host',
   ]),
 );
 
@@ -136,7 +136,7 @@ function knownKeys(key: string, known: readonly string[]): string {
     : undefined;
   if (foreign !== undefined) return foreign;
   const close = known.find((candidate) => distance(key.toLowerCase(), candidate.toLowerCase()) <= 2);
-  return close === undefined ? `known here: ${known.join(', ')}` : `did you mean ${close}?`;
+  return close === undefined ? `allowed here: ${known.join(', ')}` : `did you mean ${close}?`;
 }
 
 function distance(a: string, b: string): number {

@@ -53,7 +53,7 @@ function warnOfIdentifier(identifier: Identifier, { policies }: PolicySet, warn:
     if (source.kind !== 'header') continue;
     warn(
       ['identifiers', name],
-      `the header ${source.header} of ${name} stops at the gateway, so the application never sees this credential`,
+      `the gateway removes the header ${source.header} of ${name}, so the application never sees this credential`,
       'use another header, or let it pass with GATEWAY_PASS_HEADERS',
       'key',
     );

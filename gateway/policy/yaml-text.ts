@@ -22,7 +22,7 @@ const ALIASES_MAX = 100;
 /** Reports all duplicate keys, but only the first other error, because later ones usually follow from it. */
 export function reportSyntax(errors: readonly YAMLParseError[], text: string, at: ReportAt): void {
   const duplicates = errors.filter(({ code }) => code === 'DUPLICATE_KEY');
-  for (const { pos } of duplicates) at(pos[0], `${keyAt(text, pos[0])} stands twice`, 'keep one');
+  for (const { pos } of duplicates) at(pos[0], `${keyAt(text, pos[0])} appears twice`, 'keep one');
   const [first] = errors.filter(({ code }) => code !== 'DUPLICATE_KEY');
   if (first !== undefined) {
     const [what, fix] = explained(first, text);
@@ -40,17 +40,17 @@ function explained(error: YAMLParseError, text: string): readonly [what: string,
 
 /** A null message means: use the parser's own. */
 const SYNTAX_FIXES: Readonly<Partial<Record<ErrorCode, readonly [what: string | null, fix: string]>>> = {
-  TAB_AS_INDENT: ['a tab cannot indent', 'use spaces'],
+  TAB_AS_INDENT: ['tabs cannot be used for indentation', 'use spaces'],
   RESOURCE_EXHAUSTION: ['brackets are nested too deeply', 'close them'],
   MULTIPLE_DOCS: ['a second document begins here', 'keep one, without ---'],
   BLOCK_AS_IMPLICIT_KEY: [
     'a second "key: value" within a value',
     'put a value with a colon in quotes, and give the keys of one entry the same indentation',
   ],
-  MULTILINE_IMPLICIT_KEY: ['this line is no "key: value"', 'write a colon with a space behind it'],
+  MULTILINE_IMPLICIT_KEY: ['this line is not "key: value"', 'write a colon and a space'],
   MISSING_CHAR: [null, 'close what is open, and give the keys of one entry the same indentation'],
   BAD_INDENT: [null, 'give lines of one level the same indentation'],
-  BAD_ALIAS: ['an alias without a name', 'a value that begins with * must stand in quotes'],
+  BAD_ALIAS: ['an alias without a name', 'put a value that begins with * in quotes'],
   BAD_SCALAR_START: [null, 'put the value in quotes'],
   UNEXPECTED_TOKEN: [null, 'put a value that begins with {, [, " or \' in quotes as a whole'],
 };
@@ -83,7 +83,7 @@ export function plainValue(document: Document.Parsed, at: ReportAt): unknown {
         startOf(node),
         target === undefined
           ? `*${node.source} has no anchor &${node.source} above it`
-          : `*${node.source} stands inside its own anchor`,
+          : `*${node.source} is inside its own anchor`,
         'write the value out',
       );
       return visit.BREAK;
@@ -95,7 +95,7 @@ export function plainValue(document: Document.Parsed, at: ReportAt): unknown {
   } catch (error) {
     // Too many aliases. The parser gives neither a position nor an error type of its own.
     if (!(error instanceof ReferenceError)) throw error;
-    at(startOf(firstAlias), 'the aliases of this file unfold to too many values', 'write the values out');
+    at(startOf(firstAlias), 'the aliases of this file expand to too many values', 'write the values out');
     return null;
   }
 }
