@@ -112,7 +112,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     limiter = new MemoryLimiter({ clock, known });
     control = new MemoryControl({ clock, known, bans, shadows, salt });
     log.warn(
-      'no GATEWAY_REDIS_URL: counters live in this process, end with it, and are not shared with other replicas',
+      'no GATEWAY_REDIS_URL: counters are in the memory of this process; a restart loses them, and replicas do not share them',
     );
   } else {
     const { GuardedLimiter } = await import('./limiter/outage.ts');
@@ -179,7 +179,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     ? new FrameShare({
         onFlood: onceAMinute(clock, () =>
           log.warn(
-            'a client sends more HTTP/2 frames beside its requests than it may; its connections are cut for a second',
+            'a client sends too many HTTP/2 frames besides requests; its connections are cut for a second',
           ),
         ),
       })

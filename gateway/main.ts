@@ -310,7 +310,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   if (secrets.adminToken === null && !LOOPBACK.test(config.adminHost)) {
     log.warn(
       { host: config.adminHost },
-      'the metrics can be read by whoever reaches GATEWAY_ADMIN_HOST; set GATEWAY_ADMIN_TOKEN',
+      'anyone who reaches GATEWAY_ADMIN_HOST can read the metrics; set GATEWAY_ADMIN_TOKEN',
     );
   }
   process.on('SIGHUP', () => running.reload());

@@ -84,7 +84,7 @@ export function openLog(options: LoggerOptions): Logger {
   const lines = new LogLines({
     descriptor: 2,
     onLost: (lost) =>
-      log.warn({ lost }, 'lines of this log were lost: what takes them was full, or did not read'),
+      log.warn({ lost }, 'lines of this log were lost: the disk was full, or the reader too slow'),
   });
   const log: Logger = pino(options, lines);
   return log;

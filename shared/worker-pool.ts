@@ -100,7 +100,7 @@ export class WorkerPool<Message> {
 
   #startWorker(pacing: RestartPacing): Promise<void> {
     const { main, args, execArgv, env, startTimeoutMs, log, onMessage } = this.#options;
-    if (this.#stopping) return Promise.reject(new WorkerStartError('no worker is started any more'));
+    if (this.#stopping) return Promise.reject(new WorkerStartError('the pool is stopping'));
     const worker = fork(main, args, {
       execArgv: [...execArgv],
       env: env(),
@@ -148,7 +148,7 @@ export class WorkerPool<Message> {
     const timer = setInterval(() => {
       waitedMs += tickMs;
       if (waitedMs < startTimeoutMs) {
-        log.warn({ pid }, `a worker is not ready after ${waitedMs / 1000} s; it is still waited for`);
+        log.warn({ pid }, `a worker is not ready after ${waitedMs / 1000} s and gets more time`);
         return;
       }
       clearInterval(timer);
@@ -161,7 +161,7 @@ export class WorkerPool<Message> {
   #onEnded(worker: ChildProcess, pacing: RestartPacing, how: Ending): void {
     this.#options.onEnded(worker);
     if (this.#stopping) return;
-    this.#options.log.error(how, 'a worker ended; another one takes its place');
+    this.#options.log.error(how, 'a worker ended and is replaced');
     this.#replace(pacing);
   }
 
@@ -169,17 +169,14 @@ export class WorkerPool<Message> {
     const { log } = this.#options;
     const { delayMs, endsInRow } = pacing.ended();
     if (endsInRow >= CRASH_LOOP_ENDS) {
-      log.error(
-        { endsInRow, againInMs: delayMs },
-        'a worker ends again and again; the lines above may say why',
-      );
+      log.error({ endsInRow, againInMs: delayMs }, 'a worker ends repeatedly; the lines above may say why');
     }
     setTimeout(() => {
       if (this.#stopping) return;
       this.#restarts++;
       this.#startWorker(pacing).catch((error: Error) => {
         if (this.#stopping) return;
-        log.error({ reason: error.message }, 'no new worker yet');
+        log.error({ reason: error.message }, 'the replacement of a worker could not start');
         // Keep trying, or the pool would stay one worker short.
         this.#replace(pacing);
       });

@@ -71,23 +71,22 @@ export function authorizationRequestOf(
   const queryAt = target.indexOf('?');
   const path = queryAt < 0 ? target : target.slice(0, queryAt);
   if (path !== '/forward-auth' && path !== '/auth-request' && path !== REPLIED)
-    return bad('proxies ask here at /forward-auth, /auth-request (NGINX) or below /ext-authz/ (Envoy)');
+    return bad('use /forward-auth, /auth-request (NGINX) or a path below /ext-authz/ (Envoy)');
   const methods = valuesOf(METHOD, rawHeaders);
   const targets = valuesOf(URI, rawHeaders);
   const [described = ''] = methods;
   const [uri = ''] = targets;
-  if (described === '') return missing(METHOD, 'it has to name the method of the request');
-  if (uri === '') return missing(URI, 'it has to name the path and query of the request');
-  if (methods.length > 1)
-    return bad(`the proxy sent ${METHOD} more than once; it has to replace the client's`);
-  if (targets.length > 1) return bad(`the proxy sent ${URI} more than once; it has to replace the client's`);
+  if (described === '') return missing(METHOD, 'it must contain the method of the request');
+  if (uri === '') return missing(URI, 'it must contain the path and query of the request');
+  if (methods.length > 1) return bad(`the proxy sent ${METHOD} more than once; it must replace the client's`);
+  if (targets.length > 1) return bad(`the proxy sent ${URI} more than once; it must replace the client's`);
   if (!METHOD_TOKEN.test(described)) return bad(`${METHOD} is not a method`);
   const request = { ok: true, method: described, target: uri } as const;
   if (path !== REPLIED)
     return { ...request, dialect: path === '/forward-auth' ? 'forward-auth' : 'auth-request' };
   const [status = '', ...others] = valuesOf(STATUS, rawHeaders);
   if (!/^[1-5]\d\d$/.test(status) || others.length > 0)
-    return bad(`the proxy sent no ${STATUS}, or more than one: it has to be the status of the reply`);
+    return bad(`the proxy sent no ${STATUS}, or more than one: it must be the status of the reply`);
   return { ...request, dialect: 'replied', status: Number(status) };
 }
 

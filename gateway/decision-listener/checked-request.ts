@@ -36,8 +36,7 @@ export interface CheckedOptions {
   readonly onBadRequest: (reason: string) => void;
 }
 
-export const UNTRUSTED =
-  'the address that asks is not in GATEWAY_TRUSTED_PROXIES; add it, or ask from one that is';
+export const UNTRUSTED = 'the address of the asking proxy is not in GATEWAY_TRUSTED_PROXIES; add it';
 
 export class CheckedRequest extends LimitedRequest implements Exchange {
   readonly req: IncomingRequest;

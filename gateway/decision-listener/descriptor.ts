@@ -32,9 +32,9 @@ export function describedBy({
 }: RateLimitRequest): Described | BadAuthorizationRequest {
   const [descriptor, ...others] = descriptors;
   if (descriptor === undefined || others.length > 0)
-    return bad(`the request has ${descriptors.length} descriptors; all entries belong into one`);
+    return bad(`the request has ${descriptors.length} descriptors; put all entries into one`);
   if (hitsAddend > 1 || (descriptor.hitsAddend?.value ?? 1) !== 1)
-    return bad('hits_addend is not 1; what a request costs is said in the policy file');
+    return bad('hits_addend is not 1; set the cost of a request in the policy file');
   if (descriptor.entries.length > ENTRIES_MAX)
     return bad(`the descriptor has more than ${ENTRIES_MAX} entries`);
   const values = new Map<string, string>();

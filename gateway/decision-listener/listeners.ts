@@ -34,13 +34,13 @@ export async function openDecisionListeners(
   if (enforcement.options.trust.kind === 'hops' && !LOOPBACK.test(host)) {
     log.warn(
       { host },
-      'whoever reaches GATEWAY_DECISION_HOST can name any client; give networks in place of a number in GATEWAY_TRUSTED_PROXIES',
+      'anyone who reaches GATEWAY_DECISION_HOST can claim any client address; set networks instead of a number in GATEWAY_TRUSTED_PROXIES',
     );
   }
   const options: CheckedOptions = {
     isCredentialProven,
     onBadRequest: onceAMinute(clock, (reason: string) =>
-      log.warn({ reason }, 'a proxy asks in a way that cannot be answered; its request is refused'),
+      log.warn({ reason }, 'a proxy sent an authorization request that cannot be answered; it is refused'),
     ),
   };
   const decisionServer: DecisionServer = {

@@ -50,13 +50,10 @@ export function readDecisionSettings<Name extends string>(
     const port = read.integer(name, 1, 65_535);
     // Workers share their ports, so the operating system would not report the conflict.
     if (taken.includes(port))
-      read.refuse(name, `port ${port} is that of another listener; give it one of its own`);
+      read.refuse(name, `port ${port} is used by another listener; choose another one`);
     taken.push(port);
     if (trust.kind === 'none') {
-      read.refuse(
-        name,
-        'the proxies that ask have to be named in GATEWAY_TRUSTED_PROXIES, or every client counts as one',
-      );
+      read.refuse(name, 'name the asking proxies in GATEWAY_TRUSTED_PROXIES, or all clients count as one');
     }
     return port;
   };

@@ -337,7 +337,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (this.isClosed || upgrade === null) {
       socket.destroy();
       if (!this.isClosed)
-        this.#fail({ kind: 'unavailable', reason: 'the upstream switched protocols unasked' });
+        this.#fail({ kind: 'unavailable', reason: 'the upstream switched protocols without being asked' });
       this.close();
       return;
     }

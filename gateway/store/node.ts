@@ -202,7 +202,7 @@ export class RedisNode {
       throw new StoreFault(
         'error',
         expects === 'sentinel'
-          ? `${this.#where}: the server is no sentinel: write redis:// for a single server`
+          ? `${this.#where}: the server is not a sentinel: write redis:// for a single server`
           : `${this.#where}: the server is a sentinel: write redis+sentinel://`,
       );
     }

@@ -53,7 +53,7 @@ t.test('what is missing, empty or there twice is named', async (t) => {
   }
   t.match(refused('/ext-authz/a'), /^the proxy sent no X-Forwarded-For: /);
   for (const target of ['/', '/a', '/ext-authz', '/ext-authzs/a', '*', '/forward-auth/', '/Forward-Auth'])
-    t.match(refused(target, FOR, METHOD, URI), /^proxies ask here at \/forward-auth/, target);
+    t.match(refused(target, FOR, METHOD, URI), /^use \/forward-auth/, target);
 });
 
 t.test('replied: the status of a reply, once', async (t) => {
