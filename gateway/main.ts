@@ -37,7 +37,7 @@ const isWorker = process.argv.includes('--worker');
 // SIGHUP before the start is complete: ignore it, because the policy file has yet to be read anyway.
 process.on('SIGHUP', () => undefined);
 
-/** A parent that dies before we are ready could no longer stop us. */
+/** Ends the start if the parent process dies, because nobody could stop this process afterwards. */
 const abandoned = (): never => process.exit(1);
 process.on('disconnect', abandoned);
 if (isWorker && !process.connected) abandoned();

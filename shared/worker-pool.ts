@@ -38,7 +38,7 @@ export class WorkerStartError extends Error {}
 
 /** How often the log says that a worker is not ready yet. */
 const STILL_STARTING_MS: Millis = 30_000;
-/** So many ends in a row are reported as a crash loop. */
+/** After so many ends in a row the log reports a crash loop. */
 const CRASH_LOOP_ENDS = 3;
 
 interface Ending {

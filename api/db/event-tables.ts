@@ -21,7 +21,7 @@ export interface EventTable {
   surveyId: string;
   responseId: string;
   type: EventType;
-  /** State after the change; null once the payload is made. */
+  /** The response after the change; null once the payload is made from it. */
   snapshot: Json | null;
   /** The same for all webhooks; null until fan-out. */
   payload: Json | null;

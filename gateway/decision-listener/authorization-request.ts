@@ -49,7 +49,7 @@ export const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}$/;
 const UPPER_CASE = /^[A-Z-]+$/;
 
 /**
- * Checks a method that the client has chosen. A mistake in it is not the proxy's.
+ * Checks the method of the described request. A mistake in it is the client's, not the proxy's.
  *
  * @returns null if policies can be matched against it
  */

@@ -7,7 +7,7 @@ import type { Policy, PolicySet } from './policy.ts';
 import { inOrder, type Path, type Problem, type Report } from './problems.ts';
 import { coveredBy, type Route } from './route.ts';
 
-/** Requests per second of one client. No measured gateway process served as many on one connection. */
+/** Requests per second. No client reaches this: it is more than any measured process served on one connection. */
 const RATE_MAX = 100_000;
 /** Methods that get 405 before policies are matched. */
 const NEVER_SERVED: ReadonlySet<string> = new Set(['CONNECT', 'TRACE']);

@@ -27,7 +27,7 @@ interface FileWatchOptions<T> {
   readonly onRefused: (error: Error) => void;
 }
 
-/** Texts from the latest poll, of the file and of the files that it names. */
+/** Texts from the latest poll: of the watched file and of the files that it names. */
 interface Content {
   readonly text: string | Error;
   readonly referenced: ReadonlyMap<string, string | Error>;
@@ -82,7 +82,7 @@ export class FileWatch<T> {
     return this.#inUse.text;
   }
 
-  /** Texts in use of the files that it names, by name. */
+  /** Texts in use of the files that the watched file names, by name. */
   get referenced(): ReadonlyMap<string, string> {
     return this.#inUse.referenced;
   }

@@ -16,7 +16,7 @@ export type WorkerMessage =
   | { readonly type: 'ready'; readonly port: number; readonly policies: number }
   | ({
       readonly type: 'state';
-      /** Id of the request for state that this answers; 0 for a regular report. */
+      /** Id of the StateRequest that this answers; 0 for a regular report. */
       readonly id: number;
       readonly families: readonly Family[];
     } & ProcessReport);

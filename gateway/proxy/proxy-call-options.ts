@@ -15,7 +15,7 @@ export type ProxyFailure =
 
 export interface ProxyCallOwner {
   onReplyBegun(status: number): void;
-  /** The upstream has finished what outlived the call: a tunnel, or a request whose client has left. */
+  /** A tunnel has closed, or the upstream has finished a request whose client has left. Both outlive the call. */
   onUpstreamDone(): void;
   /** The call is closed, and nothing of a reply was or will be written. */
   onFailed(failure: ProxyFailure): void;

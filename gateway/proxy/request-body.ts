@@ -8,7 +8,7 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 
-/** Bodies up to this size are received first. It is well below what node:http buffers without a reader. */
+/** Bodies up to this size are received before a connection is taken. node:http buffers more than this by itself. */
 export const AWAITED_BYTES_MAX = 16_384;
 
 /** Calls back once the whole body has arrived, unread. Never if the client leaves earlier. */

@@ -14,7 +14,7 @@ export interface Transfer {
 
 /** About half a millisecond of reading and writing. */
 const BYTES_PER_TICK = 262_144;
-/** Minimum cost of one piece: passing it on takes a microsecond, however small it is. */
+/** Each piece counts as at least so many bytes, because even a small one takes a microsecond. */
 const PIECE_BYTES = 512;
 /** How many waiting bodies may continue in one tick. A read usually returns 64 KiB, so four use up the budget. */
 const TRANSFERS_PER_TICK = 4;

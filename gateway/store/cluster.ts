@@ -18,7 +18,7 @@ import type { StoreTls } from './tls.ts';
 const REFRESH_EVERY_MS: Millis = 1000;
 const REFRESH_MS_MAX: Millis = 500;
 const REDIRECTIONS_MAX = 3;
-/** Time to connect to a node that a redirection names. */
+/** Time limit for connecting to a node that a redirection names. */
 const REDIRECT_MS_MAX: Millis = 200;
 
 interface Member {
