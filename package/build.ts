@@ -26,7 +26,6 @@ function write(name: string, text: string): void {
   writeFileSync(file, text);
 }
 
-/** @returns the file as JavaScript, and the paths of its imports from the root */
 function compile(name: string): { readonly text: string; readonly imports: readonly string[] } {
   const text = stripTypeScriptTypes(readFileSync(join(root, name), 'utf8'));
   return {

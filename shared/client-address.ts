@@ -53,15 +53,12 @@ export function parseTrustedProxies(text: string): ProxyTrust {
 /** Without leading zeros, which some programs read as octal. */
 const PLAIN_IPV4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})(?:\/(\d{1,2}))?$/;
 
-/** A network or a single address. */
 export interface Network {
   /** 4 or 16 bytes. */
   readonly bytes: readonly number[];
-  /** Prefix length. */
   readonly bits: number;
 }
 
-/** @throws Error that says what is wrong with the text */
 export function parseNetwork(text: string): Network {
   // Fast path, because lists may be very long.
   const plain = PLAIN_IPV4.exec(text);

@@ -40,7 +40,6 @@ export interface SettingsReader<Name extends string> {
   /** Trimmed; the default if unset or blank. */
   text(name: Name): string;
   integer(name: Name, min: number, max: number): number;
-  /** 0 or 1. */
   flag(name: Name): boolean;
   /** One of the given words; case is ignored. */
   choice<const Choice extends string>(name: Name, choices: readonly [Choice, ...Choice[]]): Choice;

@@ -43,7 +43,6 @@ export class LogLines {
     else this.#writePipe(this.#pipe, line);
   }
 
-  /** Closes a pipe; a file stays open. */
   close(): void {
     this.#pipe?.destroy();
   }

@@ -1,4 +1,3 @@
-/** Limits log messages that clients can trigger. */
 import type { Clock, Millis } from './clock.ts';
 
 const INTERVAL_MS: Millis = 60_000;

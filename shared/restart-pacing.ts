@@ -18,7 +18,6 @@ export class RestartPacing {
     this.#clock = clock;
   }
 
-  /** A worker has ended, or could not start. */
   ended(): { readonly delayMs: Millis; readonly endsInRow: number } {
     const now = this.#clock();
     if (now - this.#endedAt - this.#delayMs > CALM_MS) this.#endsInRow = 0;

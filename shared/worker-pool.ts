@@ -24,12 +24,10 @@ interface WorkerPoolOptions<Message> {
   readonly clock: Clock;
   /** A worker that is not ready in time is killed. null: no limit. */
   readonly startTimeoutMs: Millis | null;
-  /** A worker that does not end in time is killed. */
   readonly endTimeoutMs: Millis;
   readonly log: PoolLog;
   /** @returns whether the message says that the worker is ready */
   readonly onMessage: (worker: ChildProcess, message: Message) => boolean;
-  /** A worker that was ready has ended. */
   readonly onEnded: (worker: ChildProcess) => void;
 }
 
@@ -48,9 +46,7 @@ interface Ending {
 
 export class WorkerPool<Message> {
   readonly #options: WorkerPoolOptions<Message>;
-  /** Workers that are running. */
   readonly #children = new Set<ChildProcess>();
-  /** Running workers that are ready. */
   readonly #ready = new Set<ChildProcess>();
   #restarts = 0;
   #stopping = false;

@@ -74,7 +74,6 @@ export interface AccountTokenTable {
   hashedToken: string;
   userId: string;
   purpose: 'verifyEmail' | 'resetPassword' | 'changeEmail';
-  /** Address to which the link was sent. */
   email: string;
   createdAt: Timestamp;
   expiresAt: Timestamp;
@@ -89,7 +88,6 @@ export interface AccountTokenTable {
 export interface MailOutboxTable {
   id: string;
   createdAt: Timestamp;
-  /** Purpose of the mail for the log, such as `verifyEmail`. */
   kind: string;
   recipient: string;
   replyTo: string | null;
@@ -97,7 +95,6 @@ export interface MailOutboxTable {
   /** Plain text. Cleared after sending, because it may contain the token of a link. */
   body: string;
   status: 'pending' | 'sent' | 'parked';
-  /** Number of attempts that have begun. */
   attempts: number;
   /** During an attempt: when another process may try, in case this one dies. */
   nextAttemptAt: Timestamp;

@@ -4,7 +4,6 @@
  */
 
 export type Flag = 0 | 1;
-/** JSON as text. */
 export type Json = string;
 /** ISO 8601, UTC, three decimals. */
 export type Timestamp = string;

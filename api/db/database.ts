@@ -1,4 +1,3 @@
-/** Opens the database, SQLite or PostgreSQL. */
 import type { Kysely } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
 import type { Synchronous } from './address-settings.ts';

@@ -25,7 +25,6 @@ export interface EventTable {
   snapshot: Json | null;
   /** The same for all webhooks; null until fan-out. */
   payload: Json | null;
-  /** null: not fanned out yet. */
   fannedOutAt: Timestamp | null;
 }
 
@@ -37,7 +36,6 @@ export interface DeliveryTable {
   eventId: string;
   webhookId: string;
   status: 'pending' | 'delivered' | 'parked';
-  /** Number of attempts, ever. */
   attemptCount: number;
   /** Failures since it was created or requested again. An attempt counts from its lease on, until it succeeds. */
   failureCount: number;
@@ -49,7 +47,6 @@ export interface DeliveryTable {
 
 export interface DeliveryAttemptTable {
   deliveryId: string;
-  /** Starts at 1. */
   number: number;
   startedAt: Timestamp;
   durationMs: number;

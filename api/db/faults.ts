@@ -18,7 +18,6 @@ const advice: Readonly<Record<DatabaseProblem, string>> = {
 export class DatabaseFault extends Error {
   readonly problem: DatabaseProblem;
 
-  /** @param sentence advice for the operator; default: the advice for a file */
   constructor(problem: DatabaseProblem, cause: unknown, sentence = advice[problem]) {
     super(`${sentence} (${reasonOf(cause)})`, { cause });
     this.name = 'DatabaseFault';
@@ -59,7 +58,6 @@ export function reasonOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** Translates codes of SQLite. @returns the fault, or the error itself */
 export function withFault(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const problem = problemOf(code);

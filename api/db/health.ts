@@ -25,7 +25,6 @@ interface HealthLog {
 }
 
 const TRIED_EVERY: Millis = 1_000;
-/** Health checks give up after a few seconds as well. */
 const REACHED_WITHIN: Millis = 2_000;
 /** A lasting problem is logged again after this time. */
 const SAID_EVERY: Millis = 60_000;

@@ -1,4 +1,3 @@
-/** Parses DATABASE_URL. */
 import { isAbsolute, resolve } from 'node:path';
 import { type AddressSettings, addressSettings, refuseUnknown } from './address-settings.ts';
 import { type PostgresLocation, parsePostgresUrl } from './postgres-address.ts';
@@ -47,7 +46,6 @@ export function describeLocation(location: DatabaseLocation): string {
   }
 }
 
-/** @param password used if the address has none */
 export function withPassword(location: DatabaseLocation, password: string): DatabaseLocation {
   if (location.kind !== 'postgres' || location.password() !== '') return location;
   return { ...location, password: () => password };

@@ -1,4 +1,3 @@
-/** Tables of invites and teams. */
 import type { Role } from './account-tables.ts';
 import type { Json, Row, Timestamp } from './columns.ts';
 
@@ -15,7 +14,6 @@ export interface InviteTable {
   role: Role;
   /** Array of ids. Teams that no longer exist are ignored. */
   teamIds: Json;
-  /** SHA-256 of the token in the link, in hexadecimal. */
   hashedToken: string;
   invitedBy: string;
   expiresAt: Timestamp;

@@ -52,7 +52,6 @@ const parameters = [
   'wait_seconds',
 ];
 
-/** @throws Error that says what would be right */
 export function parsePostgresUrl(value: string): PostgresLocation {
   // An address without a host names the socket's folder in the parameter `host`.
   const url = URL.parse(value.replace(/^(\w+:\/\/[^/?#]*@)(?=[/?])/, '$1localhost'));

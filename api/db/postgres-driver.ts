@@ -56,12 +56,10 @@ const IDLE_MS: Millis = 30_000;
 /** The maximum number of statements that wait for a connection. */
 const WAITING_MAX = 2_000;
 
-/** Connects with the first statement. */
 export class PostgresKysely extends Kysely<Database> {
   readonly #location: PostgresLocation;
   readonly #options: PostgresOptions;
 
-  /** @throws DatabaseUnavailable if a certificate cannot be read */
   constructor(location: PostgresLocation, options: PostgresOptions = {}) {
     const connection = connectionOptions(location, options);
     super({

@@ -68,7 +68,6 @@ function isAway(error: unknown): boolean {
   return AWAY.test(codeOf(error)) || AWAY_SENTENCES.test(reasonOf(error));
 }
 
-/** @returns the translated error, or the error itself */
 export function translated(error: unknown): unknown {
   if (isAway(error)) return new DatabaseAway(error);
   const code = codeOf(error);

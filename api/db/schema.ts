@@ -216,7 +216,6 @@ export interface FileTable {
   key: string;
   workspaceId: string;
   access: 'public' | 'private';
-  /** Survey for which it was uploaded. */
   surveyId: string | null;
   /** First response that contains it as an answer. The file is deleted with it. */
   responseId: string | null;

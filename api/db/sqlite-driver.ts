@@ -201,7 +201,6 @@ function isBusy(error: unknown): boolean {
 interface Turns {
   /** @returns function that ends the turn @throws DatabaseBusy if it takes too long or too many wait */
   take(deadline: Millis): Promise<() => void>;
-  /** Refuses all that wait. */
   close(): void;
 }
 

@@ -10,7 +10,6 @@ const PER_WEBHOOK_MAX = 4;
 export interface Counted {
   readonly webhookId: string;
   readonly workspaceId: string;
-  /** Origin of the webhook's URL. */
   readonly receiver: string;
 }
 

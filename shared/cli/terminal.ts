@@ -15,7 +15,6 @@ interface TerminalOptions {
 export class Terminal {
   readonly #stdout: Output;
   readonly #stderr: Output;
-  /** Printed before every line. */
   readonly #prefix: string;
 
   constructor({ stdout, stderr }: TerminalOptions, prefix = '') {
@@ -29,7 +28,6 @@ export class Terminal {
     return new Terminal({ stdout: this.#stdout, stderr: this.#stderr }, '# ');
   }
 
-  /** Progress may be shown. */
   get isInteractive(): boolean {
     return this.#stderr.isTTY === true;
   }
@@ -52,7 +50,6 @@ export class Terminal {
     for (const line of text.split('\n')) this.#stdout.write(`${`${this.#prefix}${line}`.trimEnd()}\n`);
   }
 
-  /** Prints to standard error. */
   error(text: string): void {
     this.#stderr.write(`${text}\n`);
   }

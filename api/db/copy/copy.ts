@@ -23,7 +23,6 @@ export class CopyRefused extends Error {
 interface CopyOptions {
   readonly shape: Shape;
   readonly from: Kysely<Database>;
-  /** Must have the newest schema. */
   readonly to: Kysely<Database>;
   /** Identifies the source. An interrupted copy can be resumed only from the same source. */
   readonly source: string;
@@ -43,7 +42,6 @@ export interface Copied {
   readonly resumedAt: number;
 }
 
-/** @throws CopyRefused, CopyInterfered */
 export async function copyRows(options: CopyOptions): Promise<Copied> {
   const { shape, from, to, onRows = () => undefined } = options;
   const note = await begin(options);

@@ -5,9 +5,7 @@ import { digestOfRow } from './digest.ts';
 import { type Key, keyOf, type Readable, type Row, readSlices } from './slices.ts';
 
 export interface Difference {
-  /** Values of the primary key. */
   readonly key: readonly (string | number)[];
-  /** State in the target. */
   readonly kind: 'missing' | 'added' | 'changed';
 }
 

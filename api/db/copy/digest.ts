@@ -15,7 +15,6 @@ export interface TableDigest {
 
 const DIGITS = 32;
 
-/** @param onRows called with the number of rows since the last call */
 export async function digestOf(
   db: Kysely<Database>,
   table: Readable,
@@ -40,7 +39,6 @@ export function isSame(one: TableDigest, other: TableDigest): boolean {
   return one.rows === other.rows && one.digest === other.digest;
 }
 
-/** The first 128 bits of the row's SHA-256. */
 export function digestOfRow(columns: readonly string[], row: Row): bigint {
   const text = columns.map((column) => canonical(row[column] ?? null)).join('');
   return BigInt(`0x${hash('sha256', text).slice(0, DIGITS)}`);

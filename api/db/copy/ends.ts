@@ -25,7 +25,6 @@ interface Target extends End {
 
 interface SnapshotOptions {
   readonly shape: Shape;
-  /** Whether the API must not use the database in the meantime. */
   readonly isExclusive: boolean;
   /** Name for messages, such as "the source". */
   readonly what: string;
@@ -75,7 +74,6 @@ async function closePostgresSnapshot(
   }
 }
 
-/** Closes the database if the work fails. */
 async function opening<T>(db: Kysely<Database>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -127,7 +125,6 @@ export async function openTarget(location: DatabaseLocation): Promise<Target> {
   });
 }
 
-/** @throws CopyRefused if the source is the target of an unfinished copy */
 export async function refuseHalf(db: Kysely<Database>): Promise<void> {
   if (await hasNote(db))
     throw new CopyRefused('the source is itself the target of a copy that has not ended');

@@ -14,7 +14,6 @@ export interface Index {
   readonly statement: string;
 }
 
-/** @param db SQLite */
 export async function readIndexes(db: Kysely<Database>): Promise<readonly Index[]> {
   const { rows } = await sql<Index>`
     select "name", "sql" as "statement" from sqlite_master where "type" = 'index' and "sql" is not null order by "name"`.execute(

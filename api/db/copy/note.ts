@@ -20,7 +20,6 @@ export class CopyUnfinished extends Error {
   }
 }
 
-/** @throws CopyUnfinished */
 export async function refuseUnfinishedCopy(db: Kysely<Database>): Promise<void> {
   if (await hasNote(db)) throw new CopyUnfinished();
 }
@@ -51,7 +50,6 @@ export async function hasNote(db: Kysely<Database>): Promise<boolean> {
   return hasTable(db, TABLE);
 }
 
-/** @returns null if no copy has begun */
 export async function readNote(db: Kysely<Database>): Promise<Note | null> {
   if (!(await hasNote(db))) return null;
   const rows = await db.withTables<NoteTable>().selectFrom(TABLE).selectAll().execute();

@@ -17,22 +17,17 @@ export const NOT_COPIED: readonly string[] = ['migrations', 'migrationsLock', 's
 
 export interface TableShape {
   readonly name: string;
-  /** In the order of the table definition. */
   readonly columns: readonly string[];
-  /** Columns of type text. */
   readonly texts: readonly string[];
-  /** Columns of the primary key, in its order. */
   readonly key: readonly string[];
   /** Digest of the rows that migrations insert. */
   readonly seed: TableDigest;
 }
 
 export interface Shape {
-  /** Names of the migrations that create it. */
   readonly migrations: readonly string[];
   /** Each table follows all tables that it refers to. */
   readonly tables: readonly TableShape[];
-  /** Indexes of SQLite. */
   readonly indexes: readonly Index[];
 }
 

@@ -7,7 +7,6 @@ export type Row = Readonly<Record<string, Value>>;
 /** Values of the primary key, in its order. */
 export type Key = readonly (string | number | bigint)[];
 
-/** The part of a table's shape that is needed for reading. */
 export interface Readable {
   readonly name: string;
   readonly columns: readonly string[];
@@ -18,7 +17,6 @@ export interface Readable {
 export interface Slice {
   /** At least one. */
   readonly rows: readonly Row[];
-  /** Key of the last row. */
   readonly lastKey: Key;
 }
 

@@ -1,4 +1,3 @@
-/** Compares two databases table by table. */
 import type { Kysely } from 'kysely';
 import type { Database } from '../schema.ts';
 import { type Difference, findDifferences } from './differences.ts';

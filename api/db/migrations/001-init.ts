@@ -3,7 +3,6 @@
  * response. A row that only refers to another one, such as a response to its contact, stays.
  */
 
-/** Columns of every resource. */
 const row = `
   "id" text primary key,
   "createdAt" text not null,

@@ -22,7 +22,6 @@ function unique(name: string, table: string, owner: string, column: string): str
     on "${table}" ("${owner}", sha256(replace("${column}", '\\', '\\\\')::bytea)) where "${column}" is not null`;
 }
 
-/** SQLite indexes the text itself. */
 export const digests = {
   sqlite: [],
   postgres: [
