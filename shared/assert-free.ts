@@ -1,7 +1,10 @@
 import { createServer } from 'node:net';
 
 /**
- * Checks that no other program has the port, which sockets that share a port would not notice. @throws if it is taken
+ * Checks that no other program has the port. Workers share their port, and the kernel would also let another program's
+ * workers share it, so the supervisor checks it once before they start.
+ *
+ * @throws the error of `listen` if the port is taken
  */
 export function assertFree(host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {

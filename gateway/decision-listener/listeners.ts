@@ -75,11 +75,7 @@ export async function openDecisionListeners(
   };
 }
 
-/**
- * Workers share their ports, and the kernel would also let another program's workers share them. So check them once.
- *
- * @throws ListenError
- */
+/** @throws ListenError */
 export async function assertDecisionPortsFree({ host, port, grpcPort }: DecisionSettings): Promise<void> {
   if (port !== null) await assertFree(host, port).catch(refuseFor('GATEWAY_DECISION_PORT'));
   if (grpcPort !== null) await assertFree(host, grpcPort).catch(refuseFor('GATEWAY_DECISION_GRPC_PORT'));

@@ -72,7 +72,6 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
           log,
           budgetMs: secrets.store.address.timeoutMs,
           replica,
-          // A configured secret is not stored: with it, readers of the store could test guessed addresses.
           salt: secrets.identitySecret === null ? salt : '',
           onSalt: (shared) => enforcement.useSalt(shared),
         });

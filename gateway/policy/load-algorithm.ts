@@ -27,13 +27,13 @@ export function checkAlgorithm(
     return;
   }
   if (algorithm === 'fixed-window') return;
-  const most = countableIn(windowMs);
+  const limitMax = countableIn(windowMs);
   for (const [key, value] of Object.entries({ limit, burst: burst ?? 0 }))
-    if (value > most)
+    if (value > limitMax)
       report(
         key,
         `${key} ${value} is more than ${algorithm} can count in ${window}`,
-        `write at most ${most}, or a shorter window`,
+        `write at most ${limitMax}, or a shorter window`,
       );
 }
 
@@ -47,11 +47,11 @@ export function costOf(cost: NonNullable<PolicyRow['cost']>): Cost {
 
 export function checkCost(
   cost: NonNullable<PolicyRow['cost']>,
-  most: number,
+  capacity: number,
   report: (message: string, fix: string) => void,
 ): void {
-  const mistake = neverPasses(costOf(cost), most, `at most ${most} may be used at once`);
-  if (mistake !== null) report(mistake, `write at most ${most}`);
+  const mistake = neverPasses(costOf(cost), capacity, `at most ${capacity} may be used at once`);
+  if (mistake !== null) report(mistake, `write at most ${capacity}`);
 }
 
 /** The same checks for overrides. @param report takes a path relative to the row */
@@ -62,31 +62,31 @@ export function checkOverrides(
   report: (path: Path, message: string, fix: string) => void,
 ): void {
   if (overrides === null || overrides.size === 0) return;
-  const { least, most } = overrides;
+  const { least: limitMin, most: limitMax } = overrides;
   const pathOf = (limit: number): Path => {
     const at = written.overrides?.findIndex((entry) => entry.limit === limit) ?? -1;
     return at < 0 ? ['overridesFile'] : ['overrides', at, 'limit'];
   };
   const countable = countableIn(windowMs);
-  if (algorithm !== 'fixed-window' && most > countable)
+  if (algorithm !== 'fixed-window' && limitMax > countable)
     report(
-      pathOf(most),
-      `the limit ${most} of an override is more than ${algorithm} can count in ${window}`,
+      pathOf(limitMax),
+      `the limit ${limitMax} of an override is more than ${algorithm} can count in ${window}`,
       `write at most ${countable}, or a shorter window`,
     );
   // A burst does not depend on the limit.
-  const mistake = burst === null ? neverPasses(cost, least, `an override allows ${least}`) : null;
-  if (mistake !== null) report(pathOf(least), mistake, 'write a larger limit, or a smaller cost');
+  const mistake = burst === null ? neverPasses(cost, limitMin, `an override allows ${limitMin}`) : null;
+  if (mistake !== null) report(pathOf(limitMin), mistake, 'write a larger limit, or a smaller cost');
 }
 
 function countableIn(windowMs: Millis): number {
   return Math.floor(UNITS_MAX / Math.max(1, windowMs));
 }
 
-function neverPasses(cost: Cost, most: number, said: string): string | null {
-  if (cost.kind === 'units' && cost.units > most)
+function neverPasses(cost: Cost, capacity: number, said: string): string | null {
+  if (cost.kind === 'units' && cost.units > capacity)
     return `a request costs ${cost.units} and ${said}, so none could ever pass`;
-  if (cost.kind === 'body-bytes' && (cost.unannounced ?? 0) > most)
+  if (cost.kind === 'body-bytes' && (cost.unannounced ?? 0) > capacity)
     return `a body of unknown length costs ${cost.unannounced} and ${said}, so none could ever pass`;
   return null;
 }

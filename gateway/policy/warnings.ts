@@ -135,9 +135,9 @@ function mostIn(wide: Policy, { windowSeconds }: Policy): number {
   return wide.limit * (Number.isInteger(windows) ? windows : Math.ceil(windows) + 1);
 }
 
-/** Whether each client of `of` is a single client, or part of one, for `wide`. */
-function countsNoLess(wide: Identifier, of: Identifier): boolean {
-  if (wide.name === of.name) return true;
-  if (of.kind === 'combined') return of.parts.some((part) => countsNoLess(wide, part));
-  return wide.kind === 'address' && of.kind === 'address' && wide.ipv6Prefix <= of.ipv6Prefix;
+/** Whether each client of `narrow` is a single client, or part of one, for `wide`. */
+function countsNoLess(wide: Identifier, narrow: Identifier): boolean {
+  if (wide.name === narrow.name) return true;
+  if (narrow.kind === 'combined') return narrow.parts.some((part) => countsNoLess(wide, part));
+  return wide.kind === 'address' && narrow.kind === 'address' && wide.ipv6Prefix <= narrow.ipv6Prefix;
 }

@@ -90,7 +90,6 @@ export class Supervisor {
   /** @throws WorkerStartError, or an error of node:net if the port is taken */
   async start(): Promise<void> {
     const { host, reusePort } = this.#options;
-    // Workers share the port, and the kernel would also let another program's workers share it. So check it once.
     if (this.#port !== 0 && !reusePort) await assertFree(host, this.#port);
     await this.#pool.start();
   }
