@@ -93,7 +93,7 @@ export function openLog(options: LoggerOptions): Logger {
 function openPipe(descriptor: number): Socket | null {
   try {
     const kind = fstatSync(descriptor);
-    // A socket is written by the event loop. With a blocked write in a thread the process could not end.
+    // As a Socket the pipe is written by the event loop. A blocking write in a thread would keep the process alive.
     return kind.isFIFO() || kind.isSocket() ? new Socket({ fd: descriptor, readable: false }) : null;
   } catch {
     return null;

@@ -137,7 +137,7 @@ interface CountdownTable {
   surveyId: string;
   /** The number at the time of the last count. */
   autoComplete: number;
-  /** How many more responses need no new count. */
+  /** How many more responses may come before the next count. */
   skips: number;
 }
 

@@ -1,6 +1,6 @@
 import type { PolicySet } from './policy.ts';
 
-/** Sets policies to shadow mode that operators have disarmed. @param buckets the buckets of these policies */
+/** Puts policies into shadow mode for which operators have run `floodgate shadow`. @param buckets of these policies */
 export function shadowed(set: PolicySet, buckets: ReadonlyMap<string, unknown>): PolicySet {
   if (!set.policies.some(({ bucket, mode }) => mode === 'enforce' && buckets.has(bucket))) return set;
   return {

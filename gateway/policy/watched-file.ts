@@ -57,7 +57,7 @@ export class FileWatch<T> {
   readonly #options: FileWatchOptions<T>;
   readonly #readReferenced: ReadReferenced;
   #inUse: WatchedTexts;
-  /** Names of files that the text read last refers to. They are polled too. */
+  /** Names of files that the latest text refers to. They are polled too. */
   #named: ReadonlySet<string>;
   /** Inode, size and times of all files at the latest poll; '' before the first. */
   #signature = '';

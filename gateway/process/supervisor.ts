@@ -47,7 +47,7 @@ interface SupervisorOptions {
 export const STATE_INTERVAL_MS: Millis = 1000;
 /** A worker that is not ready after this time is killed. The first start on a slow machine may take minutes. */
 const START_TIMEOUT_MS: Millis = 300_000;
-/** A worker that has not ended so long after its last request is killed. */
+/** A worker gets this time in addition to its drain timeout; then it is killed. */
 const END_TIMEOUT_MS: Millis = 5000;
 const ANSWER_TIMEOUT_MS: Millis = 2000;
 

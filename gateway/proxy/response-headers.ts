@@ -56,7 +56,7 @@ export function clientHeaders(
     const value = raw[i + 1] ?? '';
     const special = SPECIAL.find(name);
     if (special !== null) {
-      // Forbidden by RFC 9110 8.6. A client that believes it would wait for a body.
+      // RFC 9110 8.6 forbids this field here. A client that believes it would wait for a body.
       if (special === 'content-length' && (status < 200 || status === 204)) continue;
       if (special === 'content-length') hasContentLength = true;
       else if (special === 'date') hasDate = true;

@@ -46,7 +46,7 @@ const BODY_TIMEOUT_MS: Millis = 300_000;
 const STREAM_AFTER_MS: Millis = 5000;
 /** What an upstream may promise for its idle connections. */
 const KEEP_ALIVE_MS_MAX: Millis = 600_000;
-/** Idle connections are closed that much earlier, because the announced time starts with the upstream's last byte. */
+/** Idle connections are closed this much before the announced time, which starts with the upstream's last byte. */
 const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
 const TICK_MS: Millis = 1000;
 

@@ -101,7 +101,7 @@ interface NewNote {
   readonly isRestart: boolean;
 }
 
-/** Codes of PostgreSQL. In SQLite only one write transaction can run at a time. */
+/** Error codes of PostgreSQL, where two copies can begin together. SQLite runs one write transaction at a time. */
 const UNIQUE_VIOLATION = '23505';
 const DUPLICATE_TABLE = '42P07';
 
