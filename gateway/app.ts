@@ -47,7 +47,6 @@ interface GatewayParts {
   readonly wallClock: Clock;
   /** Returns a new secret with each call; used as salt if none is configured or stored. */
   readonly newSalt: () => string;
-  /** Name of this process among the replicas. */
   readonly replica: string;
   readonly log: Logger;
   readonly readPolicyFile: (file: string) => string;

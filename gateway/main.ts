@@ -42,7 +42,6 @@ const abandoned = (): never => process.exit(1);
 process.on('disconnect', abandoned);
 if (isWorker && !process.connected) abandoned();
 
-/** Prints one sentence and exits. */
 function giveUp(error: unknown): never {
   if (!(error instanceof WorkerStartError))
     process.stderr.write(`Gateway cannot start: ${reasonOf(error)}\n`);

@@ -20,7 +20,6 @@ const DIGEST_LENGTH = 22;
 const WORD_LENGTH = 5;
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-/** Value of each base64url character, by character code. */
 const SEXTETS = new Uint8Array(128);
 for (let value = 0; value < BASE64URL.length; value++) SEXTETS[BASE64URL.charCodeAt(value)] = value;
 

@@ -5,7 +5,6 @@ interface Allowed {
   readonly policy: Policy;
   /** Capacity: how much can be used at once. */
   readonly quota: number;
-  /** Limit for a whole window. */
   readonly perWindow: number;
 }
 

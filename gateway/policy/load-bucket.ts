@@ -15,7 +15,6 @@ const SHARED = [
   ['headers', 'headers'],
 ] as const satisfies readonly (readonly [keyof Policy, string])[];
 
-/** Reports a policy that shares a bucket with another but differs in how it counts. */
 export function checkBucket(
   policy: Policy,
   byBucket: Map<string, Policy>,

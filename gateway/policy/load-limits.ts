@@ -38,7 +38,6 @@ const OF_AN_ENTRY = [
   'overrides',
   'overridesFile',
 ] as const;
-/** Keys that make no sense with `concurrency`. */
 const NOT_IN_FLIGHT = ['limit', 'window', 'algorithm', 'burst'] as const;
 
 export function limitsOf(row: Row, here: Path, report: Report): RowLimit[] {

@@ -1,4 +1,3 @@
-/** Builds the tests of a policy file and checks what the schema cannot. */
 import { isIP } from 'node:net';
 import type { Millis } from '#shared/clock.ts';
 import { parseRequestLine } from './mismatch.ts';

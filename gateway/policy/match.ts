@@ -146,7 +146,6 @@ function isOne(cost: Cost): boolean {
 interface Node<T> {
   readonly literals: Map<string, Node<T>>;
   param: Node<T> | null;
-  /** Routes that end at this node. */
   readonly here: Entry<T>[];
   /** Routes that end in /* here: they match this node and everything below it. */
   readonly below: Entry<T>[];

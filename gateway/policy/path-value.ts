@@ -1,5 +1,3 @@
-/** Reads the value of a path parameter. */
-
 import { AMBIGUOUS, type PairValue } from '#gateway/identity/pairs.ts';
 import { caseless, meaningOf, withoutParameters, withoutSegmentParameters } from './target.ts';
 

@@ -6,7 +6,6 @@ import type { Path } from './problems.ts';
 import type { Rollout } from './rollout.ts';
 import type { Route } from './route.ts';
 
-/** How requests are counted over time; see docs/policies.md. */
 export type Algorithm = 'fixed-window' | 'sliding-window' | 'token-bucket' | 'concurrency';
 
 /** How many units a request takes of a limit; at least 1. */

@@ -1,5 +1,3 @@
-/** Mistakes in a policy file, each with its place and a fix. */
-
 export interface Problem {
   /** Starts at 1, like `column`. */
   readonly line: number;

@@ -77,7 +77,6 @@ export class FileWatch<T> {
     this.#readReferenced = referencedReader(options.file);
   }
 
-  /** Text of the file in use. */
   get text(): string {
     return this.#inUse.text;
   }

@@ -28,7 +28,6 @@ export function storeScript(lua: string): StoreScript {
 export interface StoreConnection {
   /** Whether calls can be made. A Cluster is ready if at least one primary is. */
   readonly ready: boolean;
-  /** Why the last attempt to connect failed. */
   whyDown(): StoreFault;
   /** Slot of the key in a Cluster, where all keys of a call must share one slot; null: calls may mix all keys. */
   slotOf(key: string): number | null;

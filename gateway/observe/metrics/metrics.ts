@@ -50,7 +50,6 @@ export class Metrics {
   /** Denials without asking the store, because this process knew that the bucket is exhausted. */
   deniedFromMemory = 0;
   readonly limited = new Limited();
-  /** Requests of clients that are on a list of the policy file. */
   readonly listed = { allow: 0, deny: 0 };
   untrustedChains = 0;
   reloads = 0;

@@ -34,7 +34,6 @@ interface TracingOptions {
   readonly settings: TracingSettings;
   /** Milliseconds since the epoch. */
   readonly clock: Clock;
-  /** Name of this process among the replicas. */
   readonly replica: string;
   readonly upstream: string;
   readonly warn: (fields: object, message: string) => void;
