@@ -1,7 +1,6 @@
 /**
- * What one call holds of the gateway besides its request: a connection to the upstream or a place among those who wait
- * for one, a stream, an upgrade, its client. Closed once, it gives back whatever is left; only the connection is kept
- * until its exchange is over.
+ * Resources of one call: the client entry, an upstream connection or a place in the queue for one, a stream, an
+ * upgrade. `close` gives all of them back; only the connection stays until its exchange is over.
  */
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
@@ -60,7 +59,6 @@ export class Holdings {
     return null;
   }
 
-  /** The connection is free again, or gone. */
   giveConnection(): void {
     const { connection, pool } = this;
     if (connection === null || pool === null) return;

@@ -1,10 +1,11 @@
 /**
  * One request to the upstream and its reply.
  *
- * A call holds whatever its request takes: a wait, a deadline, an upstream connection, a stream, an upgrade. It is its own
- * handler of the exchange, so no closure is made per request. Bodies stream both ways with backpressure. Replies go out at the
- * end of the turn of the event loop in which they began, one after the other: one that is whole by then, the usual API
- * case, in one write, any other at once as far as it has come, so events and long polls are not delayed.
+ * The call owns all resources of its request: place in a queue, deadline, upstream connection, stream, upgrade. It is
+ * its own exchange handler, so that no closures are allocated per request. Bodies stream both ways with backpressure.
+ * Replies are written at the end of the event-loop tick in which they begin. By then a typical API reply is complete
+ * and takes one write; of others the part that has arrived is written at once, so events and long polls are not
+ * delayed.
  */
 import type { Duplex } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -34,7 +35,7 @@ import { ONE_WRITE_BYTES, writeWhole } from './whole-reply.ts';
 const UNREAD_MS_MAX_UNDER_PRESSURE: Millis = 2000;
 const ABORTED = new Error('the call is closed');
 const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
-/** What may stand behind a status. undici reads it as UTF-8, so other encodings come with characters that may not. */
+/** Valid reason phrases (RFC 9112 4). undici decodes them as UTF-8, so other encodings give other characters. */
 const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 type State =
@@ -126,7 +127,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.hasReachedUpstream = true;
   }
 
-  /** The upstream's time to answer begins when the whole upload is there. */
+  /** The upstream's time to answer starts when the whole upload has been sent. */
   onBodyEnd(): void {
     if (this.#state === 'waiting') this.#options.upstream.deadlines.add(this);
   }
@@ -365,7 +366,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     return true;
   }
 
-  /** Nothing more is written, and everything is given back: at once, or for the connection when its exchange is over. */
+  /** Stops writing and gives everything back; the connection later, when its exchange is over. */
   close(): void {
     if (this.#state === 'closed') return;
     const wasAbandoned = this.#state === 'abandoned';
@@ -377,7 +378,6 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (wasAbandoned) this.#options.owner.onUpstreamDone();
   }
 
-  /** The connection is free again, or gone. */
   #leaveUpstream(): void {
     this.#options.upstream.deadlines.delete(this);
     this.#held.giveConnection();

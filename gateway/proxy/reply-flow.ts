@@ -1,4 +1,4 @@
-/** The body of a reply on its way: no faster than the client reads, and than others are served beside it. */
+/** Flow control of a reply body: no faster than its client reads, and in fair turns with other bodies. */
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientResponse } from '#gateway/http/client-connection.ts';
 import type { Exchange } from './exchange.ts';
@@ -11,12 +11,10 @@ export class ReplyFlow implements Transfer {
   readonly #res: ClientResponse;
   readonly #upstream: Upstream;
   readonly #exchange: Exchange;
-  /** The client has to read first. */
   #awaitsDrain = false;
   #awaitsSlot = false;
   #isOver = false;
 
-  /** @param exchange pauses and resumes what comes from the upstream */
   constructor(client: Client, res: ClientResponse, upstream: Upstream, exchange: Exchange) {
     this.client = client;
     this.#res = res;
@@ -49,7 +47,7 @@ export class ReplyFlow implements Transfer {
     this.#goOn();
   }
 
-  /** Nothing more comes of it, and its connection may be another reply's. */
+  /** The body has ended, and its connection may already serve another reply. */
   end(): void {
     this.#isOver = true;
     if (this.#awaitsSlot) this.#upstream.scheduler.leave(this);

@@ -28,14 +28,14 @@ const READABLE_EVENTS = ['readable', 'end', 'error', 'close'] as const;
 export interface BodyOwner {
   /** Data, or the end of the body, is about to be sent, together with the head of the request. */
   onBodySent(): void;
-  /** All of the body has been handed to the connection. */
+  /** The whole body was passed to the connection. */
   onBodyEnd(): void;
 }
 
 /**
  * Streams a body in scheduled portions.
  *
- * @param outlivesClient a body that breaks off does not end: the connection to the upstream would be closed
+ * @param outlivesClient a body that breaks off never ends, because an error would close the upstream connection
  */
 export async function* scheduledBody(
   req: IncomingRequest,

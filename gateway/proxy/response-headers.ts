@@ -33,8 +33,8 @@ const EVENT_STREAM = /^text\/event-stream\s*(?:;|$)/i;
 const LIMITS: ReadonlySet<string> = new Set(LIMIT_HEADERS);
 
 /**
- * @param raw names and values in turn
- * @param added the gateway's own headers, which replace the upstream's limit headers when there are any
+ * @param raw names and values alternate
+ * @param added the gateway's own fields; if there are any, the upstream's limit headers are removed
  * @param status of the reply
  * @param onClientRoute browsers on other origins may read the reply, so the limit headers are exposed to them
  */

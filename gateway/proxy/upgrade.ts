@@ -89,9 +89,9 @@ function stopWatching(socket: Duplex): void {
 /**
  * Joins the client's and the upstream's sockets after a 101.
  *
- * @param raw header fields of the upstream's reply, names and values in turn
- * @param owner whose tunnel it is
- * @param onClosed called once, when both are closed
+ * @param raw header fields of the upstream's reply; names and values alternate
+ * @param owner client whose tunnel it is
+ * @param onClosed called once, when both sockets are closed
  */
 export function joinSockets(
   { socket: client, head: clientHead }: UpgradeSocket,
@@ -113,7 +113,7 @@ export function joinSockets(
   const { headers } = clientHeaders(raw, added, 101, false);
   let head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n';
   for (let i = 0; i < raw.length; i += 2) {
-    // Hop-by-hop, but the very point of this reply.
+    // A hop-by-hop field, but this reply needs it.
     if (raw[i]?.toLowerCase() === 'upgrade') head += `Upgrade: ${raw[i + 1]}\r\n`;
   }
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;

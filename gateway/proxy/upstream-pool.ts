@@ -101,7 +101,7 @@ export class UpstreamPool {
   /** The connection leaves the pool together with its call, which makes room for another one. */
   detach(client: Client): void {
     this.#options.inUse.give(client);
-    // Not from within the parser of a reply.
+    // Deferred, because this may be called from within the parser of a reply.
     if (this.#waiting > 0) setImmediate(() => this.#serveNext(undefined));
   }
 

@@ -1,4 +1,3 @@
-/** A call's request, as it is sent. */
 import type { UpstreamRequest } from './exchange.ts';
 import type { ProxyCallOptions } from './proxy-call-options.ts';
 import { type BodyOwner, scheduledBody } from './request-body.ts';
@@ -14,7 +13,7 @@ export function upstreamRequest(options: ProxyCallOptions, owner: BodyOwner): Up
   };
 }
 
-/** A small body that has arrived needs no stream: one write instead of an iterator's machinery. */
+/** A small body that has arrived is passed as a buffer, which is cheaper than a stream. */
 function bodyOf(options: ProxyCallOptions, owner: BodyOwner): NonNullable<UpstreamRequest['body']> {
   const { req, head, upstream, client, outlivesClient } = options;
   const { contentLength } = head;

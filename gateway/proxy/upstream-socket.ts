@@ -3,7 +3,7 @@
  * together with data that has arrived, so the answer of an upstream that sends 413 and closes during an upload would be
  * lost.
  *
- * What is written to it is given away: a large buffer is empty as soon as it is written.
+ * Written buffers are freed at once: a large one is empty after the write.
  */
 import { type OnReadOpts, Socket } from 'node:net';
 import { free, type Garbage, ownMemory } from './free-buffer.ts';
@@ -13,7 +13,6 @@ type Written = (error?: Error | null) => void;
 export class UpstreamSocket extends Socket {
   #cannotWrite = false;
   #written: Written | null = null;
-  /** The memory of what is being written. */
   #memory: ArrayBuffer | null = null;
   readonly #garbage: Garbage;
 
@@ -38,7 +37,7 @@ export class UpstreamSocket extends Socket {
       return;
     }
     this.#written = written;
-    // A piece of a body is written last, behind the head or the size of a chunk.
+    // The piece of a body comes last, behind the head or the size of a chunk.
     this.#memory = ownMemory(chunks.at(-1)?.chunk);
     super._writev?.(chunks, this.#onWritten);
   }
@@ -49,7 +48,7 @@ export class UpstreamSocket extends Socket {
     this.#written = null;
     const memory = this.#memory;
     this.#memory = null;
-    // After an error the kernel may not have taken it yet.
+    // After an error the kernel may still be using the buffer.
     if (memory !== null && error == null) this.#garbage.freed(free(memory));
     const { code } = (error ?? {}) as NodeJS.ErrnoException;
     // Keep reading. The readable side ends after the data that has arrived.
