@@ -25,8 +25,8 @@ export interface DatabaseOptions {
  * Does not connect to PostgreSQL yet; `awaitDatabase` does.
  *
  * @param options take precedence over the settings in the address
- * @throws DatabaseUnavailable when the folder cannot be made or written to, the file is not a SQLite database, or a
- *   certificate cannot be read; DatabaseFault when the file is a damaged one
+ * @throws DatabaseUnavailable if the folder cannot be created or written to, the file is not a SQLite database, or a
+ *   certificate cannot be read; DatabaseFault if the file is damaged
  */
 export function openDatabase(location: DatabaseLocation, options: DatabaseOptions = {}): Kysely<Database> {
   if (location.kind === 'postgres') return new PostgresKysely(location, { ...location.settings, ...options });
@@ -39,9 +39,9 @@ const WAIT_MS: Millis = 30_000;
 /**
  * Waits until PostgreSQL answers. A SQLite file needs no waiting.
  *
- * @param waitMs undefined: as long as the address says
- * @param onWait is called once, when there is something to wait for
- * @throws DatabaseUnavailable when it does not answer in time, refuses us, or is none that we can use
+ * @param waitMs default: the time in the address
+ * @param onWait called once if there is a wait
+ * @throws DatabaseUnavailable if the server does not answer in time, refuses the login, or cannot be used
  */
 export async function awaitDatabase(
   db: Kysely<Database>,

@@ -7,7 +7,7 @@ import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { isPostgres } from './dialect.ts';
 import type { Database } from './schema.ts';
 
-/** In this order, and rows of one table in the order of their ids: then nobody waits in a circle. */
+/** Lock tables in this order, and rows of a table in the order of their ids, to avoid deadlocks. */
 type LockedTable =
   | 'organizations'
   | 'users'

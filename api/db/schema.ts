@@ -132,7 +132,7 @@ interface SurveyLanguageTable {
   position: number;
 }
 
-/** Of a survey that ends after a number of finished responses, see resources/responses/completion.ts. */
+/** For a survey that ends after a number of finished responses, see resources/responses/completion.ts. */
 interface CountdownTable {
   surveyId: string;
   /** The number at the time of the last count. */
@@ -232,14 +232,13 @@ export interface FileTable {
   removedAt: Timestamp | null;
 }
 
-/** The sum of `countedBytes`. */
 interface StorageUsageTable {
-  /** '' for all of them together. */
+  /** '' for the sum over all workspaces. */
   workspaceId: string;
   bytes: number;
 }
 
-/** What is written to find out whether something can be written. */
+/** Row that health checks write to find out whether writing works. */
 interface ProbeTable {
   name: string;
   at: Timestamp;
@@ -257,6 +256,6 @@ interface ScheduledJobTable {
   name: string;
   /** When it may start: after its period, or when the lease of the process that runs it expires. */
   dueAt: Timestamp;
-  /** Of the process that runs it. */
+  /** Lease of the process that runs it. */
   lease: string | null;
 }

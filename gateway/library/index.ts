@@ -19,9 +19,9 @@ export type { LibraryLog } from './settings.ts';
 export interface CreateGatewayOptions {
   readonly policies: PolicySet;
   /**
-   * Settings by the names that the gateway reads from its environment; `process.env` will do. Those that matter here:
-   * GATEWAY_REDIS_URL, GATEWAY_IDENTITY_SECRET, GATEWAY_TRUSTED_PROXIES, GATEWAY_UPSTREAM_TIMEOUT_MS.
-   * Without a GATEWAY_REDIS_URL counters are in the memory of this process.
+   * Settings by the names of the gateway's environment variables; `process.env` will do. The library reads
+   * GATEWAY_REDIS_URL, GATEWAY_IDENTITY_SECRET, GATEWAY_TRUSTED_PROXIES and GATEWAY_UPSTREAM_TIMEOUT_MS. Without
+   * GATEWAY_REDIS_URL, counters are in the memory of this process.
    */
   readonly settings?: Readonly<Record<string, string | undefined>>;
   /** Gets messages when the store becomes unavailable or comes back, such as a pino logger. Default: no messages. */

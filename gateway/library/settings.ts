@@ -11,7 +11,7 @@ export interface LibrarySettings {
   readonly secrets: Pick<GatewaySecrets, 'store' | 'identitySecret'>;
 }
 
-/** Those of Redis include removed variables, which are refused. */
+/** The Redis variables include removed ones, which readConfig refuses. */
 const READ = /^GATEWAY_(?:REDIS_\w+|STORE_TIMEOUT_MS|IDENTITY_SECRET|TRUSTED_PROXIES|UPSTREAM_TIMEOUT_MS)$/;
 
 /**

@@ -20,9 +20,9 @@ export interface UpstreamOptions {
   readonly bounds: Bounds;
   /** How long idle connections are kept if the upstream sends no `Keep-Alive: timeout=…`. */
   readonly keepAliveMs: Millis;
-  /** Only tests set it. */
+  /** Default: STREAM_AFTER_MS. Tests set a shorter time. */
   readonly streamAfterMs?: Millis;
-  /** For a client that reads nothing of its reply. */
+  /** How long a client may read nothing of its reply. */
   readonly unreadTimeoutMs: Millis;
   /** Bytes that are read ahead of a slow client. */
   readonly replyBufferBytes: number;
@@ -44,7 +44,7 @@ const CONNECT_TIMEOUT_MS: Millis = 3000;
 const BODY_TIMEOUT_MS: Millis = 300_000;
 /** A reply that takes longer than this counts as a stream. */
 const STREAM_AFTER_MS: Millis = 5000;
-/** What an upstream may promise for its idle connections. */
+/** Longest keep-alive time that an upstream's header may set. */
 const KEEP_ALIVE_MS_MAX: Millis = 600_000;
 /** Idle connections are closed this much before the announced time, which starts with the upstream's last byte. */
 const KEEP_ALIVE_MARGIN_MS: Millis = 1000;

@@ -4,7 +4,6 @@ import type { ConnectionOptions, StoreConnection } from './connection.ts';
 import { SentinelConnection } from './sentinel.ts';
 import { StandaloneConnection } from './standalone.ts';
 
-/** Connects to nothing yet. */
 export function openStore({ address, tls }: StoreAccess, options: ConnectionOptions): StoreConnection {
   switch (address.kind) {
     case 'standalone':
