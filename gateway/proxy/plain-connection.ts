@@ -21,7 +21,7 @@ import type { Garbage } from './free-buffer.ts';
 import { ReplyParser } from './reply-parser.ts';
 import { UpstreamSocket } from './upstream-socket.ts';
 
-export interface PlainConnectionOptions {
+interface PlainConnectionOptions {
   readonly host: string;
   /** Value of Host for requests without one, as in HTTP/1.0. */
   readonly authority: string;

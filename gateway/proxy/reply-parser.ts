@@ -42,7 +42,7 @@ const CR = 13;
 const LF = 10;
 const NOTHING = Buffer.alloc(0);
 
-export interface ReplyListener {
+interface ReplyListener {
   /** Not called for interim replies. */
   onHead(status: number, reason: string, headers: readonly string[]): void;
   /** @param piece part of the buffer that was passed to `read` */
