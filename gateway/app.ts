@@ -1,4 +1,4 @@
-/** Wiring, in reading order: parts in, a running data plane out. */
+/** Wiring: builds a running data plane from its parts, in dependency order. */
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -20,7 +20,6 @@ import type { Certificate } from './listen/tls/certificate.ts';
 import { AccessLog } from './observe/access-log/access-log.ts';
 import { Metrics, type Sample } from './observe/metrics/metrics.ts';
 import { partSamples } from './observe/part-samples.ts';
-import { processSamples } from './observe/process-samples.ts';
 import type { Tracing } from './observe/tracing/tracing.ts';
 import { Bans } from './operate/control/bans.ts';
 import type { Control } from './operate/control/control.ts';
@@ -41,14 +40,13 @@ import { Enforcement } from './request/enforcement.ts';
 import type { StoreAccess } from './store/access.ts';
 import { loadTestedPolicies } from './workbench/rehearsal/policy-tests.ts';
 
-export interface GatewayParts {
+interface GatewayParts {
   readonly config: GatewayConfig;
   readonly secrets: GatewaySecrets;
   readonly clock: Clock;
   readonly wallClock: Clock;
-  /** A fresh secret, used as salt where none is configured or kept in the store. */
+  /** Returns a new secret with each call; used as salt if none is configured or stored. */
   readonly newSalt: () => string;
-  /** Name of this process among the replicas. */
   readonly replica: string;
   readonly log: Logger;
   readonly readPolicyFile: (file: string) => string;
@@ -58,36 +56,35 @@ export interface GatewayParts {
 export interface Gateway {
   readonly port: number;
   readonly policies: number;
-  /** As loaded from the file, whatever operators keep in shadow. */
+  /** As loaded from the file, without shadow modes that operators have set. */
   policySet(): PolicySet;
-  /** Its text. */
   policyText(): string;
-  /** Of the files that it names, by name. */
-  policyBeside(): ReadonlyMap<string, string>;
-  /** Why the file as it is now is not in use; null: it is. */
+  /** Texts of the files that the policy file names, by name. */
+  referencedTexts(): ReadonlyMap<string, string>;
+  /** Why the current content of the file is not in use; null if it is. */
   policyRefusal(): string | null;
-  /** Over the store, or of this process where there is none; closed with the gateway. */
+  /** Closed together with the gateway. */
   readonly control: Control;
-  /** Who is denied most while somebody asks. */
+  /** Identities that are denied most, counted while somebody asks. */
   limited(): readonly LimitedIdentity[];
-  /** Living ones, as last heard; 1 without a store. */
+  /** Number of live replicas, as last reported; 1 without a store. */
   replicas(): number;
   samples(): Sample[];
-  /** Not draining, and so fit to get traffic. */
+  /** false while draining. */
   ready(): boolean;
   storeAvailable(): boolean;
-  /** Since when it decides without the store; null: it does not. */
+  /** Time since which decisions are made without the store; null: the store is available. */
   storeAwaySince(): Millis | null;
-  /** @throws when the store cannot be asked */
+  /** @throws StoreFault if the store does not answer */
   findDecision(id: string): Promise<DecisionRecord | null>;
-  /** The newest first, see DecisionStore. @throws when the store cannot be asked */
+  /** Newest first, see DecisionStore. @throws StoreFault if the store does not answer */
   listDecisions(before: string | null, count: number): Promise<readonly DecisionRecord[]>;
   reload(): void;
   /** Lets requests in flight finish, then closes everything. */
   close(): Promise<void>;
 }
 
-/** Without a store of its own: so many counters and proven credentials, 40 bytes each. */
+/** Sizes without a store. Counters and proven credentials take 40 bytes each. */
 const COUNTERS_MAX = 1_048_576;
 const CREDENTIALS_MAX = 131_072;
 
@@ -114,7 +111,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     limiter = new MemoryLimiter({ clock, known });
     control = new MemoryControl({ clock, known, bans, shadows, salt });
     log.warn(
-      'no GATEWAY_REDIS_URL: counters live in this process, end with it, and are not shared with other replicas',
+      'no GATEWAY_REDIS_URL: counters are in the memory of this process; a restart loses them, and replicas do not share them',
     );
   } else {
     const { GuardedLimiter } = await import('./limiter/outage.ts');
@@ -125,7 +122,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       log,
       budgetMs: secrets.store.address.timeoutMs,
       replica: parts.replica,
-      // A configured secret stays here: whoever reads the store must not be able to test guesses.
+      // A configured secret is not stored: with it, readers of the store could test guessed addresses.
       salt: secrets.identitySecret === null ? salt : '',
       onSalt: (shared) => enforcement.useSalt(shared),
     });
@@ -181,7 +178,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     ? new FrameShare({
         onFlood: onceAMinute(clock, () =>
           log.warn(
-            'a client sends more HTTP/2 frames beside its requests than it may; its connections are cut for a second',
+            'a client sends too many HTTP/2 frames besides requests; its connections are cut for a second',
           ),
         ),
       })
@@ -233,7 +230,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     await upstream.close();
     await Promise.all([limiter.close(), decisions.close(), accessLog?.close(), tracing?.close()]);
   };
-  // Whoever is banned stays so when a worker is replaced.
+  // Load bans before accepting requests, so that they hold when a worker is replaced.
   await news?.start();
   const drain = async (deadlineMs: Millis): Promise<void> => {
     await Promise.all([server.drain(deadlineMs), decisionListeners?.drain(deadlineMs)]);
@@ -257,7 +254,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     policies: policies.policies.length,
     policySet: () => loaded,
     policyText: () => watch.text,
-    policyBeside: () => watch.beside,
+    referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
     control,
     limited: () => metrics.limited.watch(clock()),
@@ -279,7 +276,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       ...(certificate?.samples() ?? []),
       ...(frames?.samples() ?? []),
       ...(introductions?.samples() ?? []),
-      ...processSamples(),
     ],
     async close() {
       await drain(config.drainTimeoutMs);
@@ -288,13 +284,13 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
 }
 
-// Each part below is loaded only where the configuration asks for it: a part costs time at every start, and memory.
+// The parts below are loaded only if they are configured, to save start time and memory.
 
-/** @throws PolicyFileError; with a decision listener also where a policy cannot be decided for proxies that ask */
+/** The loader throws PolicyFileError; with a decision listener also for policies that it cannot apply. */
 export async function policyLoader(settings: DecisionSettings | null): Promise<typeof loadTestedPolicies> {
   if (settings === null) return loadTestedPolicies;
-  const { loadForeseeable } = await import('./decision-listener/foreseeable.ts');
-  return loadForeseeable;
+  const { loadPredictable } = await import('./decision-listener/predictable-policies.ts');
+  return loadPredictable;
 }
 
 async function openDecisionStore(store: StoreAccess | null, wallClock: Clock): Promise<DecisionStore> {

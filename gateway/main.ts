@@ -1,4 +1,4 @@
-/** The process: environment -> config -> gateway -> listen; signals; the only exit. */
+/** The gateway process: reads the configuration, starts the gateway or its workers, handles signals. The only exit. */
 import { randomBytes } from 'node:crypto';
 import { isIPv6, type ListenOptions } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
@@ -23,26 +23,25 @@ import { PolicyFileError } from './policy/problems.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import {
   STATE_INTERVAL_MS,
+  type StateRequest,
   Supervisor,
   type WorkerMessage,
-  type WorkerQuestion,
 } from './process/supervisor.ts';
 import { StoreRefusedError } from './store/fault.ts';
 
-/** Monotonic, and aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */
+/** Monotonic, but aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */
 const clock = (): number => performance.timeOrigin + performance.now();
 
 const isWorker = process.argv.includes('--worker');
 
-// Until there is somebody to tell: the file is about to be read anyway, which is no reason to die of the signal.
+// SIGHUP before the start is complete: ignore it, because the policy file has yet to be read anyway.
 process.on('SIGHUP', () => undefined);
 
-/** Whoever started us with a channel, and is gone before we are ready, can no longer stop us. */
+/** Ends the start if the parent process dies, because nobody could stop this process afterwards. */
 const abandoned = (): never => process.exit(1);
 process.on('disconnect', abandoned);
 if (isWorker && !process.connected) abandoned();
 
-/** Ends the start with one clear sentence. */
 function giveUp(error: unknown): never {
   if (!(error instanceof WorkerStartError))
     process.stderr.write(`Gateway cannot start: ${reasonOf(error)}\n`);
@@ -73,7 +72,7 @@ function reasonOf(error: unknown): string {
   }
 }
 
-/** What the process needs of a running gateway, whether it is in this process or in workers. */
+/** A running gateway, either in this process or in workers. */
 interface Running {
   readonly port: number;
   readonly policies: number;
@@ -82,12 +81,12 @@ interface Running {
   families(): Promise<readonly (readonly Family[])[]>;
   findDecision(id: string): Promise<DecisionRecord | null>;
   listDecisions(before: string | null, count: number): Promise<readonly DecisionRecord[]>;
-  /** Of each process that answers; who is denied most is counted from now on. */
+  /** Reports of the processes that answer. From then on they count who is denied most. */
   processes(): Promise<readonly ProcessReport[]>;
   policySet(): PolicySet;
   policyText(): string;
-  /** Of the files that it names, by name. */
-  policyBeside(): ReadonlyMap<string, string>;
+  /** Texts of the files that the policy file names, by name. */
+  referencedTexts(): ReadonlyMap<string, string>;
   policyRefusal(): string | null;
   readonly control: Control;
   reload(): void;
@@ -121,7 +120,7 @@ async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: 
     processes: async () => [reportOf(gateway, true)],
     policySet: () => gateway.policySet(),
     policyText: () => gateway.policyText(),
-    policyBeside: () => gateway.policyBeside(),
+    referencedTexts: () => gateway.referencedTexts(),
     policyRefusal: () => gateway.policyRefusal(),
     control: gateway.control,
     reload: () => gateway.reload(),
@@ -144,7 +143,7 @@ async function startWorkers(
   log: Logger,
 ): Promise<Running> {
   if (store === null) throw new Error('the configuration asks for a store where there are workers');
-  // The supervisor decides nothing, but its admin API speaks of the policies in use.
+  // The supervisor needs the policies only for its admin API.
   const text = readPolicyFile(config.policiesFile);
   const { decisionListener } = config;
   const load = await policyLoader(decisionListener);
@@ -158,7 +157,7 @@ async function startWorkers(
     onLoaded: (loaded) => {
       set = loaded;
     },
-    // The workers say why.
+    // The workers log the reason.
     onRefused: () => undefined,
   });
   if (decisionListener !== null && !config.reusePort) {
@@ -192,7 +191,7 @@ async function startWorkers(
     control,
     policySet: () => set,
     policyText: () => watch.text,
-    policyBeside: () => watch.beside,
+    referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
     ready: () => supervisor.ready(),
     storeAvailable: () => supervisor.storeAvailable(),
@@ -216,7 +215,7 @@ async function startWorkers(
 function onStop(stop: () => Promise<void>, log: Logger): void {
   let stopping = false;
   const handler = (signal: string): void => {
-    // The second signal is from somebody who does not want to wait.
+    // A second signal means: do not wait for requests in flight.
     if (stopping) process.exit(1);
     stopping = true;
     log.info({ signal }, 'draining');
@@ -236,8 +235,8 @@ function onStop(stop: () => Promise<void>, log: Logger): void {
 
 async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
   const gateway = await startHere(config, secrets, log);
-  const tell = (id: number, isWatching = false): void => {
-    // 'disconnect' says that there is nobody left to tell.
+  const sendState = (id: number, isWatching = false): void => {
+    // Without a supervisor the 'disconnect' handler stops this worker.
     if (!process.connected) return;
     const state: WorkerMessage = {
       type: 'state',
@@ -247,8 +246,8 @@ async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Lo
     };
     process.send?.(state);
   };
-  process.on('message', ({ id, isWatching }: WorkerQuestion) => tell(id, isWatching));
-  setInterval(tell, STATE_INTERVAL_MS, 0).unref();
+  process.on('message', ({ id, isWatching }: StateRequest) => sendState(id, isWatching));
+  setInterval(sendState, STATE_INTERVAL_MS, 0).unref();
   process.on('SIGHUP', () => gateway.reload());
   onStop(() => gateway.close(), log);
   process.send?.({ type: 'ready', port: gateway.port, policies: gateway.policies } satisfies WorkerMessage);
@@ -259,7 +258,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   const single = config.workers === 1;
   const running = single ? await startSingle(config, secrets, log) : await startWorkers(config, secrets, log);
   const stopping = new AbortController();
-  // Not for workers: they have no admin listener.
+  // Not imported at the top, because workers have no admin listener.
   const { buildAdmin } = await import('./operate/admin/admin.ts');
   const admin = buildAdmin({
     ready: () => running.ready(),
@@ -276,7 +275,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
       trust: config.trust,
       policies: () => running.policySet(),
       policyText: () => running.policyText(),
-      policyBeside: () => running.policyBeside(),
+      referencedTexts: () => running.referencedTexts(),
       temporaryFolder: tmpdir(),
       stopping: stopping.signal,
       policyRefusal: () => running.policyRefusal(),
@@ -297,7 +296,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
       },
     },
   });
-  // Fastify hands them on to node:net as they are.
+  // Fastify passes these options on to node:net.
   const listenOptions: FastifyListenOptions & Pick<ListenOptions, 'reusePort'> = {
     host: config.adminHost,
     port: config.adminPort,
@@ -310,7 +309,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   if (secrets.adminToken === null && !LOOPBACK.test(config.adminHost)) {
     log.warn(
       { host: config.adminHost },
-      'the metrics can be read by whoever reaches GATEWAY_ADMIN_HOST; set GATEWAY_ADMIN_TOKEN',
+      'anyone who reaches GATEWAY_ADMIN_HOST can read the metrics; set GATEWAY_ADMIN_TOKEN',
     );
   }
   process.on('SIGHUP', () => running.reload());
@@ -342,7 +341,7 @@ function authority(host: string, port: number): string {
 
 try {
   const { config, secrets } = readConfig(process.env);
-  // The log goes to stderr; stdout has the one line for the human who started us.
+  // The log goes to stderr. stdout gets a single line for the person who started the program.
   const log = openLog({ level: config.logLevel, base: { service: 'gateway' } });
   if (isWorker) await runWorker(config, secrets, log);
   else await run(config, secrets, log);

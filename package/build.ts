@@ -1,8 +1,9 @@
 /**
- * Writes the files of a package, without types, because Node strips none below node_modules. `npm pack` runs this.
+ * Writes the files of a package as JavaScript, because Node does not strip types below node_modules. `npm pack` runs
+ * it.
  *
- *     node package/build.ts            the gateway and its command, into package/dist
- *     node package/build.ts library    the files that the library loads, and their types, into package/library/dist
+ *     node package/build.ts            gateway and command, into package/dist
+ *     node package/build.ts library    files that the library imports, and their types, into package/library/dist
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +17,7 @@ const isLibrary = process.argv[2] === 'library';
 const home = isLibrary ? join(import.meta.dirname, 'library') : import.meta.dirname;
 const dist = join(home, 'dist');
 
-/** In `from './a.ts'`, `import './a.ts'` and `import('./a.ts')`; ours are quoted so throughout. */
+/** Matches `from './a.ts'`, `import './a.ts'` and `import('./a.ts')` with single quotes. */
 const SPECIFIER = /(\bfrom |\bimport |\bimport\()'([.#][^']*)\.ts'/g;
 
 function write(name: string, text: string): void {
@@ -25,7 +26,6 @@ function write(name: string, text: string): void {
   writeFileSync(file, text);
 }
 
-/** @returns the file as JavaScript, with the files that it imports, their paths from the root */
 function compile(name: string): { readonly text: string; readonly imports: readonly string[] } {
   const text = stripTypeScriptTypes(readFileSync(join(root, name), 'utf8'));
   return {
@@ -36,7 +36,7 @@ function compile(name: string): { readonly text: string; readonly imports: reado
   };
 }
 
-/** Writes the file and all that it imports. */
+/** Writes the file and all that it imports, directly or indirectly. */
 function writeReached(name: string, written = new Set<string>()): void {
   if (written.has(name)) return;
   written.add(name);
@@ -45,7 +45,7 @@ function writeReached(name: string, written = new Set<string>()): void {
   for (const file of imports) writeReached(file, written);
 }
 
-/** Declarations of the library, and of what it names. */
+/** Writes the declarations of the library and of the types that it uses. */
 function writeTypes(): void {
   const tsc = join(root, 'node_modules/.bin/tsc');
   execFileSync(tsc, ['-p', join(import.meta.dirname, 'tsconfig.json')], { cwd: root, stdio: 'inherit' });
@@ -61,7 +61,7 @@ function writeGateway(): void {
     exclude: ['gateway/library/**'],
   });
   for (const name of sources) write(name.replace(/\.ts$/, '.js'), compile(name).text);
-  // The page, what the start is in, and what other programs read, as they are.
+  // Other files are copied: the admin page, the command, and data such as schemas.
   for (const name of globSync('{gateway,shared}/**/*.{cjs,css,html,js,json,mjs,proto,svg}', { cwd: root }))
     if (basename(name) !== 'tsconfig.json') cpSync(join(root, name), join(dist, name));
   cpSync(join(root, 'examples'), join(dist, 'examples'), { recursive: true });

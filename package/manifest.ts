@@ -1,6 +1,6 @@
 /**
- * `npm pack` in the project packs the gateway alone, as `npm pack ./package` does: while it runs, package.json is that of
- * the package. npm reads it after `prepack`.
+ * Lets `npm pack` in the project pack only the gateway, like `npm pack ./package`. While it runs, package.json is that
+ * of the package, because npm reads it after `prepack`.
  *
  *     node package/manifest.ts use | restore
  */
@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '..');
 const inUse = join(root, 'package.json');
 const kept = join(root, 'package/package.json.project');
 
-/** The paths in it are relative to its folder. */
+/** Adapts the paths, which are relative to the folder of the package. */
 function fromRoot(text: string): string {
   return text
     .replaceAll('"./dist/', '"./package/dist/')
@@ -19,7 +19,7 @@ function fromRoot(text: string): string {
     .replace('"prepack": "node build.ts"', '"postpack": "node package/manifest.ts restore"');
 }
 
-/** Also after a run that was cut off in between. */
+/** Also repairs an interrupted run. */
 function restore(): void {
   if (existsSync(kept)) renameSync(kept, inUse);
 }

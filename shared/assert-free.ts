@@ -1,6 +1,11 @@
 import { createServer } from 'node:net';
 
-/** Sockets that share a port do not see that another program has it, if that shares too. @throws when it is taken */
+/**
+ * Checks that no other program has the port. Workers share their port, and the kernel would also let another program's
+ * workers share it, so the supervisor checks it once before they start.
+ *
+ * @throws the error of `listen` if the port is taken
+ */
 export function assertFree(host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -1,15 +1,14 @@
 /**
- * Whose address is counted.
+ * Finds the client address of a request.
  *
- * The client is the socket's peer, unless that peer is a proxy that we were told to trust. Then X-Forwarded-For is
- * walked from the right, because every trusted hop appended on the right what it saw; whatever stands further left
- * was written by strangers. A chain from a trusted proxy that cannot be read gives UNTRUSTED: all such callers
- * share one bucket, so garbage never buys a fresh budget.
+ * It is the socket's peer, unless that is a trusted proxy. Then X-Forwarded-For is read from the right, because every
+ * trusted hop appended what it saw; entries further left can be forged. If a trusted proxy sends an unreadable chain,
+ * the result is UNTRUSTED: all such clients share one bucket, so forged chains never get a new limit.
  */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** The shared identity of callers whose trusted proxy sent an unreadable chain. */
+/** The shared address of clients with an unreadable chain. */
 export const UNTRUSTED = 'untrusted';
 
 export type ProxyTrust =
@@ -22,15 +21,15 @@ type Address = ReturnType<typeof ipaddr.process>;
 type Cidr = readonly [Address, number];
 
 const HOPS_MAX = 32;
-/** No real chain of trusted proxies is longer. */
+/** Limit of entries that are read. No real chain of trusted proxies is longer. */
 const CHAIN_MAX = 64;
 const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128'];
 
 /**
- * Reads GATEWAY_TRUSTED_PROXIES and API_TRUSTED_PROXIES.
+ * Parses GATEWAY_TRUSTED_PROXIES and API_TRUSTED_PROXIES.
  *
  * @param text empty or `none`; a hop count such as `1`; or addresses and CIDRs separated by commas, where
- *   `loopback` stands for 127.0.0.0/8 and ::1
+ *   `loopback` means 127.0.0.0/8 and ::1
  * @throws Error that says which entry is wrong and what would be right
  */
 export function parseTrustedProxies(text: string): ProxyTrust {
@@ -51,20 +50,17 @@ export function parseTrustedProxies(text: string): ProxyTrust {
   return { kind: 'cidrs', cidrs };
 }
 
-/** Without leading zeros, which some read as octal. */
+/** Without leading zeros, which some programs read as octal. */
 const PLAIN_IPV4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})(?:\/(\d{1,2}))?$/;
 
-/** A network, or one address. */
 export interface Network {
-  /** 4 or 16. */
+  /** 4 or 16 bytes. */
   readonly bytes: readonly number[];
-  /** How many of them belong to the network. */
   readonly bits: number;
 }
 
-/** @throws Error that says what is wrong with the text */
 export function parseNetwork(text: string): Network {
-  // Lists may have very many of these.
+  // Fast path, because lists may be very long.
   const plain = PLAIN_IPV4.exec(text);
   if (plain !== null) {
     const bytes = [Number(plain[1]), Number(plain[2]), Number(plain[3]), Number(plain[4])];
@@ -86,19 +82,19 @@ function parseCidr(
   if (family === 0 || rest.length > 0 || !(prefix <= bits)) throw new Error(complaint);
   const parsed = ipaddr.process(address);
   if (family === 4 || parsed.kind() === 'ipv6') return [parsed, prefix];
-  // ::ffff:10.0.0.0/104 speaks of IPv4 in IPv6 clothes. A short prefix would trust all of IPv4: surely not meant.
+  // ::ffff:10.0.0.0/104 is an IPv4 network in mapped notation. A shorter prefix would trust all IPv4 addresses.
   if (prefix < 96) throw new Error(`"${entry}" covers every IPv4 address; write it as ${parsed}/LENGTH`);
   return [parsed, prefix - 96];
 }
 
-/** The address of one client: read once, and given in each form that is asked for. */
+/** The address of one client: read once, and available in each form. */
 export class ClientAddress {
-  /** null: it cannot be read. */
+  /** null if the address cannot be read. */
   readonly #address: Address | null;
 
   /**
-   * @param peer the socket's remote address; undefined once the socket is gone
-   * @param forwardedFor all X-Forwarded-For values of the request, joined by commas in their order; '' when absent
+   * @param peer the socket's remote address; undefined if the socket is closed
+   * @param forwardedFor all X-Forwarded-For values, joined with commas; '' if absent
    */
   constructor(peer: string | undefined, forwardedFor: string, trust: ProxyTrust) {
     this.#address = clientOf(peer, forwardedFor, trust);
@@ -109,23 +105,24 @@ export class ClientAddress {
   }
 
   /**
-   * The address that is counted.
+   * The address in the form in which it is counted.
    *
-   * @param ipv6Prefix how many bits of an IPv6 address make one client: a household or a server gets a whole /64
-   * @returns IPv4 dotted (also for clients behind NAT64, 6to4 and Teredo), an IPv6 network such as `2001:db8::/64`, or UNTRUSTED
+   * @param ipv6Prefix prefix length that makes one client: a household or a server usually has a /64
+   * @returns dotted IPv4 (also for clients behind NAT64, 6to4 and Teredo), an IPv6 network such as `2001:db8::/64`, or
+   *   UNTRUSTED
    */
   counted(ipv6Prefix = 64): string {
     return this.#address === null ? UNTRUSTED : counted(this.#address, ipv6Prefix);
   }
 
-  /** 4 bytes, also for clients behind NAT64, 6to4 and Teredo, or 16; null: it cannot be read. */
+  /** 16 bytes, or 4 for IPv4 (also behind NAT64, 6to4 and Teredo); null if the address cannot be read. */
   get bytes(): readonly number[] | null {
     const bytes = this.#address?.toByteArray() ?? null;
     return bytes === null || bytes.length === 4 ? bytes : (embeddedIpv4(bytes) ?? bytes);
   }
 }
 
-/** The address that is counted; see `ClientAddress`. */
+/** The client address in the form in which it is counted; see `ClientAddress`. */
 export function clientAddress(
   peer: string | undefined,
   forwardedFor: string,
@@ -140,12 +137,12 @@ function clientOf(peer: string | undefined, forwardedFor: string, trust: ProxyTr
   if (socket === null) return null;
   if (trust.kind === 'none') return socket;
   if (trust.kind === 'cidrs' && !isTrusted(socket, trust.cidrs)) return socket;
-  // A trusted proxy that names nobody speaks for itself, unless a fixed number of hops was promised.
+  // Without a chain, count the proxy itself. With a hop count the chain is required.
   if (forwardedFor.trim() === '') return trust.kind === 'hops' ? null : socket;
   return walk(forwardedFor, trust);
 }
 
-/** From the right, and never further left than trust reaches: what strangers wrote there changes nothing. */
+/** Reads the chain from the right and stops at the first untrusted entry. */
 function walk(chain: string, trust: Trusting): Address | null {
   let end = chain.length;
   for (let hop = 1; hop <= CHAIN_MAX; hop++) {
@@ -153,7 +150,7 @@ function walk(chain: string, trust: Trusting): Address | null {
     const isLeftmost = comma < 0 || end === 0;
     const entry = chain.slice(isLeftmost ? 0 : comma + 1, end);
     if (trust.kind === 'hops') {
-      // The peer is the nearest hop; each hop behind it wrote one entry.
+      // The peer is the nearest hop. Each further hop has written one entry.
       if (hop === trust.hops) return readAddress(entry);
       if (isLeftmost) return null;
     } else {
@@ -165,7 +162,7 @@ function walk(chain: string, trust: Trusting): Address | null {
   return null;
 }
 
-/** Is this peer one whose X-Forwarded-* headers we believe? */
+/** Whether the X-Forwarded-* fields of this peer are used. */
 export function isTrustedPeer(peer: string | undefined, trust: ProxyTrust): boolean {
   if (trust.kind === 'none') return false;
   if (trust.kind === 'hops') return true;
@@ -173,7 +170,7 @@ export function isTrustedPeer(peer: string | undefined, trust: ProxyTrust): bool
   return address !== null && isTrusted(address, trust.cidrs);
 }
 
-/** Reads `1.2.3.4`, `1.2.3.4:80`, `::1`, `[::1]:80`, `fe80::1%eth0` and IPv4-mapped IPv6; null for anything else. */
+/** Parses `1.2.3.4`, `1.2.3.4:80`, `::1`, `[::1]:80`, `fe80::1%eth0` and IPv4-mapped IPv6; null for anything else. */
 function readAddress(text: string): Address | null {
   let bare = text.trim();
   if (bare.startsWith('[')) {
@@ -193,10 +190,10 @@ function isTrusted(address: Address, cidrs: readonly Cidr[]): boolean {
 }
 
 /**
- * The wider network of a client.
+ * The larger network that contains a client.
  *
- * @param client as `clientAddress` gives it
- * @returns null for what is no IPv6 network
+ * @param client result of `clientAddress`
+ * @returns null unless it is an IPv6 network
  */
 export function networkOf(client: string, ipv6Prefix: number): string | null {
   const [address = ''] = client.split('/');
@@ -204,7 +201,7 @@ export function networkOf(client: string, ipv6Prefix: number): string | null {
   return parsed === null || parsed.kind() === 'ipv4' ? null : counted(parsed, ipv6Prefix);
 }
 
-/** Not part of reading: a 6to4 address is written by its owner, and must never pass for a trusted IPv4 proxy. */
+/** Separate from readAddress: the owner of a 6to4 address chooses it, so it must not match a trusted IPv4 proxy. */
 function counted(address: Address, ipv6Prefix: number): string {
   if (address.kind() === 'ipv4') return address.toString();
   const bytes = address.toByteArray();
@@ -216,18 +213,18 @@ function counted(address: Address, ipv6Prefix: number): string {
 }
 
 const NAT64_PREFIX = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
-/** Each of its addresses is one IPv4 client, however the translator writes it (RFC 6052 2.2). */
+/** Each address is one IPv4 client; the position of the IPv4 bytes depends on the translator (RFC 6052 2.2). */
 const LOCAL_NAT64_PREFIX = [0, 0x64, 0xff, 0x9b, 0, 1];
 const SIX_TO_FOUR_PREFIX = [0x20, 0x02];
 const TEREDO_PREFIX = [0x20, 0x01, 0, 0];
 
 /**
- * The IPv4 client behind a translator, whose one /64 would else be all of IPv4: NAT64 (64:ff9b::/96, RFC 6052, and
- * prefixes of 96 bits in 64:ff9b:1::/48, RFC 8215), 6to4 (2002::/16, RFC 3056) and Teredo (2001::/32, RFC 4380).
+ * The IPv4 address of a client behind a translator; otherwise one /64 could be all of IPv4. Covers NAT64 (64:ff9b::/96,
+ * RFC 6052, and /96 prefixes in 64:ff9b:1::/48, RFC 8215), 6to4 (2002::/16, RFC 3056) and Teredo (2001::/32, RFC 4380).
  */
 function embeddedIpv4(bytes: readonly number[]): readonly number[] | null {
   if (beginsWith(NAT64_PREFIX, bytes)) return bytes.slice(12);
-  // The other lengths of prefix leave the end zero, and which of them it is cannot be seen.
+  // With other prefix lengths the last bytes are zero, and the position of the IPv4 address is unknown.
   if (beginsWith(LOCAL_NAT64_PREFIX, bytes))
     return bytes.slice(13).some((byte) => byte !== 0) ? bytes.slice(12) : null;
   if (beginsWith(SIX_TO_FOUR_PREFIX, bytes)) return bytes.slice(2, 6);
@@ -239,7 +236,7 @@ function beginsWith(prefix: readonly number[], bytes: readonly number[]): boolea
   return prefix.every((byte, i) => bytes[i] === byte);
 }
 
-/** The first `bits` bits of a byte set, none below 0, all above 8. */
+/** A byte with its first `bits` bits set; clamped to 0 to 8. */
 function mask(bits: number): number {
   return bits <= 0 ? 0 : bits >= 8 ? 0xff : (0xff << (8 - bits)) & 0xff;
 }

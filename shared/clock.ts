@@ -1,6 +1,6 @@
-/** Milliseconds: a span of time, or a point since the Unix epoch. */
+/** Milliseconds, as a duration or since the Unix epoch. */
 export type Millis = number;
 export type Seconds = number;
 
-/** Where time comes from. Only `main.ts` and `test/support` name the real one, so every window edge can be replayed. */
+/** Only `main.ts` and `test/support` read the real clock, so that tests can replay any moment. */
 export type Clock = () => Millis;

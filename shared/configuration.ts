@@ -1,10 +1,10 @@
 /**
- * Reads settings from environment variables. A table names every variable with its default and its meaning, so the
- * documentation can be held to it. All mistakes are reported together.
+ * Reads settings from environment variables. A table has every variable with its default and meaning, and a test
+ * compares the documentation with it. All mistakes are reported together.
  */
 export interface Variable {
   readonly name: string;
-  /** What applies when the variable is unset or blank; '' stands for "nothing". */
+  /** Used if the variable is unset or blank; '' means no value. */
   readonly default: string;
   readonly meaning: string;
 }
@@ -23,9 +23,9 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Every mistake of the environment at once. */
+/** All mistakes in the environment. */
 export class ConfigError extends Error {
-  /** One sentence each, beginning with the name of the variable. */
+  /** One sentence for each mistake, which begins with the name of the variable. */
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
@@ -35,19 +35,17 @@ export class ConfigError extends Error {
   }
 }
 
-/** One kind of value per method. A wrong value is noted, and something of the right type is returned in its place. */
+/** One method for each type. For a wrong value it notes the mistake and returns some value of the right type. */
 export interface SettingsReader<Name extends string> {
-  /** Trimmed; the default when unset or blank. */
+  /** Trimmed; the default if unset or blank. */
   text(name: Name): string;
-  /** A whole number. */
   integer(name: Name, min: number, max: number): number;
-  /** 0 or 1. */
   flag(name: Name): boolean;
-  /** One of a few words, in any case. */
+  /** One of the given words; case is ignored. */
   choice<const Choice extends string>(name: Name, choices: readonly [Choice, ...Choice[]]): Choice;
-  /** @param parse throws an Error that says what is wrong and what would be right, without the variable's name */
+  /** @param parse throws an Error that says what is wrong and what would be right, without naming the variable */
   parse<T>(name: Name, fallback: T, parse: (value: string) => T): T;
-  /** Notes a mistake that no single value shows. */
+  /** Notes a mistake that involves several values. */
   refuse(name: Name, problem: string): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Makes a value when it is first asked for, and once, however many ask at the same time. When making it fails, everybody
- * who waits gets the error, and the next one to ask starts a new attempt.
+ * Creates a value on first use. Concurrent callers share one attempt. If it fails, all of them get the error, and the
+ * next call tries again.
  */
 export function onFirstUse<T>(make: () => Promise<T>): () => Promise<T> {
   let value: Promise<T> | null = null;

@@ -1,18 +1,18 @@
 /**
- * Lines of a log on a file descriptor, usually standard error. Whatever takes them must not hold up requests, or end the
- * process: a full disk costs lines, and so does a reader that hangs. How many were lost is told when lines are taken again.
+ * Writes log lines to a file descriptor, usually standard error. The log must neither delay requests nor end the
+ * process: if the disk is full or the reader hangs, lines are dropped. Their number is logged once writing works again.
  *
- * Not pino's own destination: when it cannot write it ends the process, and while that ends it tries again for ever.
+ * pino's own destination is not used: if it cannot write, it ends the process and retries forever while doing so.
  */
 import { fstatSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { type Logger, type LoggerOptions, pino } from 'pino';
 
-export interface LogLinesOptions {
+interface LogLinesOptions {
   readonly descriptor: number;
-  /** Lines are taken again, and so many were lost before. */
+  /** Called with the number of dropped lines once writing works again. */
   readonly onLost: (lines: number) => void;
-  /** That a reader has not taken yet. */
+  /** Limit for lines that the reader has not accepted yet. */
   readonly waitingBytesMax?: number;
 }
 
@@ -22,10 +22,10 @@ export class LogLines {
   readonly #descriptor: number;
   readonly #onLost: (lines: number) => void;
   readonly #waitingBytesMax: number;
-  /** null: a file or a terminal, which answers at once. */
+  /** null for a file or a terminal, which is written synchronously. */
   readonly #pipe: Socket | null;
   #lost = 0;
-  /** The last line was cut by a full disk. */
+  /** A full disk has cut the last line. */
   #isTorn = false;
 
   constructor({ descriptor, onLost, waitingBytesMax = WAITING_BYTES_MAX }: LogLinesOptions) {
@@ -33,17 +33,16 @@ export class LogLines {
     this.#onLost = onLost;
     this.#waitingBytesMax = waitingBytesMax;
     this.#pipe = openPipe(descriptor);
-    // Nobody reads any more: what follows is lost.
+    // EPIPE: the reader has gone, and further lines are dropped.
     this.#pipe?.on('error', () => undefined).unref();
   }
 
-  /** As pino calls it. Never throws, and never waits. */
+  /** Called by pino. Never throws or blocks. */
   write(line: string): void {
     if (this.#pipe === null) this.#writeFile(line);
     else this.#writePipe(this.#pipe, line);
   }
 
-  /** Of a pipe; a file stays open. */
   close(): void {
     this.#pipe?.destroy();
   }
@@ -54,7 +53,7 @@ export class LogLines {
       return;
     }
     pipe.write(line);
-    if (this.#lost > 0 && pipe.writableLength === 0) this.#tellLost();
+    if (this.#lost > 0 && pipe.writableLength === 0) this.#reportLost();
   }
 
   #writeFile(line: string): void {
@@ -68,33 +67,33 @@ export class LogLines {
       this.#lost++;
       return;
     }
-    if (this.#lost > 0) this.#tellLost();
+    if (this.#lost > 0) this.#reportLost();
   }
 
-  #tellLost(): void {
+  #reportLost(): void {
     const lost = this.#lost;
     this.#lost = 0;
     this.#onLost(lost);
   }
 }
 
-/** The log of this process, on standard error. Standard output is for people: that nobody reads it is no fault either. */
+/** The log of this process, on standard error. If nobody reads standard output, that is no error either. */
 export function openLog(options: LoggerOptions): Logger {
   process.stdout.on('error', () => undefined);
   const lines = new LogLines({
     descriptor: 2,
     onLost: (lost) =>
-      log.warn({ lost }, 'lines of this log were lost: what takes them was full, or did not read'),
+      log.warn({ lost }, 'lines of this log were lost: the disk was full, or the reader too slow'),
   });
   const log: Logger = pino(options, lines);
   return log;
 }
 
-/** @returns null for what is no pipe */
+/** @returns null unless the descriptor is a pipe or a socket */
 function openPipe(descriptor: number): Socket | null {
   try {
     const kind = fstatSync(descriptor);
-    // Written by the event loop: a reader that hangs leaves no thread behind that the end of the process would wait for.
+    // As a Socket the pipe is written by the event loop. A blocking write in a thread would keep the process alive.
     return kind.isFIFO() || kind.isSocket() ? new Socket({ fd: descriptor, readable: false }) : null;
   } catch {
     return null;

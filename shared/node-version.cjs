@@ -1,6 +1,6 @@
 /**
- * Loaded before a program, in syntax that every Node.js understands: one that is too old cannot read TypeScript and would
- * say something else. 24.7 is the first with argon2.
+ * Loaded before a program, in syntax that every Node.js understands. A version that cannot run TypeScript would fail
+ * with an unclear message. 24.7 is the first version with argon2.
  */
 'use strict';
 const [major, minor] = process.versions.node.split('.').map(Number);

@@ -1,6 +1,6 @@
 /**
- * How both programs connect to their stores. A rate limiter must not wait: there is no offline queue, and nothing is
- * sent twice, because a script that was sent may have counted already.
+ * Connection options for Redis in both programs. Calls must not wait, so there is no offline queue. Nothing is resent,
+ * because a script may already have counted.
  */
 import type { RedisOptions } from 'ioredis';
 import type { Millis } from './clock.ts';
@@ -16,6 +16,6 @@ export const FAIL_FAST = {
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   retryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 6), RECONNECT_MS_MAX),
-  // After a failover the old primary answers READONLY: look for the new one.
+  // After a failover the old primary answers READONLY; reconnecting finds the new one.
   reconnectOnError: (error: Error) => /\bREADONLY\b/.test(error.message),
 } as const satisfies RedisOptions;

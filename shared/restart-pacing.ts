@@ -2,10 +2,12 @@ import type { Clock, Millis } from './clock.ts';
 
 const DELAY_MS: Millis = 1000;
 const DELAY_MS_MAX: Millis = 30_000;
-/** A worker that has run for so long did not end of what ended the one before it. */
+/** A worker that ran for so long probably did not end for the same reason as the one before. */
 const CALM_MS: Millis = 60_000;
 
-/** When a worker that ended is replaced: at once, and after longer and longer pauses while its successors end too. */
+/**
+ * Decides when a worker that has ended is replaced: at once, then after growing pauses if its successors end as well.
+ */
 export class RestartPacing {
   readonly #clock: Clock;
   #endedAt: Millis = Number.NEGATIVE_INFINITY;
@@ -16,7 +18,6 @@ export class RestartPacing {
     this.#clock = clock;
   }
 
-  /** A worker has ended, or could not start. */
   ended(): { readonly delayMs: Millis; readonly endsInRow: number } {
     const now = this.#clock();
     if (now - this.#endedAt - this.#delayMs > CALM_MS) this.#endsInRow = 0;

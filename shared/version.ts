@@ -1,4 +1,3 @@
-/** Of this program, as package.json has it. */
 import manifest from '../package.json' with { type: 'json' };
 
 export const VERSION: string = manifest.version;

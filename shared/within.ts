@@ -1,14 +1,14 @@
 import type { Millis } from './clock.ts';
 
 /**
- * The outcome of `work`, if it comes in time. What comes later is ignored.
+ * Waits for `work`, but at most `ms`. A later result is ignored.
  *
- * @throws what `work` fails with, or an Error that names the budget
+ * @throws the error of `work`, or an Error with the time limit
  */
 export function within<T>(ms: Millis, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      // After a stall of our own event loop the answer may already be in the socket: look there before giving up.
+      // After a stall of this event loop the answer may already be in the socket: let it be read first.
       setImmediate(() => reject(new Error(`no answer within ${ms} ms`)));
     }, ms);
     work.then(resolve, reject).finally(() => clearTimeout(timer));

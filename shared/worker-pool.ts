@@ -1,9 +1,9 @@
 /**
- * Several processes of one program, which share a port (SO_REUSEPORT): starts them, replaces one that dies, and ends them.
- * What they say to each other is the business of whoever has the pool.
+ * Runs several processes of one program that share a port (SO_REUSEPORT): starts them, replaces those that die, and
+ * stops them. The owner of the pool defines the messages.
  *
- * Not node:cluster: its primary accepts every connection and hands it over, one more process on the way of each and one
- * whose stall stops all; without that it is the same fork with the same channel as here.
+ * node:cluster is not used: its primary accepts every connection and hands it over, so that a stall of the primary
+ * stops everything. Without that feature it is the same fork with the same channel.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Clock, Millis } from './clock.ts';
@@ -14,31 +14,29 @@ export interface PoolLog {
   error(fields: object, message: string): void;
 }
 
-export interface WorkerPoolOptions<Message> {
+interface WorkerPoolOptions<Message> {
   readonly main: string;
   readonly args: readonly string[];
   readonly execArgv: readonly string[];
-  /** Asked for each worker: later ones may be told what the first one found out. */
+  /** Called for each worker, so that later ones can use what the first has found out, such as a free port. */
   readonly env: () => Readonly<Record<string, string | undefined>>;
   readonly workers: number;
   readonly clock: Clock;
-  /** For a worker to be ready; then it hangs and is killed. null: as long as it takes. */
+  /** A worker that is not ready in time is killed. null: no limit. */
   readonly startTimeoutMs: Millis | null;
-  /** For a worker that was told to end; then it hangs and is killed. */
   readonly endTimeoutMs: Millis;
   readonly log: PoolLog;
-  /** @returns whether it says that the worker is ready */
+  /** @returns whether the message says that the worker is ready */
   readonly onMessage: (worker: ChildProcess, message: Message) => boolean;
-  /** One that was ready has ended. */
   readonly onEnded: (worker: ChildProcess) => void;
 }
 
-/** A worker ended before it was ready. Why is on stderr: it has said so itself, or the log does. */
+/** A worker ended before it was ready. The reason is on stderr, from the worker or from the log. */
 export class WorkerStartError extends Error {}
 
 /** How often the log says that a worker is not ready yet. */
 const STILL_STARTING_MS: Millis = 30_000;
-/** So many in a row is a crash loop, and worth a word of its own. */
+/** After so many ends in a row the log reports a crash loop. */
 const CRASH_LOOP_ENDS = 3;
 
 interface Ending {
@@ -48,9 +46,7 @@ interface Ending {
 
 export class WorkerPool<Message> {
   readonly #options: WorkerPoolOptions<Message>;
-  /** Those that were started and have not ended. */
   readonly #children = new Set<ChildProcess>();
-  /** Those of them that are ready. */
   readonly #ready = new Set<ChildProcess>();
   #restarts = 0;
   #stopping = false;
@@ -71,17 +67,17 @@ export class WorkerPool<Message> {
     return this.#stopping;
   }
 
-  /** Resolves when all are ready. @throws WorkerStartError, or what keeps a process from being made */
+  /** Resolves when all are ready. @throws WorkerStartError, or the error of fork */
   async start(): Promise<void> {
     const { clock, workers } = this.#options;
     const pacings = Array.from({ length: workers }, () => new RestartPacing(clock));
     const [first, ...others] = pacings.map((pacing) => () => this.#startWorker(pacing));
-    // What the first one finds out is for all of them, and what keeps them from starting is said once.
+    // The first worker starts alone: the others use what it finds out, and a common problem is reported once.
     await first?.();
     await Promise.all(others.map((start) => start()));
   }
 
-  /** Resolves when all have ended: each may take its time for what is under way, within a bound. */
+  /** Resolves when all have ended. Each may finish its work within the time limit. */
   async close(): Promise<void> {
     this.#stopping = true;
     await Promise.all([...this.#children].map((worker) => this.#end(worker)));
@@ -100,11 +96,11 @@ export class WorkerPool<Message> {
 
   #startWorker(pacing: RestartPacing): Promise<void> {
     const { main, args, execArgv, env, startTimeoutMs, log, onMessage } = this.#options;
-    if (this.#stopping) return Promise.reject(new WorkerStartError('no worker is started any more'));
+    if (this.#stopping) return Promise.reject(new WorkerStartError('the pool is stopping'));
     const worker = fork(main, args, {
       execArgv: [...execArgv],
       env: env(),
-      // A Ctrl-C reaches the whole process group; only the supervisor shall act on it.
+      // Ctrl-C goes to the whole process group, but only the supervisor should act on it.
       detached: true,
     });
     this.#children.add(worker);
@@ -139,7 +135,7 @@ export class WorkerPool<Message> {
     });
   }
 
-  /** Time passes in ticks: that of a machine that stands still does not count. */
+  /** Counts ticks instead of comparing times, so that a suspended machine does not count. */
   #watchStart(worker: ChildProcess, startTimeoutMs: Millis): NodeJS.Timeout {
     const { log } = this.#options;
     const { pid } = worker;
@@ -148,7 +144,7 @@ export class WorkerPool<Message> {
     const timer = setInterval(() => {
       waitedMs += tickMs;
       if (waitedMs < startTimeoutMs) {
-        log.warn({ pid }, `a worker is not ready after ${waitedMs / 1000} s; it is still waited for`);
+        log.warn({ pid }, `a worker is not ready after ${waitedMs / 1000} s and gets more time`);
         return;
       }
       clearInterval(timer);
@@ -161,7 +157,7 @@ export class WorkerPool<Message> {
   #onEnded(worker: ChildProcess, pacing: RestartPacing, how: Ending): void {
     this.#options.onEnded(worker);
     if (this.#stopping) return;
-    this.#options.log.error(how, 'a worker ended; another one takes its place');
+    this.#options.log.error(how, 'a worker ended and is replaced');
     this.#replace(pacing);
   }
 
@@ -169,18 +165,15 @@ export class WorkerPool<Message> {
     const { log } = this.#options;
     const { delayMs, endsInRow } = pacing.ended();
     if (endsInRow >= CRASH_LOOP_ENDS) {
-      log.error(
-        { endsInRow, againInMs: delayMs },
-        'a worker ends again and again; the lines above may say why',
-      );
+      log.error({ endsInRow, againInMs: delayMs }, 'a worker ends repeatedly; the lines above may say why');
     }
     setTimeout(() => {
       if (this.#stopping) return;
       this.#restarts++;
       this.#startWorker(pacing).catch((error: Error) => {
         if (this.#stopping) return;
-        log.error({ reason: error.message }, 'no new worker yet');
-        // What ended the worker must not keep its place empty for good.
+        log.error({ reason: error.message }, 'the replacement of a worker could not start');
+        // Keep trying, or the pool would stay one worker short.
         this.#replace(pacing);
       });
     }, delayMs);

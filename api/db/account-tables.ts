@@ -1,10 +1,10 @@
-/** Who may do what, and what accounts leave behind: mails and the audit log. */
+/** Tables of accounts and their rights, and of what they produce: mails and the audit log. */
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
 
 export type Permission = 'read' | 'write' | 'manage';
 export type Role = 'owner' | 'manager' | 'member';
 
-/** Keys that the service made for itself, once; what they sign stays valid over restarts. */
+/** Keys that the service has generated. They are never replaced, so that signatures stay valid after a restart. */
 export interface SecretTable {
   name: string;
   /** base64url */
@@ -14,13 +14,13 @@ export interface SecretTable {
 
 export interface OrganizationTable extends Row {
   name: string;
-  /** The one of the first start: its webhooks may reach what WEBHOOK_ALLOWED_TARGETS lists. */
+  /** The organization of the first start. Its webhooks may reach what WEBHOOK_ALLOWED_TARGETS lists. */
   isOperators: Flag;
 }
 
 export interface UserTable extends Row {
   name: string;
-  /** lower case */
+  /** In lower case. */
   email: string;
   emailVerified: Timestamp | null;
   passwordHash: string | null;
@@ -43,14 +43,14 @@ export interface ApiKeyTable {
   id: string;
   organizationId: string;
   label: string;
-  /** hex SHA-256 of the key */
+  /** SHA-256 of the key, in hexadecimal. */
   hashedKey: string;
   organizationRead: Flag;
   organizationWrite: Flag;
   createdBy: string | null;
   createdAt: Timestamp;
   lastUsedAt: Timestamp | null;
-  /** On every workspace of the organization, also later ones; null: on those of `apiKeyPermissions`. */
+  /** Permission on every workspace of the organization, also later ones; null: only on those in `apiKeyPermissions`. */
   allWorkspaces: Permission | null;
 }
 
@@ -61,52 +61,49 @@ export interface ApiKeyPermissionTable {
 }
 
 export interface SessionTable {
-  /** hex SHA-256 of what the cookie carries */
+  /** SHA-256 of the token in the cookie, in hexadecimal. */
   hashedToken: string;
   userId: string;
   createdAt: Timestamp;
   expiresAt: Timestamp;
 }
 
-/** A link that was mailed and serves once. */
+/** A link in a mail that can be used once. */
 export interface AccountTokenTable {
-  /** hex SHA-256 of what the link carries */
+  /** SHA-256 of the token in the link, in hexadecimal. */
   hashedToken: string;
   userId: string;
   purpose: 'verifyEmail' | 'resetPassword' | 'changeEmail';
-  /** Where the link was sent. */
   email: string;
   createdAt: Timestamp;
   expiresAt: Timestamp;
-  /** The name that the account gets when the address is verified; null: it keeps its own. */
+  /** Name that the account gets when the link is used; null: unchanged. */
   name: string | null;
-  /** Likewise the password, for which the link's page asks; null: the link alone verifies. */
+  /** Password that the account gets. The page behind the link asks for it; null: the link alone is enough. */
   passwordHash: string | null;
-  /** How many passwords were tried with the link. */
+  /** Number of passwords that were tried with this link. */
   passwordAttempts: number;
 }
 
 export interface MailOutboxTable {
   id: string;
   createdAt: Timestamp;
-  /** What the mail is for, e.g. `verifyEmail`; said in the log. */
   kind: string;
   recipient: string;
   replyTo: string | null;
   subject: string;
-  /** Plain text; '' once it is sent, as it may carry the token of a link. */
+  /** Plain text. Cleared after sending, because it may contain the token of a link. */
   body: string;
   status: 'pending' | 'sent' | 'parked';
-  /** Attempts begun. */
   attempts: number;
-  /** While an attempt runs: when somebody else may try, should it never end. */
+  /** During an attempt: when another process may try, in case this one dies. */
   nextAttemptAt: Timestamp;
-  /** When it was sent or parked. */
+  /** Time when it was sent or parked. */
   settledAt: Timestamp | null;
   lastError: string | null;
 }
 
-/** Never changed; deleted when it is old. */
+/** Rows are never changed. Old ones are deleted. */
 export interface AuditEventTable {
   id: string;
   timestamp: Timestamp;
@@ -118,7 +115,7 @@ export interface AuditEventTable {
   status: 'success' | 'failure';
   organizationId: string | null;
   ipAddress: string;
-  /** The request's id. */
+  /** Id of the request. */
   eventId: string;
   changes: Json;
 }

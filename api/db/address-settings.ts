@@ -1,9 +1,9 @@
-/** Settings that the address of a database can end with, such as `?synchronous=normal`. The drivers have the defaults. */
+/** Parameters of a database address, such as `?synchronous=normal`. The drivers define the defaults. */
 import type { Millis } from '#shared/clock.ts';
 
 /**
- * When a transaction is on the medium. `full`: before its caller hears of it, so a power failure loses nothing that was
- * acknowledged. `normal`: some time later; the end of the process loses nothing, that of the machine the last ones.
+ * When commits are flushed to disk. `full`: before they are acknowledged, so a power failure loses nothing. `normal`:
+ * later; a crash of the process loses nothing, a crash of the machine the latest transactions.
  */
 export type Synchronous = 'full' | 'normal';
 
@@ -15,7 +15,7 @@ export interface AddressSettings {
   readonly waitMs?: Millis;
 }
 
-/** @throws Error when `known` lacks the name of a parameter, or has it twice */
+/** @throws Error if a parameter is not in `known`, or is given twice */
 export function refuseUnknown(given: URLSearchParams, known: readonly string[]): void {
   for (const name of given.keys()) {
     if (!known.includes(name))

@@ -1,10 +1,10 @@
-/** A copy of the whole database in one file, made while others use it. */
+/** Copies the whole database to one file while it is in use. */
 import { open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { DatabaseLocation } from './location.ts';
 import { writeSqliteBackup } from './sqlite-snapshot.ts';
 
-/** This kind of database has other means; the message says which. */
+/** This kind of database cannot be backed up here. The message names the right tool. */
 export class NoBackup extends Error {
   constructor(message: string) {
     super(message);
@@ -13,9 +13,9 @@ export class NoBackup extends Error {
 }
 
 /**
- * The file appears when it is complete and on the medium.
+ * The file appears only when it is complete and flushed to disk.
  *
- * @param file absolute; not there yet
+ * @param file absolute path; must not exist
  * @throws NoBackup, DatabaseUnavailable, DatabaseFault
  */
 export async function backUp(location: DatabaseLocation, file: string): Promise<{ readonly bytes: number }> {

@@ -1,4 +1,3 @@
-/** Opens the database, whichever it is. */
 import type { Kysely } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
 import type { Synchronous } from './address-settings.ts';
@@ -14,20 +13,20 @@ import { violatedIndex as violatedIndexOfSqlite } from './sqlite-driver.ts';
 export interface DatabaseOptions {
   readonly synchronous?: Synchronous;
   readonly onFault?: OnFault;
-  /** SQLite only: how long a write waits, for its turn and for another process together. */
+  /** SQLite only: how long a write may wait, for its turn and for other processes together. */
   readonly busyTimeoutMs?: Millis;
-  /** These are PostgreSQL's only. */
+  /** The options below are only for PostgreSQL. */
   readonly onAway?: OnAway;
   readonly poolSize?: number;
   readonly statementTimeoutMs?: Millis;
 }
 
 /**
- * PostgreSQL is not asked yet: `awaitDatabase` does.
+ * Does not connect to PostgreSQL yet; `awaitDatabase` does.
  *
  * @param options take precedence over the settings in the address
- * @throws DatabaseUnavailable when the folder cannot be made or written to, the file is not a SQLite database, or a
- *   certificate cannot be read; DatabaseFault when the file is a damaged one
+ * @throws DatabaseUnavailable if the folder cannot be created or written to, the file is not a SQLite database, or a
+ *   certificate cannot be read; DatabaseFault if the file is damaged
  */
 export function openDatabase(location: DatabaseLocation, options: DatabaseOptions = {}): Kysely<Database> {
   if (location.kind === 'postgres') return new PostgresKysely(location, { ...location.settings, ...options });
@@ -38,11 +37,11 @@ export function openDatabase(location: DatabaseLocation, options: DatabaseOption
 const WAIT_MS: Millis = 30_000;
 
 /**
- * Waits for a server that is not up yet; a file is there once it is open.
+ * Waits until PostgreSQL answers. A SQLite file needs no waiting.
  *
- * @param waitMs undefined: as long as the address says
- * @param onWait is called once, when there is something to wait for
- * @throws DatabaseUnavailable when it does not answer in time, refuses us, or is none that we can use
+ * @param waitMs default: the time in the address
+ * @param onWait called once if there is a wait
+ * @throws DatabaseUnavailable if the server does not answer in time, refuses the login, or cannot be used
  */
 export async function awaitDatabase(
   db: Kysely<Database>,
@@ -56,9 +55,9 @@ export async function awaitDatabase(
 }
 
 /**
- * Did a unique index refuse this write?
+ * Whether a unique index has refused a write.
  *
- * @param constraint the columns of the index, `table.column` and in its order; unset: any
+ * @param constraint the columns of the index in order, each `table.column`; without them any index matches
  */
 export function isUniqueViolation(error: unknown, ...constraint: readonly string[]): boolean {
   const columns = violatedIndexOfPostgres(error) ?? violatedIndexOfSqlite(error);

@@ -1,10 +1,10 @@
 /**
- * Everything in which the two databases differ for those who write queries and migrations. Tables, queries and migrations
- * are the same for both; what stands here makes them so.
+ * Everything in which SQLite and PostgreSQL differ for queries and migrations. Tables, queries and migrations are
+ * written once; this file adapts them.
  *
- * Text is compared and sorted by its bytes, as SQLite does: `collate "C"`. Whole numbers have 64 bits. An entry of an index
- * may have 2,704 bytes in PostgreSQL, so what may be longer is indexed there by a digest: of 64 bits where it is only looked
- * for, SHA-256 where it is unique.
+ * Text is compared and sorted by bytes, as in SQLite (`collate "C"`), and integers have 64 bits. PostgreSQL limits
+ * index entries to 2,704 bytes, so columns with longer text are indexed by a digest: 64 bits for lookups, SHA-256 if
+ * unique.
  */
 import { type Kysely, PostgresAdapter, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from './schema.ts';
@@ -13,14 +13,14 @@ export function isPostgres(db: Kysely<Database>): boolean {
   return db.getExecutor().adapter instanceof PostgresAdapter;
 }
 
-/** Columns that stand in an index and may hold more than 600 characters. */
+/** Indexed columns that may hold more than 600 characters. */
 const longTexts: Readonly<Record<string, readonly string[]>> = {
   actionClasses: ['key'],
   contactAttributes: ['value'],
   responses: ['singleUseId'],
 };
 
-/** @param statement one of a migration, as SQLite reads it @returns what PostgreSQL reads instead */
+/** Translates a statement of a migration from SQLite to PostgreSQL. */
 export function forPostgres(statement: string): readonly string[] {
   const typed = statement
     .replaceAll(/("\w+") text\b/g, '$1 text collate "C"')
@@ -30,7 +30,7 @@ export function forPostgres(statement: string): readonly string[] {
   const indexed = (list: string): string =>
     list.replaceAll(/"(\w+)"/g, (name, column: string) => (columns.includes(column) ? digestOf(name) : name));
   if (kind !== 'table') return [kind === undefined ? typed : typed.replace(/\(.*?\)/s, indexed)];
-  // A constraint has columns only; an index has expressions as well.
+  // A constraint can only name columns; an index can have expressions.
   const indexes: string[] = [];
   const withoutThem = typed.replaceAll(/,\s*unique \((.*?)\)/g, (clause, list: string) => {
     if (indexed(list) === list) return clause;
@@ -44,7 +44,7 @@ function digestOf(column: string): string {
   return `hashtextextended(${column}, 0)`;
 }
 
-/** Indexes over such digests, which the server does not tell by their columns: 021-digests made them. */
+/** Unique indexes over digests (migration 021). PostgreSQL's error does not name their columns, so they are listed. */
 export const uniqueDigests: Readonly<Record<string, readonly [owner: string, text: string]>> = {
   actionClasses_key: ['actionClasses.workspaceId', 'actionClasses.key'],
   responses_singleUseId: ['responses.surveyId', 'responses.singleUseId'],
@@ -52,7 +52,7 @@ export const uniqueDigests: Readonly<Record<string, readonly [owner: string, tex
 const uniqueTexts = new Set(Object.values(uniqueDigests).map(([, text]) => text));
 
 /**
- * Does the column, one of those above, hold one of these texts? Reads the index on either database.
+ * Whether the column, one of `longTexts`, holds one of these texts. Uses the index in both databases.
  *
  * @param column `table.column`
  */
@@ -74,16 +74,16 @@ export function isOneOf(
 }
 
 /**
- * Text that is another one after every change of the survey, whoever makes it, and also one by hand: for a query on
- * `surveys`. PostgreSQL knows which transaction wrote a row. SQLite's triggers number the changes of all that states are
- * made of, so there it is another one too after a change of something else.
+ * A text that differs after each change of a survey, also after manual changes in the database. For queries on
+ * `surveys`. PostgreSQL stores the writing transaction of each row. In SQLite triggers number all changes, so the text
+ * may also differ after a change of another row.
  */
 export function surveyVersion(db: Kysely<Database>): RawBuilder<string> {
   if (isPostgres(db)) return sql<string>`${sql.ref('surveys.xmin')}::text`;
   return sql<string>`cast(coalesce((select max("id") from "stateChanges"), 0) as text)`;
 }
 
-/** Of the rows of a query: JSON text of one object, in the order of its keys. Without rows there is `{}` or null. */
+/** Aggregates rows to one JSON object in text form, in the order of its keys; `{}` or null without rows. */
 export function jsonObject(
   db: Kysely<Database>,
   key: RawBuilder<unknown>,
@@ -94,7 +94,7 @@ export function jsonObject(
     : sql`json_group_object(${key}, ${value} order by ${key})`;
 }
 
-/** Is there a table of this name, where unqualified names are looked up? */
+/** Whether the table exists in the schema of unqualified names. */
 export async function hasTable(db: Kysely<Database>, name: string): Promise<boolean> {
   const query = isPostgres(db)
     ? sql<{ name: string | null }>`select to_regclass(quote_ident(${name}))::text as "name"`

@@ -1,4 +1,4 @@
-/** Webhooks, the outbox of events, and their deliveries (see events/outbox.ts for the words). */
+/** Tables of webhooks, events and deliveries (terms: events/outbox.ts). */
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
 
 export interface WebhookTable extends Row {
@@ -13,7 +13,7 @@ export interface WebhookTable extends Row {
 
 export type EventType = 'responseCreated' | 'responseUpdated' | 'responseFinished';
 
-/** The outbox, and what was in it (see events/outbox.ts for the words). */
+/** Events of the outbox, also delivered ones. */
 export interface EventTable {
   id: string;
   createdAt: Timestamp;
@@ -21,43 +21,40 @@ export interface EventTable {
   surveyId: string;
   responseId: string;
   type: EventType;
-  /** What the change left behind; null once the payload is made of it. */
+  /** The response after the change; null once the payload is made from it. */
   snapshot: Json | null;
-  /** What every webhook is told; null until fan-out. */
+  /** The same for all webhooks; null until fan-out. */
   payload: Json | null;
-  /** null: still to be fanned out. */
   fannedOutAt: Timestamp | null;
 }
 
 export interface DeliveryTable {
-  /** Travels as `webhook-id`. */
+  /** Sent as `webhook-id`. */
   id: string;
   createdAt: Timestamp;
   updatedAt: Timestamp;
   eventId: string;
   webhookId: string;
   status: 'pending' | 'delivered' | 'parked';
-  /** All attempts ever begun. */
   attemptCount: number;
-  /** Failures since it was made or asked for again; an attempt counts from its lease on, and is taken off if it succeeds. */
+  /** Failures since it was created or requested again. An attempt counts from its lease on, until it succeeds. */
   failureCount: number;
-  /** When to try next or, while leased, when the lease runs out; null unless pending. */
+  /** Time of the next attempt or, while leased, end of the lease; null unless pending. */
   dueAt: Timestamp | null;
-  /** Names the lease under which a worker is at it; null: nobody is. */
+  /** Id of the worker's lease; null: not leased. */
   lease: string | null;
 }
 
 export interface DeliveryAttemptTable {
   deliveryId: string;
-  /** Counts from 1. */
   number: number;
   startedAt: Timestamp;
   durationMs: number;
-  /** null: no answer. */
+  /** null: no reply. */
   statusCode: number | null;
-  /** The first KiB of the answer. */
+  /** The first KiB of the reply. */
   reply: string | null;
   error: string | null;
-  /** The receiver is none of the public internet's: what it answered is not shown. */
+  /** The receiver is not on the public internet, so its reply is not shown. */
   isPrivate: Flag;
 }

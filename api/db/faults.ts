@@ -1,7 +1,7 @@
 /**
- * What a database can be short of. Busy or away: trying again later is worth it. A fault is what no repetition of a
- * statement changes: the disk is full, the database is damaged, or it cannot be written to; callers get 503 and a code
- * for it, the operator a sentence that says what to do. Each driver translates its own codes into these.
+ * Errors of databases. Busy or away: retrying later helps. A fault does not go away by retrying: the disk is full, the
+ * database is damaged or not writable. Callers get 503 with a code, and the operator gets a sentence with advice. Each
+ * driver translates its own codes.
  */
 
 export type DatabaseProblem = 'database_full' | 'database_damaged' | 'database_unusable';
@@ -18,7 +18,6 @@ const advice: Readonly<Record<DatabaseProblem, string>> = {
 export class DatabaseFault extends Error {
   readonly problem: DatabaseProblem;
 
-  /** @param sentence what the operator should do; unset: what is right for a file */
   constructor(problem: DatabaseProblem, cause: unknown, sentence = advice[problem]) {
     super(`${sentence} (${reasonOf(cause)})`, { cause });
     this.name = 'DatabaseFault';
@@ -26,10 +25,10 @@ export class DatabaseFault extends Error {
   }
 }
 
-/** Is told of every fault that a statement meets. */
+/** Called for every fault of a statement. */
 export type OnFault = (problem: DatabaseProblem, fault: DatabaseFault) => void;
 
-/** The database is there, but others keep it from doing this. Trying again later is worth it. */
+/** Others prevent the statement at the moment. Retrying later helps. */
 export class DatabaseBusy extends Error {
   constructor(cause?: unknown, message = 'The database is being written to by another process') {
     super(message, { cause });
@@ -37,7 +36,7 @@ export class DatabaseBusy extends Error {
   }
 }
 
-/** The database cannot be opened; the message is fit for the operator. */
+/** The database cannot be opened. The message is for the operator. */
 export class DatabaseUnavailable extends Error {
   constructor(message: string, cause: unknown) {
     super(`DATABASE_URL: ${message}`, { cause });
@@ -45,7 +44,7 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-/** Another process uses the database; the message is fit for the operator. */
+/** Another process uses the database. The message is for the operator. */
 export class DatabaseInUse extends Error {
   constructor(where: string, cause?: unknown) {
     super(`${where} is in use by another process, most likely the API; stop it first`, { cause });
@@ -54,12 +53,11 @@ export class DatabaseInUse extends Error {
 }
 
 export function reasonOf(cause: unknown): string {
-  // A host with several addresses fails once for each, and says nothing for all of them.
+  // For a host with several addresses, node:net throws an AggregateError without a message.
   if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]);
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** @returns the error as it is, or the fault it stands for; knows SQLite's codes */
 export function withFault(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const problem = problemOf(code);

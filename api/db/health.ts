@@ -1,7 +1,6 @@
 /**
- * Can the database do its work? What statements met is remembered (faults.ts), and whoever asks has it tried: a small
- * write that is committed, because a disk that is full shows only then. Does it answer at all? That is a read. Asked
- * often, both are tried once a second.
+ * Checks whether the database works. Faults of statements are remembered. A check commits a small write, because a full
+ * disk shows only then; reachability is checked with a read. Each check runs at most once a second.
  */
 import type { Kysely } from 'kysely';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -11,13 +10,12 @@ import { DatabaseBusy, type DatabaseFault, type DatabaseProblem } from './faults
 import type { Database } from './schema.ts';
 
 export interface DatabaseHealth {
-  /** A statement met a fault. */
   note(problem: DatabaseProblem, fault: DatabaseFault): void;
-  /** A statement did not reach the database; null: one does again. */
+  /** A statement could not reach the database; null: it is reachable again. */
   noteAway(away: DatabaseBusy | null): void;
-  /** Tries. @returns what is wrong; null when nothing is */
+  /** Tries a write. @returns the problem, or null */
   check(db: Kysely<Database>): Promise<DatabaseProblem | 'database_busy' | null>;
-  /** Never rejects, and says so within a bound. */
+  /** Tries a read. Never rejects, and answers within a bound. */
   isReached(db: Kysely<Database>): Promise<boolean>;
 }
 
@@ -27,13 +25,12 @@ interface HealthLog {
 }
 
 const TRIED_EVERY: Millis = 1_000;
-/** Whoever asks whether we are well gives up soon as well. */
 const REACHED_WITHIN: Millis = 2_000;
-/** What lasts is said again, but not with every request. */
+/** A lasting problem is logged again after this time. */
 const SAID_EVERY: Millis = 60_000;
 
 export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHealth {
-  /** Damage does not heal: it is known until the process ends. */
+  /** Damage is permanent, so it is remembered until the process ends. */
   let damage: DatabaseProblem | null = null;
   let problem: DatabaseProblem | null = null;
   let saidAt: Millis | null = null;
@@ -89,7 +86,7 @@ export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHeal
   };
 }
 
-/** Whoever asks within a second gets the same answer, be it on its way. */
+/** Calls within a second share one result, even one that is still pending. */
 function onceASecond<T>(
   clock: Clock,
   ask: (db: Kysely<Database>) => Promise<T>,

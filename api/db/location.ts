@@ -1,4 +1,3 @@
-/** Where the database is, as DATABASE_URL says it. */
 import { isAbsolute, resolve } from 'node:path';
 import { type AddressSettings, addressSettings, refuseUnknown } from './address-settings.ts';
 import { type PostgresLocation, parsePostgresUrl } from './postgres-address.ts';
@@ -12,7 +11,7 @@ export type DatabaseLocation =
 type FileSettings = Pick<AddressSettings, 'synchronous'>;
 
 /**
- * @param cwd what a relative path is relative to
+ * @param cwd base of relative paths
  * @throws Error that says what would be right
  */
 export function parseDatabaseUrl(value: string, cwd: string): DatabaseLocation {
@@ -33,7 +32,7 @@ export function parseDatabaseUrl(value: string, cwd: string): DatabaseLocation {
   };
 }
 
-/** For people and for comparison: without user and password. */
+/** For messages and comparison; without user and password. */
 export function describeLocation(location: DatabaseLocation): string {
   switch (location.kind) {
     case 'memory':
@@ -47,7 +46,6 @@ export function describeLocation(location: DatabaseLocation): string {
   }
 }
 
-/** @param password for an address without one */
 export function withPassword(location: DatabaseLocation, password: string): DatabaseLocation {
   if (location.kind !== 'postgres' || location.password() !== '') return location;
   return { ...location, password: () => password };

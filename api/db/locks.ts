@@ -1,13 +1,13 @@
 /**
- * Locks for writers at once. SQLite runs one writing transaction at a time, so there these do nothing. PostgreSQL runs
- * them side by side, and each statement sees what was committed before it: whoever reads, decides and writes locks first
- * what the decision is about, and reads after that. docs/architecture.md ("Writers at once") has the order.
+ * Locks for concurrent writers. SQLite runs one write transaction at a time, so there these functions do nothing.
+ * PostgreSQL runs them concurrently. A transaction must first lock the rows that its decision depends on and read them
+ * afterwards. docs/architecture.md ("Writers at once") defines the order.
  */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { isPostgres } from './dialect.ts';
 import type { Database } from './schema.ts';
 
-/** In this order, and rows of one table in the order of their ids: then nobody waits in a circle. */
+/** Lock tables in this order, and rows of a table in the order of their ids, to avoid deadlocks. */
 type LockedTable =
   | 'organizations'
   | 'users'
@@ -22,9 +22,9 @@ type LockedTable =
   | 'tags';
 
 /**
- * - `keep`: it is not deleted until the transaction ends. Anybody may do that at once, and every reference does it.
- * - `change`: nobody else changes it, or counts what belongs to it. New rows may refer to it.
- * - `delete`: neither; and who refers to it from here on waits.
+ * - `keep`: the row is not deleted until the transaction ends. Compatible with `keep` and `change`; foreign keys use it.
+ * - `change`: only this transaction changes the row or counts what belongs to it. New rows may still refer to it.
+ * - `delete`: like `change`, and new references wait as well.
  */
 type Lock = 'keep' | 'change' | 'delete';
 
@@ -34,12 +34,12 @@ const clauses = {
   delete: sql`for update`,
 } as const;
 
-/** Can several transactions write at once? */
+/** Whether several transactions can write at the same time. */
 export function hasManyWriters(db: Kysely<Database>): boolean {
   return isPostgres(db);
 }
 
-/** Call it inside a transaction, before what depends on the row is read. A row that is not there is nobody's. */
+/** Call it within a transaction, before reading what depends on the row. A missing row is not locked. */
 export async function lockRow(
   trx: Kysely<Database>,
   table: LockedTable,
@@ -49,7 +49,7 @@ export async function lockRow(
   await lockRows(trx, table, [id], lock);
 }
 
-/** Likewise, in the order of the ids. */
+/** The same for several rows, in the order of their ids. */
 export async function lockRows(
   trx: Kysely<Database>,
   table: LockedTable,
@@ -63,13 +63,13 @@ export async function lockRows(
   );
 }
 
-/** For what has no row to lock, such as what is there once in the whole database. It comes after all rows. */
+/** A lock without a row, for things that exist once in the database. Take it after all row locks. */
 export async function lockName(trx: Kysely<Database>, name: string): Promise<void> {
   if (!hasManyWriters(trx)) return;
   await sql`select pg_advisory_xact_lock(hashtextextended(${`floodgate:${name}`}, 0))`.execute(trx);
 }
 
-/** Only rows that nobody else is at, and these are the caller's until the transaction ends: for queues and sweeps. */
+/** Selects and locks only rows that no other transaction has locked. For queues and sweeps. */
 export function unlocked<Tables, Table extends keyof Tables, Row>(
   db: Kysely<Database>,
   query: SelectQueryBuilder<Tables, Table, Row>,
@@ -77,7 +77,7 @@ export function unlocked<Tables, Table extends keyof Tables, Row>(
   return hasManyWriters(db) ? query.forUpdate().skipLocked() : query;
 }
 
-/** Rows that are about to be changed together, in the order of their ids; who is at one of them is waited for. */
+/** Locks rows that are changed together, in the order of their ids; waits for other transactions. */
 export function inTurn<Tables, Table extends keyof Tables, Row>(
   db: Kysely<Database>,
   query: SelectQueryBuilder<Tables, Table, Row>,
@@ -86,8 +86,8 @@ export function inTurn<Tables, Table extends keyof Tables, Row>(
 }
 
 /**
- * Rows that are there until the transaction ends: for those that new rows are about to refer to. Without a transaction a
- * lock would end with its statement, and yet be written to the disk.
+ * Keeps rows from being deleted until the transaction ends, because new rows will refer to them. Outside a transaction
+ * the lock would end with its statement, but still cause a write.
  */
 export function kept<Tables, Table extends keyof Tables, Row>(
   db: Kysely<Database>,

@@ -1,8 +1,7 @@
 /**
- * Brings the database to the newest schema, with Kysely's migrator. What is pending runs in one transaction together with
- * the note that it ran, so a crash leaves the schema before it or after it. One process at a time migrates: SQLite lets one
- * begin a transaction, and PostgreSQL keeps a lock for us. Of two first starts the second finds nothing to do. A database
- * that is newer than the program is refused.
+ * Migrates the database to the newest schema with Kysely's migrator. Pending migrations run in one transaction with
+ * their records, so a crash leaves the old or the new schema. Only one process migrates at a time: SQLite allows one
+ * write transaction, and PostgreSQL takes a lock. A database that is newer than the program is refused.
  */
 import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
@@ -13,7 +12,7 @@ import { withMigrationLock } from './postgres-start.ts';
 import type { Database } from './schema.ts';
 import { fillUniqueValues } from './unique-values.ts';
 
-/** The database was written by a newer version of this program; the message is fit for the operator. */
+/** A newer version of this program has migrated the database. The message is for the operator. */
 export class SchemaTooNew extends Error {
   constructor(names: readonly string[]) {
     super(
@@ -25,14 +24,14 @@ export class SchemaTooNew extends Error {
 
 const TABLE = 'migrations';
 
-/** What a migration does that SQL does not say, after its statements. */
+/** Code that runs after the statements of a migration. */
 const afterwards: Readonly<Record<string, (trx: Kysely<Database>) => Promise<void>>> = {
   '011-unique-values': fillUniqueValues,
 };
 
 /**
- * @returns the names of the migrations that ran now
- * @throws SchemaTooNew when the database knows a migration that this program does not
+ * @returns names of the migrations that ran
+ * @throws SchemaTooNew if the database has a migration that this program does not know
  */
 export async function migrate(db: Kysely<Database>): Promise<readonly string[]> {
   if (db instanceof PostgresKysely) {
@@ -73,7 +72,7 @@ function asMigration({ name, statements, only }: (typeof migrations)[number]): [
   ];
 }
 
-/** Files from before the migrator have the same table with another name for the time. */
+/** Databases from before the use of the migrator have its table with another column for the time. */
 async function adoptOlderHistory(db: Kysely<Database>): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const columns = await sql<{ name: string }>`select name from pragma_table_info(${TABLE})`.execute(trx);
@@ -82,7 +81,7 @@ async function adoptOlderHistory(db: Kysely<Database>): Promise<void> {
   });
 }
 
-/** Names of the migrations that ran on it, the oldest first. */
+/** Names of the applied migrations, oldest first. */
 export async function appliedNames(db: Kysely<Database>): Promise<readonly string[]> {
   if (!(await hasTable(db, TABLE))) return [];
   const { rows } = await sql<{

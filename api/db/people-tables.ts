@@ -1,25 +1,23 @@
-/** Who is invited to an organization, and the teams through which its members reach workspaces. */
 import type { Role } from './account-tables.ts';
 import type { Json, Row, Timestamp } from './columns.ts';
 
 export type TeamRole = 'admin' | 'contributor';
 export type TeamPermission = 'read' | 'readWrite' | 'manage';
 
-/** At most one for an address in an organization. It goes when it is accepted. */
+/** At most one for an address in an organization. Deleted when it is accepted. */
 export interface InviteTable {
   id: string;
   createdAt: Timestamp;
   organizationId: string;
-  /** lower case */
+  /** In lower case. */
   email: string;
   role: Role;
-  /** An array of ids; teams that are gone by then are passed over. */
+  /** Array of ids. Teams that no longer exist are ignored. */
   teamIds: Json;
-  /** hex SHA-256 of what the link carries */
   hashedToken: string;
   invitedBy: string;
   expiresAt: Timestamp;
-  /** Kept for a day, so that the mails of a day can be counted. */
+  /** Revoked invites are kept for a day to count the mails of a day. */
   revokedAt: Timestamp | null;
 }
 
@@ -28,7 +26,7 @@ export interface TeamTable extends Row {
   name: string;
 }
 
-/** Only members of the team's organization. */
+/** The user must be a member of the team's organization. */
 export interface TeamMemberTable {
   teamId: string;
   userId: string;
@@ -36,7 +34,7 @@ export interface TeamMemberTable {
   createdAt: Timestamp;
 }
 
-/** Only workspaces of the team's organization. */
+/** The workspace must belong to the team's organization. */
 export interface TeamWorkspaceTable {
   teamId: string;
   workspaceId: string;

@@ -1,18 +1,19 @@
 /**
- * A server of PostgreSQL, as its address says it: `postgres://user:password@host:port/database?sslmode=verify-full`. What
- * is not understood is refused, so that nobody believes a connection to be checked that is not. The address itself never
- * stands in a message: it carries a password.
+ * Parses addresses such as `postgres://user:password@host:port/database?sslmode=verify-full`. Unknown parameters are
+ * refused, so that a misspelled one does not leave a connection unverified. Messages never contain the address, because
+ * it has a password.
  */
 import { type AddressSettings, addressSettings, refuseUnknown } from './address-settings.ts';
 
-/** How the connection is encrypted, and who is let answer. */
 export type PostgresTls =
   | { readonly kind: 'off' }
   | {
-      /** `full`: a certificate for this host; `authority`: of any host, from the authority; `nobody`: any at all. */
+      /**
+       * `full`: the certificate is for this host. `authority`: for any host, from the authority. `nobody`: unchecked.
+       */
       readonly checks: 'full' | 'authority' | 'nobody';
       readonly kind: 'on';
-      /** Paths of PEM files; null: the system's authorities, and no certificate of our own. */
+      /** Paths of PEM files; null: the system's authorities, and no client certificate. */
       readonly rootCertificate: string | null;
       readonly certificate: string | null;
       readonly key: string | null;
@@ -20,16 +21,16 @@ export type PostgresTls =
 
 export interface PostgresLocation {
   readonly kind: 'postgres';
-  /** A name, an address, or the folder of a Unix socket, which begins with a slash. */
+  /** Name, address, or the folder of a Unix socket, which begins with a slash. */
   readonly host: string;
   readonly port: number;
   readonly database: string;
   readonly user: string;
-  /** A function, so that whatever logs a location does not log this. '': there is none. */
+  /** A function, so that logging a location does not log the password. Returns '' if there is none. */
   readonly password: () => string;
-  /** Where our tables are; null: where the server puts them, usually `public`. */
+  /** Schema of the tables; null: the server's default, usually `public`. */
   readonly schema: string | null;
-  /** How the server's own views name us. */
+  /** Name of the session in the server's views. */
   readonly applicationName: string;
   readonly tls: PostgresTls;
   readonly settings: AddressSettings;
@@ -51,9 +52,8 @@ const parameters = [
   'wait_seconds',
 ];
 
-/** @throws Error that says what would be right */
 export function parsePostgresUrl(value: string): PostgresLocation {
-  // Without a host, the parameter of that name says where the socket is.
+  // An address without a host names the socket's folder in the parameter `host`.
   const url = URL.parse(value.replace(/^(\w+:\/\/[^/?#]*@)(?=[/?])/, '$1localhost'));
   if (url === null || url.hash !== '') {
     throw new Error(
@@ -115,7 +115,7 @@ function tlsIn(given: URLSearchParams): PostgresTls {
         throw new Error('there are certificates, but sslmode does not ask for TLS; say sslmode=verify-full');
       }
       return { kind: 'off' };
-    // Elsewhere this checks nobody, under a name that does not say so.
+    // libpq does not verify the certificate with `require`, which its name does not say. Here it is verified.
     case 'require':
     case 'verify-full':
       return { kind: 'on', checks: 'full', ...files };

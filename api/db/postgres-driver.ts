@@ -56,17 +56,15 @@ const IDLE_MS: Millis = 30_000;
 /** The maximum number of statements that wait for a connection. */
 const WAITING_MAX = 2_000;
 
-/** Connects with the first statement. */
 export class PostgresKysely extends Kysely<Database> {
   readonly #location: PostgresLocation;
   readonly #options: PostgresOptions;
 
-  /** @throws DatabaseUnavailable when a certificate cannot be read */
   constructor(location: PostgresLocation, options: PostgresOptions = {}) {
     const connection = connectionOptions(location, options);
     super({
       dialect: new PostgresDialect({ pool: () => createPool(connection, options) }),
-      // SQLite knows `in ()`.
+      // Accept `in ()`, as SQLite does.
       plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
     });
     this.#location = location;
@@ -156,7 +154,7 @@ export async function openListening(location: PostgresLocation): Promise<pg.Clie
   return new pg.Client({ ...connectionOptions(location, {}), query_timeout: WAIT_MS });
 }
 
-/** A connection for one statement or transaction. */
+/** Wraps a pooled connection for one statement or transaction. */
 function guarded(
   client: pg.PoolClient,
   prepared: PreparedStatements,

@@ -1,11 +1,11 @@
 /**
- * What PostgreSQL and its driver report, in our words (faults.ts). Knows the codes of the server, SQLSTATE, those of
- * sockets, and the sentences of node-postgres, which has no codes of its own.
+ * Translates errors of PostgreSQL and node-postgres (faults.ts): codes of the server (SQLSTATE), codes of sockets, and
+ * messages of node-postgres, which has no codes.
  */
 import { uniqueDigests } from './dialect.ts';
 import { DatabaseBusy, DatabaseFault, type DatabaseProblem, reasonOf } from './faults.ts';
 
-/** The server cannot be reached, or takes no more connections. */
+/** The server is unreachable or accepts no more connections. */
 export class DatabaseAway extends DatabaseBusy {
   constructor(cause: unknown) {
     super(cause, `The database cannot be reached (${reasonOf(cause)})`);
@@ -23,24 +23,24 @@ const advice: Readonly<Record<DatabaseProblem, string>> = {
 };
 
 /**
- * Connections end (class 08), the server stops or starts (57P01 to 57P03), is full (53300), or ended a session that did
- * nothing inside a transaction (25P03).
+ * Connection errors (class 08), server stopping or starting (57P01 to 57P03), too many connections (53300), session
+ * ended because of an idle transaction (25P03).
  */
 const AWAY =
   /^(08...|57P0[1-5]|53300|25P03|ECONN\w+|E(PIPE|TIMEDOUT|NOENT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN))$/;
 const AWAY_SENTENCES =
   /^(Connection terminated|Client has encountered a connection error|timeout expired|Client was closed|Cannot use a pool)/;
-/** All connections of ours are taken. */
+/** Message of node-postgres: all connections of the pool are in use. */
 const NO_CONNECTION = 'timeout exceeded when trying to connect';
 const NO_ANSWER = 'Query read timeout';
-/** A statement or a lock took too long (57014, 55P03), or the server is short of memory or the like (53...). */
+/** A statement or lock took too long (57014, 55P03), or the server lacks a resource (53...). */
 const BUSY = /^(57014|55P03|53...)$/;
 /**
- * What the server undid because of others, and does when it is asked again: two that cannot be put in an order (40001), a
- * deadlock (40P01), or a row that is referred to and was deleted at this moment (23503), which the next attempt misses.
+ * Rolled back because of another transaction; a retry helps. Serialization failure (40001), deadlock (40P01), or a
+ * referenced row that was deleted in the meantime (23503), which the retry will not find.
  */
 const CONFLICT = /^(40001|40P01|23503)$/;
-/** The server's own function that checks what was prepared; its code stands for anything that is not supported. */
+/** The server's function that checks prepared plans. Its code 0A000 alone means any unsupported feature. */
 const PLAN_CHECK = 'RevalidateCachedQuery';
 
 function codeOf(error: unknown): string {
@@ -49,17 +49,17 @@ function codeOf(error: unknown): string {
   return 'code' in error ? String(error.code) : '';
 }
 
-/** Another transaction was in the way: the same work succeeds when it is done again. */
+/** Another transaction was in the way. The same work succeeds when it is repeated. */
 export function isConflict(error: unknown): boolean {
   return CONFLICT.test(codeOf(error)) || isStale(error);
 }
 
-/** A statement was prepared before its tables changed, and its rows have other columns now. */
+/** The tables have changed since the statement was prepared, and its result has other columns. */
 export function isStale(error: unknown): boolean {
   return codeOf(error) === '0A000' && error instanceof Error && Reflect.get(error, 'routine') === PLAN_CHECK;
 }
 
-/** Is nothing more to be asked over this connection? */
+/** Whether the connection cannot be used any more. */
 export function isBroken(error: unknown): boolean {
   return isAway(error) || reasonOf(error) === NO_ANSWER;
 }
@@ -68,7 +68,6 @@ function isAway(error: unknown): boolean {
   return AWAY.test(codeOf(error)) || AWAY_SENTENCES.test(reasonOf(error));
 }
 
-/** @returns the error as it is, or what it stands for */
 export function translated(error: unknown): unknown {
   if (isAway(error)) return new DatabaseAway(error);
   const code = codeOf(error);
@@ -84,7 +83,7 @@ export function translated(error: unknown): unknown {
 function problemOf(code: string, reason: string): DatabaseProblem | null {
   if (code === '53100') return 'database_full';
   if (code === 'XX001' || code === 'XX002') return 'database_damaged';
-  // An I/O error, a standby, no or the wrong user (28...), no such database or schema (3...), a missing right (42501), TLS.
+  // I/O error, standby server, wrong user (28...), unknown database or schema (3...), missing right (42501), TLS.
   const isUnusable =
     /^(58030|25006|28...|3D000|3F000|42501|ERR_TLS_\w+|CERT_\w+|\w+_CERT|\w+_IN_CHAIN|UNABLE_TO_\w+)$/.test(
       code,
@@ -92,13 +91,13 @@ function problemOf(code: string, reason: string): DatabaseProblem | null {
   return isUnusable || /SSL connection|^SASL|^client password/.test(reason) ? 'database_unusable' : null;
 }
 
-/** No index of ours has as much to say of its columns. */
+/** Longer than the columns of any of our indexes. */
 const COLUMNS_LENGTH_MAX = 1_000;
 
 /**
- * The columns of the index that refused a row, `table.column` in its order; null when none did. `detail` reads
- * `Key ("workspaceId", name)=(…) already exists.` in the server's language, but the columns stand in it in every language.
- * Long text is indexed by its digest, whose indexes are known by name (see dialect.ts).
+ * The columns of the unique index that refused a row, in order, each `table.column`; null for other errors. `detail` is
+ * `Key ("workspaceId", name)=(…) already exists.` in the server's language; the columns look the same in every
+ * language. Indexes over digests are found by name (see dialect.ts).
  */
 export function violatedIndex(error: unknown): readonly string[] | null {
   if (codeOf(error) !== '23505' || !(error instanceof Error)) return null;

@@ -1,26 +1,23 @@
 /**
- * Which statements the server keeps prepared, for each connection: parsed once, and planned once where that is as good.
- * Parsing and planning is most of what a short statement costs it.
+ * Chooses the statements that the server keeps prepared, which saves parsing and planning, most of the cost of a short
+ * statement.
  *
- * Only what is asked often, and only so many: a list of another length is another text, and what is prepared takes memory
- * of each connection until it ends. Texts are the code's own, values are parameters, so a name tells nothing.
+ * Only frequent statements are prepared, up to a limit, because each takes memory of each connection, and lists of
+ * different lengths are different texts. Texts contain no values, so the names reveal nothing.
  */
 export interface PreparedStatements {
-  /** @returns the name under which a connection prepares the text when it first meets it; null: not to be prepared */
+  /** @returns name of the prepared statement, the same on all connections; null: do not prepare */
   nameOf(text: string): string | null;
-  /**
-   * Tables have changed, as when a newer version of this program migrates them: what was prepared before does not fit any
-   * more, so all get new names.
-   */
+  /** Renames all statements after a change of tables, such as a migration by a newer version of the program. */
   renew(staleName: string): void;
 }
 
-/** About 20 KB of each connection for one; the routes of clients need some twenty. */
+/** Each takes about 20 KB of a connection. The client routes need about twenty. */
 const PREPARED_MAX = 100;
 const ASKED_MIN = 10;
-/** Texts that are counted; those of long lists are many, and none of them comes often. */
+/** Limit of texts whose use is counted. */
 const COUNTED_MAX = 1_000;
-/** No text of ours that is asked often is longer, and texts are kept. */
+/** Limit of the length of stored texts. No frequent statement is longer. */
 const LENGTH_MAX = 10_000;
 
 export function createPreparedStatements(): PreparedStatements {
@@ -44,7 +41,7 @@ export function createPreparedStatements(): PreparedStatements {
       return name;
     },
     renew(staleName) {
-      // Of several that meet a change at once, the first one is enough.
+      // If several statements fail after one change, the first one has already renamed all.
       if (!staleName.startsWith(`${generation}_`)) return;
       generation += 1;
       names.clear();

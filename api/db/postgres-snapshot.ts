@@ -1,14 +1,15 @@
-/** A database of PostgreSQL as it is at one moment, to read from: for copies and comparisons. */
+/** Opens a consistent snapshot of PostgreSQL, for copies and comparisons. */
 import { type ControlledTransaction, type Kysely, sql } from 'kysely';
 import { DatabaseBusy, DatabaseInUse } from './faults.ts';
 import type { PostgresLocation } from './postgres-address.ts';
 import type { Database } from './schema.ts';
 
 /**
- * Begins a transaction that sees one moment; the caller rolls it back.
+ * Begins a transaction on a snapshot. The caller rolls it back.
  *
- * @param db without a bound on the time of a statement
- * @param locked tables that nobody may write to meanwhile: an API that is there is refused, one that comes later can read
+ * @param db without a time limit for statements
+ * @param locked tables that nobody may write to in the meantime; fails if an API is running, and one that starts later
+ * can only read
  * @throws DatabaseInUse
  */
 export async function beginPostgresSnapshot(
@@ -28,10 +29,10 @@ export async function beginPostgresSnapshot(
     .setAccessMode('read only')
     .execute();
   try {
-    // Between two tables as much time may pass as the other database takes.
+    // While the other database works on a table, this transaction is idle.
     await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
     if (locked.length > 0) {
-      // Before the first read: PostgreSQL takes the snapshot with that.
+      // Before the first read, because that takes the snapshot.
       await sql`lock table ${sql.join(locked.map((name) => sql.table(name)))} in share mode`.execute(trx);
     }
   } catch (error) {

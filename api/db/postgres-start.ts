@@ -1,4 +1,4 @@
-/** Before the first request: the server answers, is one that we can use, and one process of ours migrates. */
+/** Before the first request: waits for the server, checks it, and lets one process migrate. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
@@ -10,10 +10,10 @@ const VERSION_MIN = 13;
 const PAUSE_MS: Millis = 250;
 
 /**
- * Waits until the server answers. Compose and the like start it at the same time as us.
+ * Waits until the server answers, because Compose may start it at the same time.
  *
- * @param onWait is called once, when there is something to wait for
- * @throws DatabaseUnavailable when it does not answer in time, refuses us, or is none that we can use
+ * @param onWait called once if there is a wait
+ * @throws DatabaseUnavailable if the server does not answer in time, refuses the login, or cannot be used
  */
 export async function awaitPostgres(
   db: Kysely<Database>,
@@ -78,13 +78,13 @@ function adviceFor(fault: DatabaseFault, database: string): string {
   return fault.message.replace(/^DATABASE_URL: /, '');
 }
 
-/** Any number, as long as nobody else's. */
+/** An arbitrary number that identifies the lock. */
 const LOCK = 7_046_029_254_386_353;
 const LOCK_PAUSE_MS: Millis = 100;
 
 /**
- * Runs the work over one connection while no other process does the same; whoever comes second waits. The lock ends with the
- * connection, whatever ends that.
+ * Runs the work on one connection. A second process that wants to do the same waits. The lock ends with the connection,
+ * so a crash releases it.
  */
 export async function withMigrationLock<T>(
   db: Kysely<Database>,
@@ -108,7 +108,7 @@ async function tryLock(db: Kysely<Database>): Promise<boolean> {
   return rows[0]?.isOurs === 1;
 }
 
-/** The first thing that needs rights is to make tables. */
+/** Creating tables is the first statement that needs rights, so this explains missing ones. */
 function asAdvice(error: unknown): unknown {
   const cause = error instanceof DatabaseFault ? error.cause : null;
   const code = cause instanceof Error && 'code' in cause ? cause.code : '';

@@ -1,4 +1,4 @@
-/** The tables as types: workspaces and what surveys, contacts and responses are made of; the others stand in files of their own. */
+/** Table types of workspaces, surveys, contacts and responses. Other tables have files of their own. */
 import type { Generated } from 'kysely';
 import type {
   AccountTokenTable,
@@ -66,7 +66,7 @@ export interface Database {
 export interface WorkspaceTable extends Row {
   organizationId: string;
   name: string;
-  /** The id under which old clients know the workspace; null when it never had one. */
+  /** Id of the workspace for old clients; null if it never had one. */
   legacyEnvironmentId: string | null;
   appSetupCompleted: Flag;
   websiteSetupCompleted: Flag;
@@ -97,7 +97,7 @@ export interface SegmentTable extends Row {
   workspaceId: string;
   title: string;
   description: string | null;
-  /** A private segment belongs to one survey and goes with it. */
+  /** A private segment belongs to one survey and is deleted with it. */
   isPrivate: Flag;
   filters: Json;
 }
@@ -111,10 +111,10 @@ export interface SurveyTable extends Row {
   slug: string | null;
   segmentId: string | null;
   archivedAt: Timestamp | null;
-  /** As in the document; here for those who look for dates that have come. */
+  /** Copies of the document's dates, indexed for the scheduler. */
   publishOn: Timestamp | null;
   closeOn: Timestamp | null;
-  /** Everything that is read and written as a whole: blocks, endings, styling and the settings. */
+  /** What is read and written as a whole: blocks, endings, styling and settings. */
   document: Json;
 }
 
@@ -132,18 +132,18 @@ interface SurveyLanguageTable {
   position: number;
 }
 
-/** Of a survey that ends after a number of finished responses, see resources/responses/completion.ts. */
+/** For a survey that ends after a number of finished responses, see resources/responses/completion.ts. */
 interface CountdownTable {
   surveyId: string;
-  /** The number that ends it, when they were counted. */
+  /** The number at the time of the last count. */
   autoComplete: number;
-  /** So many more of them need no count. */
+  /** How many more responses may come before the next count. */
   skips: number;
 }
 
 interface ContactTable extends Row {
   workspaceId: string;
-  /** null: known, but not identified. */
+  /** null: anonymous. */
   userId: string | null;
 }
 
@@ -155,7 +155,7 @@ export interface ContactAttributeKeyTable extends Row {
   isUnique: Flag;
   type: 'default' | 'custom';
   dataType: 'string' | 'number' | 'date';
-  /** Only attribute classes, the older view on the same rows, can be archived. */
+  /** Only attribute classes can be archived, the older API for the same rows. */
   isArchived: Flag;
 }
 
@@ -163,7 +163,7 @@ interface ContactAttributeTable extends Row {
   contactId: string;
   attributeKeyId: string;
   value: string;
-  /** Of a key whose values are unique: of the value that no other contact gets. Otherwise null. */
+  /** Digest of the value if the key's values must be unique, else null. */
   uniqueDigest: string | null;
 }
 
@@ -173,7 +173,7 @@ interface DisplayTable extends Row {
 }
 
 export interface ResponseTable extends Row {
-  /** That of the survey, repeated here so that the list of a workspace reads one index. */
+  /** Copied from the survey, so that listing a workspace uses one index. */
   workspaceId: string;
   surveyId: string;
   contactId: string | null;
@@ -184,11 +184,11 @@ export interface ResponseTable extends Row {
   variables: Json;
   ttc: Json;
   meta: Json;
-  /** The contact's attributes as they were when the response was made. */
+  /** Attributes of the contact when the response was created. */
   contactAttributes: Json | null;
   singleUseId: string | null;
   language: string | null;
-  /** Who wrote it, where a survey takes one finished response of each verified address. */
+  /** Digest of the respondent's verified address, if the survey takes one finished response of each. */
   emailDigest: string | null;
 }
 
@@ -210,37 +210,35 @@ interface ResponseNoteTable extends Row {
   isEdited: Flag;
 }
 
-/** A file that was granted an upload. The row goes after the object it stands for. */
+/** A file with an upload grant. The row is deleted after its object. */
 export interface FileTable {
   /** `{workspaceId}/{access}/{name}`, see storage/key.ts. */
   key: string;
   workspaceId: string;
   access: 'public' | 'private';
-  /** The survey it was uploaded for. */
   surveyId: string | null;
-  /** The first response that named it as an answer: the file goes with it. */
+  /** First response that contains it as an answer. The file is deleted with it. */
   responseId: string | null;
-  /** Bytes; null until we know that it is there. */
+  /** Bytes; null until the upload is confirmed. */
   size: number | null;
   createdAt: Timestamp;
-  /** When we learnt that it is there. */
+  /** Time when the upload was confirmed. */
   storedAt: Timestamp | null;
-  /** What it takes of the quota: the largest size while it is granted, its size once it is there. */
+  /** Bytes that count against the quota: the maximum while granted, then the real size. */
   countedBytes: Generated<number>;
-  /** When an answer or a survey named it first; a file that nobody names goes after a day. */
+  /** When an answer or a survey first referred to it. Unclaimed files are deleted after a day. */
   claimedAt: Timestamp | null;
-  /** When it was deleted. The row stays until no upload under its grant can be under way any more. */
+  /** Time of deletion. The row stays until no upload with its grant can be running. */
   removedAt: Timestamp | null;
 }
 
-/** The sum of `countedBytes`. */
 interface StorageUsageTable {
-  /** '' for all of them together. */
+  /** '' for the sum over all workspaces. */
   workspaceId: string;
   bytes: number;
 }
 
-/** What is written to find out whether something can be written. */
+/** Row that health checks write to find out whether writing works. */
 interface ProbeTable {
   name: string;
   at: Timestamp;
@@ -258,6 +256,6 @@ interface ScheduledJobTable {
   name: string;
   /** When it may start: after its period, or when the lease of the process that runs it expires. */
   dueAt: Timestamp;
-  /** Of the process that runs it. */
+  /** Lease of the process that runs it. */
   lease: string | null;
 }

@@ -1,10 +1,13 @@
-/** Deletes many rows a few at a time, so that neither requests nor other writers wait for all of them. */
+/** Deletes many rows in small steps, so that neither requests nor other writers wait long. */
 import { setImmediate } from 'node:timers/promises';
 
-/** Rows of one statement: about 10 ms with the indexes of a million responses. */
+/** Rows of one statement. It takes about 10 ms with a million responses. */
 export const SLICE_ROWS = 200;
 
-/** @param deleteSlice deletes at most so many rows @returns when a slice found fewer, or it is told to stop */
+/**
+ * @param deleteSlice deletes at most `rowsMax` rows and returns how many @returns when a slice is not full, or when
+ * stopping
+ */
 export async function inSlices(
   deleteSlice: (rowsMax: number) => Promise<number>,
   isStopping: () => boolean = () => false,

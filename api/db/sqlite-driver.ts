@@ -1,9 +1,9 @@
 /**
- * SQLite behind Kysely: one connection that writes, and one that reads.
+ * SQLite driver for Kysely with one connection for writing and one for reading.
  *
- * Writes and transactions take their turn; reads never wait for them. When another process holds the write lock, SQLite
- * says so at once and the attempt is repeated after a pause, so a wait costs time, not the event loop. It ends with
- * DatabaseBusy. A database in memory has one connection, so there reads take their turn as well.
+ * Writes and transactions queue; reads never wait for them. If another process holds the write lock, SQLite fails at
+ * once and the attempt is repeated after a pause, so that the event loop is not blocked. After a time limit the write
+ * fails with DatabaseBusy. A database in memory has one connection, so its reads queue too.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type SqliteDatabase from 'better-sqlite3';
@@ -24,36 +24,36 @@ import { DatabaseBusy, DatabaseFault, type OnFault, withFault } from './faults.t
 
 interface SqliteHandles {
   readonly writer: SqliteDatabase.Database;
-  /** The same as the writer for a database in memory. */
+  /** Equal to the writer for a database in memory. */
   readonly reader: SqliteDatabase.Database;
 }
 
-/** How long a write waits, for its turn and for another process together. */
+/** How long a write may wait, for its turn and for other processes together. */
 export const BUSY_TIMEOUT_MS: Millis = 5_000;
-/** Writes that may wait for their turn; a request has one at a time. */
+/** Limit of waiting writes. A request has at most one. */
 const WAITING_MAX = 2_000;
 const PAUSE_MS_FIRST: Millis = 1;
 const PAUSE_MS_MAX: Millis = 50;
-/** Prepared statements kept for reuse, of each connection. Lists of ids give each length its own text. */
+/** Prepared statements that each connection keeps. Lists of ids have a different text for each length. */
 const STATEMENTS_MAX = 500;
-/** Connections kept for the next query. Whatever is open at once beyond them is made anew. */
+/** Idle connection objects that are kept. Beyond that, new ones are created. */
 const IDLE_MAX = 100;
 /**
- * Takes the lock for writing at once. SQLite's plain `begin` takes it with the first write, and refuses when another
- * process wrote since the first read: no waiting helps then.
+ * Takes the write lock at once. A plain `begin` takes it with the first write, which fails for good if another process
+ * has written since the first read.
  */
 const BEGIN = 'begin immediate';
 
 type Statement = SqliteDatabase.Statement<unknown[]>;
 type Prepare = (sql: string) => Statement;
 
-/** SQLite changes tables inside of transactions, so migrations run in one. */
+/** SQLite can change tables within transactions, so migrations run in one. */
 class TransactionalAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
 
-  /** Turns are taken here, not in Kysely, which lets reads wait as well. */
+  /** Writes queue here. Kysely's own queue would also hold up reads. */
   override get supportsMultipleConnections(): boolean {
     return true;
   }
@@ -72,10 +72,10 @@ export function createSqliteDialect(
   };
 }
 
-/** A connection as Kysely sees it; it holds the turn for writing while a transaction is open. */
+/** A connection for Kysely. It holds the write turn while a transaction is open. */
 interface RoutedConnection extends DatabaseConnection {
   begin(): Promise<void>;
-  /** Ends the transaction and passes the turn on. Harmless without a transaction. */
+  /** Ends the transaction and passes the turn on. Does nothing without a transaction. */
   end(sql: 'commit' | 'rollback'): void;
 }
 
@@ -101,7 +101,7 @@ function createDriver({ writer, reader }: SqliteHandles, busyTimeoutMs: Millis, 
     guarded(() => run<R>(reads(sql), parameters));
 
   const connections = new WeakMap<DatabaseConnection, RoutedConnection>();
-  /** Kysely remembers each that it sees in a weak set: thousands of them would make the garbage collector's pauses long. */
+  /** Reused, because Kysely keeps all connections in a WeakSet, and thousands would prolong garbage collection. */
   const idle: RoutedConnection[] = [];
   const connect = (): RoutedConnection => {
     let release: (() => void) | null = null;
@@ -137,10 +137,10 @@ function createDriver({ writer, reader }: SqliteHandles, busyTimeoutMs: Millis, 
         const done = release;
         release = null;
         try {
-          // A statement that failed may have ended the transaction already.
+          // A failed statement may have ended the transaction.
           if (writer.inTransaction) runWrite(sql, []);
         } finally {
-          // One that cannot be committed must not be found open by the next.
+          // If the commit fails, do not leave the transaction open for the next writer.
           if (writer.inTransaction) runWrite('rollback', []);
           done();
         }
@@ -180,7 +180,7 @@ function run<R>(statement: Statement, parameters: readonly unknown[]): QueryResu
   return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
 }
 
-/** Repeats what the lock of another process refuses, with pauses in which the event loop goes on. */
+/** Retries while another process has the lock, with pauses for the event loop. */
 async function patiently<T>(attempt: () => T, deadline: Millis): Promise<T> {
   for (let pause = PAUSE_MS_FIRST; ; pause = Math.min(pause * 2, PAUSE_MS_MAX)) {
     try {
@@ -199,13 +199,12 @@ function isBusy(error: unknown): boolean {
 }
 
 interface Turns {
-  /** @returns ends the turn @throws DatabaseBusy when it does not come in time, or too many wait */
+  /** @returns function that ends the turn @throws DatabaseBusy if it takes too long or too many wait */
   take(deadline: Millis): Promise<() => void>;
-  /** Whoever waits is refused. */
   close(): void;
 }
 
-/** One writer at a time, in the order in which they came. */
+/** One writer at a time, in order of arrival. */
 function createTurns(waitingMax: number): Turns {
   const waiting = new Set<(isMine: boolean) => void>();
   let isTaken = false;
@@ -215,7 +214,7 @@ function createTurns(waitingMax: number): Turns {
     if (next === undefined) isTaken = false;
     else next(true);
   };
-  /** Harmless when it is called again. */
+  /** The returned function may be called again without effect. */
   const newTurn = (): (() => void) => {
     let isEnded = false;
     return () => {
@@ -249,7 +248,7 @@ function createTurns(waitingMax: number): Turns {
   };
 }
 
-/** Preparing costs more than running for most of our statements, so the prepared ones are kept, oldest out first. */
+/** Caches prepared statements, because preparing usually costs more than running. Evicts the oldest. */
 function cachedPrepare(sqlite: SqliteDatabase.Database): Prepare {
   const statements = new Map<string, Statement>();
   return (sql) => {
@@ -263,7 +262,7 @@ function cachedPrepare(sqlite: SqliteDatabase.Database): Prepare {
   };
 }
 
-/** The columns of the unique index that refused a row, `table.column` in its order; null when none did. */
+/** The columns of the unique index that refused a row, in order, each `table.column`; null for other errors. */
 export function violatedIndex(error: unknown): readonly string[] | null {
   if (!(error instanceof Error) || !('code' in error)) return null;
   if (error.code !== 'SQLITE_CONSTRAINT_UNIQUE' && error.code !== 'SQLITE_CONSTRAINT_PRIMARYKEY') return null;

@@ -1,4 +1,4 @@
-/** A SQLite file as it is at one moment, to read from: for copies, comparisons and backups. */
+/** Opens a consistent snapshot of a SQLite file, for copies, comparisons and backups. */
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely } from 'kysely';
 import { DatabaseInUse, DatabaseUnavailable, reasonOf, withFault } from './faults.ts';
@@ -6,14 +6,14 @@ import type { Database } from './schema.ts';
 import { createSqliteDialect } from './sqlite-driver.ts';
 
 /**
- * @param isExclusive nobody else may have the file open, or open it until this is closed: the API of such a file does not
- *   start. SQLite's own locks know who has a file open. Otherwise others go on, and what they write is not seen.
- * @throws DatabaseUnavailable when it cannot be read; DatabaseInUse
+ * @param isExclusive nobody else may open the file until this is closed, which SQLite's own locks ensure; an API cannot
+ *   start on it. Otherwise others may go on writing, which the snapshot does not show.
+ * @throws DatabaseUnavailable if it cannot be read; DatabaseInUse
  */
 export function openSqliteSnapshot(path: string, isExclusive: boolean): Kysely<Database> {
   const sqlite = open(path, !isExclusive);
   try {
-    // Whole numbers of 64 bits, as they are.
+    // Integers of 64 bits without loss.
     sqlite.defaultSafeIntegers(true);
     if (isExclusive) {
       if (sqlite.readonly) throw new Error('this user may not write to it, so it cannot be locked');
@@ -23,7 +23,7 @@ export function openSqliteSnapshot(path: string, isExclusive: boolean): Kysely<D
     } else {
       sqlite.exec('begin');
     }
-    // SQLite takes the snapshot with the first read.
+    // SQLite takes the snapshot at the first read.
     sqlite.prepare('select count(*) from sqlite_master').get();
   } catch (error) {
     sqlite.close();
@@ -34,9 +34,9 @@ export function openSqliteSnapshot(path: string, isExclusive: boolean): Kysely<D
 }
 
 /**
- * Writes the database as it is now into a new file, while others go on.
+ * Writes a snapshot to a new file while others go on.
  *
- * @throws DatabaseUnavailable, DatabaseFault; DatabaseInUse while somebody else has it alone
+ * @throws DatabaseUnavailable, DatabaseFault; DatabaseInUse if another process has exclusive access
  */
 export function writeSqliteBackup(path: string, file: string): void {
   const sqlite = open(path, false);

@@ -1,4 +1,4 @@
-/** Opens a file of SQLite. Only this file and the driver name better-sqlite3. */
+/** Opens a SQLite file. Only this file and the driver know better-sqlite3. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -9,7 +9,7 @@ import type { DatabaseLocation } from './location.ts';
 import type { Database } from './schema.ts';
 import { BUSY_TIMEOUT_MS, createSqliteDialect } from './sqlite-driver.ts';
 
-/** Pages kept at most. SQLite's own 2 MB do not hold the upper levels of the indexes of a million responses. */
+/** Cache sizes. SQLite's default of 2 MB is too small for the upper index levels of a million responses. */
 const READER_CACHE_KIB = 65_536;
 const WRITER_CACHE_KIB = 32_768;
 
@@ -23,8 +23,8 @@ interface SqliteOptions {
 }
 
 /**
- * @throws DatabaseUnavailable when the folder cannot be made or written to, or the file is not a SQLite database;
- *   DatabaseFault when it is a damaged one
+ * @throws DatabaseUnavailable if the folder cannot be created or written to, or the file is not a SQLite database;
+ *   DatabaseFault if it is damaged
  */
 export function openSqlite(
   location: SqliteLocation,
@@ -44,7 +44,7 @@ export function openSqlite(
     });
   } catch (error) {
     const fault = withFault(error);
-    // A file that is no database at all is the wrong file, not a damaged one.
+    // A file that was never a database is the wrong file, not a damaged one.
     const isDamaged = fault instanceof DatabaseFault && fault.problem === 'database_damaged';
     throw isDamaged && !isWrongFile(error) ? fault : cannotOpen(path, error);
   }
@@ -59,7 +59,7 @@ function isWrongFile(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'SQLITE_NOTADB';
 }
 
-/** Another process may be starting, recovering or leaving: opening waits. What comes later does not block the event loop. */
+/** Opening may block, because another process may be starting, recovering or closing. Later calls do not block. */
 function open(path: string, cacheKib: number): SqliteDatabase.Database {
   const sqlite = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS });
   sqlite.pragma('foreign_keys = ON');

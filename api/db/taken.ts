@@ -1,16 +1,16 @@
 /**
- * A unique index decides between two who write the same at once. The one that is refused begins again, and its own check
- * then finds what the other one wrote.
+ * If two transactions write the same unique value, the index refuses one. That one is repeated, and its own check then
+ * finds the value.
  */
 import { isUniqueViolation } from './database.ts';
 
-/** Each attempt but the last meets another writer; more than a few in a row are no coincidence. */
+/** Each failed attempt has met another writer. More than a few in a row are not a coincidence. */
 const ATTEMPTS_MAX = 10;
 
 /**
- * @param constraint the columns of the index, `table.column` and in its order
+ * @param constraint the columns of the index in order, each `table.column`
  * @param work a whole transaction
- * @throws the violation when it comes again and again
+ * @throws the violation of the last attempt
  */
 export async function againWhenTaken<T>(constraint: readonly string[], work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {

@@ -1,7 +1,7 @@
 /**
- * Digests for values that were stored before there was an index over them. In a database where several contacts have one
- * value, it stays theirs, but only the oldest holds it: nobody gets it in addition, and whoever of the others is given
- * another value does not come back to it.
+ * Computes the digests of values that were stored before their unique index. If several contacts have the same value,
+ * only the oldest gets the digest. The others keep the value, but no other contact can get it, and they cannot get it
+ * back after a change.
  */
 
 import { createHash } from 'node:crypto';
@@ -15,7 +15,7 @@ export async function fillUniqueValues(db: Kysely<Database>): Promise<void> {
   for (const { id } of keys) await fillKey(db, id);
 }
 
-/** By value and then by age, so that of equal ones the first is the oldest, in pages. */
+/** Pages through the values by value and age, so that the first of equal ones is the oldest. */
 async function fillKey(db: Kysely<Database>, attributeKeyId: string): Promise<void> {
   let after: string | null = null;
   for (;;) {

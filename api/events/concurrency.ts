@@ -10,14 +10,13 @@ const PER_WEBHOOK_MAX = 4;
 export interface Counted {
   readonly webhookId: string;
   readonly workspaceId: string;
-  /** The origin of the webhook's URL. */
   readonly receiver: string;
 }
 
 interface AttemptLimits {
   /** The number of attempts at deliveries of this webhook that may begin now. */
   available(counted: Counted): number;
-  /** @returns ends the attempt, once */
+  /** @returns function that ends the attempt; call it once */
   acquire(counted: Counted): () => void;
   /** True if no attempt may begin. */
   isExhausted(): boolean;

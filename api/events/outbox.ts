@@ -27,7 +27,7 @@ interface NewEvents {
   readonly createdAt: Timestamp;
 }
 
-/** Call it in the transaction of the change, after the change. */
+/** Call it within the transaction of the change, after the change. */
 export async function insertEvents(
   trx: Kysely<Database>,
   { types, ...event }: NewEvents,

@@ -203,7 +203,7 @@ async function firstBytes(body: AsyncIterable<Uint8Array>): Promise<string> {
   } catch {
     // The reply was cut, or the time is up.
   }
-  // PostgreSQL stores no NUL in text.
+  // PostgreSQL cannot store NUL in text.
   return Buffer.concat(chunks).subarray(0, REPLY_BYTES_MAX).toString('utf8').replaceAll('\0', '\uFFFD');
 }
 

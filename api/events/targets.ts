@@ -17,7 +17,7 @@ import { isPublic, matcher, type Network } from './addresses.ts';
 export type Reach = 'public' | 'operators';
 
 export interface AllowedTargets {
-  /** In lower case, without a dot at the end. */
+  /** In lower case, without a trailing dot. */
   readonly hosts: readonly string[];
   readonly networks: readonly Network[];
 }
@@ -118,7 +118,7 @@ export function createTargets(options: {
 /**
  * For routes that write the URL of a webhook.
  *
- * @throws ApiError bad_request, which names the field `url` in every error shape
+ * @throws ApiError bad_request, which names the field `url` in every error format
  */
 export async function assertTarget(url: string, targets: Targets, reach: Reach): Promise<void> {
   const check = await targets.check(url, reach);
@@ -130,7 +130,7 @@ function targetRefused(reason: string): ApiError {
 }
 
 /**
- * Reads WEBHOOK_ALLOWED_TARGETS: host names, addresses and CIDRs, separated by commas.
+ * Parses WEBHOOK_ALLOWED_TARGETS: host names, addresses and CIDRs, separated by commas.
  *
  * @throws Error that says which entry is wrong and what would be right
  */

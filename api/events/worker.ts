@@ -45,7 +45,6 @@ interface WorkerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly sender: Sender;
-  /** Wakes the worker. */
   readonly outbox: Signal;
   /** The number of failed attempts after which a delivery is parked. */
   readonly attemptsMax: number;

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Starts a Redis or a sentinel on a file that it may rewrite, so that who is the primary outlives a restart.
+# Starts a Redis or a sentinel with a configuration file that it can rewrite, so that a failover survives a restart.
 #
 #   start-redis.sh FILE FOLDER [LINE]... -- [OPTION]...
 #
-# FILE is copied into FOLDER the first time, with every LINE added. OPTIONs are given to redis-server.
+# At the first start, FILE is copied to FOLDER with each LINE appended. Each OPTION is passed to redis-server.
 set -eu
 file=$1
 own=$2/$(basename "$1")

@@ -1,12 +1,12 @@
 -- HAProxy asks Floodgate about each request: "http-request lua.floodgate". Needs HAProxy 2.6 or later with Lua.
 
 local floodgate = os.getenv("FLOODGATE") or "http://127.0.0.1:9091"
--- In milliseconds.
+-- Milliseconds.
 local timeout = 5000
--- What happens to requests when Floodgate does not answer: true lets them pass, false answers 503.
+-- If Floodgate does not answer: true lets requests pass, false answers 503.
 local pass_without_floodgate = false
 
--- Of replies to requests that pass: the configuration sends them on to the client.
+-- Header fields for replies to admitted requests. The HAProxy configuration adds them.
 local told = {
   ["x-ratelimit-limit"] = "txn.floodgate_limit",
   ["x-ratelimit-remaining"] = "txn.floodgate_remaining",
@@ -14,7 +14,7 @@ local told = {
   ["ratelimit-policy"] = "txn.floodgate_policies",
   ["ratelimit"] = "txn.floodgate_limits",
 }
--- Are about a connection, or about a body that stays here.
+-- Fields about the connection, or about a body that is not forwarded.
 local not_asked = {
   ["connection"] = true, ["content-length"] = true, ["expect"] = true, ["keep-alive"] = true,
   ["te"] = true, ["trailer"] = true, ["transfer-encoding"] = true, ["upgrade"] = true,
@@ -26,18 +26,18 @@ local function question(txn)
   for name, values in pairs(txn.http:req_get_headers()) do
     if not not_asked[name] then
       headers[name] = {}
-      -- These begin at 0, and those that are sent at 1.
+      -- HAProxy's tables begin at 0, those for core.httpclient at 1.
       for i, value in pairs(values) do headers[name][i + 1] = value end
     end
   end
   headers["x-forwarded-method"] = { txn.f:method() }
   headers["x-forwarded-uri"] = { txn.f:pathq() }
-  -- Behind another proxy that you trust, put what it says before it.
+  -- Behind another proxy that you trust, prepend its X-Forwarded-For.
   headers["x-forwarded-for"] = { txn.f:src() }
   return headers
 end
 
--- HAProxy answers 503 in its place when it is not there.
+-- If Floodgate is unreachable, HAProxy's HTTP client returns a 503 of its own.
 local function is_from_floodgate(reply)
   local content_type = reply and reply.headers and reply.headers["content-type"]
   return content_type ~= nil and content_type[0] == "application/problem+json"

@@ -1,5 +1,3 @@
-/** What is bounded, by the name that settings, metrics and the log use. */
-
 export type BoundName =
   | 'connections'
   | 'upstream_connections'
@@ -10,7 +8,7 @@ export type BoundName =
   | 'pipelined'
   | 'unread_replies';
 
-/** The order is that of `Client.held`. */
+/** Order of the counts in `Client.held`. */
 export const BOUND_NAMES: readonly BoundName[] = [
   'connections',
   'upstream_connections',

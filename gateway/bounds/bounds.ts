@@ -1,8 +1,6 @@
 /**
- * Bounds on what clients hold at once. Each bound has a total, a share for one client address, and a share for all clients
- * of one IPv6 network. Each process counts for itself.
- *
- * Whoever takes something gives it back to the same bound, for the same client, exactly once.
+ * Bounds on resources that clients hold. Each bound has a total, a share for one client address, and a share for one
+ * IPv6 network. Each process counts for itself. Whatever is taken must be given back exactly once, for the same client.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 import { BOUND_NAMES, type BoundName, boundVariable } from './bound-names.ts';
@@ -15,7 +13,7 @@ export interface BoundLimits {
 
 export type BoundSettings = Readonly<Record<BoundName, BoundLimits>>;
 
-/** `client`, `network`: its share is used up; `total`: all are taken. */
+/** `client` and `network`: its share is used up. `total`: everything is taken. */
 export type Refusal = 'client' | 'network' | 'total';
 
 /** The share of one IPv6 network: a quarter of the total, or one client's share if that is more. */
@@ -27,7 +25,6 @@ export class Bound implements BoundLimits {
   readonly perClient: number;
   readonly perNetwork: number;
   held = 0;
-  /** How often a client was refused more. */
   readonly refusals: Record<Refusal, number> = { client: 0, network: 0, total: 0 };
   readonly #index: number;
   readonly #onRefused: (bound: Bound, refusal: Refusal) => void;
@@ -45,13 +42,11 @@ export class Bound implements BoundLimits {
     return holder.held[this.#index] ?? 0;
   }
 
-  /** How much this client may still take. */
   roomFor(client: Client): number {
     const own = this.perClient - this.heldBy(client);
     return client.network === null ? own : Math.min(own, this.perNetwork - this.heldBy(client.network));
   }
 
-  /** Why nothing can be taken now; null when something can. */
   refusalFor(client: Client | null): Refusal | null {
     if (client !== null && this.heldBy(client) >= this.perClient) return 'client';
     if (client?.network != null && this.heldBy(client.network) >= this.perNetwork) return 'network';
@@ -59,8 +54,8 @@ export class Bound implements BoundLimits {
   }
 
   /**
-   * @param client null where nobody in particular holds it, as a trusted proxy its connections: the total alone counts
-   * @returns null when taken
+   * @param client null if only the total applies, as for connections from a trusted proxy
+   * @returns null if taken, else the reason
    */
   take(client: Client | null): Refusal | null {
     const refusal = this.refusalFor(client);
@@ -95,7 +90,7 @@ export class Bound implements BoundLimits {
     }
   }
 
-  /** A client went without, or lost something for want of room. */
+  /** Counts and logs that a client got nothing, or lost something to make room. */
   refused(refusal: Refusal): void {
     this.refusals[refusal]++;
     this.#onRefused(this, refusal);
@@ -114,12 +109,12 @@ const REACHED: Readonly<Record<Refusal, string>> = {
 
 const LOG_INTERVAL_MS: Millis = 60_000;
 
-/** Stated here, because programs that use the library have no pino. */
+/** Declared here because the library for other programs does not include pino. */
 interface BoundsLog {
   warn(fields: object, message: string): void;
 }
 
-/** @param log says of each bound at most once a minute that it was reached, and which setting moves it */
+/** @param log gets at most one line a minute for each bound and reason */
 export function createBounds(
   settings: BoundSettings,
   { clock, log }: { readonly clock: Clock; readonly log: BoundsLog },

@@ -1,17 +1,15 @@
 /**
- * Who holds something at the moment: one entry for each client address with an open connection or a request, gone with
- * the last of them. So the table is bounded by what is open, and nobody is ever evicted from it. Clients of IPv6 share an
- * entry of their network as well: whoever has a /48 has 65,536 clients.
+ * Client addresses that hold something: one entry for each address with an open connection or request, removed with the
+ * last of them. So the table is bounded by the open connections, and nothing is evicted. IPv6 clients also share an
+ * entry of their network, because the owner of a /48 has 65,536 client addresses.
  */
 import { networkOf } from '#shared/client-address.ts';
 import { BOUND_NAMES } from './bound-names.ts';
 
 class Holder {
-  /** Canonical. */
   readonly address: string;
-  /** How many of each thing, in the order of BOUND_NAMES. */
+  /** How much of each bound is held, in the order of BOUND_NAMES. */
   readonly held: number[] = BOUND_NAMES.map(() => 0);
-  /** References to this entry; it is removed when there are none. */
   users = 0;
 
   constructor(address: string) {
@@ -19,12 +17,10 @@ class Holder {
   }
 }
 
-/** Many clients together. */
 export class Network extends Holder {}
 
-/** An IPv4 address, an IPv6 /64, or the one that all share whose proxy chain cannot be read. */
+/** An IPv4 address, an IPv6 /64, or `untrusted` for all clients with an unreadable proxy chain. */
 export class Client extends Holder {
-  /** null: it has no share with others. */
   readonly network: Network | null;
 
   constructor(address: string, network: Network | null = null) {
@@ -38,7 +34,7 @@ export class Clients {
   readonly #byAddress = new Map<string, Client>();
   readonly #networks = new Map<string, Network>();
 
-  /** @param networkPrefix how many bits of an IPv6 address make one network */
+  /** @param networkPrefix prefix length of an IPv6 network */
   constructor(networkPrefix: number) {
     this.#networkPrefix = networkPrefix;
   }
@@ -51,7 +47,7 @@ export class Clients {
     return this.#networks.size;
   }
 
-  /** Each call is answered by one of `leave`. */
+  /** Call `leave` once for each call. */
   enter(address: string): Client {
     let client = this.#byAddress.get(address);
     if (client === undefined) {
@@ -62,7 +58,7 @@ export class Clients {
     return client;
   }
 
-  /** The same for whoever is known already, but may have left since. */
+  /** Like `enter`, for a known client, even if its entry was removed in the meantime. */
   hold(client: Client): Client {
     if (client.users === 0) return this.enter(client.address);
     client.users++;
@@ -78,7 +74,7 @@ export class Clients {
 
   #enterNetwork(client: string): Network | null {
     const address = networkOf(client, this.#networkPrefix);
-    // A network of one client has that client's share.
+    // For a network with a single client its own share is enough.
     if (address === null || address === client) return null;
     let network = this.#networks.get(address);
     if (network === undefined) {

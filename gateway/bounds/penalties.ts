@@ -1,4 +1,4 @@
-/** Clients from whom no new connection is accepted for a moment, because of what they did on another one. */
+/** Clients from which no new connection is accepted for a moment, after misbehaviour on another one. */
 import type { Millis } from '#shared/clock.ts';
 import type { Client, Clients } from './clients.ts';
 
@@ -18,7 +18,7 @@ export class Penalties {
     return client !== null && this.#penalized.has(client);
   }
 
-  /** Begins the penalty. @returns false: it has begun before */
+  /** Starts the penalty. @returns false if it is already running */
   add(client: Client): boolean {
     if (this.#penalized.has(client)) return false;
     const penalized = this.#clients.hold(client);

@@ -1,4 +1,4 @@
-/** The settings of the bounds on what clients hold at once: a total for each, and one share of a client for all of them. */
+/** Settings of the bounds: a total for each, and one share of a single client for all of them. */
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
 import { BOUND_NAMES, type BoundName, boundVariable } from './bound-names.ts';
 import type { BoundLimits, BoundSettings } from './bounds.ts';
@@ -50,7 +50,7 @@ export const BOUND_VARIABLES = [
   },
 ] as const satisfies readonly Variable[];
 
-/** The former variable of each bound's share. */
+/** Earlier variables for the share of each bound. */
 export const REMOVED_BOUND_VARIABLES = Object.fromEntries(
   BOUND_NAMES.map((name) => [
     `${boundVariable(name)}_PER_CLIENT`,
@@ -58,7 +58,7 @@ export const REMOVED_BOUND_VARIABLES = Object.fromEntries(
   ]),
 );
 
-/** Without GATEWAY_CLIENT_SHARE. One client may need most of a short supply, but only a little of a large one. */
+/** Shares without GATEWAY_CLIENT_SHARE. A client may need most of a scarce resource, but little of a plentiful one. */
 const SHARES: Readonly<Record<BoundName, number>> = {
   connections: 1 / 16,
   upstream_connections: 1 / 4,

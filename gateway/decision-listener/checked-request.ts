@@ -1,6 +1,6 @@
 /**
- * A request about which another proxy asks, and which it forwards itself: the same as one of our own up to the decision,
- * and then a reply that says yes, with the limit headers, or what the client is to be told.
+ * A request that another proxy asks about and forwards itself. It is decided like a proxied request. The reply says
+ * that it may pass, with the limit headers, or contains what the client should get.
  */
 
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -22,7 +22,7 @@ import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-requ
 import { learn } from '#gateway/request/prove.ts';
 import type { Arrival } from '#gateway/request/request.ts';
 import { chargeOf } from '#gateway/request/spend.ts';
-import { type Dialect, methodProblem, questionOf } from './question.ts';
+import { authorizationRequestOf, type Dialect, methodProblem } from './authorization-request.ts';
 
 interface CheckedParts extends LimitedParts {
   readonly upstream: Upstream;
@@ -30,12 +30,15 @@ interface CheckedParts extends LimitedParts {
 
 export interface CheckedOptions {
   readonly isCredentialProven: boolean;
-  /** A proxy asks in a way that cannot be answered. @param reason what is wrong with its configuration */
-  readonly onBadQuestion: (reason: string) => void;
+  /**
+   * A proxy sent an authorization request that cannot be answered.
+   *
+   * @param reason mistake in the proxy's configuration
+   */
+  readonly onBadRequest: (reason: string) => void;
 }
 
-export const UNTRUSTED =
-  'the address that asks is not in GATEWAY_TRUSTED_PROXIES; add it, or ask from one that is';
+export const UNTRUSTED = 'the address of the asking proxy is not in GATEWAY_TRUSTED_PROXIES; add it';
 
 export class CheckedRequest extends LimitedRequest implements Exchange {
   readonly req: IncomingRequest;
@@ -45,7 +48,6 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
   readonly #res: ClientResponse;
   readonly #parts: CheckedParts;
   readonly #options: CheckedOptions;
-  /** null until it is known. */
   #dialect: Dialect | null = null;
 
   constructor({ connection, req, res, entry }: Arrival, parts: CheckedParts, options: CheckedOptions) {
@@ -61,25 +63,25 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
 
   override run(): void {
     const { req } = this;
-    const question = this.connection.origin.trusted
-      ? questionOf(req.method ?? '', req.url ?? '', req.rawHeaders)
+    const asked = this.connection.origin.trusted
+      ? authorizationRequestOf(req.method ?? '', req.url ?? '', req.rawHeaders)
       : ({ ok: false, reason: UNTRUSTED } as const);
-    if (!question.ok) {
-      this.#options.onBadQuestion(question.reason);
-      this.#parts.refusals.malformed(this, question.reason);
+    if (!asked.ok) {
+      this.#options.onBadRequest(asked.reason);
+      this.#parts.refusals.malformed(this, asked.reason);
       return;
     }
-    // From here on it is the request that it asks about; how its reply is framed has been decided before.
-    req.method = question.method;
-    req.url = question.target;
-    if (question.dialect !== 'replied') this.#dialect = question.dialect;
-    const problem = methodProblem(question.method);
+    // From now on `req` is the request that the proxy describes. The proxy's own message is already framed.
+    req.method = asked.method;
+    req.url = asked.target;
+    if (asked.dialect !== 'replied') this.#dialect = asked.dialect;
+    const problem = methodProblem(asked.method);
     if (problem !== null) this.#parts.refusals.malformed(this, problem);
-    else if (question.dialect === 'replied') this.#learn(question.status);
+    else if (asked.dialect === 'replied') this.#learn(asked.status);
     else super.run();
   }
 
-  /** As from a reply that passed through: does the credential of its request work? Nothing is charged. */
+  /** Learns from a reply whether the credential of its request works. Nothing is charged. */
   #learn(status: number): void {
     const { connection, req } = this;
     const { enforcement } = this.#parts;
@@ -110,10 +112,10 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
   }
 
   answer(reply: OwnReply): void {
-    // What is malformed is the client's; the connection is the proxy's.
-    const told = { ...reply, close: this.closes };
-    if (this.#dialect === 'auth-request') this.#forbid(told);
-    else sendOwn(this.req, this.#res, told);
+    // Keep the proxy's connection open: the malformed request is the client's.
+    const answer = { ...reply, close: this.closes };
+    if (this.#dialect === 'auth-request') this.#forbid(answer);
+    else sendOwn(this.req, this.#res, answer);
   }
 
   override deny(violated: readonly Violation[], decision: string): void {
@@ -124,7 +126,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     } else this.#parts.enforcement.denials.write(req, this.#res, violated, framing);
   }
 
-  /** NGINX takes 403, and reads nothing but header fields: the reply itself stands in them. */
+  /** NGINX accepts only 403 and reads only the header section, so status and body go into header fields. */
   #forbid(reply: OwnReply): void {
     const res = this.#res;
     if (res.headersSent || res.destroyed) return;
@@ -152,10 +154,10 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
   }
 
   onDrain(): void {
-    // A reply is one write, and nothing waits behind it.
+    // A reply is a single write, so nothing waits for a drain.
   }
 
   onTick(): void {
-    // Nothing is read for it, or sent on.
+    // There is no body that could time out.
   }
 }

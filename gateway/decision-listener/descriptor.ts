@@ -1,9 +1,8 @@
-/** What Envoy's rate limit service is asked: a descriptor, whose entries describe one request. */
-import { type BadQuestion, METHOD_TOKEN } from './question.ts';
+/** Reads requests to Envoy's rate limit service. A descriptor has the properties of one request as its entries. */
+import { type BadAuthorizationRequest, METHOD_TOKEN } from './authorization-request.ts';
 
 export interface RateLimitRequest {
   readonly descriptors: readonly Descriptor[];
-  /** 0: not set. */
   readonly hitsAddend: number;
 }
 
@@ -12,12 +11,11 @@ interface Descriptor {
   readonly hitsAddend: { readonly value: number } | null;
 }
 
-/** The request that is described. */
 interface Described {
   readonly ok: true;
   readonly method: string;
   readonly target: string;
-  /** Names and values in turn, one code unit a byte. */
+  /** Names and values alternate; one code unit for each byte. */
   readonly rawHeaders: readonly string[];
 }
 
@@ -28,12 +26,15 @@ const FORWARDED_FOR = 'x-forwarded-for';
 const ENTRIES_MAX = 128;
 const HEADER_NAME = /^[a-z0-9-]{1,128}$/;
 
-export function describedBy({ descriptors, hitsAddend }: RateLimitRequest): Described | BadQuestion {
+export function describedBy({
+  descriptors,
+  hitsAddend,
+}: RateLimitRequest): Described | BadAuthorizationRequest {
   const [descriptor, ...others] = descriptors;
   if (descriptor === undefined || others.length > 0)
-    return bad(`the request has ${descriptors.length} descriptors; all entries belong into one`);
+    return bad(`the request has ${descriptors.length} descriptors; put all entries into one`);
   if (hitsAddend > 1 || (descriptor.hitsAddend?.value ?? 1) !== 1)
-    return bad('hits_addend is not 1; what a request costs is said in the policy file');
+    return bad('hits_addend is not 1; set the cost of a request in the policy file');
   if (descriptor.entries.length > ENTRIES_MAX)
     return bad(`the descriptor has more than ${ENTRIES_MAX} entries`);
   const values = new Map<string, string>();
@@ -59,10 +60,10 @@ export function describedBy({ descriptors, hitsAddend }: RateLimitRequest): Desc
   return { ok: true, method, target, rawHeaders: [...[...values].flat(), FORWARDED_FOR, chain] };
 }
 
-function missing(key: string, header: string): BadQuestion {
+function missing(key: string, header: string): BadAuthorizationRequest {
   return bad(`the descriptor has no entry ${key}; add the header ${header} under this descriptor_key`);
 }
 
-function bad(reason: string): BadQuestion {
+function bad(reason: string): BadAuthorizationRequest {
   return { ok: false, reason };
 }

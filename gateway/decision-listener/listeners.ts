@@ -1,4 +1,4 @@
-/** The listeners that other proxies ask: over HTTP, and over gRPC. */
+/** Listeners for proxies that ask the gateway about each request, over HTTP or gRPC. */
 import type { Logger } from 'pino';
 import { ListenError } from '#gateway/listen/listen-error.ts';
 import { type DecisionServer, PublicServer, type PublicServerOptions } from '#gateway/listen/server.ts';
@@ -11,18 +11,18 @@ import { type CheckedOptions, CheckedRequest } from './checked-request.ts';
 import type { DecisionSettings } from './settings.ts';
 
 export interface DecisionListeners {
-  /** null: nobody asks over HTTP. */
   readonly http: PublicServer | null;
-  /** @throws ListenError */
   listen(reusePort: boolean): Promise<void>;
   drain(deadlineMs: Millis): Promise<void>;
 }
 
-/** Longer than proxies keep their own, an hour with Envoy: who asks again at that moment must not find it closed. */
+/**
+ * Longer than proxies keep idle connections (Envoy: an hour), so that a proxy never reuses one that was just closed.
+ */
 const KEEP_ALIVE_MS: Millis = 3_700_000;
-/** What the client sent, as much as proxies take of it, and what they add. */
+/** Room for the largest client header section that proxies accept, and for what they add. */
 const HEADER_BYTES_MAX = 65_536;
-/** Between the proxy and us there is nothing in between, and the proxy has spans of its own. */
+/** Features that make no sense between a proxy and the gateway. The proxy has spans of its own. */
 const PLAIN = { introductions: null, handshakes: null, frames: null, tracing: null } as const;
 
 export async function openDecisionListeners(
@@ -34,13 +34,13 @@ export async function openDecisionListeners(
   if (enforcement.options.trust.kind === 'hops' && !LOOPBACK.test(host)) {
     log.warn(
       { host },
-      'whoever reaches GATEWAY_DECISION_HOST can name any client; give networks in place of a number in GATEWAY_TRUSTED_PROXIES',
+      'anyone who reaches GATEWAY_DECISION_HOST can claim any client address; set networks instead of a number in GATEWAY_TRUSTED_PROXIES',
     );
   }
   const options: CheckedOptions = {
     isCredentialProven,
-    onBadQuestion: onceAMinute(clock, (reason: string) =>
-      log.warn({ reason }, 'a proxy asks in a way that cannot be answered; its request is refused'),
+    onBadRequest: onceAMinute(clock, (reason: string) =>
+      log.warn({ reason }, 'a proxy sent an authorization request that cannot be answered; it is refused'),
     ),
   };
   const decisionServer: DecisionServer = {
@@ -50,7 +50,7 @@ export async function openDecisionListeners(
   };
   const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, decisionServer });
   const parts = { enforcement, refusals: new Refusals(shared) };
-  // Its libraries take memory that most gateways have no use for.
+  // Loaded only if gRPC is on, to save memory.
   const grpc =
     grpcPort === null
       ? null
@@ -74,11 +74,7 @@ export async function openDecisionListeners(
   };
 }
 
-/**
- * Workers share their ports, so the kernel would also let a stranger's workers share them: asked for alone once.
- *
- * @throws ListenError
- */
+/** @throws ListenError */
 export async function assertDecisionPortsFree({ host, port, grpcPort }: DecisionSettings): Promise<void> {
   if (port !== null) await assertFree(host, port).catch(refuseFor('GATEWAY_DECISION_PORT'));
   if (grpcPort !== null) await assertFree(host, grpcPort).catch(refuseFor('GATEWAY_DECISION_GRPC_PORT'));

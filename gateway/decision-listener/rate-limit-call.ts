@@ -1,4 +1,4 @@
-/** A request about which Envoy's rate limit filter asks over gRPC: decided as one of our own, told in its terms. */
+/** A request that Envoy's rate limit filter asks about over gRPC. */
 
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
@@ -18,8 +18,8 @@ export interface RateLimitResponse {
 }
 
 const NO_BODY = new Uint8Array();
-/** About a message that is sent on by somebody else. */
-const NOT_TOLD: ReadonlySet<string> = new Set(['content-length', 'connection']);
+/** Fields that describe the gateway's own message, which Envoy does not forward. */
+const NOT_FORWARDED: ReadonlySet<string> = new Set(['content-length', 'connection']);
 
 export class RateLimitCall extends LimitedRequest {
   readonly req: Sent;
@@ -30,7 +30,6 @@ export class RateLimitCall extends LimitedRequest {
   readonly #isVouchedFor: boolean;
   readonly #reply: (response: RateLimitResponse) => void;
 
-  /** @param reply called once */
   constructor(
     parts: LimitedParts,
     {
@@ -55,19 +54,19 @@ export class RateLimitCall extends LimitedRequest {
 
   protected pass(added: readonly string[]): void {
     this.finish();
-    this.#tell('OK', added, NO_BODY);
+    this.#send('OK', added, NO_BODY);
   }
 
   answer(reply: OwnReply): void {
     if (this.entry !== null) this.entry.status = ERRORS[reply.code].status;
-    this.#tell('OVER_LIMIT', headersOf({ ...reply, close: false }), Buffer.from(reply.body));
+    this.#send('OVER_LIMIT', headersOf({ ...reply, close: false }), Buffer.from(reply.body));
   }
 
-  #tell(code: 'OK' | 'OVER_LIMIT', headers: readonly string[], rawBody: Uint8Array): void {
+  #send(code: 'OK' | 'OVER_LIMIT', headers: readonly string[], rawBody: Uint8Array): void {
     const responseHeadersToAdd: { key: string; value: string }[] = [];
     for (let i = 0; i < headers.length; i += 2) {
       const key = (headers[i] ?? '').toLowerCase();
-      if (!NOT_TOLD.has(key)) responseHeadersToAdd.push({ key, value: headers[i + 1] ?? '' });
+      if (!NOT_FORWARDED.has(key)) responseHeadersToAdd.push({ key, value: headers[i + 1] ?? '' });
     }
     this.entry?.end();
     this.#reply({ overallCode: code, statuses: [{ code }], responseHeadersToAdd, rawBody });

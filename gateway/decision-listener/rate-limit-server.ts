@@ -1,4 +1,4 @@
-/** Envoy's rate limit service, over gRPC without TLS. Loaded only where it is switched on. */
+/** Envoy's rate limit service over gRPC, without TLS. Loaded only if it is switched on. */
 import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import {
@@ -21,21 +21,20 @@ import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { LimitedParts, Sent } from '#gateway/request/limited-request.ts';
 import type { Millis } from '#shared/clock.ts';
+import { methodProblem } from './authorization-request.ts';
 import { type CheckedOptions, UNTRUSTED } from './checked-request.ts';
 import { describedBy, type RateLimitRequest } from './descriptor.ts';
-import { methodProblem } from './question.ts';
 import { RateLimitCall, type RateLimitResponse } from './rate-limit-call.ts';
 
 const PROTO = fileURLToPath(new URL('./rate-limit.proto', import.meta.url));
 const SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
-/** As the header section of a question over HTTP. */
+/** Same limit as for the header section of an authorization request over HTTP. */
 const MESSAGE_BYTES_MAX = 65_536;
 const STREAMS_MAX = 1024;
 
 interface RateLimitServerOptions extends CheckedOptions {
   readonly parts: LimitedParts;
   readonly upstream: Upstream;
-  /** null: there is none. */
   readonly accessLog: AccessLog | null;
 }
 
@@ -65,7 +64,7 @@ export class RateLimitServer {
     await this.#listener.listen(options);
   }
 
-  /** Accepts no more, and resolves once all calls are answered. What is left after the deadline is cut. */
+  /** Stops accepting and resolves when all calls are answered. Calls that remain after the deadline are cut. */
   async drain(deadlineMs: Millis): Promise<void> {
     await this.#listener.emptyQueue();
     const closed = this.#listener.close();
@@ -75,9 +74,9 @@ export class RateLimitServer {
   }
 
   #accept(socket: Socket): void {
-    const { parts, upstream, onBadQuestion } = this.#options;
+    const { parts, upstream, onBadRequest } = this.#options;
     if (!originOf(socket, parts.enforcement.options.trust).trusted) {
-      onBadQuestion(UNTRUSTED);
+      onBadRequest(UNTRUSTED);
       socket.destroy();
       return;
     }
@@ -93,17 +92,17 @@ export class RateLimitServer {
   }
 
   #decide(call: Call, reply: (response: RateLimitResponse) => void): void {
-    const { parts, isCredentialProven, onBadQuestion } = this.#options;
+    const { parts, isCredentialProven, onBadRequest } = this.#options;
     const described = describedBy(call.request);
     const socket = { remoteAddress: addressOf(call.getPeer()) };
     const { method = '', target = '', rawHeaders = [] } = described.ok ? described : {};
-    // As HTTP/1.0, whose requests need no Host.
+    // HTTP/1.0, because it needs no Host field.
     const req: Sent = { method, url: target, rawHeaders, httpVersion: '1.0' };
     const connection = { origin: originOf(socket, parts.enforcement.options.trust) };
     const asked = { req, connection, isVouchedFor: isCredentialProven };
     const request = new RateLimitCall(parts, asked, reply, this.#entryFor(req));
     const problem = described.ok ? methodProblem(method) : described.reason;
-    if (!described.ok) onBadQuestion(described.reason);
+    if (!described.ok) onBadRequest(described.reason);
     if (problem === null) request.run();
     else parts.refusals.malformed(request, problem);
   }
@@ -116,7 +115,7 @@ export class RateLimitServer {
   }
 }
 
-/** Of a call no bytes are told, and its entry ends with its answer. */
+/** For calls no byte counts are logged, and a log entry ends with the answer. */
 const UNMEASURED: LoggedRequest = {
   headers: {},
   socket: { bytesWritten: 0, bytesRead: 0, destroyed: false, once: () => undefined, off: () => undefined },
@@ -133,7 +132,7 @@ function serviceDefinition(): ServiceDefinition {
   return definition[SERVICE] as ServiceDefinition;
 }
 
-/** @param peer address and port */
+/** @param peer `ADDRESS:PORT` */
 function addressOf(peer: string): string {
   return peer.slice(0, Math.max(0, peer.lastIndexOf(':')));
 }

@@ -1,14 +1,11 @@
-/** The settings of the listeners that other proxies ask. */
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
 
 export interface DecisionSettings {
   readonly host: string;
-  /** null: nobody asks over HTTP. */
   readonly port: number | null;
-  /** null: nobody asks over gRPC. */
   readonly grpcPort: number | null;
-  /** Whoever asks has checked the credentials of its requests: they count as proven. */
+  /** The proxy has already checked the credentials, so they count as proven. */
   readonly isCredentialProven: boolean;
 }
 
@@ -41,10 +38,6 @@ type DecisionName = (typeof DECISION_VARIABLES)[number]['name'];
 
 const CREDENTIALS = ['unproven', 'proven'] as const;
 
-/**
- * @param others that this gateway listens on
- * @returns null: nobody asks
- */
 export function readDecisionSettings<Name extends string>(
   read: SettingsReader<Name | DecisionName>,
   trust: ProxyTrust,
@@ -55,15 +48,12 @@ export function readDecisionSettings<Name extends string>(
   const portOf = (name: 'GATEWAY_DECISION_PORT' | 'GATEWAY_DECISION_GRPC_PORT'): number | null => {
     if (read.text(name).toLowerCase() === 'off') return null;
     const port = read.integer(name, 1, 65_535);
-    // Workers share their ports, so the system would not complain.
+    // Workers share their ports, so the operating system would not report the conflict.
     if (taken.includes(port))
-      read.refuse(name, `port ${port} is that of another listener; give it one of its own`);
+      read.refuse(name, `port ${port} is used by another listener; choose another one`);
     taken.push(port);
     if (trust.kind === 'none') {
-      read.refuse(
-        name,
-        'the proxies that ask have to be named in GATEWAY_TRUSTED_PROXIES, or every client counts as one',
-      );
+      read.refuse(name, 'name the asking proxies in GATEWAY_TRUSTED_PROXIES, or all clients count as one');
     }
     return port;
   };

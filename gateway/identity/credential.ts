@@ -1,8 +1,8 @@
 /**
- * Which credential does a request present?
+ * Finds the credential that a request presents.
  *
- * The same key counts as the same identity however it is sent. A blank value is none. Two different ones are
- * ambiguous: gateway and upstream could each believe another, so the request is refused rather than guessed at.
+ * The same key is the same identity wherever it is sent. A blank value counts as absent. A request with two different
+ * values is refused as ambiguous, because the gateway could count one while the upstream accepts the other.
  */
 import { type CredentialSource, type Identifier, partsOf, type SimpleIdentifier } from './identifier.ts';
 import { AMBIGUOUS, cookieValue, type PairValue, queryValue } from './pairs.ts';
@@ -12,7 +12,6 @@ export type Presented =
   | {
       readonly kind: 'one';
       readonly value: string;
-      /** It came in a cookie. */
       readonly isCookie: boolean;
     }
   | { readonly kind: 'ambiguous' };
@@ -20,7 +19,7 @@ export type Presented =
 const NONE: Presented = { kind: 'none' };
 const TWO: Presented = { kind: 'ambiguous' };
 
-/** Lower-case names of the headers in which clients may present a credential, `authorization` in any case. */
+/** Lower-case names of header fields that may carry a credential. */
 export function identityHeaders(identifiers: readonly Identifier[]): ReadonlySet<string> {
   const names = new Set(['authorization']);
   for (const identifier of identifiers.flatMap(partsOf)) {
@@ -32,7 +31,6 @@ export function identityHeaders(identifiers: readonly Identifier[]): ReadonlySet
   return names;
 }
 
-/** Where what an identifier counts is presented. */
 export function carriersOf(identifier: SimpleIdentifier): readonly CredentialSource[] {
   switch (identifier.kind) {
     case 'credential':
@@ -47,10 +45,6 @@ export function carriersOf(identifier: SimpleIdentifier): readonly CredentialSou
   }
 }
 
-/**
- * @param rawHeaders names and values in turn, as node:http gives them
- * @param target of the request, with its query
- */
 export function presentedCredential(
   rawHeaders: readonly string[],
   sources: readonly CredentialSource[],
@@ -79,13 +73,12 @@ export function presentedCredential(
   return found === null ? NONE : { kind: 'one', value: found, isCookie };
 }
 
-/** So many different values of one identifier are looked at. */
 export const VALUES_MAX = 16;
 
 /**
- * All different values that a request presents to these sources, at most one more than `VALUES_MAX`.
+ * All different values that a request presents to these sources. Stops after `VALUES_MAX` + 1.
  *
- * @param rawHeaders names and values in turn, as node:http gives them
+ * @param rawHeaders names and values alternate, as in node:http
  * @param target of the request, with its query
  */
 export function presentedValues(
@@ -112,7 +105,6 @@ export function presentedValues(
   return values;
 }
 
-/** What two different ones are called where they are refused. */
 export function ambiguityOf(identifier: SimpleIdentifier): string {
   const { name } = identifier;
   return carriersOf(identifier).every(({ kind }) => kind === 'header' || kind === 'bearer')
@@ -146,29 +138,25 @@ function headerValue(header: string, name: string, value: string | undefined): s
 
 function bearer(prefix: string, name: string, value: string | undefined): string | null {
   if (!isField(name, 'authorization')) return null;
-  // Only the first word: an upstream that splits at spaces takes `Bearer KEY more` for KEY.
+  // Only the first word: some upstreams split at spaces and read `Bearer KEY more` as KEY.
   const token = /^\s*bearer[ \t]+(\S+)/i.exec(value ?? '')?.[1];
-  // In any case, because some upstreams accept the prefix so; counting a value that is no key there costs nothing.
+  // The case of the prefix is ignored, as by some upstreams. Counting a value that is not a key does no harm.
   return token?.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase() ? token : null;
 }
 
-/** A credential, and the request that presents it. */
 export interface PresentedCredential {
-  /** Names and values in turn, as node:http gives them. */
   readonly rawHeaders: readonly string[];
-  /** With the query. */
   readonly target: string;
   readonly value: string;
-  /** It came in a cookie. */
   readonly isCookie: boolean;
-  /** Where the identifiers of the whole file look for credentials. */
   readonly carriers: readonly CredentialSource[];
 }
 
 /**
- * Does an answer to this request speak of this credential alone? Not beside a cookie, which may be a session, not beside
- * an Authorization field with something else in it, and not beside another value that any identifier of the file reads.
- * A credential that is a cookie itself has others beside it in every browser.
+ * Whether the request presents no other credential, so that the upstream's reply proves or disproves this one. Other
+ * credentials are a cookie (it may be a session), an Authorization field with another value, and any other value that
+ * an identifier of the file reads. If the credential is a cookie itself, other cookies are ignored: browsers always
+ * send some.
  */
 export function isOnlyCredential(presented: PresentedCredential): boolean {
   const { rawHeaders, target, value, isCookie, carriers } = presented;

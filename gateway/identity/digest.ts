@@ -1,15 +1,15 @@
 /**
- * Who is counted, without knowing who it is: an address or a credential becomes an HMAC-SHA-256 under a secret salt, cut
- * to 16 bytes. Only that digest reaches the store, the log or a metric, and nothing here keeps what it stands for.
+ * Turns addresses and credentials into digests: HMAC-SHA-256 under a secret salt, truncated to 16 bytes. Only digests
+ * reach the store, the log and metrics.
  */
 import { hash } from 'node:crypto';
 import type { SimpleIdentifier } from './identifier.ts';
 
-/** One counted client. It lives as long as its request or its connection; what is known of it is in a table by digest. */
+/** One counted client. It lives as long as the request or connection; tables are keyed by its digest. */
 export interface Identity {
   /** 22 characters, base64url: 16 bytes. */
   readonly digest: string;
-  /** The digest's first 120 bits, 30 in each: the key of flat tables. */
+  /** The first 120 bits of the digest, 30 in each word. Key of flat tables. */
   readonly words: DigestWords;
 }
 
@@ -20,7 +20,6 @@ const DIGEST_LENGTH = 22;
 const WORD_LENGTH = 5;
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-/** What each character of it stands for. */
 const SEXTETS = new Uint8Array(128);
 for (let value = 0; value < BASE64URL.length; value++) SEXTETS[BASE64URL.charCodeAt(value)] = value;
 
@@ -30,41 +29,40 @@ function word(digest: string, at: number): number {
   return value;
 }
 
-/** Cut as text: of the last character only two bits belong to them. */
+/** Truncates the text instead of bytes. Of the last character only the upper two bits belong to the 16 bytes. */
 function first16Bytes(hash: string): string {
   const last = SEXTETS[hash.charCodeAt(DIGEST_LENGTH - 1)] ?? 0;
   return hash.slice(0, DIGEST_LENGTH - 1) + BASE64URL.charAt(last & 0b110000);
 }
 
-/** @param digest 22 characters of base64url */
 export function identityOf(digest: string): Identity {
   return { digest, words: [word(digest, 0), word(digest, 5), word(digest, 10), word(digest, 15)] };
 }
 
 /**
- * HMAC (RFC 2104) from two one-shot hashes: half the time of `createHmac`, which makes an object for each.
- * Addresses are one space whatever the identifier is called; credentials are told apart by it. Neither can pass for the
- * other: a key that reads like somebody's address is not that address.
+ * HMAC (RFC 2104) from two one-shot hashes, which takes half the time of `createHmac`.
+ *
+ * Addresses are the same identity under every identifier; credentials include the identifier's name. A prefix separates
+ * the kinds, so a credential that reads like an address is another identity.
  */
 export class Digester {
   readonly #inner: string;
   readonly #outer: Buffer;
 
-  /** @param salt any length; whoever knows it can test guesses against digests */
+  /** @param salt any length; a secret, because with it guessed addresses can be tested against digests */
   constructor(salt: string) {
-    // A hash in hexadecimal is ASCII of one block's length, so that the inner padding survives as text.
+    // The key is a hash in hexadecimal: ASCII of exactly one block, so the inner padding is valid as text.
     const key = Buffer.from(hash('sha256', salt, 'hex'), 'latin1');
     this.#inner = Buffer.from(key.map((byte) => byte ^ 0x36)).toString('latin1');
     this.#outer = Buffer.alloc(BLOCK_BYTES + 32);
     this.#outer.set(key.map((byte) => byte ^ 0x5c));
   }
 
-  /** @param value the normalized address, the credential or the path parameter */
   identify(identifier: SimpleIdentifier, value: string): Identity {
     return this.#digest(subjectOf(identifier, value));
   }
 
-  /** One identity from several, in their order. */
+  /** The digest depends on the order. */
   combine(identities: readonly Identity[]): Identity {
     return this.#digest(`combined\0${identities.map(({ digest }) => digest).join('\0')}`);
   }

@@ -1,7 +1,7 @@
-/** The identifiers of a policy file: what of a request tells one client from another. */
+/** Identifiers of a policy file: which part of a request identifies the client. */
 import type { KeyObject } from 'node:crypto';
 
-/** Who is counted. The same object wherever the same is meant. */
+/** Identifiers with the same meaning are the same object. */
 export type Identifier = SimpleIdentifier | CombinedIdentifier;
 
 export type SimpleIdentifier = AddressIdentifier | CredentialIdentifier | TokenIdentifier | PathIdentifier;
@@ -26,53 +26,48 @@ export interface TokenIdentifier {
 }
 
 export interface TokenSource {
-  /** Of this file's. */
   readonly id: number;
-  /** Where the token is. */
   readonly carrier: CredentialSource;
   readonly claim: string;
   readonly keys: KeySet;
-  /** Who has to have issued it; null: whoever signed it. */
+  /** Required issuer; null: any. */
   readonly issuer: string | null;
-  /** For whom, of these, it has to be meant; null: for anybody. */
+  /** Accepted audiences, of which the token must name one; null: any. */
   readonly audience: readonly string[] | null;
 }
 
-/** A parameter of the policy's own route. */
 export interface PathIdentifier {
   readonly name: string;
   readonly kind: 'path';
   readonly param: string;
-  /** Which segment of the path it is, from 0. */
   readonly at: number;
-  /** All that follows is part of it. */
+  /** The value includes all following segments. */
   readonly takesRest: boolean;
-  /** `ANN` is `ann`. */
   readonly ignoresCase: boolean;
 }
 
-/** One identity from several; nobody where one of them is absent. */
+/** Several identifiers together. Without a value for each of them, there is no identity. */
 export interface CombinedIdentifier {
   readonly name: string;
   readonly kind: 'combined';
   readonly parts: readonly SimpleIdentifier[];
-  /** Which of them has to be proven; -1: none. */
+  /** Index of the part that needs proof; -1: none does. */
   readonly proofAt: number;
 }
 
-/** Where a client presents its credential. Header names are lower-case. */
+/** Place where a client presents its credential. Header names are in lower case. */
 export type CredentialSource =
   | { readonly kind: 'header'; readonly header: string }
-  /** `Authorization: Bearer …`, only values that begin with the prefix. */
+  /** `Authorization: Bearer …`, for values with this prefix. */
   | { readonly kind: 'bearer'; readonly prefix: string }
   | { readonly kind: 'cookie'; readonly cookie: string }
   | { readonly kind: 'query'; readonly parameter: string };
 
-/** Clients can make up its values, so that they have to be proven. */
+/** Clients can invent credentials and path parameters, so they are unproven until the upstream has accepted them. */
 export function needsProof(identifier: Identifier): boolean {
   switch (identifier.kind) {
     case 'address':
-    // Whoever signed it has proven it.
+    // The signature is the proof.
     case 'token':
       return false;
     case 'credential':
@@ -85,16 +80,15 @@ export function needsProof(identifier: Identifier): boolean {
   }
 }
 
-/** What an identifier consists of. */
 export function partsOf(identifier: Identifier): readonly SimpleIdentifier[] {
   return identifier.kind === 'combined' ? identifier.parts : [identifier];
 }
 
-/** The algorithms of a token's signature. Algorithms with a shared secret are not among them. */
+/** Signature algorithms with public keys. Those with a shared secret are not supported. */
 export type SigningAlgorithm = 'RS256' | 'ES256' | 'EdDSA';
 
 export interface SigningKey {
-  /** null: the key set does not name the key. */
+  /** null: the key set gives no `kid`. */
   readonly id: string | null;
   readonly algorithm: SigningAlgorithm;
   readonly key: KeyObject;

@@ -1,41 +1,36 @@
 /**
- * A claim of a JSON Web Token (RFC 7519), once its signature is known to be right (RFC 7515). Only the compact form,
- * and only algorithms with a public key: the key says which one, so that no token can choose another.
+ * Reads a claim of a JSON Web Token (RFC 7519) in compact form after verifying its signature (RFC 7515). The key
+ * determines the algorithm, so a token cannot choose a weaker one.
  *
- * Checked in one go rather than by a promise, which the libraries make of it, because everything that decides a request
- * does so in one turn: the gateway, explain, and the tests of a policy file. What costs nothing is looked at before the
- * signature. The tests hold it to what jose believes.
+ * Verification is synchronous, unlike in the libraries, because a request is decided within one event-loop tick. Cheap
+ * checks come before the signature. The tests compare the results with jose.
  */
 import { verify } from 'node:crypto';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { KeySet, SigningKey, TokenSource } from './identifier.ts';
 
-/** A token that is right while its time lasts. */
-export interface Verified {
-  /** The claim's value. */
+interface Verified {
   readonly value: string;
   /** Since the epoch. */
   readonly from: Millis;
   readonly until: Millis;
 }
 
-/** What a token has to be. */
-export type TokenRules = Pick<TokenSource, 'claim' | 'keys' | 'issuer' | 'audience'>;
+type TokenRules = Pick<TokenSource, 'claim' | 'keys' | 'issuer' | 'audience'>;
 
 /**
- * Why a token is nobody's: it is not signed by one of the keys, its time is not now, it is another issuer's or meant for
- * others, or it is no token at all.
+ * Why a token is not accepted. `unsigned`: no key of the set verifies the signature. `not now`: expired or not valid
+ * yet. `not meant`: another issuer or audience. `unreadable`: malformed.
  */
-export type Unverified = 'unsigned' | 'not now' | 'not meant' | 'unreadable';
+type Unverified = 'unsigned' | 'not now' | 'not meant' | 'unreadable';
 
 const TOKEN_LENGTH_MAX = 8192;
 const CLAIM_LENGTH_MAX = 1024;
 const SHAPE = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/;
-/** By how much clocks may differ. Whoever issues tokens mostly allows as much, and who is let in should be counted. */
+/** Tolerated clock difference. Issuers usually allow as much, and an accepted token should also be counted. */
 const TOLERANCE: Seconds = 60;
 const ES256_BYTES = 64;
 
-/** @param now since the epoch */
 export function verifiedClaim(
   token: string,
   { claim, keys, issuer, audience }: TokenRules,
@@ -49,7 +44,7 @@ export function verifiedClaim(
   const value = claimText(payload[claim]);
   const time = timeOf(payload);
   if (!isIssuedBy(payload, issuer) || !isMeantFor(payload, audience)) return 'not meant';
-  // An extension that must be understood (RFC 7515 4.1.11): none is.
+  // `crit` lists extensions that must be understood (RFC 7515 4.1.11). None is supported.
   if (value === null || time === null || header.crit !== undefined) return 'unreadable';
   if (now < time.from || now >= time.until) return 'not now';
   const key = keyFor(header, keys);
@@ -73,7 +68,7 @@ function isIssuedBy({ iss }: Readonly<Record<string, unknown>>, issuer: string |
   return issuer === null || iss === issuer;
 }
 
-/** One name, or a list of them (RFC 7519 4.1.3). */
+/** `aud` is one name or a list of names (RFC 7519 4.1.3). */
 function isMeantFor({ aud }: Readonly<Record<string, unknown>>, audience: readonly string[] | null): boolean {
   if (audience === null) return true;
   const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
@@ -94,7 +89,7 @@ function timeOf({ exp, nbf }: Readonly<Record<string, unknown>>): { from: Millis
   };
 }
 
-/** The key that the token names; without a name the only one of its algorithm. */
+/** The key that the token names; without a `kid`, the only key of its algorithm. */
 function keyFor({ alg, kid }: Readonly<Record<string, unknown>>, keys: KeySet): SigningKey | null {
   const fit = keys.filter(
     ({ algorithm, id }) => algorithm === alg && (kid === undefined || id === null || id === kid),

@@ -1,15 +1,14 @@
 /**
- * One value of a list of pairs: of the cookies of a request, or of its query. One pass, and nothing made for the pairs
- * that are not asked for, however many there are.
+ * Finds one value among the cookies or query parameters of a request. One pass, without allocations for other pairs.
  *
- * A value counts as the application reads it, percent-decoded: else each of its spellings would be another client. A name
- * counts in every spelling that some application reads as the same name: PHP reads `api.key` as `api_key`, and ASP.NET
- * reads `API_KEY` as `api_key` in a query. Otherwise a client could present a key that is not counted.
+ * Values are percent-decoded, so that another spelling is not another client. Names match every spelling that an
+ * application may read as the same name: PHP reads `api.key` as `api_key`, and ASP.NET ignores case in query
+ * parameters. Otherwise a client could present a key that is not counted.
  */
 
 export const AMBIGUOUS = Symbol('ambiguous');
 
-/** null: there is none, or it is blank; AMBIGUOUS: two different ones. */
+/** null: absent or blank. AMBIGUOUS: two different values. */
 export type PairValue = string | null | typeof AMBIGUOUS;
 
 const SPACE = 32;
@@ -28,7 +27,7 @@ export function cookieValue(field: string, name: string): PairValue {
   let equals = -1;
   let begin = 0;
   for (let at = 0; at <= field.length; at++) {
-    // NaN behind the end.
+    // charCodeAt returns NaN at the end.
     const code = field.charCodeAt(at);
     if (code === EQUALS && equals < 0) equals = at;
     if (code !== SEMICOLON && at < field.length) continue;
@@ -44,7 +43,6 @@ export function cookieValue(field: string, name: string): PairValue {
   return found;
 }
 
-/** @param target of the request: what stands behind its first `?` is looked at */
 export function queryValue(target: string, name: string): PairValue {
   let begin = target.indexOf('?') + 1;
   if (begin === 0) return null;
@@ -53,7 +51,7 @@ export function queryValue(target: string, name: string): PairValue {
   for (let at = begin; at <= target.length; at++) {
     const code = target.charCodeAt(at);
     if (code === EQUALS && equals < 0) equals = at;
-    // Some servers take a semicolon as well.
+    // Some servers accept a semicolon as separator.
     if (code !== AMPERSAND && code !== SEMICOLON && at < target.length) continue;
     if (isParameterNamed(target, begin, equals, name)) {
       const value = queryText(target.slice(equals + 1, at));
@@ -66,7 +64,7 @@ export function queryValue(target: string, name: string): PairValue {
   return found;
 }
 
-/** PHP takes spaces before a name off; blanks behind it are for nobody part of it. */
+/** PHP ignores spaces before a cookie name; everybody ignores them behind it. */
 function isCookieNamed(text: string, begin: number, equals: number, name: string): boolean {
   let at = begin;
   let matched = 0;
@@ -77,7 +75,7 @@ function isCookieNamed(text: string, begin: number, equals: number, name: string
   return at === equals && matched === name.length;
 }
 
-/** The same for a query, whose names are percent-encoded, and have no case for ASP.NET. */
+/** Like isCookieNamed, but for a query: names are percent-encoded, and ASP.NET ignores their case. */
 function isParameterNamed(text: string, begin: number, equals: number, name: string): boolean {
   let matched = 0;
   let at = begin;
@@ -90,9 +88,9 @@ function isParameterNamed(text: string, begin: number, equals: number, name: str
         at += 2;
       }
     } else if (code === PLUS) code = SPACE;
-    // PHP takes it off, and does not read `_` for it.
+    // PHP drops leading spaces instead of reading them as `_`.
     if (code === SPACE && matched === 0) continue;
-    // Where the name ends for PHP.
+    // PHP ends a name at NUL.
     if (code === 0) break;
     if (matched < name.length && lowerCase(phpName(code)) === lowerCase(phpName(name.charCodeAt(matched))))
       matched++;
@@ -101,7 +99,7 @@ function isParameterNamed(text: string, begin: number, equals: number, name: str
   return matched === name.length;
 }
 
-/** PHP makes variables of names, and reads as `_` what cannot stand in one. */
+/** PHP turns characters that a variable name cannot have into `_`. */
 function phpName(code: number): number {
   return code === DOT || code === SPACE || code === BRACKET ? UNDERSCORE : code;
 }
@@ -110,7 +108,6 @@ function lowerCase(code: number): number {
   return code >= 65 && code <= 90 ? code + 32 : code;
 }
 
-/** @returns -1: they are no two hexadecimal digits */
 function byteOf(high: number, low: number): number {
   const [first, second] = [digitOf(high), digitOf(low)];
   return first < 0 || second < 0 ? -1 : first * 16 + second;
@@ -122,7 +119,7 @@ function digitOf(code: number): number {
   return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 }
 
-/** Quotes around a cookie's value are read by some as part of it, and dropped by others. */
+/** Quotes are removed: some servers drop them and others keep them as part of the value. */
 function cookieText(raw: string): string {
   return percentDecoded(raw.trim().replace(/^"(.*)"$/, '$1')).trim();
 }
@@ -131,7 +128,7 @@ function queryText(raw: string): string {
   return percentDecoded(raw.replaceAll('+', ' ')).trim();
 }
 
-/** Byte by byte; what is no encoding stays as it is. */
+/** Decodes byte by byte and leaves malformed escapes as they are. */
 function percentDecoded(text: string): string {
   if (!text.includes('%')) return text;
   return text.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) =>

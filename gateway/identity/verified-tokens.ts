@@ -1,6 +1,6 @@
 /**
- * Tokens that were verified before, by digest: a signature is checked once for each token, not for each request. Those
- * that nobody signed have a table of their own, so that a flood of them does not push out the good ones.
+ * Cache of verified tokens, by digest: each signature is checked once, not for every request. Tokens with a wrong
+ * signature have a table of their own, so that a flood of them does not evict valid ones.
  */
 import { hash } from 'node:crypto';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -14,7 +14,7 @@ interface Known {
   readonly until: Millis;
 }
 
-/** About 400 bytes each; the oldest one goes first. */
+/** Entries take about 400 bytes. The oldest one is evicted first. */
 const VERIFIED_MAX = 16_384;
 const UNSIGNED_MAX = 4096;
 
@@ -33,7 +33,6 @@ export class VerifiedTokens {
     return this.#verified.size + this.#unsigned.size;
   }
 
-  /** @returns null when the token says nothing that can be believed */
   identify(identifier: TokenIdentifier, source: TokenSource, token: string): Identity | null {
     const now = this.#wallClock();
     const key = `${source.id} ${hash('sha256', token, 'base64url')}`;
@@ -42,7 +41,7 @@ export class VerifiedTokens {
     if (this.#unsigned.has(key)) return null;
     const verified = verifiedClaim(token, source, now);
     if (typeof verified === 'string') {
-      // What else may be wrong costs no signature to see.
+      // Other faults are found without checking a signature, so they need no cache.
       if (verified === 'unsigned') {
         makeRoom(this.#unsigned, UNSIGNED_MAX);
         this.#unsigned.add(key);

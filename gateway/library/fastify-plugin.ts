@@ -1,4 +1,4 @@
-/** The gateway inside Fastify. */
+/** Fastify plugin of the library. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import fastifyPlugin from 'fastify-plugin';
 import type { InnerGateway } from './inner-gateway.ts';
@@ -8,17 +8,16 @@ type OnRequest = (
   reply: { readonly raw: ServerResponse; hijack(): unknown },
 ) => Promise<void>;
 
-/** The part of a Fastify application that the plugin uses. Stated here, so that programs without Fastify compile too. */
+/** The part of a Fastify application that is used. Declared here, so that programs without Fastify compile too. */
 interface Application {
   addHook(name: 'onRequest', hook: OnRequest): unknown;
   addHook(name: 'onClose', hook: () => Promise<void>): unknown;
 }
 
-export type FastifyPlugin = (app: Application, options: unknown, done: (error?: Error) => void) => void;
+type FastifyPlugin = (app: Application, options: unknown, done: (error?: Error) => void) => void;
 
 /**
- * A plugin that limits every route registered after it, the routes of other plugins included. The gateway is closed with
- * the application.
+ * A plugin that limits all routes registered after it, also those of other plugins. It closes the gateway with the app.
  */
 export function createFastifyPlugin(gateway: InnerGateway): FastifyPlugin {
   const plugin: FastifyPlugin = (app, _options, done) => {

@@ -1,6 +1,6 @@
 /**
- * The policy file inside another program: the same decisions, the same counters, no proxy in between. What this file
- * exports is the package's interface, and stays as it is within a major version.
+ * The library: applies a policy file inside another program, without a proxy. The exports of this file are the
+ * package's public interface and stay compatible within a major version.
  */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -19,19 +19,19 @@ export type { LibraryLog } from './settings.ts';
 export interface CreateGatewayOptions {
   readonly policies: PolicySet;
   /**
-   * Settings by the names that the gateway reads from its environment; `process.env` will do. Those that matter here:
-   * GATEWAY_REDIS_URL, GATEWAY_IDENTITY_SECRET, GATEWAY_TRUSTED_PROXIES, GATEWAY_UPSTREAM_TIMEOUT_MS.
-   * Without a GATEWAY_REDIS_URL counters are in the memory of this process.
+   * Settings by the names of the gateway's environment variables; `process.env` will do. The library reads
+   * GATEWAY_REDIS_URL, GATEWAY_IDENTITY_SECRET, GATEWAY_TRUSTED_PROXIES and GATEWAY_UPSTREAM_TIMEOUT_MS. Without
+   * GATEWAY_REDIS_URL, counters are in the memory of this process.
    */
   readonly settings?: Readonly<Record<string, string | undefined>>;
-  /** Where to tell that the store is away, and back; pino's loggers are such. Default: nowhere. */
+  /** Gets messages when the store becomes unavailable or comes back, such as a pino logger. Default: no messages. */
   readonly log?: LibraryLog;
 }
 
 /**
  * @param text of a policy file
- * @param file its name, for messages, and for the folder of files that it names
- * @throws PolicyFileError with every mistake: line, column and how to fix it
+ * @param file its name, for messages and to find the files that it names
+ * @throws PolicyFileError with all mistakes: line, column and how to fix them
  */
 export function loadPolicies(text: string, file = 'policies.yaml'): PolicySet {
   return load(text, file);
@@ -40,7 +40,7 @@ export function loadPolicies(text: string, file = 'policies.yaml'): PolicySet {
 /**
  * Opens the counters. Close the result when the program ends.
  *
- * @throws ConfigError that lists every setting that is wrong
+ * @throws ConfigError with all wrong settings
  */
 export async function createGateway(options: CreateGatewayOptions): Promise<InnerGateway> {
   const { policies, settings = {}, log = SILENT } = options;

@@ -1,4 +1,4 @@
-/** Wiring of the library, in reading order: the counters and the rules, without listener and upstream. */
+/** Wiring of the library: limiter and policies, without listener and upstream. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createBounds } from '#gateway/bounds/bounds.ts';
@@ -29,40 +29,36 @@ interface InnerGatewayParts {
   readonly log: LibraryLog;
   readonly clock: Clock;
   readonly wallClock: Clock;
-  /** A fresh secret at each call. */
   readonly newSecret: () => string;
-  /** Name of this process among the replicas. */
   readonly replica: string;
 }
 
-/** As Express and its relatives call it. */
 export type Middleware = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void;
 
 export interface InnerGateway {
   /**
-   * Decides one request; once, and before its body is read.
+   * Decides about one request. Call it once, before the body is read.
    *
-   * Admitted: the limit headers are set on `res`, `req.url` is the canonical path that was matched, and when the reply is
-   * out its status is learned. Refused: `res` has been answered, and nothing may be written to it.
+   * If the request is admitted, the limit headers are set on `res`, `req.url` is the canonical path, and the gateway
+   * learns from the status of the reply. If it is refused, `res` is already answered and must not be written to.
    *
-   * @returns whether it is admitted; false too when the client has gone meanwhile. Never rejects for want of the store
+   * @returns whether it is admitted; also false if the client has left. Does not reject if the store is unavailable
    */
   limit(req: IncomingMessage, res: ServerResponse): Promise<boolean>;
-  /** The same for Express, Connect and Polka: `app.use(gateway.middleware)`. */
+  /** For Express, Connect and Polka: `app.use(gateway.middleware)`. */
   readonly middleware: Middleware;
-  /** Takes other policies into use. Counters are known by name, and go on. */
+  /** Replaces the policies. Counters are identified by name and keep their values. */
   use(policies: PolicySet): void;
-  /** Without it, or with counters in memory, always true. */
+  /** Always true if counters are in memory. */
   storeAvailable(): boolean;
-  /** Gives back the connections to the store. */
   close(): Promise<void>;
 }
 
-/** Without a store: so many counters and proven credentials, 40 bytes each. */
+/** Sizes without a store. Counters and proven credentials take 40 bytes each. */
 const COUNTERS_MAX = 262_144;
 const CREDENTIALS_MAX = 65_536;
 
-/** @throws StoreRefusedError when the store lets nobody in */
+/** @throws StoreRefusedError if the store refuses the login */
 export async function openGateway(parts: InnerGatewayParts): Promise<InnerGateway> {
   const { policies, settings, clock, wallClock, log, replica } = parts;
   const { config, secrets } = settings;
@@ -77,7 +73,6 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
           log,
           budgetMs: secrets.store.address.timeoutMs,
           replica,
-          // A configured secret stays here: whoever reads the store must not be able to test guesses.
           salt: secrets.identitySecret === null ? salt : '',
           onSalt: (shared) => enforcement.useSalt(shared),
         });
@@ -114,7 +109,7 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
   const refusals = new Refusals({
     enforcement,
     decisions,
-    // Of those none is taken here.
+    // No bounds are taken in the library.
     upstream: { bounds: createBounds(config.bounds, { clock, log: { warn: () => undefined } }) },
   });
   let loaded = policies;

@@ -1,4 +1,4 @@
-/** A request inside the application that answers it: decided as in the gateway, and then left to the application. */
+/** A request inside the application: decided as in the gateway, then left to the application. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll } from '#gateway/http/header-names.ts';
 import type { Origins } from '#gateway/http/request-origin.ts';
@@ -16,7 +16,7 @@ import type { Millis } from '#shared/clock.ts';
 
 interface InnerParts extends LimitedParts {
   readonly origins: Origins;
-  /** For so long the application may work for a client that has left, and keep its place in flight. */
+  /** How long a request whose client has left keeps its place in flight if the application goes on working. */
   readonly leftMsMax: Millis;
 }
 
@@ -29,28 +29,27 @@ export class InnerRequest extends LimitedRequest {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #parts: InnerParts;
-  /** null: told. */
-  #tell: ((isAdmitted: boolean) => void) | null;
+  /** null once the result is reported. */
+  #onDecided: ((isAdmitted: boolean) => void) | null;
 
-  /** @param tell called once */
   constructor(
     req: IncomingMessage,
     res: ServerResponse,
     parts: InnerParts,
-    tell: (isAdmitted: boolean) => void,
+    onDecided: (isAdmitted: boolean) => void,
   ) {
     super(parts);
     this.#req = req;
     this.#res = res;
     this.#parts = parts;
-    this.#tell = tell;
+    this.#onDecided = onDecided;
     this.req = sentAs(req);
     this.connection = { origin: parts.origins.of(req.socket) };
     res.once('close', () => this.#onClose());
   }
 
   override run(): void {
-    // Asks about the server, not about a resource (RFC 9110 9.3.7).
+    // `OPTIONS *` asks about the server, not about a resource (RFC 9110 9.3.7).
     if (this.req.method === 'OPTIONS' && this.req.url === '*') {
       this.cors = false;
       this.pass([], null);
@@ -62,17 +61,17 @@ export class InnerRequest extends LimitedRequest {
     const res = this.#res;
     if (res.destroyed || res.headersSent) {
       reservation?.close();
-      this.#told(false);
+      this.#settle(false);
       return;
     }
     for (let i = 0; i < added.length; i += 2) res.setHeader(added[i] ?? '', added[i + 1] ?? '');
-    // Beside what the application has set before; whatever it sets later replaces it.
+    // Added to what the application has set before. What it sets later replaces this.
     if (this.cors && added.length > 0 && !exposesAll(String(res.getHeader(EXPOSE_HEADER) ?? '')))
       res.appendHeader(EXPOSE_HEADER, EXPOSED_LIMITS);
-    // Application and policies see the same path. Where a router has taken its part of it away, that is too late.
+    // Policies and the application see the same path, unless a router has already removed its mount path.
     if (this.target !== '' && this.#req.url === this.req.url) this.#req.url = this.#canonicalUrl();
     res.once('close', () => this.#onReplyClosed(reservation));
-    this.#told(true);
+    this.#settle(true);
   }
 
   answer(reply: OwnReply): void {
@@ -84,10 +83,10 @@ export class InnerRequest extends LimitedRequest {
         res.end(reply.body);
       }
     }
-    this.#told(false);
+    this.#settle(false);
   }
 
-  /** With the slash at its end: no policy looks at it, but applications redirect by it. */
+  /** Keeps a trailing slash, which policies ignore but applications may redirect on. */
   #canonicalUrl(): string {
     const [path = ''] = (this.req.url ?? '').split('?', 1);
     const [canonical = ''] = this.target.split('?', 1);
@@ -95,7 +94,7 @@ export class InnerRequest extends LimitedRequest {
     return `${canonical}/${this.target.slice(canonical.length)}`;
   }
 
-  /** The reply is out, or its client is gone. */
+  /** The reply has ended or the client has left. */
   #onReplyClosed(reservation: Reservation | null): void {
     const res = this.#res;
     if (res.headersSent) {
@@ -106,26 +105,28 @@ export class InnerRequest extends LimitedRequest {
       return;
     }
     reservation?.conclude('left');
-    // The application does not stop working because its client has gone.
+    // The application may still be working for the client.
     if (reservation?.isHeld === true) whenEnded(res, this.#parts.leftMsMax, () => reservation.close());
   }
 
-  /** Before it was decided: then it passes to nobody, and what it was charged is given back where that counts. */
+  /**
+   * If the client leaves before the decision, the request is not admitted, and its charge is returned where possible.
+   */
   #onClose(): void {
     this.finish();
-    this.#told(false);
+    this.#settle(false);
   }
 
-  #told(isAdmitted: boolean): void {
-    const tell = this.#tell;
-    this.#tell = null;
-    tell?.(isAdmitted);
+  #settle(isAdmitted: boolean): void {
+    const onDecided = this.#onDecided;
+    this.#onDecided = null;
+    onDecided?.(isAdmitted);
   }
 }
 
 /**
- * Calls back when the application ends a response whose connection is closed, or after a time. Node tells nobody of such
- * an end, so `end` itself is replaced.
+ * Calls back when the application ends a response whose connection is closed, or after a time. Node emits no event for
+ * this, so `end` is replaced.
  */
 function whenEnded(res: ServerResponse, msMax: Millis, then: () => void): void {
   const { end } = res;
@@ -137,16 +138,16 @@ function whenEnded(res: ServerResponse, msMax: Millis, then: () => void): void {
   };
 }
 
-/** What the client sent, as HTTP/1.1 would have it. */
+/** The request as the client sent it, in the form of HTTP/1.1. */
 function sentAs(req: IncomingMessage & { readonly originalUrl?: string }): Sent {
   const { method, rawHeaders, httpVersion } = req;
-  // Express and its relatives take from the URL what a router is mounted on, and keep the whole here.
+  // Express removes the mount path of a router from `url` and keeps the original here.
   const url = req.originalUrl ?? req.url;
   if (req.httpVersionMajor < 2) return url === req.url ? req : { method, url, rawHeaders, httpVersion };
   return { method, url, rawHeaders: withHost(rawHeaders), httpVersion: '1.1' };
 }
 
-/** HTTP/2 names the host in a field of its own (RFC 9113 8.3.1). */
+/** Converts the pseudo-header :authority of HTTP/2 (RFC 9113 8.3.1) to Host. */
 function withHost(rawHeaders: readonly string[]): string[] {
   const fields: string[] = [];
   let authority = '';

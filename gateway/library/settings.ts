@@ -1,4 +1,3 @@
-/** The gateway's settings, as far as they matter where nothing is proxied. */
 import { type GatewayConfig, type GatewaySecrets, readConfig } from '#gateway/config.ts';
 import type { Environment } from '#shared/configuration.ts';
 
@@ -12,13 +11,13 @@ export interface LibrarySettings {
   readonly secrets: Pick<GatewaySecrets, 'store' | 'identitySecret'>;
 }
 
-/** Those of Redis include removed variables, which are refused. */
+/** The Redis variables include removed ones, which readConfig refuses. */
 const READ = /^GATEWAY_(?:REDIS_\w+|STORE_TIMEOUT_MS|IDENTITY_SECRET|TRUSTED_PROXIES|UPSTREAM_TIMEOUT_MS)$/;
 
 /**
- * Others are left alone: they may be those of a gateway in front.
+ * Ignores all other settings, which may be meant for a gateway in front.
  *
- * @throws ConfigError that lists every setting that is wrong
+ * @throws ConfigError with all wrong settings
  */
 export function readSettings(given: Environment): LibrarySettings {
   return readConfig(Object.fromEntries(Object.entries(given).filter(([name]) => READ.test(name))), 1);

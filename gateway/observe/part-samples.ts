@@ -1,11 +1,9 @@
-/** What the parts of a gateway tell of themselves, beside the decisions: bounds, connections, the upstream, the store. */
-
+import type { Bounds } from '#gateway/bounds/bounds.ts';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
 import type { Decisions } from '#gateway/operate/decisions/decisions.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
-import { boundSamples } from './bound-samples.ts';
 
 /** A public server, as far as its metrics go. */
 interface CountingServer {
@@ -30,6 +28,7 @@ export function partSamples(
   const { waiting, unavailable, timeouts } = upstream.stats();
   const failed = 'floodgate_upstream_failures_total';
   const samples = [
+    ...processSamples(),
     ...boundSamples(upstream.bounds),
     counter(CUT, CUT_HELP, sumOf(servers, 'unreadCut'), { reason: 'unread reply' }),
     counter(CUT, CUT_HELP, sumOf(servers, 'silentCut'), { reason: 'slow body' }),
@@ -66,4 +65,30 @@ export function partSamples(
     );
   }
   return samples;
+}
+
+function boundSamples(bounds: Bounds): Sample[] {
+  return Object.values(bounds).flatMap((bound) => [
+    gauge('floodgate_held', 'What clients hold at the moment.', bound.held, { bound: bound.name }),
+    gauge('floodgate_held_max', 'What all clients together may hold.', bound.total, { bound: bound.name }),
+    ...Object.entries(bound.refusals).map(([scope, value]) =>
+      counter(
+        'floodgate_bound_refusals_total',
+        'What clients were refused, or lost, because a bound was reached.',
+        value,
+        { bound: bound.name, scope },
+      ),
+    ),
+  ]);
+}
+
+/** Named as by Prometheus' own client libraries. */
+function processSamples(): Sample[] {
+  const { user, system } = process.cpuUsage();
+  const { rss, heapUsed } = process.memoryUsage();
+  return [
+    counter('process_cpu_seconds_total', 'CPU time of all processes.', (user + system) / 1e6),
+    gauge('process_resident_memory_bytes', 'Resident memory of all processes.', rss),
+    gauge('nodejs_heap_size_used_bytes', 'Memory in use by objects.', heapUsed),
+  ];
 }

@@ -1,16 +1,14 @@
-/** What a policy allows, in words. */
 import type { Policy } from './policy.ts';
 
-/** To whom: the policy's limits, or one client's own. */
+/** A policy with either its own limit or the override of one client. */
 interface Allowed {
   readonly policy: Policy;
-  /** The most that can be used at once. */
+  /** Capacity: how much can be used at once. */
   readonly quota: number;
-  /** And in a window. */
   readonly perWindow: number;
 }
 
-/** @param second how seconds are called: ` seconds` for clients, ` s` for operators */
+/** @param second unit behind a number of seconds: ` seconds` for clients, ` s` for operators */
 export function allowanceOf({ policy, quota, perWindow }: Allowed, second: ' seconds' | ' s'): string {
   const { algorithm, windowSeconds } = policy;
   const limit = `${perWindow}${unitOf(policy)}`;
@@ -31,7 +29,7 @@ export function allowanceOf({ policy, quota, perWindow }: Allowed, second: ' sec
   }
 }
 
-/** What is counted where it is not requests; with a space before it. */
+/** The unit that is counted, with a leading space; '' for plain requests. */
 export function unitOf({ cost, count }: Policy): string {
   if (cost.kind === 'body-bytes') return ' bytes';
   return count === 'request' ? '' : count === 'failure' ? ' failures' : ' successes';

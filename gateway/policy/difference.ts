@@ -1,4 +1,4 @@
-/** What changes, and for whom, when one policy file replaces another. Pure. */
+/** Lists what changes, and for which clients, when one policy file replaces another. Pure. */
 import type { CredentialSource, Identifier } from '#gateway/identity/identifier.ts';
 import type { Algorithm, Cost, Count, Policy, PolicySet } from './policy.ts';
 
@@ -27,14 +27,13 @@ type ChangeKind =
   | 'exclude-added'
   | 'exclude-removed';
 
-export interface Change {
+interface Change {
   readonly kind: ChangeKind;
-  /** null for what concerns no policy of its own. */
+  /** Name of the policy; null if the change concerns the whole file. */
   readonly policy: string | null;
-  /** As the old file has it; null where it has none. */
+  /** Value in the old file; null if it has none. */
   readonly from: string | number | null;
   readonly to: string | number | null;
-  /** For whom what changes, in words. */
   readonly effect: string;
 }
 
@@ -66,13 +65,13 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
   }
   for (const old of gone.values()) changes.push(policyRemoved(old));
   if (before.planHeader !== after.planHeader) {
-    const effect = 'overrides for plans go by another header';
+    const effect = 'plans are named in another header';
     changes.push({ kind: 'plan', policy: null, from: before.planHeader, to: after.planHeader, effect });
   }
   if (before.ignoreCase !== after.ignoreCase) {
     const effect = after.ignoreCase
-      ? 'policies also match paths in other upper and lower case'
-      : 'policies match paths only in the letters in which they are written';
+      ? 'policies match paths without regard to case'
+      : 'policies match paths only in the same case';
     const [from, to] = [String(before.ignoreCase), String(after.ignoreCase)];
     changes.push({ kind: 'ignore-case', policy: null, from, to, effect });
   }
@@ -82,10 +81,9 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
 
 const ALGORITHM_EFFECTS: Readonly<Record<Algorithm, string>> = {
   'fixed-window': 'the whole limit comes back at the end of each window',
-  'sliding-window':
-    'what was used comes back little by little, so the edge of a window allows no second limit',
+  'sliding-window': 'the limit comes back gradually, so the edge of a window does not allow a second one',
   'token-bucket': 'the limit comes back steadily',
-  concurrency: 'requests in flight at once are limited, and each is free again when it ends',
+  concurrency: 'requests in flight at once are limited',
 };
 
 const COUNT_EFFECTS: Readonly<Record<Count, string>> = {
@@ -94,7 +92,7 @@ const COUNT_EFFECTS: Readonly<Record<Count, string>> = {
   success: 'only requests that the application answers with less than 400 count',
 };
 
-const AFRESH = 'its counters start afresh';
+const AFRESH = 'its counters start from zero';
 
 function changesOf(old: Policy, now: Policy): Change[] {
   const changes: Change[] = [];
@@ -108,7 +106,7 @@ function changesOf(old: Policy, now: Policy): Change[] {
     now.route.text,
     `requests to ${old.route.text} are no longer counted by it, those to ${now.route.text} are`,
   );
-  // Requests in a window and requests in flight are not to be compared: the algorithm is told instead.
+  // Requests per window and requests in flight cannot be compared; the change of algorithm is reported instead.
   if (isInFlight(old) === isInFlight(now)) add('limit', old.limit, now.limit, limitEffect(old, now));
   add(
     'rollout',
@@ -122,7 +120,7 @@ function changesOf(old: Policy, now: Policy): Change[] {
     'overrides',
     overridesText(old),
     overridesText(now),
-    'clients that they name, or named, have another limit; what they used counts',
+    'clients that the old or new overrides name have another limit; requests counted so far stay counted',
   );
   add('algorithm', old.algorithm, now.algorithm, `${ALGORITHM_EFFECTS[now.algorithm]}${afresh}`);
   const followLimit = old.capacity === old.limit && now.capacity === now.limit;
@@ -133,7 +131,7 @@ function changesOf(old: Policy, now: Policy): Change[] {
       now.capacity,
       `clients can use ${now.capacity} at once instead of ${old.capacity}`,
     );
-  add('cost', costText(old.cost), costText(now.cost), 'each request takes another part of the limit');
+  add('cost', costText(old.cost), costText(now.cost), 'each request costs a different amount');
   add('count', old.count, now.count, COUNT_EFFECTS[now.count]);
   if (!isInFlight(old) && !isInFlight(now))
     add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
@@ -141,7 +139,7 @@ function changesOf(old: Policy, now: Policy): Change[] {
     'identifier',
     identifierText(old.identifier),
     identifierText(now.identifier),
-    `others are counted${afresh}`,
+    `clients are identified differently${afresh}`,
   );
   add('bucket', old.bucket, now.bucket, `it shares its counter with other policies${afresh}`);
   add(
@@ -150,12 +148,17 @@ function changesOf(old: Policy, now: Policy): Change[] {
     now.mode,
     now.mode === 'shadow' ? 'it no longer denies, it only reports' : 'it begins to deny',
   );
-  add('on-store-failure', old.onStoreFailure, now.onStoreFailure, 'matters only while the store is away');
+  add(
+    'on-store-failure',
+    old.onStoreFailure,
+    now.onStoreFailure,
+    'matters only while the store is unavailable',
+  );
   add(
     'headers',
     onOff(old.headers),
     onOff(now.headers),
-    now.headers ? 'replies tell about it' : 'replies no longer tell about it',
+    now.headers ? 'replies have its limit headers' : 'replies no longer have its limit headers',
   );
   return changes;
 }
@@ -172,7 +175,7 @@ function limitEffect(old: Policy, now: Policy): string {
       : `clients that have more than ${now.limit} requests in flight at once are denied`;
   return now.limit > old.limit
     ? `clients get ${now.limit - old.limit} more in each window; who is denied now passes at once`
-    : `clients that make more than ${now.limit} requests in ${now.windowSeconds} s are denied; in a window that has begun, what they used counts`;
+    : `clients that make more than ${now.limit} requests in ${now.windowSeconds} s are denied; requests counted so far in a window stay counted`;
 }
 
 function rateEffect(old: Policy, now: Policy): string {
@@ -271,7 +274,9 @@ function isSameButName(a: Policy, b: Policy): boolean {
   );
 }
 
-/** The store's key has the bucket, the window and, in the digest of a credential, the identifier's name. */
+/**
+ * Same key in the store: bucket, window, algorithm and identifier. A policy that changes one of them counts from zero.
+ */
 function isSameCounter(a: Policy, b: Policy): boolean {
   return (
     a.bucket === b.bucket &&

@@ -1,5 +1,4 @@
-/** The shape of an identifier in `policies.yaml`: who is counted, and where a request names them. */
-import { FILE_BESIDE } from './schema-texts.ts';
+import { REFERENCED_FILE } from './schema-texts.ts';
 
 const PARAMETER = '^[A-Za-z][A-Za-z0-9_]*$';
 
@@ -41,7 +40,7 @@ const credentialSource = {
             header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
             cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
             claim: { type: 'string', minLength: 1, maxLength: 200 },
-            jwks: { type: 'string', pattern: FILE_BESIDE },
+            jwks: { type: 'string', pattern: REFERENCED_FILE },
             issuer: { type: 'string', minLength: 1, maxLength: 1000 },
             audience: {
               anyOf: [

@@ -1,4 +1,4 @@
-/** What the schema cannot say of a policy's algorithm and cost. */
+/** Checks algorithm and cost of a policy beyond what the schema can. */
 import type { Millis } from '#shared/clock.ts';
 import type { Algorithm, Cost, Policy } from './policy.ts';
 import type { Path } from './problems.ts';
@@ -6,7 +6,6 @@ import type { PolicyFile } from './schema.ts';
 
 type PolicyRow = PolicyFile['policies'][number];
 
-/** What the file says of a limit in a window. */
 interface WindowLimit {
   readonly algorithm: Algorithm;
   readonly limit: number;
@@ -14,49 +13,48 @@ interface WindowLimit {
   readonly window: string;
 }
 
-/** Twice as many are still told apart one by one. */
+/** Half of Number.MAX_SAFE_INTEGER, so that sums of two values stay exact. */
 const UNITS_MAX = 2 ** 52;
 
-/** What is counted in units of a request times a millisecond has to stay a whole number. */
+/** Sliding windows and token buckets count requests times milliseconds, which must stay a safe integer. */
 export function checkAlgorithm(
   { algorithm, limit, burst, window }: WindowLimit,
   windowMs: Millis,
   report: (key: string, message: string, fix: string, point?: 'key') => void,
 ): void {
   if (burst !== undefined && algorithm !== 'token-bucket') {
-    report('burst', 'burst goes with algorithm: token-bucket only', 'remove it, or add that line', 'key');
+    report('burst', 'burst is only for algorithm: token-bucket', 'remove it, or add that line', 'key');
     return;
   }
   if (algorithm === 'fixed-window') return;
-  const most = countableIn(windowMs);
+  const limitMax = countableIn(windowMs);
   for (const [key, value] of Object.entries({ limit, burst: burst ?? 0 }))
-    if (value > most)
+    if (value > limitMax)
       report(
         key,
         `${key} ${value} is more than ${algorithm} can count in ${window}`,
-        `write at most ${most}, or a shorter window`,
+        `write at most ${limitMax}, or a shorter window`,
       );
 }
 
 export function costOf(cost: NonNullable<PolicyRow['cost']>): Cost {
   if (typeof cost === 'number') return { kind: 'units', units: cost };
-  // A body of which nobody knows how long it is takes all that may be used at once.
+  // null: a body of unknown length costs the whole capacity.
   if (cost === 'body-bytes') return { kind: 'body-bytes', unannounced: null };
   if ('header' in cost) return { kind: 'header', header: cost.header.toLowerCase() };
   return { kind: 'body-bytes', unannounced: cost['body-bytes'] };
 }
 
-/** What costs more than may be used at once could never pass. */
 export function checkCost(
   cost: NonNullable<PolicyRow['cost']>,
-  most: number,
+  capacity: number,
   report: (message: string, fix: string) => void,
 ): void {
-  const mistake = neverPasses(costOf(cost), most, `at most ${most} may be used at once`);
-  if (mistake !== null) report(mistake, `write at most ${most}`);
+  const mistake = neverPasses(costOf(cost), capacity, `at most ${capacity} may be used at once`);
+  if (mistake !== null) report(mistake, `write at most ${capacity}`);
 }
 
-/** The same for clients with a limit of their own. @param report takes a path in the row */
+/** The same checks for overrides. @param report takes a path relative to the row */
 export function checkOverrides(
   { algorithm, windowMs, burst, overrides, cost }: Policy,
   written: Pick<PolicyRow, 'overrides'>,
@@ -64,31 +62,31 @@ export function checkOverrides(
   report: (path: Path, message: string, fix: string) => void,
 ): void {
   if (overrides === null || overrides.size === 0) return;
-  const { least, most } = overrides;
+  const { least: limitMin, most: limitMax } = overrides;
   const pathOf = (limit: number): Path => {
     const at = written.overrides?.findIndex((entry) => entry.limit === limit) ?? -1;
     return at < 0 ? ['overridesFile'] : ['overrides', at, 'limit'];
   };
   const countable = countableIn(windowMs);
-  if (algorithm !== 'fixed-window' && most > countable)
+  if (algorithm !== 'fixed-window' && limitMax > countable)
     report(
-      pathOf(most),
-      `the limit ${most} of an override is more than ${algorithm} can count in ${window}`,
+      pathOf(limitMax),
+      `the limit ${limitMax} of an override is more than ${algorithm} can count in ${window}`,
       `write at most ${countable}, or a shorter window`,
     );
-  // A burst stays as it is, whatever the limit.
-  const mistake = burst === null ? neverPasses(cost, least, `an override allows ${least}`) : null;
-  if (mistake !== null) report(pathOf(least), mistake, 'write a larger limit, or a smaller cost');
+  // A burst does not depend on the limit.
+  const mistake = burst === null ? neverPasses(cost, limitMin, `an override allows ${limitMin}`) : null;
+  if (mistake !== null) report(pathOf(limitMin), mistake, 'write a larger limit, or a smaller cost');
 }
 
 function countableIn(windowMs: Millis): number {
   return Math.floor(UNITS_MAX / Math.max(1, windowMs));
 }
 
-function neverPasses(cost: Cost, most: number, said: string): string | null {
-  if (cost.kind === 'units' && cost.units > most)
+function neverPasses(cost: Cost, capacity: number, said: string): string | null {
+  if (cost.kind === 'units' && cost.units > capacity)
     return `a request costs ${cost.units} and ${said}, so none could ever pass`;
-  if (cost.kind === 'body-bytes' && (cost.unannounced ?? 0) > most)
+  if (cost.kind === 'body-bytes' && (cost.unannounced ?? 0) > capacity)
     return `a body of unknown length costs ${cost.unannounced} and ${said}, so none could ever pass`;
   return null;
 }

@@ -1,7 +1,6 @@
-/** Do policies that share a counter mean the same by it? */
 import type { Policy } from './policy.ts';
 
-/** In what rows that share a counter have to agree, and what the file calls it. */
+/** Properties that must be equal in policies that share a bucket, with their keys in the file. */
 const SHARED = [
   ['identifier', 'identifier'],
   ['limit', 'limit'],
@@ -16,7 +15,6 @@ const SHARED = [
   ['headers', 'headers'],
 ] as const satisfies readonly (readonly [keyof Policy, string])[];
 
-/** Rows that share a counter must mean the same by it. */
 export function checkBucket(
   policy: Policy,
   byBucket: Map<string, Policy>,
@@ -28,12 +26,12 @@ export function checkBucket(
     return;
   }
   const differs = SHARED.filter(([key]) => meaningIn(policy, key) !== meaningIn(other, key));
-  // Without a burst of its own a row has another one because it has another limit.
-  const told = differs.filter(([key]) => key !== 'capacity' || policy.limit === other.limit);
+  // The default burst is the limit, so a difference in both is reported as a different limit only.
+  const reported = differs.filter(([key]) => key !== 'capacity' || policy.limit === other.limit);
   if (differs.length > 0) {
-    const what = told.map(([, name]) => name).join(' and ');
+    const what = reported.map(([, name]) => name).join(' and ');
     report(
-      `bucket ${policy.bucket} is shared with ${other.name} in line ${other.line}, which has another ${what}`,
+      `bucket ${policy.bucket} is shared with ${other.name} in line ${other.line}, which has a different ${what}`,
       'make them equal or use another bucket',
     );
   }

@@ -1,4 +1,4 @@
-/** The identifiers of a policy file: those that it names, and what its policies make of them. */
+/** Builds the identifiers of a policy file: the declared ones, and those that policies make of them. */
 
 import type {
   CombinedIdentifier,
@@ -8,9 +8,9 @@ import type {
   SimpleIdentifier,
   TokenSource,
 } from '#gateway/identity/identifier.ts';
-import type { Beside } from './beside.ts';
 import { KEY_SET_BYTES_MAX, parseKeySet } from './load-key-set.ts';
 import { type Path, type Report, reportMistake } from './problems.ts';
+import type { ReferencedFiles } from './referenced-files.ts';
 import type { Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
 
@@ -25,30 +25,29 @@ const PATH = 'path.';
 export class IdentifierTable {
   readonly #report: Report;
   readonly #declared = new Map<string, SimpleIdentifier>();
-  /** Names of entries that stand for a parameter of each policy's own route. */
+  /** Entries with `source: [{ path: NAME }]`, which depend on the route of each policy. Value: the parameter. */
   readonly #params = new Map<string, string>();
-  /** What policies use, by what it means, so that the same is the same object. */
+  /** Identifiers in use by their meaning, so that equal ones are one object. */
   readonly #used = new Map<string, Identifier>();
 
-  readonly #beside: Beside;
+  readonly #referenced: ReferencedFiles;
   #tokenSources = 0;
 
-  constructor(entries: PolicyFile['identifiers'], beside: Beside, report: Report) {
+  constructor(entries: PolicyFile['identifiers'], referenced: ReferencedFiles, report: Report) {
     this.#report = report;
-    this.#beside = beside;
+    this.#referenced = referenced;
     for (const [name, entry] of Object.entries(entries)) this.#declare(name, entry);
   }
 
-  /** Those that mean the same in every route. */
   get declared(): SimpleIdentifier[] {
     return [...this.#declared.values()];
   }
 
   /**
-   * Whom a policy counts.
+   * The identifier of a policy.
    *
-   * @param route null: it has a mistake of its own, so what follows from it is not told
-   * @returns null when that cannot be said, which is reported
+   * @param route null: the route is invalid, so mistakes that depend on it are not reported
+   * @returns null if there is a mistake, which is reported
    */
   of(written: string | readonly string[], route: Route | null, here: Path): Identifier | null {
     if (typeof written === 'string') return this.#simple(written, route, here);
@@ -68,7 +67,7 @@ export class IdentifierTable {
     }
     if (ipv6Prefix !== undefined) {
       const here: Path = ['identifiers', name, 'ipv6Prefix'];
-      this.#report(here, 'ipv6Prefix goes with source: client-address only', 'remove it', 'key');
+      this.#report(here, 'ipv6Prefix is only for source: client-address', 'remove it', 'key');
     }
     const param = source.find((entry) => 'path' in entry);
     if (param === undefined) {
@@ -78,7 +77,7 @@ export class IdentifierTable {
     if (source.length > 1)
       this.#report(
         ['identifiers', name, 'source'],
-        'a path parameter stands alone',
+        'a path parameter must be the only source',
         'give the other sources an identifier of their own, and write a list of both in the policy',
       );
     this.#params.set(name, param.path);
@@ -94,23 +93,22 @@ export class IdentifierTable {
     if (!source.every((entry) => 'jwt' in entry))
       this.#report(
         here,
-        'a claim and a plain value are two kinds of client',
+        'claims of tokens and plain values cannot be mixed',
         'give the other sources an identifier of their own',
       );
     return { name, kind: 'token', sources: tokens };
   }
 
-  /** null: it has a mistake, which is reported. */
   #tokenSource(entry: TokenEntry, here: Path): TokenSource | null {
     const carrier = carrierOf(entry);
     if (carrier === null)
       this.#report(
         here,
-        'a token is in one place',
+        'a token must have exactly one place',
         'write one of bearer: true, header: NAME and cookie: NAME',
       );
     try {
-      const keys = parseKeySet(this.#beside.text(entry.jwks, KEY_SET_BYTES_MAX), entry.jwks);
+      const keys = parseKeySet(this.#referenced.text(entry.jwks, KEY_SET_BYTES_MAX), entry.jwks);
       if (carrier === null) return null;
       const { claim, issuer = null, audience } = entry;
       return {
@@ -152,12 +150,12 @@ export class IdentifierTable {
       this.#report(
         here,
         `the route "${text}" has no {${param}}`,
-        `write {${param}} where it stands in the path`,
+        `write {${param}} at its place in the path`,
       );
       return null;
     }
     if (places.length > 1) {
-      this.#report(here, `{${param}} stands twice in the route "${text}"`, 'give one of them another name');
+      this.#report(here, `{${param}} appears twice in the route "${text}"`, 'give one of them another name');
       return null;
     }
     const { takesRest } = place[1];
@@ -200,7 +198,7 @@ function credentialSource(entry: SourceEntry): CredentialSource {
   throw new Error('a claim or a path parameter is no credential');
 }
 
-/** null where it is in none or in several. */
+/** @returns null unless exactly one place is given */
 function carrierOf({ bearer, header, cookie }: TokenEntry): CredentialSource | null {
   if (bearer !== undefined) return header === undefined && cookie === undefined ? ANY_BEARER : null;
   if (header !== undefined) return cookie === undefined ? credentialSource({ header }) : null;

@@ -1,9 +1,8 @@
-/** The public keys that sign tokens, as a JSON Web Key Set says them (RFC 7517). */
+/** Reads a JSON Web Key Set (RFC 7517): the public keys that verify tokens. */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { KeySet, SigningAlgorithm, SigningKey } from '#gateway/identity/identifier.ts';
 import { Mistake } from './problems.ts';
 
-/** As far as it matters here. */
 type JsonWebKey = Extract<Parameters<typeof createPublicKey>[0], { format: 'jwk' }>['key'] & {
   readonly kid?: unknown;
 };
@@ -15,7 +14,7 @@ const WHAT_TO_WRITE =
   'write a JSON Web Key Set: { "keys": [ … ] } with public keys for RS256, ES256 or EdDSA';
 
 /**
- * Keys for other uses and of other kinds are passed over, as sets have them too.
+ * Skips keys of other types and for other uses, because key sets often contain them.
  *
  * @throws Mistake that says what is wrong with the text
  */
@@ -37,11 +36,11 @@ function keysOf(text: string, file: string): readonly JsonWebKey[] {
   }
   const keys: unknown = (value as { keys?: unknown } | null)?.keys;
   if (!Array.isArray(keys) || !keys.every((key) => typeof key === 'object' && key !== null))
-    throw new Mistake(`${file} is no key set`, WHAT_TO_WRITE);
+    throw new Mistake(`${file} is not a key set`, WHAT_TO_WRITE);
   return keys;
 }
 
-/** @returns null when it is of no use here */
+/** @returns null if the key is of another type or for another use */
 function signingKey(jwk: JsonWebKey, where: string): SigningKey | null {
   if (jwk.d !== undefined)
     throw new Mistake(`${where} is a private key`, 'write its public part only, and replace the pair');

@@ -1,6 +1,6 @@
 /**
- * How much a row of the file allows: requests in a window, requests in flight, or a list of such. Each of a list is a
- * policy of its own in all but what it is written under.
+ * Reads how much a row of the file allows: requests per window, requests in flight, or a list of both. Each entry of a
+ * list becomes a policy.
  */
 import type { Seconds } from '#shared/clock.ts';
 import { checkAlgorithm } from './load-algorithm.ts';
@@ -8,31 +8,27 @@ import type { Algorithm } from './policy.ts';
 import type { Path, Report } from './problems.ts';
 import type { PolicyFile } from './schema.ts';
 
-export type Row = PolicyFile['policies'][number];
+type Row = PolicyFile['policies'][number];
 type Entry = NonNullable<Row['limits']>[number];
 
-/** One limit, and where it is written. */
 interface RowLimit {
   readonly at: Path;
   readonly name: string;
-  /** Name of its counter. */
   readonly bucket: string;
   readonly limit: number;
   readonly algorithm: Algorithm;
   readonly burst: number | null;
-  /** As written; '' where there is none. */
+  /** As written; '' for concurrency. */
   readonly window: string;
   readonly windowSeconds: Seconds;
-  /** Those of this limit. */
   readonly overrides: Pick<Entry, 'overrides' | 'overridesFile'>;
 }
 
 const WINDOW_UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 const WINDOW_SECONDS_MAX = 366 * 86_400;
-/** Names stand in header fields, metrics and keys of the store. */
 const NAME_LENGTH_MAX = 64;
 
-/** What an entry of `limits` says, so that it has no place beside it. */
+/** Keys that belong into the entries of `limits` if there are any. */
 const OF_AN_ENTRY = [
   'limit',
   'window',
@@ -42,7 +38,6 @@ const OF_AN_ENTRY = [
   'overrides',
   'overridesFile',
 ] as const;
-/** What is about windows, or about what is counted in one. */
 const NOT_IN_FLIGHT = ['limit', 'window', 'algorithm', 'burst'] as const;
 
 export function limitsOf(row: Row, here: Path, report: Report): RowLimit[] {
@@ -52,12 +47,17 @@ export function limitsOf(row: Row, here: Path, report: Report): RowLimit[] {
     if (limit.algorithm !== 'concurrency') return [limit];
     for (const key of ['cost', 'count'] as const)
       if (row[key] !== undefined)
-        report([...here, key], `${key} does not go with concurrency`, 'remove it', 'key');
+        report([...here, key], `${key} cannot be combined with concurrency`, 'remove it', 'key');
     return [limit];
   }
   for (const key of OF_AN_ENTRY)
     if (row[key] !== undefined)
-      report([...here, key], `${key} stands beside limits`, 'write it in the entries of limits', 'key');
+      report(
+        [...here, key],
+        `${key} cannot be combined with limits`,
+        'write it in the entries of limits',
+        'key',
+      );
   const suffixes = new Set<string>();
   return limits.flatMap((entry, i) => {
     const at = [...here, 'limits', i];
@@ -90,7 +90,7 @@ function limitOf(entry: Entry, at: Path, name: string, bucket: string, report: R
       if (entry[key] !== undefined)
         report(
           [...at, key],
-          `${key} does not go with concurrency`,
+          `${key} cannot be combined with concurrency`,
           'remove it, or write both as entries of limits',
           'key',
         );

@@ -31,10 +31,10 @@ export function buildLists(file: PolicyFile, report: Report, lineOf: (path: Path
     if ((address === undefined) === (digest === undefined))
       throw new Mistake('an entry names one client or network', 'write address: CIDR or digest: DIGEST');
     if (digest !== undefined && !DIGEST.test(digest))
-      throw new Mistake(`"${digest}" is no digest`, 'write the 22 characters that the access log shows');
+      throw new Mistake(`"${digest}" is not a digest`, 'write the 22 characters that the access log shows');
     const isNew =
       address === undefined ? !digests.has(digest ?? '') : networks.add(networkOf(address), entry);
-    if (!isNew) throw new Mistake(`${entry.text} stands twice in allow and deny`, 'keep one of them');
+    if (!isNew) throw new Mistake(`${entry.text} appears twice in allow and deny`, 'keep one of them');
     if (digest !== undefined) digests.set(digest, entry);
     const status = entry.list === 'deny' && entry.status === 403 ? ' with 403' : '';
     texts.push(`${entry.list} ${entry.text}${status}`);

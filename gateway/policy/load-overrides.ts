@@ -1,15 +1,15 @@
-/** The overrides of policies: as the policy file has them, or a file beside it, one a line. */
+/** Loads the overrides of policies, from the policy file or from a file in the same folder with one override a line. */
 import { hash } from 'node:crypto';
 import { parseNetwork } from '#shared/client-address.ts';
-import type { Beside } from './beside.ts';
 import { NetworkTable } from './network-table.ts';
 import { type Overrides, PLAN } from './overrides.ts';
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
+import type { ReferencedFiles } from './referenced-files.ts';
 import type { PolicyFile } from './schema.ts';
 
 type Row = Pick<PolicyFile['policies'][number], 'overrides' | 'overridesFile'>;
 
-/** Of a file; it is read between two requests of clients. */
+/** A file is parsed on the event loop, between requests of clients. */
 const LINES_MAX = 100_000;
 const BYTES_MAX = 8_388_608;
 const MISTAKES_MAX = 10;
@@ -19,16 +19,14 @@ const LINE = /^\s*(address|digest|plan)\s+(\S+)\s+(\S+)\s*$/;
 export const DIGEST = /^[A-Za-z0-9_-]{22}$/;
 const HOW = 'write address CIDR LIMIT, digest DIGEST LIMIT or plan NAME LIMIT';
 
-/** Reads each file once, however many policies name it. */
 export class OverrideLoader {
-  readonly #beside: Beside;
+  readonly #referenced: ReferencedFiles;
   readonly #hasPlan: boolean;
   readonly #report: Report;
   readonly #files = new Map<string, Overrides | null>();
 
-  /** @param hasPlan the file says which header names plans */
-  constructor(beside: Beside, hasPlan: boolean, report: Report) {
-    this.#beside = beside;
+  constructor(referenced: ReferencedFiles, hasPlan: boolean, report: Report) {
+    this.#referenced = referenced;
     this.#hasPlan = hasPlan;
     this.#report = report;
   }
@@ -37,7 +35,7 @@ export class OverrideLoader {
     if (overrides !== undefined && overridesFile !== undefined)
       this.#report(
         [...here, 'overridesFile'],
-        'overrides stand in two places',
+        'overrides are given in two places',
         'keep overrides or overridesFile',
         'key',
       );
@@ -58,14 +56,14 @@ export class OverrideLoader {
     return table.finished(JSON.stringify(entries));
   }
 
-  /** null: it has mistakes, which are reported where it is named first. */
+  /** @returns null if the file has mistakes, which are reported for the first policy that names it */
   #file(name: string, here: Path): Overrides | null {
     const known = this.#files.get(name);
     if (known !== undefined) return known;
     this.#files.set(name, null);
     let text: string;
     try {
-      text = this.#beside.text(name, BYTES_MAX);
+      text = this.#referenced.text(name, BYTES_MAX);
     } catch (error) {
       reportMistake(this.#report, here, error);
       return null;
@@ -102,7 +100,7 @@ function addLine(table: OverrideTable, line: string): void {
   if (kind === undefined) {
     const bare = line.trim();
     if (bare === '' || bare.startsWith('#')) return;
-    throw new Mistake(`"${bare.slice(0, 60)}" is no override`, HOW);
+    throw new Mistake(`"${bare.slice(0, 60)}" is not an override`, HOW);
   }
   const limit = /^[0-9]{1,10}$/.test(limitText) ? Number(limitText) : 0;
   if (limit < 1 || limit > LIMIT_MAX)
@@ -126,16 +124,14 @@ class OverrideTable {
     this.#hasPlan = hasPlan;
   }
 
-  /** @throws Mistake that says what is wrong with it */
   add(kind: string, value: string, limit: number): void {
     if (!this.#isNew(kind, value, limit))
-      throw new Mistake(`${kind} ${value} stands twice`, 'keep one of them');
+      throw new Mistake(`${kind} ${value} appears twice`, 'keep one of them');
     this.#size++;
     this.#least = Math.min(this.#least, limit);
     this.#most = Math.max(this.#most, limit);
   }
 
-  /** @param text by which two tables are told apart */
   finished(text: string): Overrides {
     return {
       digests: this.#digests,
@@ -155,19 +151,19 @@ class OverrideTable {
       case 'digest':
         if (!DIGEST.test(value))
           throw new Mistake(
-            `"${value}" is no digest`,
+            `"${value}" is not a digest`,
             'write the 22 characters that floodgate explain shows as identity',
           );
         return isAdded(this.#digests, value, limit);
       default:
         if (!PLAN.test(value))
           throw new Mistake(
-            `"${value}" is no name of a plan`,
+            `"${value}" is not a plan name`,
             'write letters, digits, dots, dashes and underscores, at most 64',
           );
         if (!this.#hasPlan)
           throw new Mistake(
-            'nothing says which plan a client has',
+            'no header is configured that names plans',
             'write plan: { header: NAME } at the top of the policy file',
           );
         return isAdded(this.#plans, value, limit);
@@ -181,7 +177,6 @@ function isAdded(map: Map<string, number>, key: string, limit: number): boolean 
   return true;
 }
 
-/** @throws Mistake */
 export function networkOf(text: string): ReturnType<typeof parseNetwork> {
   try {
     return parseNetwork(text);

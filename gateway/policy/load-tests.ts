@@ -1,4 +1,3 @@
-/** The tests of a policy file: what the schema cannot say of them. */
 import { isIP } from 'node:net';
 import type { Millis } from '#shared/clock.ts';
 import { parseRequestLine } from './mismatch.ts';
@@ -8,14 +7,14 @@ import type { PolicyFile } from './schema.ts';
 
 type TestEntry = NonNullable<PolicyFile['tests']>[number];
 
-/** Every length of a window that a file may have begins here. */
+/** Default time of a test: the epoch, where windows of all lengths begin. */
 const AT: Millis = 0;
 const FROM = '192.0.2.1';
 const REPLY = 200;
-/** A reload runs them between two requests of clients. */
+/** A reload runs all tests on the event loop, between requests of clients. */
 const REQUESTS_MAX = 10_000;
 
-/** @param names of each row of the file, or of one of its limits, the policies that it is */
+/** @param names the policies of each row: one, or one for each entry of `limits` */
 export function buildTests(
   file: PolicyFile,
   names: ReadonlyMap<string, readonly string[]>,

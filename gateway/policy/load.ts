@@ -1,10 +1,9 @@
 /**
- * Text of a policy file -> PolicySet, or every mistake in it with line, column and a fix. Nothing of a file with a
- * mistake is used: half a table of limits is worse than the old one.
+ * Parses a policy file into a PolicySet, or reports every mistake in it with line, column and a fix. A file with a
+ * mistake is refused as a whole, because half a table of limits is worse than the old one.
  */
 import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
-import { Beside, readerBeside } from './beside.ts';
 import { checkCost, checkOverrides, costOf } from './load-algorithm.ts';
 import { checkBucket } from './load-bucket.ts';
 import { IdentifierTable } from './load-identifiers.ts';
@@ -14,6 +13,7 @@ import { OverrideLoader } from './load-overrides.ts';
 import { buildTests } from './load-tests.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
+import { ReferencedFiles, referencedReader } from './referenced-files.ts';
 import { type Rollout, rolloutOf } from './rollout.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
@@ -23,22 +23,17 @@ import { offsetOf, plainValue, type ReportAt, reportSyntax } from './yaml-text.t
 
 const FILE_BYTES_MAX = 1_048_576;
 const VERSION_LENGTH = 12;
-/** What reading another encoding as UTF-8 leaves behind. */
+/** Characters that appear when another encoding is decoded as UTF-8. */
 const NOT_UTF8 = /[\0\ufffd]/;
 
-/**
- * @param text the file's content
- * @param file its name, for messages, and for the folder of the files that it names
- * @throws PolicyFileError with every mistake found
- */
-export function loadPolicies(text: string, file: string, beside = readerBeside(file)): PolicySet {
+export function loadPolicies(text: string, file: string, readReferenced = referencedReader(file)): PolicySet {
   if (Buffer.byteLength(text) > FILE_BYTES_MAX) {
     throw new PolicyFileError(file, [
       { line: 1, column: 1, message: 'a policy file has at most 1 MiB', fix: 'remove what is not needed' },
     ]);
   }
   const lines = new LineCounter();
-  // Errors only: a warning would go to stderr past our own report.
+  // The parser would print warnings to stderr.
   const document = parseDocument(text, {
     lineCounter: lines,
     uniqueKeys: true,
@@ -69,18 +64,18 @@ export function loadPolicies(text: string, file: string, beside = readerBeside(f
   if (written === null) throw new PolicyFileError(file, problems);
 
   const lineOf = (path: Path): number => lines.linePos(offsetOf(contents, path, 'value')).line;
-  const files = new Beside(beside);
-  const set = build(written, file, files, report, lineOf);
+  const referenced = new ReferencedFiles(readReferenced);
+  const set = build(written, file, referenced, report, lineOf);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
-  const all = [text, ...files.texts.values()].join('');
+  const all = [text, ...referenced.texts.values()].join('');
   return { ...set, version: hash('sha256', all).slice(0, VERSION_LENGTH) };
 }
 
-/** What the schema cannot say: references, routes, windows, rows that nothing can reach. */
+/** Checks what the schema cannot: references, routes, windows and unreachable rows. */
 function build(
   file: PolicyFile,
   name: string,
-  beside: Beside,
+  referenced: ReferencedFiles,
   report: Report,
   lineOf: (path: Path) => number,
 ): Omit<PolicySet, 'version'> {
@@ -93,17 +88,17 @@ function build(
       return null;
     }
   };
-  const identifiers = new IdentifierTable(file.identifiers, beside, report);
+  const identifiers = new IdentifierTable(file.identifiers, referenced, report);
   const exclude = (file.exclude ?? []).flatMap((text, i) => routeAt(['exclude', i], text) ?? []);
 
   const planHeader = file.plan?.header.toLowerCase() ?? null;
-  const overrides = new OverrideLoader(beside, planHeader !== null, report);
+  const overrides = new OverrideLoader(referenced, planHeader !== null, report);
   const policies: Policy[] = [];
   const byName = new Map<string, number>();
   const byBucket = new Map<string, Policy>();
-  /** What tests call a row: itself, or all that its limits became. */
+  /** Policies that a test means by the name of a row: one, or one for each entry of `limits`. */
   const rowNames = new Map<string, readonly string[]>();
-  // Not entries(): a list may have holes.
+  // Object.entries skips the holes that soundParts leaves.
   for (const [place, row] of Object.entries(file.policies)) {
     const here: Path = ['policies', Number(place)];
     const limits = limitsOf(row, here, report);
@@ -112,7 +107,7 @@ function build(
     if (twin !== undefined)
       report(
         [...here, 'name'],
-        `the name ${twin} stands already in line ${byName.get(twin)}`,
+        `the name ${twin} is already used in line ${byName.get(twin)}`,
         'choose another',
       );
     const line = lineOf(here);
@@ -130,7 +125,7 @@ function build(
       const texts = blockers.map(({ text }) => `"${text}"`).join(' and ');
       report(
         [...here, 'route'],
-        `unreachable: exclude takes out ${texts}, so nothing is left of this route`,
+        `unreachable: exclude removes ${texts}, so nothing is left of this route`,
         'remove one of them',
       );
     }
@@ -160,7 +155,7 @@ function build(
         windowSeconds,
         bucket,
         bucketId: byBucket.get(bucket)?.index ?? index,
-        // One client, one answer: all limits of a row count it, or none does.
+        // The seed comes from the row, so all limits of a row include the same clients.
         rollout: rolloutIn(row.rollout, row.bucket ?? row.name),
         mode: row.mode ?? 'enforce',
         onStoreFailure: row.onStoreFailure ?? 'local',
@@ -169,7 +164,7 @@ function build(
       checkOverrides(policy, written.overrides, window, (path, message, fix) =>
         report(path[0] === 'cost' ? [...here, ...path] : [...at, ...path], message, fix),
       );
-      // A name that stands twice is told already, and its bucket merely follows from it.
+      // A duplicate name is already reported, and it makes the bucket a duplicate as well.
       if (twin === undefined || row.bucket !== undefined) {
         checkBucket(policy, byBucket, (message, fix) =>
           report([...here, row.bucket === undefined ? 'name' : 'bucket'], message, fix),
@@ -184,7 +179,6 @@ function build(
   return { file: name, policies, exclude, ignoreCase, planHeader, identifiers: declared, lists, tests };
 }
 
-/** null: everybody. */
 function rolloutIn(written: number | string | undefined, bucket: string): Rollout | null {
   const percent = written === undefined ? 100 : Number.parseFloat(String(written));
   return percent === 100 ? null : rolloutOf(percent, bucket);

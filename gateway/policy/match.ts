@@ -1,7 +1,6 @@
 /**
- * Which policies cover a request? The routes of one policy file make a tree of segments; matching walks it once and
- * collects every policy on the way, because all of them apply. Requests with the same policies get the
- * very same `Cover` object, so what follows from the set is worked out once, not per request.
+ * Finds the policies that apply to a request. All routes form a tree of path segments; one walk collects every match.
+ * Requests with the same set of policies share one `Cover` object, so facts about the set are computed once.
  */
 
 import { type Identifier, needsProof } from '#gateway/identity/identifier.ts';
@@ -10,49 +9,42 @@ import type { Cost, Policy, PolicySet } from './policy.ts';
 import type { Route } from './route.ts';
 import { canonicalTarget, caseless, meaningOf, withoutSegmentParameters } from './target.ts';
 
-/** A set of policies that applies to a request, in file order. */
 export interface Cover {
   readonly policies: readonly Policy[];
-  /** What is counted: each of their counters once, as the first row in the file that uses it. */
+  /** Each counter once, represented by the first policy of the file that uses it. */
   readonly counters: readonly CoverCounter[];
-  /** Whose identities are needed to charge them, each once. */
   readonly identifiers: readonly Identifier[];
-  /** Some of them have overrides. */
   readonly hasOverrides: boolean;
-  /** Only addresses are counted. */
   readonly isByAddress: boolean;
-  /** What the script for plain charges understands: fixed windows of one unit each. */
+  /** Only fixed windows, and each request costs 1: the fast script can count it. */
   readonly isPlain: boolean;
-  /** Some of its counters do not count every request. */
   readonly hasOutcomes: boolean;
-  /** Every request costs the same. */
   readonly hasFixedCosts: boolean;
 }
 
 export interface CoverCounter {
   readonly counter: Counter;
-  /** Counts what an address spends on unproven credentials; null where nothing has to be proven. */
+  /** Counter for unproven keys of one address; null if the identifier needs no proof. */
   readonly unproven: Counter | null;
-  /** Which of `Cover.identifiers` is counted. */
+  /** Index in `Cover.identifiers`. */
   readonly identifierAt: number;
-  /** Of the first row that uses the counter and covers the request. */
+  /** Cost from the first policy that uses the counter and matches the request. */
   readonly cost: Cost;
 }
 
 type Match =
   | {
       readonly ok: true;
-      /** What is sent to the upstream: the canonical path and the query as it came. */
       readonly target: string;
       readonly path: string;
-      /** null: nothing covers this request. */
+      /** null: no policy applies. */
       readonly cover: Cover | null;
     }
   | { readonly ok: false; readonly reason: string };
 
 export type Matcher = (method: string, rawTarget: string) => Match;
 
-/** Targets seen before are not parsed again. Bounded in number and in length; emptied when full. */
+/** Cache of matched targets, bounded in number and length. It is emptied when full. */
 const CACHE_TARGETS_MAX = 4096;
 const CACHE_TARGET_LENGTH_MAX = 256;
 
@@ -73,7 +65,7 @@ export function createMatcher(set: PolicySet): Matcher {
   const cache = new Map<string, Map<string, Match>>();
   let cached = 0;
 
-  /** The policies of one reading of the path; none when the reading is excluded. */
+  /** Policies for one reading of the path; none if an exclusion matches. */
   const applying = (method: string, path: string): readonly Policy[] =>
     exclusions.find(method, path).length > 0 ? [] : policies.find(method, path);
 
@@ -118,8 +110,8 @@ export function createMatcher(set: PolicySet): Matcher {
     const stripped = withoutSegmentParameters(path);
     const found = applying(method, path);
     const cover = coverOf(stripped === null ? found : [...found, ...applying(method, stripped)]);
-    // Where nothing is counted the trailing slash goes on as it came: a site that redirects /docs to /docs/ must not
-    // be sent in circles. Where something is counted, upstream gets the one path that was matched.
+    // Without a policy the trailing slash is forwarded: a site that redirects /docs to /docs/ would loop otherwise.
+    // With a policy the upstream gets exactly the path that was matched.
     const slash = target.trailingSlash && cover === null ? '/' : '';
     return { ok: true, target: path + slash + query, path, cover };
   };
@@ -154,9 +146,8 @@ function isOne(cost: Cost): boolean {
 interface Node<T> {
   readonly literals: Map<string, Node<T>>;
   param: Node<T> | null;
-  /** Values whose route ends here. */
   readonly here: Entry<T>[];
-  /** Values whose route takes all that follows, also nothing. */
+  /** Routes that end in /* here: they match this node and everything below it. */
   readonly below: Entry<T>[];
 }
 
@@ -169,7 +160,6 @@ class RouteTree<T> {
   readonly #root: Node<T> = newNode();
   readonly #ignoresCase: boolean;
 
-  /** @param ignoresCase so do all of the routes */
   constructor(routes: Iterable<readonly [Route, T]>, ignoresCase: boolean) {
     this.#ignoresCase = ignoresCase;
     for (const [route, value] of routes) {
@@ -194,7 +184,6 @@ class RouteTree<T> {
     }
   }
 
-  /** @param path canonical */
   find(method: string, path: string): readonly T[] {
     const found: T[] = [];
     let segments = path === '/' ? [] : path.slice(1).split('/');

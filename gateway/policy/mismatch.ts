@@ -1,4 +1,4 @@
-/** Why does a route not match a request? In words, for people who ask why a limit does not apply. */
+/** Explains in words why a route does not match a request. */
 import { Mistake } from './problems.ts';
 import type { Route, Segment } from './route.ts';
 import { caseless, meaningOf } from './target.ts';
@@ -46,15 +46,15 @@ function shown(segment: Segment): string {
   }
 }
 
-/** The first of the routes that takes a request out; null when none does. */
+/** @returns the first exclusion that matches the request, or null */
 export function exclusionOf(exclude: readonly Route[], method: string, path: string): Route | null {
   return exclude.find((route) => mismatchOf(route, method, path) === null) ?? null;
 }
 
-/** `METHOD TARGET`, as explain and the tests of a policy file take it. @throws Mistake that says how to write it */
+/** Parses `METHOD TARGET`, the notation of `explain` and of tests. @throws Mistake if it is malformed */
 export function parseRequestLine(text: string): { readonly method: string; readonly target: string } {
   const [method = '', target, ...more] = text.trim().split(/\s+/);
   if (target === undefined || more.length > 0 || !/^[A-Z]+$/.test(method) || !/^(?:\/|https?:)/.test(target))
-    throw new Mistake(`"${text}" is no request`, 'write METHOD PATH, such as "POST /api/items?page=2"');
+    throw new Mistake(`"${text}" is not a request`, 'write METHOD PATH, such as "POST /api/items?page=2"');
   return { method, target };
 }

@@ -1,4 +1,4 @@
-/** Values by network: the longest prefix that holds an address wins. One look for each length of prefix in use. */
+/** Maps networks to values. The longest matching prefix wins; a lookup tries each prefix length in use once. */
 import type { Network } from '#shared/client-address.ts';
 
 interface OneLength<T> {
@@ -7,7 +7,6 @@ interface OneLength<T> {
 }
 
 export class NetworkTable<T> {
-  /** By number of bytes of an address, 4 or 16: the longest prefixes first. */
   readonly #lengths = new Map<number, OneLength<T>[]>();
   #size = 0;
 
@@ -15,7 +14,6 @@ export class NetworkTable<T> {
     return this.#size;
   }
 
-  /** @returns false when the very network is in the table already */
   add({ bytes, bits }: Network, value: T): boolean {
     let lengths = this.#lengths.get(bytes.length);
     if (lengths === undefined) {
@@ -35,7 +33,6 @@ export class NetworkTable<T> {
     return true;
   }
 
-  /** @param address its bytes, 4 or 16 */
   find(address: readonly number[]): T | undefined {
     for (const { bits, values } of this.#lengths.get(address.length) ?? []) {
       const value = values.get(keyOf(address, bits));

@@ -1,7 +1,6 @@
-/** Other limits for some clients of a policy: by the digest that is counted, by the client's address, by plan. */
+/** Limits of a policy for some clients: by digest, by address or by plan. */
 import type { NetworkTable } from './network-table.ts';
 
-/** How the name of a plan may look. */
 export const PLAN = /^[A-Za-z0-9._~-]{1,64}$/;
 
 export interface Overrides {
@@ -9,35 +8,32 @@ export interface Overrides {
   readonly networks: NetworkTable<number>;
   readonly plans: ReadonlyMap<string, number>;
   readonly size: number;
-  /** The smallest limit of them, and the largest; of none infinite, and 0. */
+  /** Smallest limit; Infinity if there are none. */
   readonly least: number;
   readonly most: number;
-  /** The beginning of a hash of how they are written. */
+  /** Start of a hash of the source text. */
   readonly version: string;
 }
 
-/** A policy's limit, and the overrides of it. */
 interface Overridable {
   readonly limit: number;
   readonly overrides: Overrides | null;
 }
 
-/** A policy's limit, and how much of it can be used at once. */
 interface Capacity {
   readonly limit: number;
   readonly capacity: number;
   readonly burst: number | null;
 }
 
-/** What of a request, beside whom it is counted for, overrides may be for. */
 export interface OverrideFacts {
-  /** Bytes of the client's address; null: it cannot be read. */
+  /** Bytes of the client address; null if the address is unknown. */
   readonly address: readonly number[] | null;
-  /** As a trusted proxy says; null: none does. */
+  /** Named by a trusted proxy; null if none was named. */
   readonly plan: string | null;
 }
 
-/** The limit of one identity. What names the client most precisely wins: its digest, the longest prefix, the plan. */
+/** The limit of one identity. The most specific override wins: digest, then longest network prefix, then plan. */
 export function limitFor(
   { limit, overrides }: Overridable,
   digest: string,
@@ -51,7 +47,7 @@ export function limitFor(
   return (facts.plan === null ? undefined : overrides.plans.get(facts.plan)) ?? limit;
 }
 
-/** How much of a limit can be used at once: all of it; of a token bucket with a burst that, whatever the limit. */
+/** How much can be used at once: the burst of a token bucket if one is set, else the limit. */
 export function capacityFor({ limit: usual, capacity, burst }: Capacity, limit: number): number {
   return limit === usual ? capacity : (burst ?? limit);
 }

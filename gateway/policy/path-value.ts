@@ -1,14 +1,14 @@
-/** The value of a path parameter, as an application reads it that strips segment parameters. */
-
 import { AMBIGUOUS, type PairValue } from '#gateway/identity/pairs.ts';
 import { caseless, meaningOf, withoutParameters, withoutSegmentParameters } from './target.ts';
 
 /**
+ * The value without segment parameters, because some applications strip them.
+ *
  * @param path canonical
- * @param at the parameter's segment, from 0
- * @param takesRest what follows is part of it
- * @param ignoresCase values that differ only in case are one
- * @returns AMBIGUOUS where the readings of the path differ in it; null where it has no such segment
+ * @param at index of the segment, from 0
+ * @param takesRest the value includes all following segments
+ * @returns AMBIGUOUS if the value depends on whether segment parameters are stripped from the whole path; null if the
+ * path has no such segment
  */
 export function pathValue(path: string, at: number, takesRest: boolean, ignoresCase: boolean): PairValue {
   const value = valueIn(path, at, takesRest, ignoresCase);

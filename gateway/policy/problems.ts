@@ -1,16 +1,12 @@
-/** Mistakes in a policy file, each with its place and a fix. */
-
 export interface Problem {
-  /** From 1. */
+  /** Starts at 1, like `column`. */
   readonly line: number;
   readonly column: number;
-  /** What is wrong. */
   readonly message: string;
-  /** What to do about it. */
   readonly fix: string;
 }
 
-/** A part of the file that cannot be read: what is wrong with it, and what to do about it. */
+/** A mistake in one value of the file. The caller adds the place. */
 export class Mistake extends Error {
   readonly what: string;
   readonly fix: string;
@@ -25,7 +21,6 @@ export class Mistake extends Error {
 
 export class PolicyFileError extends Error {
   readonly file: string;
-  /** In the order of the file. */
   readonly problems: readonly Problem[];
 
   constructor(file: string, problems: readonly Problem[]) {
@@ -37,7 +32,7 @@ export class PolicyFileError extends Error {
   }
 }
 
-/** As compilers write theirs. */
+/** `FILE:LINE:COLUMN: message; fix`, which editors can link. */
 export function sentenceOf(file: string, { line, column, message, fix }: Problem): string {
   return `${file}:${line}:${column}: ${message}; ${fix}`;
 }
@@ -48,10 +43,9 @@ export function inOrder(problems: readonly Problem[]): Problem[] {
 
 export type Path = readonly (string | number)[];
 
-/** Reports a mistake at the value that `path` leads to; `key`: at the key in front of it. */
+/** Reports a mistake at the value at `path`; with `key`, at the key in front of the value. */
 export type Report = (path: Path, message: string, fix: string, point?: 'value' | 'key') => void;
 
-/** Reports what a `Mistake` says; anything else is a fault of ours. */
 export function reportMistake(report: Report, path: Path, error: unknown): void {
   if (!(error instanceof Mistake)) throw error;
   report(path, error.what, error.fix);

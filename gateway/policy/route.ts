@@ -1,47 +1,43 @@
 /**
- * A route: a method set and a path pattern, as one line of `policies.yaml` writes it.
+ * A route of `policies.yaml`: methods and a path pattern.
  *
- * `POST /a/{id}/b`   literals and `{param}`, one segment each
- * `GET,PUT /a/*`     this collection and everything below it, the bare `/a` too
- * `DELETE /a/{name*}` the rest, slashes included, at least one segment
- * `OPTIONS *`        every path
+ * `POST /a/{id}/b`    `{param}` matches one segment
+ * `GET,PUT /a/*`      `/a` and everything below it
+ * `DELETE /a/{name*}` one or more segments, including the slashes between them
+ * `OPTIONS *`         every path
  */
 import { METHODS } from '#gateway/http/node-http.ts';
 import { Mistake } from './problems.ts';
 import { canonicalTarget, caseless, meaningOf } from './target.ts';
 
 export type Segment =
-  /** `text` is the meaning of a canonical segment; caseless where the route ignores case. */
+  /** `text` is decoded with `meaningOf`, and case-folded if the route ignores case. */
   | { readonly kind: 'literal'; readonly text: string }
   | {
       readonly kind: 'param';
       readonly name: string;
-      /** Written {name*}: what follows is part of it. */
+      /** Written {name*}: the value includes all following segments. */
       readonly takesRest: boolean;
     }
-  /** All that follows, also nothing. */
+  /** Any number of segments, also none. */
   | { readonly kind: 'rest' };
 
 export interface Route {
-  /** As written, for reports. */
   readonly text: string;
-  /** Upper-case methods; null stands for every method. HEAD is matched as GET. */
+  /** Upper case; null: every method. HEAD is matched as GET. */
   readonly methods: ReadonlySet<string> | null;
   readonly segments: readonly Segment[];
-  /** `/LOGIN` is `/login`. */
   readonly ignoresCase: boolean;
 }
 
-/** What may stand in a literal segment. */
 const LITERAL = /^(?:[A-Za-z0-9\-_~!$&'()+,=:@.]|%[0-9A-Fa-f]{2})+$/;
 const PARAM = /^\{([A-Za-z][A-Za-z0-9_]*)(\*?)\}$/;
 
-/** @throws Mistake that says what is wrong with the route and how to write it */
 export function parseRoute(text: string, ignoresCase = false): Route {
   const [methodText = '', pattern, ...more] = text.trim().split(/\s+/);
   if (pattern === undefined || more.length > 0) {
     throw new Mistake(
-      `route "${text}" is no route`,
+      `"${text}" is not a route`,
       'it must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
     );
   }
@@ -64,7 +60,7 @@ function parseMethods(text: string): ReadonlySet<string> | null {
       );
     }
     if (method === 'HEAD') throw new Mistake('HEAD counts as GET', 'write GET');
-    if (methods.has(method)) throw new Mistake(`method ${method} stands twice`, 'write it once');
+    if (methods.has(method)) throw new Mistake(`method ${method} appears twice`, 'write it once');
     methods.add(method);
   }
   return methods;
@@ -88,7 +84,6 @@ function parsePattern(pattern: string, ignoresCase: boolean): Segment[] {
     if (isRest && i < parts.length - 1)
       throw new Mistake(`${part} matches the rest of the path`, 'it must be the last segment');
     if (part === '*') return [{ kind: 'rest' }];
-    // {name*} is at least one segment.
     if (isRest) return [{ kind: 'param', name, takesRest: true }, { kind: 'rest' }];
     if (param !== null) return [{ kind: 'param', name, takesRest: false }];
     const literal = parseLiteral(part);
@@ -97,7 +92,7 @@ function parsePattern(pattern: string, ignoresCase: boolean): Segment[] {
 }
 
 function parseLiteral(part: string): string {
-  // Taken literally it would be a limit that never applies, and nobody would be told.
+  // `:param` is the syntax of other products. As a literal it would match nothing, and nobody would notice.
   if (part.startsWith(':'))
     throw new Mistake(
       `segment "${part}" begins with a colon`,
@@ -118,7 +113,7 @@ function parseLiteral(part: string): string {
   return meaningOf(target.path.slice(1));
 }
 
-/** The routes among `wide` that together match every request that `narrow` matches; none when they leave some. */
+/** Finds routes in `wide` that together match every request of `narrow`; returns none if some request is left over. */
 export function coveredBy(narrow: Route, wide: readonly Route[]): Route[] {
   const wideEnough = wide.filter(({ segments }) => coversPath(segments, narrow.segments));
   const covering = new Set<Route>();

@@ -1,6 +1,4 @@
-/** Texts that stand in several places of the shape of `policies.yaml`. */
-
-/** No longer than a request line may be. */
+/** The length of a request line is limited anyway. */
 export const route = (description: string) =>
   ({
     type: 'string',
@@ -8,5 +6,5 @@ export const route = (description: string) =>
     description: `${description}, at most 2000 characters`,
   }) as const;
 
-/** In the folder of the policy file, and nowhere else. */
-export const FILE_BESIDE = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$';
+/** A plain file name: only files in the folder of the policy file can be named. */
+export const REFERENCED_FILE = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$';

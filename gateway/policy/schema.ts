@@ -1,22 +1,20 @@
 /**
- * The shape of `policies.yaml`, stated once: it validates the file, completes and explains it in editors
- * (`policies.schema.json` is written from it), and its descriptions are the fixes in error messages.
+ * Schema of `policies.yaml`. It validates the file, `policies.schema.json` for editors is generated from it, and its
+ * descriptions are the fixes in error messages.
  *
- * Written as the JSON Schema that it is: TypeBox reads it as it stands, and its builder of schemas would be 12 MB more of
- * every gateway process.
+ * It is plain JSON Schema, without TypeBox's builder, which would cost 12 MB in every gateway process.
  */
 import type { XStatic } from 'typebox/schema';
 import { identifierSchema } from './identifier-schema.ts';
-import { FILE_BESIDE, route } from './schema-texts.ts';
+import { REFERENCED_FILE, route } from './schema-texts.ts';
 import { testSchema } from './test-schema.ts';
 
 const JSON_SCHEMA_DIALECT = 'http://json-schema.org/draft-07/schema#';
 
-/** Names end up in header fields, metrics and keys of the store. */
+/** Names appear in header fields, metrics and store keys, so few characters are allowed. */
 const name = (description: string) =>
   ({ type: 'string', pattern: '^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$', description }) as const;
 
-/** Of one client: more than any application has at once. */
 const CONCURRENCY_MAX = 10_000;
 
 const LIMIT = {
@@ -53,13 +51,12 @@ const OVERRIDES = {
   description: 'a list of at most 1000 other limits, such as { for: { plan: gold }, limit: 1000 }',
 } as const;
 
-/** How much is allowed: of a row, or of an entry of its limits. */
 const quota = {
   limit: LIMIT,
   overrides: OVERRIDES,
   overridesFile: {
     type: 'string',
-    pattern: FILE_BESIDE,
+    pattern: REFERENCED_FILE,
     description: 'the name of a file in the same folder, with one override a line, such as plan gold 1000',
   },
   window: {
@@ -70,7 +67,7 @@ const quota = {
   algorithm: {
     enum: ['fixed-window', 'sliding-window', 'token-bucket'],
     description:
-      'fixed-window (the default), sliding-window to leave no double limit at the edge of a window, or token-bucket to refill steadily',
+      'fixed-window (the default), sliding-window to avoid a double limit at the edge of a window, or token-bucket to refill steadily',
   },
   burst: {
     type: 'integer',
@@ -119,7 +116,7 @@ const policy = {
         description: 'an entry of limits has limit and window, or concurrency',
       },
       description:
-        'instead of limit and window: a list of 1 to 8 of them, such as { limit: 100, window: 1m } and { concurrency: 20 }, which all apply',
+        'instead of limit and window: a list of 1 to 8 limits that all apply, such as { limit: 100, window: 1m } and { concurrency: 20 }',
     },
     cost: {
       anyOf: [
@@ -139,7 +136,7 @@ const policy = {
         },
       ],
       description:
-        'how much a request takes of the limit: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with what a body of unknown length takes',
+        'how much of the limit a request uses: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
     },
     count: {
       enum: ['request', 'failure', 'success'],
@@ -164,7 +161,7 @@ const policy = {
     },
     headers: {
       enum: ['on', 'off', true, false],
-      description: 'on (the default) or off: whether replies tell clients about this policy',
+      description: 'on (the default) or off: whether replies have limit headers for this policy',
     },
   },
   additionalProperties: false,
@@ -194,7 +191,8 @@ const denied = {
       minLength: 1,
       maxLength: 200,
       pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$',
-      description: 'what the client is told: one line of at most 200 characters, without control characters',
+      description:
+        'the reason shown to the client: one line of at most 200 characters, without control characters',
     },
   },
   minProperties: 1,
@@ -223,7 +221,7 @@ export const policyFileSchema = {
     },
     ignoreCase: {
       type: 'boolean',
-      description: 'true where the application takes /LOGIN for /login; false is the default',
+      description: 'true if the application treats /LOGIN like /login; false is the default',
     },
     allow: {
       type: 'array',
@@ -263,14 +261,13 @@ export const policyFileSchema = {
   description: 'a policy file has version, identifiers and policies',
 } as const;
 
-/** Of a row: how it may say how much is allowed. */
+/** A policy must have one of these sets of keys. */
 const QUOTA_KEYS = [['limit', 'window'], ['concurrency'], ['limits']] as const;
 
-/** The schema as editors read it: the content of `policies.schema.json`. */
 export function policyFileJsonSchema(): object {
   const { properties } = policyFileSchema;
   const { policies } = properties;
-  // Messages about such a choice help nobody: shape.ts says what is missing.
+  // Only for editors. At run time shape.ts checks this, because the validator's messages about `anyOf` are unhelpful.
   const items = { ...policies.items, anyOf: QUOTA_KEYS.map((required) => ({ required })) };
   return {
     $schema: JSON_SCHEMA_DIALECT,

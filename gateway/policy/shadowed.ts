@@ -1,7 +1,6 @@
-/** A policy file as it holds while operators keep some of its policies from denying. */
 import type { PolicySet } from './policy.ts';
 
-/** @param buckets of the policies that count and report, and deny nothing */
+/** Puts policies into shadow mode for which operators have run `floodgate shadow`. @param buckets of these policies */
 export function shadowed(set: PolicySet, buckets: ReadonlyMap<string, unknown>): PolicySet {
   if (!set.policies.some(({ bucket, mode }) => mode === 'enforce' && buckets.has(bucket))) return set;
   return {

@@ -1,12 +1,12 @@
-/** Does the value have the shape of a policy file? The schema knows; this turns its verdicts into fixes. */
+/** Validates a parsed policy file and turns the validator's errors into messages with a fix. */
 import { Errors } from 'typebox/schema';
 import { Settings } from 'typebox/system';
 import type { Path, Report } from './problems.ts';
 import { policyFileSchema } from './schema.ts';
 
-/** The schema engine stops at 8 errors unless told otherwise; an operator wants the whole list. */
+/** The validator's default is 8; operators want the whole list. */
 const SHAPE_ERRORS_MAX = 100;
-/** Characters of a wrong value that a message repeats. */
+/** Length of a wrong value in a message, in characters. */
 const SHOWN_MAX = 60;
 
 interface SchemaNode {
@@ -16,7 +16,7 @@ interface SchemaNode {
   readonly items?: SchemaNode;
 }
 
-/** The deepest part of the schema on the way to `path`, with how much of the path it took. */
+/** The deepest schema on the way to `path`, and how many steps of the path lead to it. */
 function schemaAt(path: Path): { readonly schema: SchemaNode; readonly depth: number } {
   let schema: SchemaNode = policyFileSchema as SchemaNode;
   let depth = 0;
@@ -32,22 +32,21 @@ function schemaAt(path: Path): { readonly schema: SchemaNode; readonly depth: nu
   return { schema, depth };
 }
 
-/** What the schema cannot say: a row has limit and window unless it says otherwise how much it allows. */
-function checkQuotas(value: unknown, tell: Report): void {
+function checkQuotas(value: unknown, report: Report): void {
   for (const [i, row] of entriesOf(value, 'policies')) {
-    tellMissing(row, ['policies', i], ['concurrency', 'limits'], tell);
+    reportMissing(row, ['policies', i], ['concurrency', 'limits'], report);
     for (const [j, entry] of entriesOf(row, 'limits'))
-      tellMissing(entry, ['policies', i, 'limits', j], ['concurrency'], tell);
+      reportMissing(entry, ['policies', i, 'limits', j], ['concurrency'], report);
   }
 }
 
-function tellMissing(owner: unknown, path: Path, instead: readonly string[], tell: Report): void {
+function reportMissing(owner: unknown, path: Path, instead: readonly string[], report: Report): void {
   if (typeof owner !== 'object' || owner === null || Array.isArray(owner)) return;
   if (instead.some((key) => key in owner)) return;
   const { schema } = schemaAt(path);
   for (const key of ['limit', 'window'])
     if (!(key in owner))
-      tell(
+      report(
         [...path, `${key} (missing)`],
         `${key} is missing`,
         `expected: ${schema.properties?.[key]?.description}`,
@@ -61,11 +60,11 @@ function entriesOf(owner: unknown, key: string): Iterable<[number, unknown]> {
 
 export function checkShape(value: unknown, report: Report): void {
   Settings.Set({ maxErrors: SHAPE_ERRORS_MAX });
-  const told = new Set<string>();
-  const tell: Report = (path, message, fix, point) => {
+  const reported = new Set<string>();
+  const reportOnce: Report = (path, message, fix, point) => {
     const key = path.join('/');
-    if (told.has(key)) return;
-    told.add(key);
+    if (reported.has(key)) return;
+    reported.add(key);
     report(path, message, fix, point);
   };
   for (const error of Errors(policyFileSchema, value)[1]) {
@@ -73,30 +72,34 @@ export function checkShape(value: unknown, report: Report): void {
     const { schema, depth } = schemaAt(path);
     const params = error.params as { additionalProperties?: string[]; requiredProperties?: string[] };
     if (error.keyword === 'boolean' || depth < path.length) {
-      // Below a union, or a key that nobody knows: told by the error at its owner.
+      // Inside a union or below an unknown key: the error at the owner is enough.
     } else if (params.additionalProperties !== undefined) {
       for (const key of params.additionalProperties) {
         const [message, fix] =
           schema.properties === undefined
             ? [`${key} cannot be a name here`, `expected: ${schema.description}`]
             : [`unknown key ${key}`, knownKeys(key, Object.keys(schema.properties))];
-        tell([...path, key], message, fix, 'key');
+        reportOnce([...path, key], message, fix, 'key');
       }
     } else if (params.requiredProperties !== undefined) {
       for (const key of params.requiredProperties) {
         const fix = schema.properties?.[key]?.description ?? 'a value';
-        tell([...path, `${key} (missing)`], `${key} is missing`, `expected: ${fix}`);
+        reportOnce([...path, `${key} (missing)`], `${key} is missing`, `expected: ${fix}`);
       }
     } else {
       const subject = path.at(-1) ?? 'the file';
       const named = typeof subject === 'number' ? `entry ${subject + 1}` : subject;
-      tell(path, `${named} is ${shown(value, path)}`, `expected: ${schema.description ?? error.message}`);
+      reportOnce(
+        path,
+        `${named} is ${shown(value, path)}`,
+        `expected: ${schema.description ?? error.message}`,
+      );
     }
   }
-  checkQuotas(value, tell);
+  checkQuotas(value, reportOnce);
 }
 
-/** A JSON pointer as a path; a step is a number only where `root` has a list. */
+/** Converts a JSON pointer. A step is a number only if `root` has a list there. */
 function pathOf(pointer: string, root: unknown): Path {
   let value = root;
   return pointer
@@ -114,16 +117,16 @@ function shown(root: unknown, path: Path): string {
   let value = root;
   for (const step of path) value = (value as Record<string | number, unknown> | null | undefined)?.[step];
   if (value === null || value === undefined) return 'empty';
-  // JSON has no word for .inf and .nan.
+  // JSON.stringify turns .inf and .nan into null.
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX - 3)}...` : text;
 }
 
-/** Keys that other products have, and why there is none here. */
+/** Keys that users of other products try, with a hint. */
 const FOREIGN_KEYS: Readonly<Record<string, string>> = Object.fromEntries(
   ['host', 'hosts', 'hostname', 'domain', 'domains'].map((key) => [
     key,
-    'policies hold for every host: remove it, or give that host a gateway and a policy file of its own',
+    'policies apply to every host: remove it, or run a gateway with its own policy file for that host',
   ]),
 );
 
@@ -133,10 +136,9 @@ function knownKeys(key: string, known: readonly string[]): string {
     : undefined;
   if (foreign !== undefined) return foreign;
   const close = known.find((candidate) => distance(key.toLowerCase(), candidate.toLowerCase()) <= 2);
-  return close === undefined ? `known here: ${known.join(', ')}` : `did you mean ${close}?`;
+  return close === undefined ? `allowed here: ${known.join(', ')}` : `did you mean ${close}?`;
 }
 
-/** Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

@@ -1,20 +1,15 @@
 /**
- * A policy file without its parts of a wrong shape, so that the mistakes in all others are told at the same time. Nothing
- * is made of it but those mistakes. Parts keep their places: what is left out of a list leaves a hole.
+ * Removes the malformed parts from a policy file, so that mistakes in the other parts can be reported in the same run.
+ * The result is used only to find mistakes. List entries keep their index: a removed entry leaves a hole.
  */
 import type { Path } from './problems.ts';
 import type { PolicyFile } from './schema.ts';
 
 type Row = PolicyFile['policies'][number];
 
-/** Counts somebody, like the identifier that has a mistake, and cannot be mistaken in any combination. */
+/** Replaces a malformed identifier. It causes no further mistakes in any combination. */
 const ANY_IDENTIFIER: PolicyFile['identifiers'][string] = { source: [{ header: 'x-any' }] };
 
-/**
- * @param value what the file says
- * @param broken where it has a wrong shape
- * @returns null where too little is left
- */
 export function soundParts(value: unknown, broken: readonly Path[]): PolicyFile | null {
   const isSound = (...path: Path): boolean =>
     !broken.some((place) => path.every((step, i) => i >= place.length || step === place[i]));
@@ -36,7 +31,7 @@ export function soundParts(value: unknown, broken: readonly Path[]): PolicyFile 
     if (isSound(...here)) policies[i] = row;
     else if (isWhole(...here) && isRecord(row) && isSound(...here, 'route') && row.route !== undefined) {
       const has = (key: 'name' | 'identifier'): boolean => isSound(...here, key) && row[key] !== undefined;
-      // Names that no file may have: they meet no other.
+      // A name with a space is not allowed in a file, so it cannot collide with another.
       policies[i] = {
         name: has('name') ? row.name : `row ${i}`,
         route: row.route,

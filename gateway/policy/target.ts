@@ -1,28 +1,27 @@
 /**
- * One canonical path: what is matched is what is forwarded, so gateway and upstream can never read
- * the same bytes as two different routes. Targets that two servers could read differently are refused, not guessed.
- * No URL class here: it repairs, and a repaired target is no longer the one that the client sent.
+ * Brings a request target into canonical form. The gateway forwards the path that it matched, so the gateway and the
+ * upstream cannot disagree about the route. It refuses targets that two servers could read differently. The URL class
+ * is not used because it repairs targets silently.
  */
 
-export interface Target {
+interface Target {
   readonly ok: true;
-  /** Absolute path, percent-decoded once for unreserved characters, without dot segments, empty segments or a trailing slash. */
+  /** Absolute; unreserved characters decoded once; without dot segments, empty segments and a trailing slash. */
   readonly path: string;
-  /** `?` and what follows, as sent; '' when there is none. */
+  /** `?` and the rest, as sent; '' if there is no query. */
   readonly query: string;
-  /** The path was sent with one trailing slash, which matching ignores. */
+  /** The path was sent with a trailing slash. Matching ignores it. */
   readonly trailingSlash: boolean;
 }
 
 interface BadTarget {
   readonly ok: false;
-  /** What is wrong, fit for the caller. */
   readonly reason: string;
 }
 
 const bad = (reason: string): BadTarget => ({ ok: false, reason });
 
-/** Code units that a path may carry without a second look: unreserved, sub-delims, `:` and `@`, except `.` and `%`. */
+/** Characters that need no rewriting: unreserved, sub-delims, `:` and `@`, but not `.` and `%`. */
 const PLAIN = new Uint8Array(256);
 for (const char of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~!$&'()*+,;=:@") {
   PLAIN[char.charCodeAt(0)] = 1;
@@ -33,12 +32,12 @@ const SLASH = 47;
 const QUESTION = 63;
 
 /**
- * @param raw the request target as it stood in the request line, one code unit a byte (latin1)
- * @returns the canonical target, or why it is refused
+ * @param raw from the request line, decoded as latin1: one code unit for each byte
+ * @returns the canonical target, or the reason why it is refused
  */
 export function canonicalTarget(raw: string): Target | BadTarget {
   if (raw.charCodeAt(0) === SLASH) return canonicalOrigin(raw);
-  // Absolute form (RFC 9112 3.2.2): the authority is the Host header's business, the path is ours.
+  // Absolute form (RFC 9112 3.2.2). The authority is checked with the Host header; only the path is used here.
   const absolute = /^https?:\/\/[^/?#\\]+/i.exec(raw);
   if (absolute === null) return bad('the request target must be a path that begins with /');
   const rest = raw.slice(absolute[0].length);
@@ -46,14 +45,14 @@ export function canonicalTarget(raw: string): Target | BadTarget {
 }
 
 function canonicalOrigin(raw: string): Target | BadTarget {
-  // The usual target needs no rewriting at all: one pass that copies nothing.
+  // Fast path: most targets are canonical already, so one pass without copying is enough.
   let previous = SLASH;
   let i = 1;
   for (; i < raw.length; i++) {
     const code = raw.charCodeAt(i);
     if (PLAIN[code] !== 1) {
       if (code === QUESTION) break;
-      // A dot is harmless unless it begins a segment; a slash unless it follows another.
+      // Only a dot at the start of a segment and a slash behind a slash need rewriting.
       if ((code === SLASH || code === 46) && previous !== SLASH) {
         previous = code;
         continue;
@@ -68,7 +67,7 @@ function canonicalOrigin(raw: string): Target | BadTarget {
   return { ok: true, path: raw.slice(0, trailingSlash ? i - 1 : i), query, trailingSlash };
 }
 
-/** Anything but visible ASCII and raw bytes beyond it, and of the visible ones `#` and the backslash. */
+/** Matches all but visible ASCII and bytes from 0x80, and also `#` and the backslash. */
 const BAD_QUERY = /[^!-~\x80-\xff]|[#\\]/;
 const QUERY_REASON = 'the request target contains a control character, a space, # or \\; percent-encode it';
 
@@ -88,7 +87,6 @@ function rewrite(raw: string): Target | BadTarget {
   return { ok: true, path, query, trailingSlash };
 }
 
-/** Joins what is left once dot segments are followed and empty ones dropped; the first one stands before the path. */
 function resolved(segments: readonly string[]): string {
   const kept: string[] = [];
   for (let i = 1; i < segments.length; i++) {
@@ -99,7 +97,7 @@ function resolved(segments: readonly string[]): string {
   return `/${kept.join('/')}`;
 }
 
-/** Decodes %41 to A but leaves %20 and %C3 as they are, in upper case; raw bytes beyond ASCII become %XX. */
+/** Decodes only unreserved characters (%41 becomes A). Others stay encoded, with upper-case hex digits. */
 function decodeUnreserved(path: string): string | BadTarget {
   let out = '';
   for (let i = 0; i < path.length; i++) {
@@ -124,7 +122,7 @@ function decodeUnreserved(path: string): string | BadTarget {
     const decoded = String.fromCharCode(byte);
     out += UNRESERVED.test(decoded) ? decoded : hex(byte);
   }
-  // Judged on the result, so that %25%36%31 is caught as well as %2561: both would decode again to another path.
+  // The result is checked, not the input: %25%36%31 is double encoding as well as %2561.
   if (/%25[0-9A-Fa-f]{2}/.test(out)) return bad('the path is percent-encoded twice');
   return out;
 }
@@ -134,8 +132,10 @@ function hex(byte: number): string {
 }
 
 /**
- * The same path as a server reads it that strips segment parameters (`/a;b=c/d` is `/a/d`), or null when the path has
- * none. Such a server also sees `/a/..;/b` as `/b`. Policies are matched on both readings.
+ * Some servers strip segment parameters: they read `/a;b=c/d` as `/a/d` and `/a/..;/b` as `/b`. Policies are matched on
+ * both readings.
+ *
+ * @returns the path as such a server reads it; null if it has no parameters
  */
 export function withoutSegmentParameters(path: string): string | null {
   if (!path.includes(';') && !path.includes('%3B')) return null;
@@ -149,8 +149,8 @@ export function withoutParameters(segment: string): string {
 const SEGMENT_PARAMETERS = /(?:;|%3B).*$/;
 
 /**
- * What a segment of a canonical path stands for, byte by byte. Only unreserved characters have one canonical spelling:
- * `@me` and `%40me` go to the upstream as they came, and many upstreams read them as the same.
+ * Decodes a segment of a canonical path completely, to one code unit for each byte. `@me` and `%40me` are forwarded as
+ * sent, but many upstreams treat them as equal, so routes must too.
  */
 export function meaningOf(segment: string): string {
   if (!segment.includes('%')) return segment;
@@ -160,9 +160,9 @@ export function meaningOf(segment: string): string {
 }
 
 /**
- * Gives texts that differ only in case one form. Upper case decides, as it does in ASP.NET: the two small sigmas are one.
+ * Folds case. Through upper case, as ASP.NET does, so that both small sigmas become one.
  *
- * @param bytes the meaning of a segment, one code unit a byte
+ * @param bytes result of meaningOf: one code unit for each byte
  */
 export function caseless(bytes: string): string {
   if (!BEYOND_ASCII.test(bytes)) return bytes.toLowerCase();

@@ -1,4 +1,3 @@
-/** The shape of an entry of `tests:` in `policies.yaml`. */
 import { route } from './schema-texts.ts';
 
 export const testSchema = {
@@ -30,11 +29,11 @@ export const testSchema = {
       type: 'integer',
       minimum: 200,
       maximum: 599,
-      description: 'the status with which the application answers what passes, such as 401; 200 unless given',
+      description: "the status of the application's replies, such as 401; 200 unless given",
     },
     at: {
       type: 'string',
-      description: 'when, such as 2026-11-20T10:00:00Z; a moment at which every window begins unless given',
+      description: 'the time, such as 2026-11-20T10:00:00Z; the start of all windows unless given',
     },
     plan: { type: 'string', description: 'the plan that a trusted proxy names, such as gold' },
     expect: {
@@ -56,7 +55,8 @@ export const testSchema = {
           type: 'integer',
           minimum: 100,
           maximum: 599,
-          description: 'of the last reply, such as 429; what passes gets the status of reply',
+          description:
+            'the status of the last reply, such as 429; a request that passes gets the status of reply',
         },
         headers: {
           type: 'object',

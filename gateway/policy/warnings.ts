@@ -1,4 +1,4 @@
-/** What a policy file may say and hardly means: rows that can never deny, names that nobody uses. Pure. */
+/** Warns of valid settings that are probably mistakes, such as policies that can never deny. Pure. */
 
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { carriersOf } from '#gateway/identity/credential.ts';
@@ -7,12 +7,11 @@ import type { Policy, PolicySet } from './policy.ts';
 import { inOrder, type Path, type Problem, type Report } from './problems.ts';
 import { coveredBy, type Route } from './route.ts';
 
-/** Requests per second and client: more than one connection's worth of any process that the gateway was measured on. */
+/** Requests per second. No client reaches this: it is more than any measured process served on one connection. */
 const RATE_MAX = 100_000;
-/** Answered with 405 before any policy is asked. */
+/** Methods that get 405 before policies are matched. */
 const NEVER_SERVED: ReadonlySet<string> = new Set(['CONNECT', 'TRACE']);
 
-/** @param placeOf where in the text the value, or the key, of a path stands */
 export function warningsOf(
   set: PolicySet,
   placeOf: (path: Path, point: 'value' | 'key') => { readonly line: number; readonly column: number },
@@ -54,7 +53,7 @@ function warnOfIdentifier(identifier: Identifier, { policies }: PolicySet, warn:
     if (source.kind !== 'header') continue;
     warn(
       ['identifiers', name],
-      `the header ${source.header} of ${name} stops at the gateway, so the application never sees this credential`,
+      `the gateway removes the header ${source.header} of ${name}, so the application never sees this credential`,
       'use another header, or let it pass with GATEWAY_PASS_HEADERS',
       'key',
     );
@@ -92,7 +91,7 @@ function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
     const [first] = wide;
     if (other === bucket || first === undefined || !countEach(wide)) continue;
     if (!deniesFirst(first, policy)) continue;
-    // Equal ones deny together: the later one is too many.
+    // Of two equal policies, warn about the later one only.
     if (deniesFirst(policy, first) && covers(rows, wide) && first.index > policy.index) continue;
     if (!covers(wide, rows)) continue;
     say(
@@ -103,7 +102,7 @@ function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
   }
 }
 
-/** Every request counts, and one: what others use up cannot be compared, and neither can how long requests take. */
+/** Comparable policies: each request counts, and costs 1. */
 function countEach(rows: readonly Policy[]): boolean {
   return rows.every(
     ({ algorithm, cost, count }) =>
@@ -111,24 +110,23 @@ function countEach(rows: readonly Policy[]): boolean {
   );
 }
 
-/** Does every request that `rows` count count for `wide` as well? */
 function covers(wide: readonly Policy[], rows: readonly Policy[]): boolean {
   const routes = wide.map(({ route }) => route);
   return rows.every(({ route }) => coveredBy(route, routes).length > 0);
 }
 
-/** Of the same requests, `wide` lets no more through than `policy` allows. */
+/** Whether `wide` denies a client before `policy` could. */
 function deniesFirst(wide: Policy, policy: Policy): boolean {
   if (wide.rollout !== null || wide.overrides !== null || policy.overrides !== null) return false;
-  // Elsewhere than in a fixed window, what lies in two windows counts together.
+  // A sliding window or a token bucket can span two windows of `wide`.
   if (policy.algorithm !== 'fixed-window') return false;
   if (wide.mode === 'shadow' || !countsNoLess(wide.identifier, policy.identifier)) return false;
-  // While the store is away the other rule decides.
+  // While the store is unavailable, `policy` may deny what `wide` allows.
   if (wide.onStoreFailure === 'allow' && policy.onStoreFailure !== 'allow') return false;
   return mostIn(wide, policy) <= policy.limit;
 }
 
-/** How many requests `wide` allows at most in one window of `policy`: windows begin at multiples of their length. */
+/** Requests that `wide` allows at most during one window of `policy`. Windows begin at multiples of their length. */
 function mostIn(wide: Policy, { windowSeconds }: Policy): number {
   if (wide.algorithm === 'token-bucket')
     return wide.capacity + Math.ceil((wide.limit * windowSeconds) / wide.windowSeconds);
@@ -137,9 +135,9 @@ function mostIn(wide: Policy, { windowSeconds }: Policy): number {
   return wide.limit * (Number.isInteger(windows) ? windows : Math.ceil(windows) + 1);
 }
 
-/** Whoever is one client for `policy` is one, or a part of one, for `wide`. */
-function countsNoLess(wide: Identifier, of: Identifier): boolean {
-  if (wide.name === of.name) return true;
-  if (of.kind === 'combined') return of.parts.some((part) => countsNoLess(wide, part));
-  return wide.kind === 'address' && of.kind === 'address' && wide.ipv6Prefix <= of.ipv6Prefix;
+/** Whether each client of `narrow` is a single client, or part of one, for `wide`. */
+function countsNoLess(wide: Identifier, narrow: Identifier): boolean {
+  if (wide.name === narrow.name) return true;
+  if (narrow.kind === 'combined') return narrow.parts.some((part) => countsNoLess(wide, part));
+  return wide.kind === 'address' && narrow.kind === 'address' && wide.ipv6Prefix <= narrow.ipv6Prefix;
 }

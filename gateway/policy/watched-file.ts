@@ -1,77 +1,69 @@
 /**
- * Takes an edited file into use while running: the policy file, or the certificate. A file with a mistake changes
- * nothing: what was made of the old one stays, the log says why.
+ * Reloads a file (policy file or certificate) when it changes. If the new content has a mistake, the old one stays in
+ * use and the log says why.
  *
- * The file is looked at four times a second rather than watched: that sees it whatever way it was replaced (an editor's
- * rename, the symlink of a Kubernetes ConfigMap, a mounted volume). It is taken once it has not changed for a second,
- * so that nobody takes half of what is just being written; a text that looks cut off has to last longer. All this holds
- * for the files that it names as well: they are taken together.
+ * The file is polled four times a second instead of watched, because polling notices every kind of replacement: an
+ * editor's rename, the symlink of a Kubernetes ConfigMap, a mounted volume. It is loaded after a second without
+ * changes, so that a half-written file is not read. A text that looks cut off must stay unchanged for longer. Files
+ * that it names are polled and loaded together with it.
  */
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { type ReadBeside, readerBeside } from './beside.ts';
+import { type ReadReferenced, referencedReader } from './referenced-files.ts';
 
 const LOOK_MS: Millis = 250;
 const STABLE_MS: Millis = 1000;
 const LOOKS_CUT_OFF_STABLE_MS: Millis = 5000;
 
-export type Load<T> = (text: string, file: string, beside: ReadBeside) => T;
+export type Load<T> = (text: string, file: string, readReferenced: ReadReferenced) => T;
 
 interface FileWatchOptions<T> {
   readonly file: string;
   readonly read: (file: string) => string;
-  /** @throws Error that says why the text cannot be used */
   readonly load: Load<T>;
   readonly clock: Clock;
   readonly onLoaded: (loaded: T) => void;
   readonly onRefused: (error: Error) => void;
 }
 
-/** What a look at the file, and at those that it names, found. */
+/** Texts from the latest poll: of the watched file and of the files that it names. */
 interface Content {
   readonly text: string | Error;
-  readonly beside: ReadonlyMap<string, string | Error>;
+  readonly referenced: ReadonlyMap<string, string | Error>;
 }
 
-/** What is in use. */
 export interface WatchedTexts {
   readonly text: string;
-  /** By name. */
-  readonly beside: ReadonlyMap<string, string>;
+  readonly referenced: ReadonlyMap<string, string>;
 }
 
-/**
- * Loads a file, and keeps the texts that it was made of.
- *
- * @throws Error that says why it cannot be used
- */
 export function loadWatched<T>(
   text: string,
   file: string,
   load: Load<T>,
 ): { readonly loaded: T; readonly inUse: WatchedTexts } {
-  const beside = new Map<string, string>();
-  const read = readerBeside(file);
+  const referenced = new Map<string, string>();
+  const read = referencedReader(file);
   const loaded = load(text, file, (name) => {
     const found = read(name);
-    beside.set(name, found);
+    referenced.set(name, found);
     return found;
   });
-  return { loaded, inUse: { text, beside } };
+  return { loaded, inUse: { text, referenced } };
 }
 
 export class FileWatch<T> {
   readonly #options: FileWatchOptions<T>;
-  readonly #readBeside: ReadBeside;
+  readonly #readReferenced: ReadReferenced;
   #inUse: WatchedTexts;
-  /** Names of the files that the text read last asked for: they are looked at as well. */
+  /** Names of files that the latest text refers to. They are polled too. */
   #named: ReadonlySet<string>;
-  /** Identity, size and times of the files at the last look; '' before the first one. */
+  /** Inode, size and times of all files at the latest poll; '' before the first. */
   #signature = '';
-  #content: Content = { text: '', beside: new Map() };
+  #content: Content = { text: '', referenced: new Map() };
   #unchangedSince: Millis = 0;
-  /** The file has changed, or somebody asked, and it has not been judged since. */
+  /** A change or a reload is waiting until the files are stable. */
   #pending = false;
   #forced = false;
   #looking: Promise<void> | null = null;
@@ -80,22 +72,21 @@ export class FileWatch<T> {
 
   constructor(inUse: WatchedTexts, options: FileWatchOptions<T>) {
     this.#inUse = inUse;
-    this.#named = new Set(inUse.beside.keys());
+    this.#named = new Set(inUse.referenced.keys());
     this.#options = options;
-    this.#readBeside = readerBeside(options.file);
+    this.#readReferenced = referencedReader(options.file);
   }
 
-  /** Of the file, as it is in use. */
   get text(): string {
     return this.#inUse.text;
   }
 
-  /** Of the files that it names, by name. */
-  get beside(): ReadonlyMap<string, string> {
-    return this.#inUse.beside;
+  /** Texts in use of the files that the watched file names, by name. */
+  get referenced(): ReadonlyMap<string, string> {
+    return this.#inUse.referenced;
   }
 
-  /** Why the file as it is now is not in use; null: it is, as far as is known. */
+  /** Why the current content of the file is not in use; null if it is. */
   get refusal(): string | null {
     return this.#refusal;
   }
@@ -105,7 +96,7 @@ export class FileWatch<T> {
     this.#timer.unref();
   }
 
-  /** SIGHUP: take the file also when it seems unchanged, as soon as it is stable. */
+  /** SIGHUP: loads the file even if it has not changed, once it is stable. */
   reload(): void {
     this.#forced = true;
     this.#pending = true;
@@ -116,7 +107,7 @@ export class FileWatch<T> {
     clearInterval(this.#timer);
   }
 
-  /** One look, or the one that is under way. Never rejects. */
+  /** Polls once; joins a poll that is running. Never rejects. */
   look(): Promise<void> {
     const { file } = this.#options;
     const files = [file, ...[...this.#named].map((name) => join(dirname(file), name))];
@@ -134,7 +125,7 @@ export class FileWatch<T> {
       return;
     }
     if (!this.#pending || this.#unchangedMs() < STABLE_MS) return;
-    // Written through a memory map it may change without its times.
+    // A write through a memory map may not change the file's times, so the content is compared as well.
     const content = this.#read();
     if (!isSame(content, this.#content)) this.#changed(content);
     else if (!this.#looksCutOff(content) || this.#unchangedMs() >= LOOKS_CUT_OFF_STABLE_MS)
@@ -153,46 +144,46 @@ export class FileWatch<T> {
 
   #read(): Content {
     const { file, read } = this.#options;
-    const readBeside = this.#readBeside;
+    const readReferenced = this.#readReferenced;
     return {
       text: textOrError(() => read(file)),
-      beside: new Map([...this.#named].map((name) => [name, textOrError(() => readBeside(name))])),
+      referenced: new Map([...this.#named].map((name) => [name, textOrError(() => readReferenced(name))])),
     };
   }
 
-  /** One of them is the beginning of what is in use, or without the end of its last line. */
-  #looksCutOff({ text, beside }: Content): boolean {
+  /** A text that is the beginning of the one in use, or does not end with a newline, may be half-written. */
+  #looksCutOff({ text, referenced }: Content): boolean {
     const inUse = this.#inUse;
     return (
       looksCutOff(text, inUse.text) ||
-      [...beside].some(([name, text]) => looksCutOff(text, inUse.beside.get(name) ?? ''))
+      [...referenced].some(([name, text]) => looksCutOff(text, inUse.referenced.get(name) ?? ''))
     );
   }
 
-  #judge({ text, beside }: Content): void {
+  #judge({ text, referenced }: Content): void {
     const { file, load, onLoaded, onRefused } = this.#options;
-    const readBeside = this.#readBeside;
+    const readReferenced = this.#readReferenced;
     const forced = this.#forced;
     this.#pending = false;
     this.#forced = false;
     this.#refusal = null;
-    if (isSame({ text, beside }, this.#inUse) && !forced) return;
+    if (isSame({ text, referenced }, this.#inUse) && !forced) return;
     const asked = new Map<string, string>();
     const named = new Set<string>();
     try {
       if (text instanceof Error) throw text;
       const loaded = load(text, file, (name) => {
         named.add(name);
-        const read = beside.get(name) ?? readBeside(name);
+        const read = referenced.get(name) ?? readReferenced(name);
         if (read instanceof Error) throw read;
         asked.set(name, read);
         return read;
       });
-      this.#inUse = { text, beside: asked };
+      this.#inUse = { text, referenced: asked };
       this.#named = named;
       onLoaded(loaded);
     } catch (error) {
-      // What the refused text names is what will be corrected.
+      // Keep polling the files that the refused text names, because the fix may be in one of them.
       this.#named = new Set([...this.#named, ...named]);
       this.#refusal = (error as Error).message;
       onRefused(error as Error);
@@ -216,8 +207,8 @@ function looksCutOff(text: string | Error, inUse: string): boolean {
 function isSame(a: Content, b: Content): boolean {
   return (
     isSameText(a.text, b.text) &&
-    a.beside.size === b.beside.size &&
-    [...a.beside].every(([name, text]) => isSameText(text, b.beside.get(name)))
+    a.referenced.size === b.referenced.size &&
+    [...a.referenced].every(([name, text]) => isSameText(text, b.referenced.get(name)))
   );
 }
 
@@ -225,7 +216,7 @@ function isSameText(a: string | Error, b: string | Error | undefined): boolean {
   return a instanceof Error && b instanceof Error ? a.message === b.message : a === b;
 }
 
-/** Follows symbolic links, so it changes with what they point to. */
+/** stat follows symbolic links, so a new target of a link changes the signature. */
 async function signatureOf(file: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });

@@ -1,4 +1,4 @@
-/** The file as YAML: its syntax, its value as plain data, and where in the text each part of that value stands. */
+/** Parses the YAML of a policy file and finds the position of each value in the text. */
 import {
   type Document,
   type ErrorCode,
@@ -14,16 +14,15 @@ import {
 } from 'yaml';
 import type { Path } from './problems.ts';
 
-/** Reports a mistake at a place of the text. */
 export type ReportAt = (offset: number, message: string, fix: string) => void;
 
-/** How many nodes aliases may stand for, so that a short file cannot unfold into gigabytes. */
+/** Nodes that aliases may expand to, so that a short file cannot become gigabytes. */
 const ALIASES_MAX = 100;
 
-/** Every duplicate key, but only the first of other mistakes: the parser's next ones mostly follow from it. */
+/** Reports all duplicate keys, but only the first other error, because later ones usually follow from it. */
 export function reportSyntax(errors: readonly YAMLParseError[], text: string, at: ReportAt): void {
   const duplicates = errors.filter(({ code }) => code === 'DUPLICATE_KEY');
-  for (const { pos } of duplicates) at(pos[0], `${keyAt(text, pos[0])} stands twice`, 'keep one');
+  for (const { pos } of duplicates) at(pos[0], `${keyAt(text, pos[0])} appears twice`, 'keep one');
   const [first] = errors.filter(({ code }) => code !== 'DUPLICATE_KEY');
   if (first !== undefined) {
     const [what, fix] = explained(first, text);
@@ -39,24 +38,24 @@ function explained(error: YAMLParseError, text: string): readonly [what: string,
   return [what ?? bare(error), fix];
 }
 
-/** null: the parser's own words are the better ones. */
+/** A null message means: use the parser's own. */
 const SYNTAX_FIXES: Readonly<Partial<Record<ErrorCode, readonly [what: string | null, fix: string]>>> = {
-  TAB_AS_INDENT: ['a tab cannot indent', 'use spaces'],
+  TAB_AS_INDENT: ['tabs cannot be used for indentation', 'use spaces'],
   RESOURCE_EXHAUSTION: ['brackets are nested too deeply', 'close them'],
   MULTIPLE_DOCS: ['a second document begins here', 'keep one, without ---'],
   BLOCK_AS_IMPLICIT_KEY: [
     'a second "key: value" within a value',
     'put a value with a colon in quotes, and give the keys of one entry the same indentation',
   ],
-  MULTILINE_IMPLICIT_KEY: ['this line is no "key: value"', 'write a colon with a space behind it'],
+  MULTILINE_IMPLICIT_KEY: ['this line is not "key: value"', 'write a colon and a space'],
   MISSING_CHAR: [null, 'close what is open, and give the keys of one entry the same indentation'],
   BAD_INDENT: [null, 'give lines of one level the same indentation'],
-  BAD_ALIAS: ['an alias without a name', 'a value that begins with * must stand in quotes'],
+  BAD_ALIAS: ['an alias without a name', 'put a value that begins with * in quotes'],
   BAD_SCALAR_START: [null, 'put the value in quotes'],
   UNEXPECTED_TOKEN: [null, 'put a value that begins with {, [, " or \' in quotes as a whole'],
 };
 
-/** The parser's message without the position and the excerpt that it appends. */
+/** Removes the position and the excerpt that the parser appends to its message. */
 function bare({ message }: Error): string {
   return message.replace(/ at line \d+, column \d+:[\s\S]*$/, '');
 }
@@ -65,7 +64,7 @@ function keyAt(text: string, offset: number): string {
   return /^[^\s:]*/.exec(text.slice(offset))?.[0] ?? 'the key';
 }
 
-/** The document as plain data; null, and a report, when its aliases do not unfold to a small tree. */
+/** Converts the document to plain data. If an alias is wrong or expands too far, reports it and returns null. */
 export function plainValue(document: Document.Parsed, at: ReportAt): unknown {
   const anchored = new Map<string, Node>();
   let firstAlias: Node | null = null;
@@ -84,7 +83,7 @@ export function plainValue(document: Document.Parsed, at: ReportAt): unknown {
         startOf(node),
         target === undefined
           ? `*${node.source} has no anchor &${node.source} above it`
-          : `*${node.source} stands inside its own anchor`,
+          : `*${node.source} is inside its own anchor`,
         'write the value out',
       );
       return visit.BREAK;
@@ -94,14 +93,14 @@ export function plainValue(document: Document.Parsed, at: ReportAt): unknown {
   try {
     return document.toJS({ maxAliasCount: ALIASES_MAX });
   } catch (error) {
-    // What is left to go wrong, and the parser says neither where nor with a type of its own.
+    // Too many aliases. The parser gives neither a position nor an error type of its own.
     if (!(error instanceof ReferenceError)) throw error;
-    at(startOf(firstAlias), 'the aliases of this file unfold to too many values', 'write the values out');
+    at(startOf(firstAlias), 'the aliases of this file expand to too many values', 'write the values out');
     return null;
   }
 }
 
-/** Where in the text the value or the key of a path begins; of a missing one, where its owner does. */
+/** Offset of the value or the key at a path; for a missing one, the offset of its owner. */
 export function offsetOf(contents: unknown, path: Path, point: 'value' | 'key'): number {
   let node = contents;
   let offset = startOf(node);
@@ -110,7 +109,7 @@ export function offsetOf(contents: unknown, path: Path, point: 'value' | 'key'):
       const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
       if (pair === undefined) return offset;
       const wantsKey = point === 'key' && depth === path.length - 1;
-      // A value that was left out has no place of its own.
+      // An empty value has no position of its own.
       const isEmpty = isScalar(pair.value) && pair.value.value === null;
       offset = startOf(wantsKey || isEmpty ? pair.key : pair.value);
       node = pair.value;
@@ -125,7 +124,7 @@ export function offsetOf(contents: unknown, path: Path, point: 'value' | 'key'):
 function startOf(node: unknown): number {
   return (node as Node | null | undefined)?.range?.[0] ?? 0;
 }
-/** Where in a text without mistakes the parts of its value stand, from 1. */
+/** Positions in a text without syntax errors. Lines and columns start at 1. */
 export function placesIn(
   text: string,
 ): (path: Path, point: 'value' | 'key') => { readonly line: number; readonly column: number } {

@@ -1,7 +1,7 @@
 /**
- * Several processes on one public port: the kernel spreads connections over them, the shared store keeps their limits
- * exact. The supervisor carries no traffic: it has the workers started and replaced, adds up their numbers, and passes
- * signals on.
+ * Runs several gateway processes on one public port. The kernel distributes connections, and the shared store keeps
+ * limits exact. The supervisor handles no traffic: it starts and replaces workers, sums their metrics, and forwards
+ * signals.
  */
 import type { ChildProcess } from 'node:child_process';
 import type { Logger } from 'pino';
@@ -12,58 +12,54 @@ import { assertFree } from '#shared/assert-free.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { WorkerPool } from '#shared/worker-pool.ts';
 
-/** What a worker tells its supervisor. */
 export type WorkerMessage =
   | { readonly type: 'ready'; readonly port: number; readonly policies: number }
   | ({
       readonly type: 'state';
-      /** Of the question; 0 when unasked. */
+      /** Id of the StateRequest that this answers; 0 for a regular report. */
       readonly id: number;
       readonly families: readonly Family[];
     } & ProcessReport);
 
 type State = Extract<WorkerMessage, { type: 'state' }>;
 
-/** What a supervisor asks its worker. */
-export interface WorkerQuestion {
+export interface StateRequest {
   readonly type: 'state';
   readonly id: number;
-  /** Somebody looks who is denied most. */
+  /** Somebody is watching who is denied most, so the worker must count it. */
   readonly isWatching: boolean;
 }
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   readonly main: string;
   readonly execArgv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly workers: number;
   readonly host: string;
   readonly port: number;
-  /** Another gateway may already listen on the port. */
   readonly reusePort: boolean;
   readonly clock: Clock;
-  /** How long a worker may take for its requests in flight. */
   readonly drainTimeoutMs: Millis;
   readonly log: Logger;
 }
 
-/** How often a worker says unasked what it has counted: what is lost when it dies. */
+/** Interval of a worker's regular reports. What it counted since the last one is lost if it dies. */
 export const STATE_INTERVAL_MS: Millis = 1000;
-/** For a worker to be ready; then it hangs and is killed. The first start on a slow machine may take minutes. */
+/** A worker that is not ready after this time is killed. The first start on a slow machine may take minutes. */
 const START_TIMEOUT_MS: Millis = 300_000;
-/** For a worker to end after its requests have; then it hangs and is killed. */
+/** A worker gets this time in addition to its drain timeout; then it is killed. */
 const END_TIMEOUT_MS: Millis = 5000;
 const ANSWER_TIMEOUT_MS: Millis = 2000;
 
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #pool: WorkerPool<WorkerMessage>;
-  /** What each worker last said of itself. */
+  /** Latest metrics of each worker. */
   readonly #families = new Map<ChildProcess, readonly Family[]>();
-  /** What those that ended had counted: a sum must not fall because a worker died. */
+  /** Counters of workers that have ended, because a sum must not fall when a worker dies. */
   #departed: Promise<readonly Family[]> = Promise.resolve([]);
   readonly #waiting = new Map<number, (state: State) => void>();
-  #question = 0;
+  #requestId = 0;
   #port: number;
   policies = 0;
 
@@ -75,7 +71,7 @@ export class Supervisor {
       main,
       args: ['--worker'],
       execArgv,
-      // The first one finds the port.
+      // If the port is 0, the first worker chooses it for all.
       env: () => ({ ...env, GATEWAY_PORT: String(this.#port) }),
       workers,
       clock,
@@ -91,10 +87,9 @@ export class Supervisor {
     return this.#port;
   }
 
-  /** @throws when the port is taken, or WorkerStartError */
+  /** @throws WorkerStartError, or an error of node:net if the port is taken */
   async start(): Promise<void> {
     const { host, reusePort } = this.#options;
-    // Workers share the port, so the kernel would also let a stranger's workers share it: ask for it alone once.
     if (this.#port !== 0 && !reusePort) await assertFree(host, this.#port);
     await this.#pool.start();
   }
@@ -104,8 +99,8 @@ export class Supervisor {
   }
 
   /**
-   * Of each process. A worker that does not answer in time counts with what it said last, so that no counter falls and
-   * rises again.
+   * Metrics of each process. For a worker that does not answer in time the latest report is used, so that counters
+   * never fall.
    */
   async families(): Promise<readonly (readonly Family[])[]> {
     await this.#ask();
@@ -124,7 +119,7 @@ export class Supervisor {
     return (await this.#ask()).every(({ storeAvailable }) => storeAvailable);
   }
 
-  /** Of each worker that answers; those who are denied most are counted from now on. */
+  /** Reports of workers that answer. From then on they count who is denied most. */
   processes(): Promise<readonly ProcessReport[]> {
     return this.#ask(true);
   }
@@ -139,7 +134,7 @@ export class Supervisor {
 
   #onMessage(worker: ChildProcess, message: WorkerMessage): boolean {
     if (message.type === 'state') {
-      // One that has ended is among the departed already.
+      // A worker that has ended is already part of #departed.
       if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
       this.#waiting.get(message.id)?.(message);
       return false;
@@ -155,17 +150,17 @@ export class Supervisor {
     this.#families.delete(worker);
   }
 
-  /** What the workers say of themselves; one that does not answer in time is left out. */
+  /** Asks all workers for their state. Those that do not answer in time are left out. */
   async #ask(isWatching = false): Promise<State[]> {
     const answers = [...this.#pool.ready].map(async (worker): Promise<State | null> => {
-      const id = ++this.#question;
+      const id = ++this.#requestId;
       let timer: NodeJS.Timeout | undefined;
       const state = await new Promise<State | null>((resolve) => {
         this.#waiting.set(id, resolve);
         timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, null);
-        // One that is just ending can no longer be asked; its 'exit' says the rest.
+        // Fails if the worker is just ending; its 'exit' event follows.
         worker.send(
-          { type: 'state', id, isWatching } satisfies WorkerQuestion,
+          { type: 'state', id, isWatching } satisfies StateRequest,
           (error) => error && resolve(null),
         );
       });

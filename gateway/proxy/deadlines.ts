@@ -1,17 +1,16 @@
 /**
- * Until when replies must have begun. All are given the same time, so who came first is due first: a list in order of
- * arrival, and one timer for its head instead of one for each request. Who is answered leaves at once: in a queue that
- * entries left at their time only, they grew old, and a request cost 1.38 times as much.
+ * Timeouts for the start of replies. All requests have the same timeout, so a linked list in order of arrival is sorted
+ * by deadline, and one timer for its head is enough. Answered requests are removed at once: keeping them until their
+ * deadline made each request 1.38 times as expensive, because the entries reached the old generation.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
-/** An entry of the list, and its links. */
 export interface DeadlineEntry {
   /** 0 outside the list. */
   deadlineAt: Millis;
   earlier: DeadlineEntry | null;
   later: DeadlineEntry | null;
-  /** Its time is over; it has left the list. */
+  /** The timeout has passed; the entry is already removed. */
   onDeadline(): void;
 }
 
@@ -33,11 +32,10 @@ export class Deadlines {
     if (this.#last === null) this.#first = entry;
     else this.#last.later = entry;
     this.#last = entry;
-    // Never disarmed: where its head has left, the timer finds the next one, or none.
+    // The timer is never cleared: when it fires, it is set again for the current head, if any.
     if (!this.#isArmed) this.#arm(this.#timeoutMs);
   }
 
-  /** Does nothing for one that is not in the list. */
   delete(entry: DeadlineEntry): void {
     if (entry.deadlineAt === 0) return;
     entry.deadlineAt = 0;
@@ -51,7 +49,7 @@ export class Deadlines {
 
   #arm(ms: Millis): void {
     this.#isArmed = true;
-    // What is waited for has a socket, and that keeps the process alive.
+    // Each entry has a socket, which keeps the process alive.
     setTimeout(() => this.#check(), ms).unref();
   }
 

@@ -1,4 +1,4 @@
-/** One request to the upstream and its reply, as a proxy call and a connection see each other. */
+/** Interface between a proxy call and a connection: one request to the upstream and its reply. */
 import type { Duplex } from 'node:stream';
 import type { Millis } from '#shared/clock.ts';
 
@@ -6,56 +6,51 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Canonical path and query. */
   readonly target: string;
-  /** Names and values in turn; a `Content-Length` among them is that of the body. */
+  /** Names and values alternate. A `Content-Length` among them must be that of the body. */
   readonly headers: readonly string[];
-  /** null: there is none. A stream without a `Content-Length` is sent in chunks. */
+  /** A stream without a `Content-Length` is sent in chunks; null: no body. */
   readonly body: Buffer | AsyncIterable<Buffer> | null;
-  /** The protocol to switch to; null: none. */
+  /** Protocol to switch to; null: none. */
   readonly upgrade: string | null;
 }
 
-/** A reply on its way. */
 export interface Exchange {
   pause(): void;
   resume(): void;
-  /** Gives up the exchange, and the connection with it. `onError` follows, perhaps before this returns. */
+  /** Gives up the exchange together with its connection. `onError` follows, maybe before this returns. */
   abort(error: Error): void;
 }
 
-/** Hears of one exchange: `onBegin`, `onHead`, `onData` and `onEnd` in this order, or `onError` at any time instead. */
+/** Called in the order `onBegin`, `onHead`, `onData`, `onEnd`. `onError` may come at any time and is the last call. */
 export interface ExchangeHandler {
-  /** @returns false: nobody wants the request any more; it is not sent, and `onError` follows */
+  /** @returns false if the request is no longer wanted: it is not sent, and `onError` follows */
   onBegin(exchange: Exchange): boolean;
-  /**
-   * The head of the final reply.
-   *
-   * @param headers names and values in turn
-   */
+  /** The head of the final reply. @param headers names and values alternate */
   onHead(exchange: Exchange, status: number, reason: string, headers: readonly string[]): void;
-  /** The handler keeps the piece: nobody else writes to its memory. */
+  /** The handler owns the memory of the piece. */
   onData(exchange: Exchange, piece: Buffer): void;
-  /** The connection is free again, or gone. */
+  /** The connection can be used again, or it is closed. */
   onEnd(): void;
-  /** The connection is free again, or gone. */
+  /** The connection can be used again, or it is closed. */
   onError(error: Error): void;
-  /** The upstream has switched protocols; the socket is the handler's. */
+  /** The upstream has switched protocols. The handler owns the socket. */
   onUpgrade(status: number, headers: readonly string[], socket: Duplex): void;
 }
 
 export interface UpstreamConnection {
-  /** When it was given back. */
+  /** Time when it became idle. */
   idleSince: Millis;
-  /** The last request had a socket opened for it, or would have had one. */
+  /** Whether the last request got, or tried to get, a new socket. */
   readonly isFresh: boolean;
   dispatch(request: UpstreamRequest, handler: ExchangeHandler): void;
-  /** Gives up the socket: the next request opens another one. Only between two exchanges, or from `onError`. */
+  /** Drops the socket; the next request opens a new one. Only between two exchanges, or from `onError`. */
   renew(): void;
-  /** Called once a second: closes what has been idle, or silent, for too long. */
+  /** Called once a second. Closes a socket that has been idle or silent for too long. */
   onTick(now: Millis): void;
   close(): Promise<void>;
 }
 
-/** The upstream did something else than HTTP/1.1 allows, or something that can be read in two ways. */
+/** The reply violates HTTP/1.1, or can be read in two ways. */
 export class BadReplyError extends Error {
   readonly code = 'UPSTREAM_BAD_REPLY';
 }
@@ -71,11 +66,11 @@ export class ReplyHeadTooLargeError extends BadReplyError {
   }
 }
 
-/** The upstream closed the connection, or broke it off, before the end of its reply. */
+/** The upstream closed or reset the connection before the end of its reply. */
 export class BrokenReplyError extends Error {
   readonly code: string;
 
-  /** @param isUntouched not a byte of the reply had come: the connection may have been closed while it was idle */
+  /** @param isUntouched no byte of the reply had arrived, so the connection may have been closed while it was idle */
   constructor(isUntouched: boolean, options?: ErrorOptions) {
     super('the upstream broke off its reply', options);
     this.code = isUntouched ? 'UPSTREAM_CLOSED' : 'UPSTREAM_BROKEN';

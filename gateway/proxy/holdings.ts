@@ -1,7 +1,6 @@
 /**
- * What one call holds of the gateway besides its request: a connection to the upstream or a place among those who wait
- * for one, a stream, an upgrade, its client. Closed once, it gives back whatever is left; only the connection is kept
- * until its exchange is over.
+ * Resources of one call: the client entry, an upstream connection or a place in the queue for one, a stream, an
+ * upgrade. `close` gives all of them back; only the connection stays until its exchange is over.
  */
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
@@ -12,9 +11,9 @@ import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 export class Holdings {
   readonly client: Client;
   connection: UpstreamConnection | null = null;
-  /** Where it waits or has its connection from; null before. */
+  /** Pool where the call waits or has its connection from; null before `enter`. */
   pool: UpstreamPool | null = null;
-  /** The connection counts as a stream, no longer in its pool. */
+  /** The connection counts against the bound for streams instead of its pool's. */
   isStream = false;
   readonly #upstream: Upstream;
   readonly #clients: Clients;
@@ -22,14 +21,13 @@ export class Holdings {
   #isClosed = false;
   #isSettled = false;
 
-  /** @param client held by the caller until now */
+  /** @param client entered by the caller; `close` leaves it */
   constructor(client: Client, upstream: Upstream, clients: Clients) {
     this.client = client;
     this.#upstream = upstream;
     this.#clients = clients;
   }
 
-  /** @returns why there is none for this client */
   takeUpgrade(): Refusal | null {
     const { upgrades } = this.#upstream.bounds;
     const refusal = upgrades.take(this.client);
@@ -38,7 +36,7 @@ export class Holdings {
     return refusal;
   }
 
-  /** The upgrade outlives the call. @returns what gives it back */
+  /** Keeps the upgrade beyond the end of the call. @returns function that gives it back */
   handOverUpgrade(): () => void {
     this.#holdsUpgrade = false;
     const client = this.#clients.hold(this.client);
@@ -48,7 +46,7 @@ export class Holdings {
     };
   }
 
-  /** @returns why it has to stay what it is */
+  /** Makes the connection count as a stream. @returns the reason if there is no room */
   becomeStream(): Refusal | null {
     const { streams } = this.#upstream.bounds;
     const refusal = streams.take(this.client);
@@ -61,7 +59,6 @@ export class Holdings {
     return null;
   }
 
-  /** The connection is free again, or gone. */
   giveConnection(): void {
     const { connection, pool } = this;
     if (connection === null || pool === null) return;
@@ -73,7 +70,6 @@ export class Holdings {
     this.#settle();
   }
 
-  /** @param call whose they are */
   close(call: PoolCall): void {
     this.#isClosed = true;
     this.pool?.leave(call);

@@ -1,4 +1,4 @@
-/** A connection by undici, which is loaded when the first one is needed: most gateways never need it. */
+/** Loads undici when the first connection needs it. Most gateways never do. */
 import type { Millis } from '#shared/clock.ts';
 import type { ExchangeHandler, UpstreamConnection, UpstreamRequest } from './exchange.ts';
 import type { UndiciConnectionOptions } from './undici-connection.ts';

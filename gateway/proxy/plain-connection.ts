@@ -1,11 +1,11 @@
 /**
- * A connection to an `http:` upstream: one socket, and on it one exchange after the other. The next one begins only when
- * the reply of the last one was read to its exact end and all of its request was written; otherwise the socket is closed.
+ * Connection to an `http:` upstream: one socket with one exchange after the other. The next exchange begins only if the
+ * last reply was read to its exact end and its request was written completely. Otherwise the socket is closed.
  *
- * The socket reads into one buffer for all connections (`onread` of node:net), so a reply costs no stream and hardly any
- * memory. Pieces of a reply are copied out of it, and a large body gets buffers of its own.
+ * All sockets read into one shared buffer (`onread` of node:net), so a reply needs no stream and little memory. Pieces
+ * of replies are copied out of it; large bodies get buffers of their own.
  *
- * Protocol switches go through undici, because the socket of a tunnel has to be a stream.
+ * Protocol switches go through undici, because the socket of a tunnel must be a stream.
  */
 import type { Socket } from 'node:net';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -21,40 +21,40 @@ import type { Garbage } from './free-buffer.ts';
 import { ReplyParser } from './reply-parser.ts';
 import { UpstreamSocket } from './upstream-socket.ts';
 
-export interface PlainConnectionOptions {
+interface PlainConnectionOptions {
   readonly host: string;
-  /** The Host of requests that have none, as in HTTP/1.0. */
+  /** Value of Host for requests without one, as in HTTP/1.0. */
   readonly authority: string;
   readonly port: number;
   readonly clock: Clock;
   readonly connectTimeoutMs: Millis;
-  /** Between two pieces of a reply's body. */
+  /** Longest pause between two pieces of a reply body. */
   readonly bodyTimeoutMs: Millis;
-  /** How long an idle connection is kept for an upstream that does not say it. */
+  /** How long idle connections are kept if the upstream sends no `Keep-Alive: timeout=…`. */
   readonly keepAliveMs: Millis;
   readonly keepAliveMsMax: Millis;
-  /** So much sooner than announced an idle connection is closed. */
+  /** Idle connections are closed this much before the announced time. */
   readonly keepAliveMarginMs: Millis;
   readonly garbage: Garbage;
-  /** For requests that ask for another protocol. */
+  /** Opens a connection for protocol switches. */
   readonly openForUpgrade: () => UpstreamConnection;
   readonly onClose: () => void;
 }
 
 const KEEP_ALIVE_PROBE_MS: Millis = 60_000;
 const READ_BYTES = 65_536;
-/** Larger pieces come in buffers of their own, and are not copied. */
+/** Larger pieces get buffers of their own instead of being copied. */
 const COPIED_BYTES_MAX = 16_384;
-/** Up to this size head and body go out as one string. */
+/** Up to this size head and body are written as one string. */
 const ONE_WRITE_BYTES = 16_384;
-/** Methods that say so when they have no body (RFC 9110 8.6). */
+/** Methods that need `Content-Length: 0` without a body (RFC 9110 8.6). */
 const EXPECTS_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
-/** undici and node:http refuse the same. */
+/** undici and node:http refuse other targets as well. */
 const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
 
 /**
- * All sockets read into it. That is safe because libuv asks for the buffer, reads and calls back without anything in
- * between; nothing in it is used after the callback has returned.
+ * All sockets read into this buffer. That is safe because libuv gets the buffer, reads and calls back in one step, and
+ * nothing uses its content after the callback.
  */
 const SHARED_BUFFER = Buffer.allocUnsafeSlow(READ_BYTES);
 
@@ -63,7 +63,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
   isFresh = false;
   readonly #options: PlainConnectionOptions;
   #socket: Socket | null = null;
-  /** The socket's own. */
+  /** Parser of the current socket. */
   #parser: ReplyParser;
   #connectTimer: NodeJS.Timeout | undefined;
   #forUpgrade: UpstreamConnection | null = null;
@@ -71,12 +71,11 @@ export class PlainConnection implements UpstreamConnection, Exchange {
   #handler: ExchangeHandler | null = null;
   #isSent = false;
   #isPaused = false;
-  /** When the idle socket has to be closed. */
+  /** Time when the idle socket must be closed. */
   #expiresAt: Millis = 0;
   #readAt: Millis = 0;
-  /** The next read goes into this buffer. */
   #buffer = SHARED_BUFFER;
-  /** Wakes the sender of a body that waits for the socket. */
+  /** Continues sending a body that waits for the socket. */
   #wake: (() => void) | null = null;
 
   constructor(options: PlainConnectionOptions) {
@@ -164,7 +163,6 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     socket.connect({ host, port });
   }
 
-  /** The socket is there, and the request's turn has come. */
   #begin(socket: Socket): void {
     const handler = this.#handler;
     const request = this.#request;
@@ -214,7 +212,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
         if (isChunked) before += `${piece.length.toString(16)}\r\n`;
         if (before !== '') socket.write(before, 'latin1');
         before = isChunked ? '\r\n' : '';
-        // Last: written, it is empty.
+        // Must be last: write empties the piece.
         socket.write(piece);
         socket.uncork();
         while (socket.writableNeedDrain && !isOver())
@@ -232,11 +230,11 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     }
   }
 
-  /** @returns false: nothing more is read for now */
+  /** @returns false to stop reading */
   #onRead(socket: Socket, buffer: Buffer, bytes: number): boolean {
     if (this.#socket !== socket) return false;
     if (this.#handler === null) {
-      // Nobody asked for it.
+      // Data without a request.
       this.renew();
       return false;
     }
@@ -250,7 +248,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     return !this.#isPaused;
   }
 
-  /** Hears nothing any more once its socket is given up, although it may be in the middle of what was read from it. */
+  /** The listeners do nothing once their socket is given up, even if the parser is still working on what it read. */
   #parserOf(socket: Socket | null): ReplyParser {
     return new ReplyParser({
       onHead: (status, reason, headers) => {
@@ -294,7 +292,6 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     handler?.onEnd();
   }
 
-  /** The socket is free for the next request. */
   #keep(): void {
     const { clock, keepAliveMs, keepAliveMsMax, keepAliveMarginMs } = this.#options;
     const announced = this.#parser.keepAliveSeconds;
@@ -305,7 +302,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     if (keptMs <= 0) this.renew();
   }
 
-  /** The upstream has said all that it will. */
+  /** The upstream has ended its side. */
   #onEnd(socket: Socket): void {
     if (this.#socket !== socket) return;
     if (this.#handler === null) {
@@ -319,7 +316,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     }
   }
 
-  /** The socket is of no use any more. */
+  /** Fails the exchange if this is still the current socket. */
   #lose(socket: Socket, error: Error): void {
     if (this.#socket === socket) this.#fail(error);
   }
@@ -339,11 +336,11 @@ export class PlainConnection implements UpstreamConnection, Exchange {
   }
 }
 
-/** @returns null: it cannot be sent as one request */
+/** @returns null if the request cannot be sent safely */
 function headOf({ method, target, headers, body }: UpstreamRequest, authority: string): string | null {
   if (!TARGET.test(target)) return null;
   let head = `${method} ${target} HTTP/1.1\r\n`;
-  // Where there is one, it comes first.
+  // If there is a Host, it is the first field.
   if (headers[0] !== 'Host') head += `Host: ${authority}\r\n`;
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
   if (!hasLength({ headers })) {

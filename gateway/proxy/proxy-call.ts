@@ -1,10 +1,11 @@
 /**
- * One request on its way to the upstream and back.
+ * One request to the upstream and its reply.
  *
- * A call holds whatever its request takes: a wait, a deadline, an upstream connection, a stream, an upgrade. It is its own
- * handler of the exchange, so no closure is made per request. Bodies stream both ways with backpressure. Replies go out at the
- * end of the turn of the event loop in which they began, one after the other: one that is whole by then, the usual API
- * case, in one write, any other at once as far as it has come, so events and long polls are not delayed.
+ * The call owns all resources of its request: place in a queue, deadline, upstream connection, stream, upgrade. It is
+ * its own exchange handler, so that no closures are allocated per request. Bodies stream both ways with backpressure.
+ * Replies are written at the end of the event-loop tick in which they begin. By then a typical API reply is complete
+ * and takes one write; of others the part that has arrived is written at once, so events and long polls are not
+ * delayed.
  */
 import type { Duplex } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -30,22 +31,22 @@ import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 import { upstreamRequest } from './upstream-request.ts';
 import { ONE_WRITE_BYTES, writeWhole } from './whole-reply.ts';
 
-/** While others wait for a connection, a client that has read nothing for so long loses its own. */
+/** While other requests wait for a connection, a client that reads nothing for so long loses its own. */
 const UNREAD_MS_MAX_UNDER_PRESSURE: Millis = 2000;
 const ABORTED = new Error('the call is closed');
 const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
-/** What may stand behind a status. undici reads it as UTF-8, so other encodings come with characters that may not. */
+/** Valid reason phrases (RFC 9112 4). undici decodes them as UTF-8, so other encodings give other characters. */
 const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 type State =
-  /** For the body, a connection, or the reply. */
+  /** Waiting for the request body, for a connection, or for the reply. */
   | 'waiting'
-  /** The reply has begun; nothing has been written. */
+  /** The reply has begun, but nothing of it is written yet. */
   | 'begun'
-  /** The whole reply is there; nothing has been written. */
+  /** The reply is complete, but nothing of it is written yet. */
   | 'whole'
   | 'streaming'
-  /** The client is gone, and the upstream has not answered yet. */
+  /** The client has left, and the upstream has not answered yet. */
   | 'abandoned'
   /** Nothing more will be written. */
   | 'closed';
@@ -53,7 +54,7 @@ type State =
 export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, BodyOwner {
   readonly client: Client;
   retryable = false;
-  /** The upstream may have read some of the request. */
+  /** The upstream may have received a part of the request. */
   hasReachedUpstream = false;
   deadlineAt: Millis = 0;
   earlier: DeadlineEntry | null = null;
@@ -69,7 +70,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   #statusText = '';
   #head: ClientHeaders | null = null;
   #begunAt: Millis = 0;
-  /** What came of the body before anything was written. */
+  /** Body data that arrived before the reply was written. */
   #part: Buffer | null = null;
   #flow: ReplyFlow | null = null;
 
@@ -83,7 +84,6 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     return this.#state === 'closed' || this.#state === 'abandoned';
   }
 
-  /** The client has been told to send the body that it held back. */
   get hasContinued(): boolean {
     return this.#request !== null;
   }
@@ -92,7 +92,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     return this.#held.connection !== null && this.#held.pool === this.#options.upstream.uploads;
   }
 
-  /** Sends the request on, once its body need not be waited for at the upstream. */
+  /** Sends the request to the upstream. A small body is received completely before a connection is taken. */
   start(): void {
     const { req, upstream, head, upgrade, expectsContinue } = this.#options;
     this.retryable = !head.hasBody && RETRIED_METHODS.has(req.method ?? '');
@@ -127,7 +127,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.hasReachedUpstream = true;
   }
 
-  /** The upstream's time to answer begins when the whole upload is there. */
+  /** The upstream's time to answer starts when the whole upload has been sent. */
   onBodyEnd(): void {
     if (this.#state === 'waiting') this.#options.upstream.deadlines.add(this);
   }
@@ -143,7 +143,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   onHead(_exchange: Exchange, statusCode: number, reason: string, fields: readonly string[]): void {
     if (this.#state === 'abandoned') {
-      // Nobody reads the reply, and it may have no end.
+      // Nobody reads the reply, and it may be endless.
       this.close();
       return;
     }
@@ -154,7 +154,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       this.#failUnavailable("the upstream's reply has a transfer coding that was not asked for");
       return;
     }
-    // Also where there is no room for the reply: the application has done its work.
+    // Report the status even if the reply cannot be forwarded: the application has processed the request.
     owner.onReplyBegun(statusCode);
     if (head.isEventStream) {
       const refusal = this.#held.becomeStream();
@@ -184,7 +184,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     }
     const flow = this.#flowOf(exchange);
     flow.count(chunk.length);
-    // Last: written, it is empty.
+    // Must be last: write empties the chunk.
     flow.write(chunk);
   }
 
@@ -251,7 +251,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const pool = this.#held.pool;
     const refusal = pool?.inUse.refusalFor(this.client) ?? null;
     const isWaiting = this.#held.connection === null && pool !== null;
-    // Whoever waited for its own client's requests, or for uploads, did not wait for the upstream.
+    // A request that waited because of its client's own share, or for an upload slot, did not wait for the upstream.
     if (isWaiting && refusal !== null && (refusal !== 'total' || pool === this.#options.upstream.uploads)) {
       pool.inUse.refused(refusal);
       this.#fail({ kind: 'bound', bound: pool.inUse.name, refusal });
@@ -268,7 +268,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#options.owner.onFailed(failure);
   }
 
-  /** What is there of the reply goes out: whole, or as the first piece of many. */
+  /** Writes what has arrived of the reply: all of it, or the first part. */
   writeReply(): void {
     if (this.#state === 'begun' && this.#exchange !== null) this.#startStreaming(this.#exchange);
     else if (this.#state === 'whole') this.#writeWhole();
@@ -300,7 +300,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     else this.#flowOf(exchange).write(part);
   }
 
-  /** A reply that takes long, or that is not read, must not keep the connection from a request that waits. */
+  /** Called regularly. A slow or unread reply must not keep a connection that another request waits for. */
   onTick(unreadMs: Millis): void {
     const pool = this.#held.pool;
     if (this.#state !== 'streaming' || this.#held.connection === null || this.#held.isStream || pool === null)
@@ -321,7 +321,10 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     }
   }
 
-  /** The reply is cut; only a broken connection tells the client so, and where its end is the body's end, only a reset. */
+  /**
+   * Breaks off the reply, which is the only way to tell the client that it is incomplete. If the body ends with the
+   * connection (HTTP/1.0 without Content-Length), a normal close would look complete, so the socket is reset.
+   */
   #cut(): void {
     const { req, res } = this.#options;
     this.close();
@@ -333,10 +336,9 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const { req, res, owner, upgrade, added, upstream } = this.#options;
     this.#leaveUpstream();
     if (this.isClosed || upgrade === null) {
-      // Not asked for: nothing is upgraded behind the client's back.
       socket.destroy();
       if (!this.isClosed)
-        this.#fail({ kind: 'unavailable', reason: 'the upstream switched protocols unasked' });
+        this.#fail({ kind: 'unavailable', reason: 'the upstream switched protocols without being asked' });
       this.close();
       return;
     }
@@ -344,17 +346,17 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     owner.onReplyBegun(statusCode);
     this.close();
     res.detachSocket(req.socket);
-    joinSockets(upgrade, socket, fields, added, upstream.bulk, this.client, () => {
+    joinSockets(upgrade, socket, fields, added, upstream.scheduler, this.client, () => {
       giveBack();
       owner.onUpstreamDone();
     });
   }
 
   /**
-   * The client is gone. The upstream keeps its connection until it answers, closes, or its time is over: many applications
-   * go on working for a client that has left. Of the reply nothing is read but the head.
+   * Handles a client that has left while the upstream still works on the request, as many applications do. The upstream
+   * keeps its connection until it answers, closes, or times out. Only the head of the reply is read.
    *
-   * @returns false: the upstream has nothing to answer, or has begun to; close the call
+   * @returns false if the upstream has not received the request or has begun to reply: close the call
    */
   abandon(): boolean {
     if (this.#state !== 'waiting' || this.#exchange === null || !this.hasReachedUpstream)
@@ -364,7 +366,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     return true;
   }
 
-  /** Nothing more is written, and everything is given back: at once, or for the connection when its exchange is over. */
+  /** Stops writing and gives everything back; the connection later, when its exchange is over. */
   close(): void {
     if (this.#state === 'closed') return;
     const wasAbandoned = this.#state === 'abandoned';
@@ -376,7 +378,6 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (wasAbandoned) this.#options.owner.onUpstreamDone();
   }
 
-  /** The connection is free again, or gone. */
   #leaveUpstream(): void {
     this.#options.upstream.deadlines.delete(this);
     this.#held.giveConnection();

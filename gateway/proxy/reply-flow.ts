@@ -1,23 +1,20 @@
-/** The body of a reply on its way: no faster than the client reads, and than others are served beside it. */
+/** Flow control of a reply body: no faster than its client reads, and in fair turns with other bodies. */
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientResponse } from '#gateway/http/client-connection.ts';
-import type { BulkTransfer } from './bulk-turns.ts';
 import type { Exchange } from './exchange.ts';
 import { writeLast } from './free-buffer.ts';
+import type { Transfer } from './transfer-scheduler.ts';
 import type { Upstream } from './upstream.ts';
 
-export class ReplyFlow implements BulkTransfer {
+export class ReplyFlow implements Transfer {
   readonly client: Client;
   readonly #res: ClientResponse;
   readonly #upstream: Upstream;
   readonly #exchange: Exchange;
-  /** The client has to read first. */
   #awaitsDrain = false;
-  /** Others have to be served first. */
-  #awaitsTurn = false;
+  #awaitsSlot = false;
   #isOver = false;
 
-  /** @param exchange pauses and resumes what comes from the upstream */
   constructor(client: Client, res: ClientResponse, upstream: Upstream, exchange: Exchange) {
     this.client = client;
     this.#res = res;
@@ -27,16 +24,15 @@ export class ReplyFlow implements BulkTransfer {
 
   write(chunk: Buffer): void {
     const res = this.#res;
-    const { bulk, options } = this.#upstream;
-    if (writeLast(res, res.socket, chunk, bulk) || res.writableLength < options.replyBufferBytes) return;
+    const { scheduler, options } = this.#upstream;
+    if (writeLast(res, res.socket, chunk, scheduler) || res.writableLength < options.replyBufferBytes) return;
     this.#awaitsDrain = true;
     this.#exchange.pause();
   }
 
-  /** So much has come from the upstream. */
   count(bytes: number): void {
-    if (this.#upstream.bulk.pass(this, bytes)) return;
-    this.#awaitsTurn = true;
+    if (this.#upstream.scheduler.pass(this, bytes)) return;
+    this.#awaitsSlot = true;
     this.#exchange.pause();
   }
 
@@ -46,18 +42,18 @@ export class ReplyFlow implements BulkTransfer {
     this.#goOn();
   }
 
-  onTurn(): void {
-    this.#awaitsTurn = false;
+  resume(): void {
+    this.#awaitsSlot = false;
     this.#goOn();
   }
 
-  /** Nothing more comes of it, and its connection may be another reply's. */
+  /** The body has ended, and its connection may already serve another reply. */
   end(): void {
     this.#isOver = true;
-    if (this.#awaitsTurn) this.#upstream.bulk.leave(this);
+    if (this.#awaitsSlot) this.#upstream.scheduler.leave(this);
   }
 
   #goOn(): void {
-    if (!this.#awaitsDrain && !this.#awaitsTurn && !this.#isOver) this.#exchange.resume();
+    if (!this.#awaitsDrain && !this.#awaitsSlot && !this.#isOver) this.#exchange.resume();
   }
 }

@@ -1,14 +1,14 @@
 /**
- * Replies of HTTP/1.1, as they come in (RFC 9112). Strict: a line ends with CR LF, a field has a name and no folded value,
- * the length of a body is said once. What can be read in two ways is no reply, because the next reply on the connection
- * would begin where somebody else thinks that this one ends.
+ * Parses HTTP/1.1 replies (RFC 9112) strictly: lines end with CR LF, every field has a name and no folded value, and
+ * the length of a body is stated once. Replies that can be read in two ways are refused, because somebody else could
+ * see the start of the next reply elsewhere.
  */
 import { NameSet } from '#gateway/http/name-set.ts';
 import { BadReplyError, BrokenReplyError, REPLY_HEAD_BYTES_MAX, ReplyHeadTooLargeError } from './exchange.ts';
 
-/** Interim replies before one final reply. */
+/** Limit of interim replies before the final one. */
 const INTERIM_MAX = 32;
-/** A line with the size of a chunk, extensions included, and the trailer section. */
+/** Limit of a line with the size of a chunk and its extensions. */
 const CHUNK_LINE_BYTES_MAX = 1024;
 const SIZE_DIGITS_MAX = 12;
 
@@ -42,27 +42,27 @@ const CR = 13;
 const LF = 10;
 const NOTHING = Buffer.alloc(0);
 
-export interface ReplyListener {
-  /** Not called for interim replies, which nobody waits for. */
+interface ReplyListener {
+  /** Not called for interim replies. */
   onHead(status: number, reason: string, headers: readonly string[]): void;
-  /** A part of the buffer that was given to `read`. */
+  /** @param piece part of the buffer that was passed to `read` */
   onPiece(piece: Buffer): void;
   onReplyEnd(): void;
 }
 
 export class ReplyParser {
-  /** The connection can be used again when this reply has ended. */
+  /** Whether the connection can be used again after this reply. */
   isReusable = false;
-  /** How long the upstream keeps an idle connection, in seconds; null: it does not say. */
+  /** Seconds that the upstream keeps an idle connection; null: not announced. */
   keepAliveSeconds: number | null = null;
   readonly #listener: ReplyListener;
   #state: State = 'done';
   #isHead = false;
   #isUntouched = true;
   #interims = 0;
-  /** The beginning of a head. */
+  /** Start of an incomplete head. */
   #begun: Buffer = NOTHING;
-  /** Bytes of the body, or of a chunk, that are still to come. */
+  /** Remaining bytes of the body or of the chunk. */
   #left = 0;
   #sizeDigits = 0;
   #lineBytes = 0;
@@ -71,7 +71,7 @@ export class ReplyParser {
     this.#listener = listener;
   }
 
-  /** The next bytes are the reply to such a request. */
+  /** Expects the reply to a request with this method. */
   begin(method: string): void {
     this.#state = 'head';
     this.#isHead = method === 'HEAD';
@@ -82,14 +82,13 @@ export class ReplyParser {
     this.keepAliveSeconds = null;
   }
 
-  /** The reply has begun, and what comes next belongs to its body. */
   get isInBody(): boolean {
     return this.#state !== 'head' && this.#state !== 'done';
   }
 
   /**
-   * @param bytes chunks in it are moved together, so that its body is one piece
-   * @throws BadReplyError the connection is of no use any more
+   * @param bytes are modified: the data of chunks is moved together, so that it is one piece
+   * @throws BadReplyError if the connection cannot be used any more
    */
   read(bytes: Buffer): void {
     this.#isUntouched = false;
@@ -103,20 +102,20 @@ export class ReplyParser {
     else if (at < bytes.length) throw new BadReplyError('the upstream sends more than its reply');
   }
 
-  /** The upstream has closed the connection. @throws BrokenReplyError unless that is the end of the reply */
+  /** The upstream has closed the connection. @throws BrokenReplyError if the reply is not complete */
   finish(): void {
     if (this.#state === 'until-close') this.#end(true);
     else if (this.#state !== 'done') throw new BrokenReplyError(this.#isUntouched);
   }
 
   #end(isMoreThere: boolean): void {
-    // What nobody asked for could pass for the next reply.
+    // Extra bytes could pass for the next reply.
     if (isMoreThere) this.isReusable = false;
     this.#state = 'done';
     this.#listener.onReplyEnd();
   }
 
-  /** @returns where the head ends; -1: it needs more bytes than there are */
+  /** @returns offset behind the head; -1 if it is not complete */
   #readHead(bytes: Buffer, from: number): number {
     if (this.#begun.length === 0) {
       const end = bytes.indexOf(HEAD_END, from);
@@ -141,7 +140,7 @@ export class ReplyParser {
     return -1;
   }
 
-  /** Of a head that goes on: it is not too large, and it begins as a reply does. */
+  /** Checks an incomplete head: its size, and that it begins like a reply. */
   #checkBegun(): void {
     this.#checkHeadSize(this.#begun.length);
     const start = this.#begun.toString('latin1', 0, PROTOCOL.length);
@@ -152,7 +151,7 @@ export class ReplyParser {
     if (bytes > REPLY_HEAD_BYTES_MAX) throw new ReplyHeadTooLargeError();
   }
 
-  /** @param text the head without the empty line at its end */
+  /** @param text the head without the empty line */
   #takeHead(text: string): void {
     this.#checkHeadSize(text.length);
     const lineEnd = text.indexOf('\r\n');
@@ -160,7 +159,7 @@ export class ReplyParser {
     if (code === undefined) throw new BadReplyError(NO_STATUS_LINE);
     const status = Number(code);
     const headers = lineEnd < 0 ? [] : fieldsOf(text, lineEnd + 2);
-    if (status === 101) throw new BadReplyError('the upstream switched protocols unasked');
+    if (status === 101) throw new BadReplyError('the upstream switched protocols without being asked');
     if (status < 200) {
       if (++this.#interims > INTERIM_MAX) throw new BadReplyError('the upstream sends interim replies only');
       return;
@@ -169,7 +168,7 @@ export class ReplyParser {
     this.#listener.onHead(status, reason, headers);
   }
 
-  /** The length of the body (RFC 9112 6.3), and whether another request may follow (9.3). */
+  /** Determines the length of the body (RFC 9112 6.3) and whether the connection persists (9.3). */
   #frame(status: number, isHttp11: boolean, headers: readonly string[]): void {
     let length: number | null = null;
     let coding: string | null = null;
@@ -207,7 +206,7 @@ export class ReplyParser {
     }
   }
 
-  /** @returns how far it has read: all of it, or to the end of the reply */
+  /** @returns offset up to which it has read: the end of `bytes` or of the reply */
   #readBody(bytes: Buffer, from: number): number {
     if (this.#state === 'until-close') {
       this.#listener.onPiece(from === 0 ? bytes : bytes.subarray(from));
@@ -247,7 +246,7 @@ export class ReplyParser {
         at = to;
       }
     } finally {
-      // Also before an error: what came until then has been said.
+      // Also if an error follows: the data before it is valid.
       if (pieceFrom >= 0) this.#listener.onPiece(bytes.subarray(pieceFrom, pieceTo));
     }
     return at;
@@ -259,7 +258,7 @@ export class ReplyParser {
     this.#lineBytes = 0;
   }
 
-  /** One byte of what stands between two chunks (RFC 9112 7.1). */
+  /** Reads one byte outside of the chunks' data (RFC 9112 7.1). */
   #readChunkByte(byte: number): void {
     if (++this.#lineBytes > (this.#state.startsWith('trailer') ? REPLY_HEAD_BYTES_MAX : CHUNK_LINE_BYTES_MAX))
       throw new BadReplyError("the upstream's reply has too much between its chunks");
@@ -321,14 +320,14 @@ const badChunk = (): BadReplyError => new BadReplyError("the chunks of the upstr
 /** HTAB, printable ASCII or obs-text. */
 const isText = (byte: number): boolean => byte === 0x09 || (byte >= 0x20 && byte !== 0x7f);
 
-/** @returns 0 to 15; -1: it is none */
+/** @returns 0 to 15; -1 for other bytes */
 function hexDigit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lower = byte | 0x20;
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-/** @returns names and values in turn */
+/** @returns names and values alternate */
 function fieldsOf(text: string, from: number): string[] {
   const section = text.slice(from);
   if (!FIELDS.test(section)) throw new BadReplyError("a header field of the upstream's reply cannot be read");

@@ -1,17 +1,17 @@
 /**
- * Request bodies that are still on their way. A connection to the upstream is scarce, and a client that sends slowly, by
- * intent or not, would hold one for as long as it likes. So a small body is awaited before one is taken.
+ * Receives request bodies. Connections to the upstream are scarce, and a slow sender would hold one for long. So a
+ * small body is received completely before a connection is taken.
  */
 import type { IncomingMessage } from 'node:http';
-import { setImmediate as endOfTurn } from 'node:timers/promises';
+import { setImmediate as endOfTick } from 'node:timers/promises';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
-import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
+import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 
-/** Bodies up to this size are awaited: well below what node:http holds for a reader that has not come yet. */
+/** Bodies up to this size are received before a connection is taken. node:http buffers more than this by itself. */
 export const AWAITED_BYTES_MAX = 16_384;
 
-/** Calls back once the whole body is there, unread. Never when the client leaves before. */
+/** Calls back once the whole body has arrived, unread. Never if the client leaves earlier. */
 export function whenArrived(req: IncomingMessage, then: () => void): void {
   const look = (): void => {
     if (!req.complete) return;
@@ -21,36 +21,36 @@ export function whenArrived(req: IncomingMessage, then: () => void): void {
   req.on('readable', look);
 }
 
-/** Less than this waits for the end of the turn, and goes on together with what comes until then. */
+/** Smaller pieces wait for the end of the tick and are joined with what arrives until then. */
 export const JOINED_BYTES_MAX = 16_384;
 const READABLE_EVENTS = ['readable', 'end', 'error', 'close'] as const;
 
 export interface BodyOwner {
-  /** Some of the body, or its end, is about to be sent, and the head of the request with it. */
+  /** Data, or the end of the body, is about to be sent, together with the head of the request. */
   onBodySent(): void;
-  /** All of the body has been handed to the connection. */
+  /** The whole body was passed to the connection. */
   onBodyEnd(): void;
 }
 
 /**
- * A body that is streamed while it comes in, in portions. Its connection is left alone when nobody reads on.
+ * Streams a body in scheduled portions.
  *
- * @param outlivesClient a body that breaks off does not end: the connection to the upstream would be closed
+ * @param outlivesClient a body that breaks off never ends, because an error would close the upstream connection
  */
-export async function* inTurns(
+export async function* scheduledBody(
   req: IncomingRequest,
-  turns: BulkTurns,
+  scheduler: TransferScheduler,
   client: Client,
   outlivesClient: boolean,
   owner: BodyOwner,
 ): AsyncGenerator<Buffer> {
   let goOn = (): void => undefined;
-  const transfer: BulkTransfer = { client, onTurn: () => goOn() };
+  const transfer: Transfer = { client, resume: () => goOn() };
   let piecesPassed = 0;
   try {
     for await (const part of joined(req)) {
       const pieces = req.pieces?.pieces ?? 0;
-      const isPassed = turns.pass(transfer, part.length, pieces - piecesPassed);
+      const isPassed = scheduler.pass(transfer, part.length, pieces - piecesPassed);
       piecesPassed = pieces;
       if (!isPassed) {
         await new Promise<void>((resolve) => {
@@ -68,7 +68,7 @@ export async function* inTurns(
   }
 }
 
-/** What is there: small pieces in one part, a large one behind them as it came. */
+/** Reads what has arrived: small pieces joined, then at most one large piece as it is. */
 function readParts(req: IncomingRequest): Buffer[] {
   const small: Buffer[] = [];
   let bytes = 0;
@@ -87,7 +87,7 @@ function readParts(req: IncomingRequest): Buffer[] {
   return large === null ? parts : [...parts, large];
 }
 
-/** What comes, small pieces in one part. @throws when the body breaks off */
+/** Yields data as it arrives, with small pieces joined. @throws Error if the body breaks off */
 async function* joined(req: IncomingRequest): AsyncGenerator<Buffer> {
   let wake = (): void => undefined;
   const onEvent = (): void => wake();
@@ -95,7 +95,7 @@ async function* joined(req: IncomingRequest): AsyncGenerator<Buffer> {
   try {
     for (;;) {
       const { readableLength } = req;
-      if (readableLength > 0 && readableLength < JOINED_BYTES_MAX && !req.complete) await endOfTurn();
+      if (readableLength > 0 && readableLength < JOINED_BYTES_MAX && !req.complete) await endOfTick();
       const parts = readParts(req);
       if (parts.length > 0) yield* parts;
       else if (req.readableEnded) return;

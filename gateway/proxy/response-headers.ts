@@ -1,4 +1,3 @@
-/** What the client gets to see of an upstream's header section. */
 import {
   DECISION_HEADER,
   EXPOSE_HEADER,
@@ -11,13 +10,12 @@ import { dropNominated, HOP_BY_HOP, nominated } from '#gateway/http/hop-by-hop.t
 import { NameSet } from '#gateway/http/name-set.ts';
 
 export interface ClientHeaders {
-  /** Names and values in turn. */
   readonly headers: string[];
   readonly hasContentLength: boolean;
   readonly hasDate: boolean;
-  /** Events are sent for as long as the client listens (text/event-stream). */
+  /** text/event-stream: the reply lasts as long as the client listens. */
   readonly isEventStream: boolean;
-  /** The body is coded for this hop (Transfer-Encoding: gzip, chunked), and the client could not know. */
+  /** There is a transfer coding besides chunked, which the client has not asked for. */
   readonly isCoded: boolean;
 }
 
@@ -35,10 +33,10 @@ const EVENT_STREAM = /^text\/event-stream\s*(?:;|$)/i;
 const LIMITS: ReadonlySet<string> = new Set(LIMIT_HEADERS);
 
 /**
- * @param raw names and values in turn
- * @param added the gateway's own headers, which replace the upstream's limit headers when there are any
+ * @param raw names and values alternate
+ * @param added the gateway's own fields; if there are any, the upstream's limit headers are removed
  * @param status of the reply
- * @param onClientRoute browsers on other origins read this reply: it exposes the limit headers
+ * @param onClientRoute browsers on other origins may read the reply, so the limit headers are exposed to them
  */
 export function clientHeaders(
   raw: readonly string[],
@@ -58,7 +56,7 @@ export function clientHeaders(
     const value = raw[i + 1] ?? '';
     const special = SPECIAL.find(name);
     if (special !== null) {
-      // RFC 9110 8.6 forbids it, and whoever believes it waits for a body.
+      // RFC 9110 8.6 forbids this field here. A client that believes it would wait for a body.
       if (special === 'content-length' && (status < 200 || status === 204)) continue;
       if (special === 'content-length') hasContentLength = true;
       else if (special === 'date') hasDate = true;
@@ -79,7 +77,7 @@ export function clientHeaders(
     isAllExposed &&= !dropped.has('access-control-expose-headers');
   }
   for (const item of added) headers.push(item);
-  // A second field beside the application's: recipients join them (RFC 9110 5.2).
+  // The application may have sent this field too. Recipients join both (RFC 9110 5.2).
   if (onClientRoute && added.length > 0 && !isAllExposed) headers.push(EXPOSE_HEADER, EXPOSED_LIMITS);
   return { headers, hasContentLength, hasDate, isEventStream, isCoded };
 }

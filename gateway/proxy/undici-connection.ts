@@ -1,6 +1,6 @@
 /**
- * A connection by undici: for `https:` upstreams, and for protocol switches. An undici client has at most one socket, and
- * opens another one when that is gone.
+ * Connection with undici, for `https:` upstreams and for protocol switches. An undici client has at most one socket,
+ * and opens a new one if that closes.
  */
 import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -17,9 +17,8 @@ import {
 } from './exchange.ts';
 
 export interface UndiciConnectionOptions {
-  /** http://host:port or https://host:port. */
   readonly origin: string;
-  /** Name in the certificate. undici would take it from the Host header, which is the client's to choose. */
+  /** Name in the certificate. undici would use the Host header, which the client chooses. */
   readonly servername: string;
   readonly connectTimeoutMs: Millis;
   readonly bodyTimeoutMs: Millis;
@@ -48,7 +47,7 @@ export class UndiciConnection implements UpstreamConnection {
       method: method as Dispatcher.HttpMethod,
       headers: headers as string[],
       body: body as NonNullable<Dispatcher.DispatchOptions['body']> | null,
-      // Otherwise undici closes the connection after every HEAD.
+      // Without it, undici closes the connection after every HEAD.
       reset: false,
       servername: this.#options.servername,
     };
@@ -77,7 +76,7 @@ export class UndiciConnection implements UpstreamConnection {
       allowH2: false,
       maxHeaderSize: REPLY_HEAD_BYTES_MAX,
       connect: (target, callback) => {
-        // An address is no server name (RFC 6066 3).
+        // TLS server names must not be IP addresses (RFC 6066 3).
         const { servername: _, ...address } = target;
         connect(
           isIP(servername) === 0 ? target : address,
@@ -87,7 +86,7 @@ export class UndiciConnection implements UpstreamConnection {
           },
         );
       },
-      // The call has a deadline of its own.
+      // The call has its own deadline.
       headersTimeout: 0,
       bodyTimeout: bodyTimeoutMs,
       keepAliveTimeout: this.#options.keepAliveMs,
@@ -99,7 +98,7 @@ export class UndiciConnection implements UpstreamConnection {
 
 const UNWANTED = new Error('nobody wants the reply');
 
-/** Passes undici's calls on to an exchange's handler. */
+/** Translates undici's callbacks into those of an exchange. */
 class Adapter implements Dispatcher.DispatchHandler {
   readonly #handler: ExchangeHandler;
   readonly #renew: () => void;
@@ -118,7 +117,7 @@ class Adapter implements Dispatcher.DispatchHandler {
       resume: () => controller.resume(),
       abort: (error) => controller.abort(error),
     };
-    // Thrown rather than aborted: undici then drops the request and keeps the connection for the next one.
+    // Throwing makes undici drop the request and keep the connection. Aborting would close it.
     if (!this.#handler.onBegin(exchange)) throw UNWANTED;
     this.#exchange = exchange;
   }
@@ -151,8 +150,8 @@ class Adapter implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    // No connection could be opened. undici is in the middle of failing this client's requests, and stops the process when
-    // another one is added to them.
+    // Without a controller no connection could be opened. undici is just failing the requests of this client, and would
+    // crash the process if another one were added to it.
     if (this.#controller === null) this.#renew();
     this.#handler.onError(translated(error));
   }

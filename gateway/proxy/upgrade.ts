@@ -1,6 +1,6 @@
 /**
- * Protocol switches, WebSocket above all. The request is admitted like any other; when the upstream answers 101 the two
- * sockets are joined, and the end of one is the end of the other. Any other answer goes out as the plain reply it is.
+ * Protocol switches, mostly WebSocket. The request is admitted like any other. If the upstream answers 101, the two
+ * sockets are joined, and closing one closes the other. Any other answer is forwarded as a normal reply.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -8,13 +8,13 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import { type ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
-import type { BulkTransfer, BulkTurns } from './bulk-turns.ts';
 import { writeLast } from './free-buffer.ts';
 import { clientHeaders } from './response-headers.ts';
+import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 
 /**
- * Which requests may switch: GETs that ask for WebSocket and nothing else, in HTTP/1.1 (RFC 9110 7.8). Above all never `h2c`, alone or in a list: a
- * cleartext HTTP/2 connection behind our back would carry requests that nobody counted. Others are plain requests.
+ * Only a GET for WebSocket in HTTP/1.1 may switch (RFC 9110 7.8); other requests are forwarded without the upgrade.
+ * `h2c` is never allowed: requests on that connection would not be counted.
  */
 export function mayUpgrade(req: IncomingMessage, connection: ClientConnection | undefined): boolean {
   const { headers } = req;
@@ -24,27 +24,26 @@ export function mayUpgrade(req: IncomingMessage, connection: ClientConnection | 
     req.httpVersion === '1.1' &&
     bodiless &&
     headers.upgrade?.trim().toLowerCase() === 'websocket' &&
-    // An earlier reply of a pipelining client is still due on this connection.
+    // Replies to earlier pipelined requests must be written first.
     connection !== undefined &&
     connection.pending === null
   );
 }
 
-/** The client's side of a protocol switch. */
 export interface UpgradeSocket {
   readonly protocol: string;
   readonly socket: Duplex;
-  /** What the client has sent behind its request. */
+  /** Bytes that the client has sent after its request. */
   readonly head: Buffer;
 }
 
 const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 
 /**
- * A response for a socket that node:http has handed over with its 'upgrade' event, and no longer listens to.
+ * Creates a response for a socket that node:http has handed over with its 'upgrade' event and no longer reads.
  *
- * @param head what the client has sent behind its request; when the upgrade is not taken, it is the next one
- * @param goOn called behind a reply that leaves the connection open, with `head` put back
+ * @param head bytes after the request; without an upgrade they are the next request
+ * @param goOn called after a reply that keeps the connection open, with `head` put back
  */
 export function responseFor(
   req: IncomingRequest,
@@ -57,7 +56,7 @@ export function responseFor(
   res.assignSocket(req.socket);
   // 'close' follows, and aborts the upstream call.
   socket.on('error', () => socket.destroy());
-  // Without a reader nobody would notice that the client is gone; read(0) takes nothing that belongs to the protocol.
+  // Somebody must read to notice that the client has left. read(0) consumes nothing.
   socket.on('readable', peek).on('end', abandon);
   const passDrain = (): void => void res.emit('drain');
   socket.on('drain', passDrain);
@@ -69,7 +68,7 @@ export function responseFor(
       socket.unshift(head);
       goOn();
     } else lingeringClose(socket);
-    // As node:http does for responses of its own: the exchange gives back what it holds.
+    // node:http emits 'close' on its own responses too. The exchange then gives back its resources.
     res.emit('close');
   });
   return res;
@@ -88,18 +87,18 @@ function stopWatching(socket: Duplex): void {
 }
 
 /**
- * Joins the client's and the upstream's socket after a 101.
+ * Joins the client's and the upstream's sockets after a 101.
  *
- * @param raw header fields of the upstream's reply, names and values in turn
- * @param owner whose tunnel it is
- * @param onClosed called once, when both are closed
+ * @param raw header fields of the upstream's reply; names and values alternate
+ * @param owner client whose tunnel it is
+ * @param onClosed called once, when both sockets are closed
  */
 export function joinSockets(
   { socket: client, head: clientHead }: UpgradeSocket,
   upstream: Duplex,
   raw: readonly string[],
   added: readonly string[],
-  turns: BulkTurns,
+  scheduler: TransferScheduler,
   owner: Client,
   onClosed: () => void,
 ): void {
@@ -114,7 +113,7 @@ export function joinSockets(
   const { headers } = clientHeaders(raw, added, 101, false);
   let head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n';
   for (let i = 0; i < raw.length; i += 2) {
-    // Hop-by-hop, but the very point of this reply.
+    // A hop-by-hop field, but this reply needs it.
     if (raw[i]?.toLowerCase() === 'upgrade') head += `Upgrade: ${raw[i + 1]}\r\n`;
   }
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
@@ -127,38 +126,38 @@ export function joinSockets(
     [upstream, client],
   ] as const) {
     side.on('error', () => side.destroy());
-    // What one side said last still reaches the other.
+    // Data that one side sent before closing still reaches the other.
     side.on('end', () => lingeringClose(other));
     side.on('close', () => lingeringClose(other));
-    passOn(side, other, turns, owner);
+    passOn(side, other, scheduler, owner);
   }
 }
 
-/** What `pipe` does, in portions. */
-function passOn(from: Duplex, to: Duplex, turns: BulkTurns, client: Client): void {
+/** Like `pipe`, but scheduled. */
+function passOn(from: Duplex, to: Duplex, scheduler: TransferScheduler, client: Client): void {
   let awaitsDrain = false;
-  let awaitsTurn = false;
+  let awaitsSlot = false;
   const goOn = (): void => {
-    if (!awaitsDrain && !awaitsTurn) from.resume();
+    if (!awaitsDrain && !awaitsSlot) from.resume();
   };
-  const transfer: BulkTransfer = {
+  const transfer: Transfer = {
     client,
-    onTurn() {
-      awaitsTurn = false;
+    resume() {
+      awaitsSlot = false;
       goOn();
     },
   };
   from.on('data', (chunk: Buffer) => {
-    // The other side has gone: what comes is read and thrown away until this one has gone as well.
+    // The other side has closed: discard data until this one closes too.
     if (!to.writable) return;
-    awaitsTurn = !turns.pass(transfer, chunk.length);
-    // Last: written, it is empty.
-    awaitsDrain = !writeLast(to, to, chunk, turns);
-    if (awaitsDrain || awaitsTurn) from.pause();
+    awaitsSlot = !scheduler.pass(transfer, chunk.length);
+    // Must be last: writeLast empties the chunk.
+    awaitsDrain = !writeLast(to, to, chunk, scheduler);
+    if (awaitsDrain || awaitsSlot) from.pause();
   });
   to.on('drain', () => {
     awaitsDrain = false;
     goOn();
   });
-  from.once('close', () => turns.leave(transfer));
+  from.once('close', () => scheduler.leave(transfer));
 }

@@ -1,6 +1,6 @@
 /**
- * Connections of one kind of work, and who waits for one. Clients take turns: however many requests of one client wait,
- * the next connection goes to another one. undici's own pool has one queue for all, which cannot be left, so abandoned
+ * A pool of upstream connections with a queue. Clients are served in turn: however many requests of one client wait,
+ * the next connection goes to another client. undici's own pool has a single queue and no way to leave it, so aborted
  * requests would pile up there.
  */
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
@@ -8,17 +8,15 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { UpstreamConnection } from './exchange.ts';
 
-/** A request, as the pool sees it. */
 export interface PoolCall {
   readonly client: Client;
-  /** False for a request that must not be sent twice: it gets no connection that the upstream may be closing. */
+  /** Whether the request may be sent twice. Otherwise it gets no connection that the upstream may be closing. */
   readonly retryable: boolean;
-  /** The connection is this request's own until it is given back. */
+  /** The request owns the connection until it is released. */
   onConnection(connection: UpstreamConnection): void;
 }
 
-export interface UpstreamPoolOptions {
-  /** Connections in use. */
+interface UpstreamPoolOptions {
   readonly inUse: Bound;
   readonly waiting: Bound;
   readonly open: () => UpstreamConnection;
@@ -26,17 +24,17 @@ export interface UpstreamPoolOptions {
 }
 
 /**
- * A request that must not be sent twice gets a connection that was idle for at most this long, or a new one: an older one
- * may be closed by the upstream at the very moment at which we use it. All others are tried once more.
+ * The upstream may close an idle connection just when it is used. Retryable requests are then sent again; all others
+ * get a connection that was idle for at most this long, or a new one.
  */
 const FRESH_MS: Millis = 1000;
 
 export class UpstreamPool {
   readonly inUse: Bound;
   readonly #options: UpstreamPoolOptions;
-  /** The last one used is the next one used: it is warm, and those that are not needed time out. */
+  /** Used last in, first out, so that connections that are not needed time out. */
   readonly #idle: UpstreamConnection[] = [];
-  /** Who waits, by client; the client whose turn is next comes first. */
+  /** Waiting calls by client. The first client is served next. */
   readonly #queues = new Map<Client, Set<PoolCall>>();
   #waiting = 0;
 
@@ -49,7 +47,7 @@ export class UpstreamPool {
     return this.#waiting;
   }
 
-  /** How many wait for want of connections, not for their own client's share. */
+  /** Calls that wait because the pool is exhausted, not because of their client's share. */
   get pressure(): number {
     const { inUse } = this.#options;
     if (this.#waiting === 0 || inUse.held < inUse.total) return 0;
@@ -60,7 +58,7 @@ export class UpstreamPool {
     return count;
   }
 
-  /** Gives the call a connection, now or when its turn comes. @returns why it cannot even wait */
+  /** Gives the call a connection, now or later. @returns the reason if it may not even wait */
   enter(call: PoolCall): Refusal | null {
     const { inUse, waiting } = this.#options;
     const { client } = call;
@@ -83,7 +81,6 @@ export class UpstreamPool {
     return null;
   }
 
-  /** Gives up waiting. Does nothing for one that does not wait. */
   leave(call: PoolCall): void {
     if (this.#waiting === 0) return;
     const queue = this.#queues.get(call.client);
@@ -93,7 +90,6 @@ export class UpstreamPool {
     this.#options.waiting.give(call.client);
   }
 
-  /** Takes the connection back. */
   release(connection: UpstreamConnection, client: Client): void {
     const { inUse, clock } = this.#options;
     inUse.give(client);
@@ -102,14 +98,14 @@ export class UpstreamPool {
     this.put(connection);
   }
 
-  /** The connection leaves this pool with its call, and makes room for another one. */
+  /** The connection leaves the pool together with its call, which makes room for another one. */
   detach(client: Client): void {
     this.#options.inUse.give(client);
-    // Not from within the parser of a reply.
+    // Deferred, because this may be called from within the parser of a reply.
     if (this.#waiting > 0) setImmediate(() => this.#serveNext(undefined));
   }
 
-  /** An idle connection, perhaps one that has left before: no more are kept than may be used. */
+  /** Takes back an idle connection, also a detached one. Closes it if the pool is full. */
   put(connection: UpstreamConnection): void {
     const { inUse } = this.#options;
     if (this.#idle.length + inUse.held < inUse.total) this.#idle.push(connection);
@@ -122,7 +118,6 @@ export class UpstreamPool {
       if (inUse.take(client) !== null) continue;
       const [call] = queue;
       if (call === undefined) continue;
-      // The client goes to the end of the line.
       this.#queues.delete(client);
       if (queue.size > 1) this.#queues.set(client, queue);
       queue.delete(call);

@@ -1,7 +1,6 @@
-/** A call's request, as it is sent. */
 import type { UpstreamRequest } from './exchange.ts';
 import type { ProxyCallOptions } from './proxy-call-options.ts';
-import { type BodyOwner, inTurns } from './request-body.ts';
+import { type BodyOwner, scheduledBody } from './request-body.ts';
 
 export function upstreamRequest(options: ProxyCallOptions, owner: BodyOwner): UpstreamRequest {
   const { req, target, head, headers, upgrade } = options;
@@ -14,13 +13,13 @@ export function upstreamRequest(options: ProxyCallOptions, owner: BodyOwner): Up
   };
 }
 
-/** A small body that has arrived needs no stream: one write instead of an iterator's machinery. */
+/** A small body that has arrived is passed as a buffer, which is cheaper than a stream. */
 function bodyOf(options: ProxyCallOptions, owner: BodyOwner): NonNullable<UpstreamRequest['body']> {
   const { req, head, upstream, client, outlivesClient } = options;
   const { contentLength } = head;
   if (req.complete && contentLength !== null && contentLength === req.readableLength) {
-    // Without a size it gives the first piece only.
+    // read() without a size would return only the first piece.
     return req.read(contentLength) as Buffer;
   }
-  return inTurns(req, upstream.bulk, client, outlivesClient, owner);
+  return scheduledBody(req, upstream.scheduler, client, outlivesClient, owner);
 }

@@ -1,9 +1,9 @@
 /**
- * A connection to the upstream that is heard out: what the upstream said before it closed is read although nothing can
- * be written any more. Node destroys a socket, and with it what has arrived, at the first write that fails; an upstream
- * that answers 413 and closes while the body is still coming would not be heard.
+ * A socket to the upstream that still reads when writing has failed. Node destroys a socket at the first failed write,
+ * together with data that has arrived, so the answer of an upstream that sends 413 and closes during an upload would be
+ * lost.
  *
- * What is written to it is given away: a large buffer is empty as soon as it is written.
+ * Written buffers are freed at once: a large one is empty after the write.
  */
 import { type OnReadOpts, Socket } from 'node:net';
 import { free, type Garbage, ownMemory } from './free-buffer.ts';
@@ -13,7 +13,6 @@ type Written = (error?: Error | null) => void;
 export class UpstreamSocket extends Socket {
   #cannotWrite = false;
   #written: Written | null = null;
-  /** The memory of what is being written. */
   #memory: ArrayBuffer | null = null;
   readonly #garbage: Garbage;
 
@@ -38,21 +37,21 @@ export class UpstreamSocket extends Socket {
       return;
     }
     this.#written = written;
-    // A piece of a body is written last, behind the head or the size of a chunk.
+    // The piece of a body comes last, behind the head or the size of a chunk.
     this.#memory = ownMemory(chunks.at(-1)?.chunk);
     super._writev?.(chunks, this.#onWritten);
   }
 
-  /** A stream writes one thing at a time, so one callback serves all. */
+  /** A stream has at most one write in progress, so one callback is enough. */
   readonly #onWritten: Written = (error) => {
     const written = this.#written;
     this.#written = null;
     const memory = this.#memory;
     this.#memory = null;
-    // After an error the kernel may not have taken it yet.
+    // After an error the kernel may still be using the buffer.
     if (memory !== null && error == null) this.#garbage.freed(free(memory));
     const { code } = (error ?? {}) as NodeJS.ErrnoException;
-    // The reading side ends by itself, after what has arrived.
+    // Keep reading. The readable side ends after the data that has arrived.
     if (code === 'EPIPE' || code === 'ECONNRESET') {
       this.#cannotWrite = true;
       written?.();

@@ -1,57 +1,52 @@
 /**
- * The upstream: its connections by kind of work, what bounds them, and what all requests to it share. Uploads have
- * connections of their own, so that slow senders do not take those of requests that are there; and a reply that turns
- * out to be a long one takes its connection along into a budget of its own.
+ * The upstream: connection pools, bounds, and state that its requests share. Uploads have a pool of their own, so that
+ * slow senders do not take connections from other requests. A long-lived reply moves its connection from the pool to
+ * the bound for streams.
  */
 import type { Bounds } from '#gateway/bounds/bounds.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { BulkTurns } from './bulk-turns.ts';
 import { Deadlines } from './deadlines.ts';
 import type { UpstreamConnection } from './exchange.ts';
 import { LazyConnection } from './lazy-connection.ts';
 import { PlainConnection } from './plain-connection.ts';
+import { TransferScheduler } from './transfer-scheduler.ts';
 import { UpstreamPool } from './upstream-pool.ts';
 
 export interface UpstreamOptions {
-  /** http://host:port of the upstream; https: for TLS. */
   readonly origin: string;
-  /** Until the head of the reply is there, the wait for a free connection included. */
+  /** Time until the head of the reply, including the wait for a connection. */
   readonly timeoutMs: Millis;
   readonly clock: Clock;
   readonly bounds: Bounds;
-  /** How long an idle connection is kept for an upstream that does not say it (Keep-Alive: timeout=…). */
+  /** How long idle connections are kept if the upstream sends no `Keep-Alive: timeout=…`. */
   readonly keepAliveMs: Millis;
-  /** Only tests set it. */
+  /** Default: STREAM_AFTER_MS. Tests set a shorter time. */
   readonly streamAfterMs?: Millis;
-  /** For a client that reads nothing of its reply. */
+  /** How long a client may read nothing of its reply. */
   readonly unreadTimeoutMs: Millis;
-  /** Of a reply that its client does not take, so much is read ahead. */
+  /** Bytes that are read ahead of a slow client. */
   readonly replyBufferBytes: number;
-  /** Frees the buffers of bodies that have been passed on. */
   readonly collectYoung: () => void;
 }
 
-/** A reply that has begun in this turn of the event loop. */
-export interface BegunReply {
-  /** The turn is over: what is there of the reply goes out, together with the others. */
+interface BegunReply {
   writeReply(): void;
 }
 
 export interface UpstreamStats {
-  /** Requests that wait for a free connection. */
   readonly waiting: number;
   readonly unavailable: number;
   readonly timeouts: number;
 }
 
 const CONNECT_TIMEOUT_MS: Millis = 3000;
-/** Between two pieces of a reply's body. Finite, or a connection that lost its peer is never given back. */
+/** Pause between two pieces of a reply body. Finite, so that a connection whose peer has vanished is given back. */
 const BODY_TIMEOUT_MS: Millis = 300_000;
 /** A reply that takes longer than this counts as a stream. */
 const STREAM_AFTER_MS: Millis = 5000;
-/** What an upstream may promise for its idle connections. */
+/** Longest keep-alive time that an upstream's header may set. */
 const KEEP_ALIVE_MS_MAX: Millis = 600_000;
-/** So much sooner than announced an idle connection is closed: the announcement counts from the upstream's last byte. */
+/** Idle connections are closed this much before the announced time, which starts with the upstream's last byte. */
 const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
 const TICK_MS: Millis = 1000;
 
@@ -60,15 +55,12 @@ export class Upstream {
   readonly bounds: Bounds;
   readonly streamAfterMs: Millis;
   readonly requests: UpstreamPool;
-  /** For bodies that are streamed while they come in. */
   readonly uploads: UpstreamPool;
-  /** Of the calls whose reply has not begun. */
   readonly deadlines: Deadlines;
-  /** Of bodies that are too large to be passed on at once. */
-  readonly bulk: BulkTurns;
+  readonly scheduler: TransferScheduler;
   unavailable = 0;
   timeouts = 0;
-  /** Told to every reply: we are shutting down, open no further request on this connection. */
+  /** While shutting down, every reply closes its client connection. */
   draining = false;
   readonly #connections = new Set<UpstreamConnection>();
   readonly #ticks: NodeJS.Timeout;
@@ -80,8 +72,8 @@ export class Upstream {
     this.bounds = bounds;
     this.streamAfterMs = options.streamAfterMs ?? STREAM_AFTER_MS;
     this.deadlines = new Deadlines(timeoutMs, clock);
-    this.bulk = new BulkTurns(options.collectYoung);
-    const open = connectionOpener(options, this.bulk);
+    this.scheduler = new TransferScheduler(options.collectYoung);
+    const open = connectionOpener(options, this.scheduler);
     const shared = {
       waiting: bounds.waiting,
       open: () => {
@@ -97,7 +89,6 @@ export class Upstream {
     this.#ticks.unref();
   }
 
-  /** A reply has begun. */
   begin(reply: BegunReply): void {
     if (this.#begun.push(reply) === 1) setImmediate(() => this.#flush());
   }
@@ -129,7 +120,10 @@ export class Upstream {
 
 type Open = (onClose: () => void) => UpstreamConnection;
 
-function connectionOpener({ origin, timeoutMs, keepAliveMs, clock }: UpstreamOptions, bulk: BulkTurns): Open {
+function connectionOpener(
+  { origin, timeoutMs, keepAliveMs, clock }: UpstreamOptions,
+  scheduler: TransferScheduler,
+): Open {
   const { host: authority, hostname, port, protocol } = new URL(origin);
   const host = hostname.replace(/^\[|\]$/g, '');
   const times = {
@@ -154,13 +148,13 @@ function connectionOpener({ origin, timeoutMs, keepAliveMs, clock }: UpstreamOpt
       authority,
       port: Number(port) || 80,
       clock,
-      garbage: bulk,
+      garbage: scheduler,
       openForUpgrade: () => openUndici(() => undefined),
       onClose,
     });
 }
 
-/** The upstream closed a kept-alive connection just when we used it. */
+/** The upstream closed an idle connection at the moment it was used. */
 export function isStaleConnection(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'UPSTREAM_CLOSED' || code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';

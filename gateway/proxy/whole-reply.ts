@@ -1,17 +1,16 @@
-/** A reply that is there as a whole before anything of it was written: the usual API reply, in one write. */
+/** Writes a reply that is complete before any of it was written, the usual case, in one write. */
 import type { IncomingMessage } from 'node:http';
 import type { ClientResponse } from '#gateway/http/client-connection.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { ClientHeaders } from './response-headers.ts';
 
-/** Up to this size head and body go out as one string; beyond it copying costs more than a second write. */
+/** Up to this size head and body are one string. Beyond it, copying costs more than a second write. */
 export const ONE_WRITE_BYTES = 16_384;
 
-export interface WholeReply {
+interface WholeReply {
   readonly status: number;
   readonly statusText: string;
   readonly head: ClientHeaders;
-  /** null: it has none. */
   readonly body: Buffer | null;
 }
 

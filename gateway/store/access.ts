@@ -1,18 +1,17 @@
 import { parseStoreAddress, type StoreAddress } from './address.ts';
 import { readStoreTls, type StoreTls } from './tls.ts';
 
-/** Where the store is and how the gateway gets in. Passwords and the private key are in here. */
+/** How to reach the store. Contains secrets: passwords and the private key. */
 export interface StoreAccess {
   readonly address: StoreAddress;
-  /** null: the address asks for none. */
   readonly tls: StoreTls | null;
 }
 
 /**
  * Reads GATEWAY_REDIS_URL and the files that it names.
  *
- * @returns null when it is unset
- * @throws Error with one sentence that says what is wrong and names no secret
+ * @returns null if it is unset
+ * @throws Error that says what is wrong without quoting a secret
  */
 export function readStoreAccess(url: string): StoreAccess | null {
   if (url === '') return null;

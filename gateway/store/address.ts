@@ -1,14 +1,14 @@
 /**
- * GATEWAY_REDIS_URL, read into a readonly address.
+ * Parses GATEWAY_REDIS_URL.
  *
  *     redis://user:password@host:6379/2                  one server, database 2
  *     redis+cluster://host1:7000,host2:7001              a Cluster; some of its nodes are enough
- *     redis+sentinel://host1:26379,host2/service/2       the primary of `service`, as the sentinels name it
+ *     redis+sentinel://host1:26379,host2/service/2       the primary of `service` according to Sentinel
  *
- * `rediss` in place of `redis` asks for TLS. Parameters follow a `?`:
+ * `rediss` instead of `redis` means TLS. Parameters follow a `?`:
  *
  *     ca=FILE, cert=FILE, key=FILE      PEM files for TLS
- *     sentinel_password=PASSWORD        the sentinels' own; user and password before the @ are those of the servers
+ *     sentinel_password=PASSWORD        for the sentinels; username and password before the @ are for the servers
  *     timeout_ms=50                     smallest time budget for a check
  */
 import { isIPv6 } from 'node:net';
@@ -23,7 +23,6 @@ interface Access {
   readonly tls: boolean;
   /** null: the default user. */
   readonly username: string | null;
-  /** null: the server asks for none. */
   readonly password: string | null;
   readonly tlsFiles: TlsFiles;
   /** Smallest time budget for a check. */
@@ -32,9 +31,9 @@ interface Access {
 
 /** Paths of PEM files; '': none. */
 export interface TlsFiles {
-  /** Authorities to trust in place of the public ones. */
+  /** Trusted authorities, instead of the public ones. */
   readonly ca: string;
-  /** The certificate that the gateway presents, with its chain. */
+  /** The client certificate with its chain. */
   readonly cert: string;
   readonly key: string;
 }
@@ -47,17 +46,17 @@ export interface StandaloneAddress extends Access {
 
 export interface ClusterAddress extends Access {
   readonly kind: 'cluster';
-  /** Nodes that are asked for the table of slots; never empty. */
+  /** Nodes to fetch the slot table from; at least one. */
   readonly seeds: readonly Endpoint[];
 }
 
 export interface SentinelAddress extends Access {
   readonly kind: 'sentinel';
-  /** Never empty. User and password are those of the servers. */
+  /** At least one. Username and password are for the servers. */
   readonly sentinels: readonly Endpoint[];
-  /** null: the sentinels ask for none. */
+  /** null: none is needed. */
   readonly sentinelPassword: string | null;
-  /** What the sentinels call the primary and its replicas. */
+  /** Name under which the sentinels monitor the primary. */
   readonly service: string;
   readonly database: number;
 }
@@ -73,13 +72,13 @@ const PARAMETERS = ['ca', 'cert', 'key', 'sentinel_password', 'timeout_ms'] as c
 const TIMEOUT_MS: Millis = 50;
 const TIMEOUT_MS_MAX: Millis = 10_000;
 
-/** @throws Error with one sentence that says what is wrong and names no secret */
+/** @throws Error that says what is wrong without quoting a secret */
 export function parseStoreAddress(text: string): StoreAddress {
   const parts =
     /^redis(s?)(?:\+(cluster|sentinel))?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/is.exec(text);
   if (parts === null) throw new Error(`it must be an address such as ${FORMS}`);
   const [, s, kind = '', authority = '', path = '', query = '', fragment] = parts;
-  // After an @ these characters were part of a password, and the message must not repeat it.
+  // With an @ behind it, this may be part of a password, so the message must not quote it.
   if (fragment !== undefined || query.includes('@'))
     throw new Error('in a password, # is written %23, ? is written %3F, and @ is written %40');
   const parameters = parametersIn(query);
@@ -126,17 +125,16 @@ export function parseStoreAddress(text: string): StoreAddress {
   }
 }
 
-/** `host:port`, with brackets around an IPv6 address. */
 export function endpointName({ host, port }: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** @returns the value of a parameter; '' when it is absent */
+/** @returns function that reads a parameter; '' if it is absent */
 function parametersIn(query: string): (name: (typeof PARAMETERS)[number]) => string {
-  // A + in an address is a +, not the space of a form.
+  // A + means itself here, not a space as in forms.
   const given = new URLSearchParams(query.replaceAll('+', '%2B'));
   for (const name of given.keys()) {
-    // The name is not repeated: it may be the rest of a password.
+    // Not quoted in the message, because it may be the rest of a password.
     if (!(PARAMETERS as readonly string[]).includes(name))
       throw new Error(`after the ? it takes only ${PARAMETERS.join(', ')}; in a password, ? is written %3F`);
     if (given.getAll(name).length > 1) throw new Error(`${name} appears twice`);

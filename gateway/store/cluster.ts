@@ -1,31 +1,29 @@
 /**
- * Redis Cluster: each call goes to the primary of its keys' slot.
+ * Redis Cluster: each call goes to the primary that serves its keys' slot.
  *
- * The table of slots is asked for every second, from one ready node after the other, and at once when a node answers
- * MOVED or its connection changes. A node that the table or an answer names gets a connection and keeps it as long as it is
- * named; the nodes of the address always have one. A call is sent on only where a node has answered that it did nothing
- * (MOVED, ASK). Where a primary is gone, the calls for its slots reject at once and all others go on.
+ * The slot table is fetched every second, from the ready nodes in turn, and at once after a MOVED reply or a change of
+ * a connection. Nodes are connected as long as the table or a reply names them; nodes of the configured address always.
+ * A call is repeated only after a reply that proves it was not executed (MOVED, ASK). If a primary is gone, calls for
+ * its slots reject at once and all others continue.
  */
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { type ClusterAddress, type Endpoint, endpointName } from './address.ts';
 import type { ConnectionOptions, StoreConnection, StoreScript } from './connection.ts';
 import { faultOf, StoreFault } from './fault.ts';
-import { keySlot, SLOTS } from './key-slot.ts';
 import { RedisNode } from './node.ts';
-import { redirectionOf, type SlotRange, slotRanges } from './slot-table.ts';
+import { keySlot, redirectionOf, SLOTS, type SlotRange, slotRanges } from './slot-table.ts';
 import type { StoreTls } from './tls.ts';
 
 const REFRESH_EVERY_MS: Millis = 1000;
 const REFRESH_MS_MAX: Millis = 500;
 const REDIRECTIONS_MAX = 3;
-/** For the connection to a node that an answer was the first to name. */
+/** Time limit for connecting to a node that a redirection names. */
 const REDIRECT_MS_MAX: Millis = 200;
 
 interface Member {
   readonly endpoint: Endpoint;
   readonly node: RedisNode;
-  /** By an answer, since the last refresh. */
   isNamed: boolean;
 }
 
@@ -39,7 +37,6 @@ export class ClusterConnection implements StoreConnection {
   readonly #address: ClusterAddress;
   readonly #tls: StoreTls | null;
   readonly #options: ConnectionOptions;
-  /** By `endpointName`. */
   readonly #members = new Map<string, Member>();
   readonly #seeds = new Set<Member>();
   readonly #primaryBySlot: (Member | undefined)[] = new Array(SLOTS).fill(undefined);
@@ -48,7 +45,7 @@ export class ClusterConnection implements StoreConnection {
   #closed = false;
   #timer: NodeJS.Timeout | undefined;
   #refreshing: Promise<void> | null = null;
-  /** Whose turn it is to be asked for the table. */
+  /** Counts refreshes, so that nodes are asked in turn. */
   #turn = 0;
   #tableFault = new StoreFault('disconnected', 'the table of slots is not known yet');
 
@@ -104,7 +101,6 @@ export class ClusterConnection implements StoreConnection {
     for (const { node } of this.#members.values()) node.close();
   }
 
-  /** @param left how many more redirections are followed */
   async #follow(fault: StoreFault, from: Member, call: Call, left: number): Promise<unknown> {
     const answer = fault.cause instanceof Error ? fault.cause.message : '';
     const redirection = redirectionOf(answer, from.endpoint.host);
@@ -124,7 +120,7 @@ export class ClusterConnection implements StoreConnection {
     return again.catch((next: StoreFault) => this.#follow(next, to, call, left - 1));
   }
 
-  /** Never rejects: what went wrong is told by `whyDown`. */
+  /** Never rejects; `whyDown` tells the reason of a failure. */
   #refresh(): Promise<void> {
     this.#refreshing ??= this.#askForTable().finally(() => {
       this.#refreshing = null;
@@ -143,7 +139,7 @@ export class ClusterConnection implements StoreConnection {
         if (this.#closed) return;
         const slots = slotCount(ranges);
         if (slots === SLOTS) return this.#adopt(ranges);
-        // A node that has just been started again may not know yet what the others serve.
+        // A node that has just restarted may know only a part of the table.
         if (slots > slotCount(best)) best = ranges;
         if (slots === 0)
           this.#tableFault = faultOf(new Error('CLUSTERDOWN no slots are assigned'), endpointName(endpoint));

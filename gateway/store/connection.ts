@@ -1,24 +1,23 @@
 /**
- * The seam between the limiter and its store, whatever kind of Redis that is.
+ * The interface between the limiter and any kind of Redis.
  *
- * A call is sent at most once to a server that may carry it out. Nothing waits for a connection and nothing is sent
- * again when one breaks: the call rejects, and `outage.ts` decides what then happens to the request. Only an answer that
- * says that nothing was done (NOSCRIPT, and MOVED and ASK in a Cluster) is followed by another attempt.
+ * A call is executed at most once. Calls neither wait for a connection nor are sent again when it breaks: they reject,
+ * and `outage.ts` decides about the request. Only a reply that proves that nothing was executed (NOSCRIPT; MOVED and
+ * ASK in a Cluster) leads to another attempt.
  */
 import { createHash } from 'node:crypto';
 import type { Millis } from '#shared/clock.ts';
 import type { StoreFault } from './fault.ts';
 
 export interface ConnectionOptions {
-  /** A server that is asked and says nothing for so long is taken for dead. */
+  /** A server that does not answer for so long is considered dead. */
   readonly silenceMs: Millis;
-  /** After `connect`, whenever `ready` has changed. */
+  /** Called after `connect` whenever `ready` changes. */
   readonly onChange: (ready: boolean) => void;
 }
 
 export interface StoreScript {
   readonly lua: string;
-  /** By which the server knows the script once it has seen it. */
   readonly sha1: string;
 }
 
@@ -27,26 +26,24 @@ export function storeScript(lua: string): StoreScript {
 }
 
 export interface StoreConnection {
-  /** Whether calls can be made. A Cluster is ready while one of its primaries is. */
+  /** Whether calls can be made. A Cluster is ready if at least one primary is. */
   readonly ready: boolean;
-  /** What the last attempt to connect failed with. */
   whyDown(): StoreFault;
-  /** null where all keys may go into one call; in a Cluster, all keys of one call must have the same slot. */
+  /** Slot of the key in a Cluster, where all keys of a call must share one slot; null: calls may mix all keys. */
   slotOf(key: string): number | null;
   /**
-   * Rejects at once when there is no connection, and at the latest when the server has been silent for
-   * `silenceMs`. The caller keeps its own budget.
+   * Rejects at once without a connection, and otherwise after `silenceMs` without an answer. Callers that need an
+   * answer sooner have their own timeout.
    *
    * @param keys at least one
    * @throws StoreFault
    */
   run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown>;
   /**
-   * Begins to connect, and goes on until `close`, whatever becomes of the first attempt. Called once.
+   * Connects, and reconnects until `close`. Call it once.
    *
-   * @throws StoreFault when the first attempt failed
+   * @throws StoreFault if the first attempt fails; further attempts follow
    */
   connect(): Promise<void>;
-  /** What is in flight may be answered or rejected. */
   close(): void;
 }

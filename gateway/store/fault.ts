@@ -1,10 +1,10 @@
-/** Why the store could not be asked, or did not answer: one sentence that an operator can act on. */
+/** Explains store failures in one sentence that an operator can act on. */
 
 /**
- * disconnected: there is no connection, or it broke before the answer
+ * disconnected: no connection, or it broke before the answer
  * out-of-memory: the server has reached its maxmemory
  * read-only: the server is a replica
- * error: the server answered with another error
+ * error: any other error reply
  */
 export type FaultKind = 'disconnected' | 'out-of-memory' | 'read-only' | 'error';
 
@@ -18,12 +18,12 @@ export class StoreFault extends Error {
   }
 }
 
-/** The store refuses what no waiting will change, such as a wrong password. */
+/** A failure that retrying cannot fix, such as a wrong password. */
 export class StoreRefusedError extends Error {}
 
 /**
- * What is looked for in the error's code and message, and what it means. The first that fits is taken. Redis 6 quotes
- * the reply that stopped a script somewhere in its own; from 7 on the reply begins with it.
+ * Patterns for code and message of an error, with their explanation. The first match wins. They are not anchored: for
+ * an error inside a script, Redis 6 quotes the original reply in the middle of its own, and Redis 7 begins with it.
  */
 const MEANINGS: readonly (readonly [RegExp, string])[] = [
   [/\bOOM\b/, 'the store is out of memory: raise its maxmemory'],
@@ -77,7 +77,6 @@ const KINDS: readonly (readonly [RegExp, FaultKind])[] = [
   [/closed|ECONN|EPIPE|ETIMEDOUT|Socket timeout|writeable|max retries per request/i, 'disconnected'],
 ];
 
-/** @param where the server's name, for the sentence */
 export function faultOf(cause: unknown, where: string): StoreFault {
   if (cause instanceof StoreFault) return cause;
   const error = cause instanceof Error ? cause : new Error(String(cause));

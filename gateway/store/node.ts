@@ -1,10 +1,10 @@
 /**
- * One server: the only file that knows the client library.
+ * Connection to one Redis server. The only file that knows the client library.
  *
- * A connection is ready once the server has shown that it is what we came for and does its work: a primary, a node of a
- * Cluster or a sentinel, not loading. Anything else ends the connection, and the next attempt comes after a delay that
- * grows to a second. The library's own Cluster and Sentinel clients are not used: they send a call again when its
- * connection broke, queue calls while a node connects, and leave promises behind that nobody handles.
+ * A connection is ready once the server has proven to have the expected role (primary, Cluster node or sentinel) and to
+ * execute commands. Otherwise it is closed, and retried after a delay that grows to a second. The library's Cluster and
+ * Sentinel clients are not used: they resend calls after a broken connection, queue calls while connecting, and leave
+ * rejected promises unhandled.
  */
 import { createConnection, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -16,15 +16,14 @@ import type { StoreScript } from './connection.ts';
 import { faultOf, StoreFault } from './fault.ts';
 import type { StoreTls } from './tls.ts';
 
-export interface NodeOptions {
-  /** Asked before every attempt to connect. */
+interface NodeOptions {
   readonly locate: () => Endpoint | Promise<Endpoint>;
   readonly expects: 'primary' | 'cluster-node' | 'sentinel';
   readonly database: number;
   readonly username: string | null;
   readonly password: string | null;
   readonly tls: StoreTls | null;
-  /** A connection on which nothing comes for so long while something is asked is dead, even if nobody has closed it. */
+  /** A connection without any data for so long while a call waits is considered dead, even if nobody has closed it. */
   readonly silenceMs: Millis;
   readonly onChange: (ready: boolean) => void;
 }
@@ -36,9 +35,8 @@ interface Waiter {
 
 const CLOSED = /EPIPE|ECONNRESET|closed/;
 const RECONNECT_MS_MAX: Millis = 1000;
-/** In which the time of a silent connection passes. */
 const SILENT_TICKS_MAX = 4;
-/** For what is still in flight when we leave a server. */
+/** How long `disconnect` waits for calls in flight. */
 const DISCONNECT_TIMEOUT_MS: Millis = 200;
 
 export class RedisNode {
@@ -46,18 +44,16 @@ export class RedisNode {
   readonly #redis: Redis;
   #ready = false;
   #closed = false;
-  /** Told apart, so that what is learned of one connection is not believed of the next. */
+  /** Number of the connection, so that results of an earlier one are ignored. */
   #session = 0;
   #failuresInRow = 0;
   #where = 'the store';
   #lastError: Error | null = null;
-  /** A connection is open, and the server has not shown yet that it does its work. */
+  /** The socket is connected, but the server has not answered yet. */
   #isUntried = false;
-  /** The library calls itself ready also where the server refused the database, and then uses another. */
+  /** If SELECT fails, the library still reports ready and uses database 0. */
   #databaseRefused: Error | null = null;
-  /** Scripts that this connection has sent. */
   readonly #sent = new Set<StoreScript>();
-  /** Calls that have not been answered. */
   #asked = 0;
   #waiters: Waiter[] = [];
   #reconnectTimer: NodeJS.Timeout | undefined;
@@ -74,7 +70,7 @@ export class RedisNode {
       disableClientInfo: true,
       ...FAIL_FAST,
       enableReadyCheck: false,
-      // We look for ourselves what a server is, and leave it when that changes.
+      // This class checks the role itself, and reconnects when it changes.
       reconnectOnError: null,
       retryStrategy: () => this.#reconnectMs(),
     });
@@ -98,22 +94,21 @@ export class RedisNode {
     return faultOf(this.#lastError ?? new Error('the connection is closed'), this.#where);
   }
 
-  /** Begins to connect, and goes on until `close`. */
   connect(): void {
-    this.#redis.connect().catch(toldByEvents);
+    this.#redis.connect().catch(reportedByEvents);
   }
 
-  /** @throws StoreFault when the attempt that is being made, or the next one, fails */
+  /** @throws StoreFault if the current attempt, or else the next one, fails */
   whenReady(): Promise<void> {
     if (this.#ready) return Promise.resolve();
     if (this.#closed) return Promise.reject(this.whyDown());
     return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
   }
 
-  /** @throws StoreFault, its cause the server's own error */
+  /** @throws StoreFault with the server's error as its cause */
   run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     if (!this.#ready) return Promise.reject(this.whyDown());
-    // The first time with its text, so that calls are executed in the order in which they are made.
+    // The first call on a connection sends the text: a NOSCRIPT reply would change the order of execution.
     if (!this.#sent.has(script)) {
       this.#sent.add(script);
       return this.#eval(script, keys, args);
@@ -128,22 +123,20 @@ export class RedisNode {
       });
   }
 
-  /** Asks a node for keys that are on their way to it. */
+  /** For keys of a slot that is being migrated to this node (ASKING). */
   runAsking(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     if (!this.#ready) return Promise.reject(this.whyDown());
-    // Should it fail, then so does what follows on the same connection.
-    this.#redis.asking().catch(toldByEvents);
+    // If it fails, the call that follows on the same connection fails too.
+    this.#redis.asking().catch(reportedByEvents);
     return this.#eval(script, keys, args);
   }
 
-  /** @throws StoreFault */
   ask(command: string, ...args: readonly string[]): Promise<unknown> {
     if (!this.#ready) return Promise.reject(this.whyDown());
     this.#asked++;
     return this.#redis.call(command, ...args).then(this.#onAnswer, this.#onError);
   }
 
-  /** Leaves this server and looks for it again. */
   reconnect(why: Error): void {
     this.#lastError = why;
     this.#change(false);
@@ -174,7 +167,7 @@ export class RedisNode {
   };
 
   #fault(error: Error): StoreFault {
-    // After a failover the old primary is a replica: look for the new one.
+    // READONLY: after a failover the old primary is a replica, so the new one must be found.
     if (this.#ready && this.#options.expects === 'primary' && /\bREADONLY\b/.test(error.message)) {
       this.reconnect(error);
     }
@@ -193,12 +186,12 @@ export class RedisNode {
     );
   }
 
-  /** @throws what makes this server unfit */
+  /** @throws Error if this server cannot be used */
   async #inspect(): Promise<void> {
     if (this.#databaseRefused !== null) throw this.#databaseRefused;
     const { expects } = this.#options;
     const [role] = await Promise.all([
-      // A user may be forbidden to ask, and a proxy may not know the command.
+      // The user may lack the permission for ROLE, and a proxy may not know it.
       this.#redis.role().then(
         ([role]: unknown[]) => role,
         () => null,
@@ -209,7 +202,7 @@ export class RedisNode {
       throw new StoreFault(
         'error',
         expects === 'sentinel'
-          ? `${this.#where}: the server is no sentinel: write redis:// for a single server`
+          ? `${this.#where}: the server is not a sentinel: write redis:// for a single server`
           : `${this.#where}: the server is a sentinel: write redis+sentinel://`,
       );
     }
@@ -229,7 +222,7 @@ export class RedisNode {
     for (const { reject } of waiters) reject(this.whyDown());
   }
 
-  /** The library gives up where the server cannot be located; we do not. */
+  /** The library stops trying if `locate` fails, so this starts another attempt. */
   #onEnd(): void {
     this.#onDown();
     if (this.#closed) return;
@@ -270,7 +263,7 @@ export class RedisNode {
       override async connect() {
         this.connecting = true;
         const endpoint = await located();
-        // `disconnect` may have been called meanwhile.
+        // `disconnect` may have been called in the meantime.
         if (!this.connecting) throw new Error('the connection is closed');
         this.stream =
           tls === null
@@ -287,8 +280,8 @@ export class RedisNode {
 }
 
 /**
- * Ends a connection on which something is asked and nothing comes. The library's own timer fires after a stall of this
- * process before the answer in the socket is read. Here time passes in ticks, and one that comes late counts as one.
+ * Closes a connection on which a call waits and no data arrives. Time is counted in ticks, and a late tick counts once:
+ * after a stall of this process the library's own timer would fire before the waiting answer is read.
  */
 function endWhenSilent(stream: Socket, silenceMs: Millis, isAsked: () => boolean): void {
   let read = 0;
@@ -312,5 +305,5 @@ function commandOf(error: Error): string | null {
   return command?.name?.toLowerCase() ?? null;
 }
 
-/** For promises whose failure the connection's own events tell as well. */
-function toldByEvents(): void {}
+/** Handles rejections that the connection's events report as well. */
+function reportedByEvents(): void {}

@@ -1,11 +1,9 @@
-/** The kind of address decides the kind of connection. */
 import type { StoreAccess } from './access.ts';
 import { ClusterConnection } from './cluster.ts';
 import type { ConnectionOptions, StoreConnection } from './connection.ts';
 import { SentinelConnection } from './sentinel.ts';
 import { StandaloneConnection } from './standalone.ts';
 
-/** Connects to nothing yet. */
 export function openStore({ address, tls }: StoreAccess, options: ConnectionOptions): StoreConnection {
   switch (address.kind) {
     case 'standalone':

@@ -1,6 +1,7 @@
 /**
- * The primary that the sentinels name. They are asked before every attempt to connect, and twice a second while connected:
- * so a failover is followed also where the old primary stays reachable and takes writes that will be lost.
+ * Connects to the primary that Sentinel names. The sentinels are asked before every attempt to connect, and twice a
+ * second while connected, because after a failover the old primary may still be reachable and accept writes that get
+ * lost.
  */
 import type { Millis } from '#shared/clock.ts';
 import { type Endpoint, endpointName, type SentinelAddress } from './address.ts';
@@ -80,7 +81,7 @@ export class SentinelConnection implements StoreConnection {
           const message = `the sentinels name ${endpointName(named)} as primary in place of ${endpointName(from)}`;
           this.#node.reconnect(new StoreFault('disconnected', message));
         },
-        // Without sentinels the primary still counts.
+        // If no sentinel answers, keep the current primary.
         () => undefined,
       )
       .finally(() => {

@@ -1,6 +1,6 @@
 /**
- * Where is the primary? All sentinels are asked at once, and the youngest configuration wins: a sentinel that was cut off
- * from the others still names the old primary, with a lower epoch.
+ * Asks all sentinels for the primary. The highest configuration epoch wins: a sentinel that is cut off from the others
+ * still names the old primary, with a lower epoch.
  */
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
@@ -9,7 +9,7 @@ import { StoreFault } from './fault.ts';
 import { RedisNode } from './node.ts';
 import type { StoreTls } from './tls.ts';
 
-export interface SentinelsOptions {
+interface SentinelsOptions {
   readonly address: SentinelAddress;
   readonly tls: StoreTls | null;
   readonly silenceMs: Millis;
@@ -20,7 +20,7 @@ interface Named {
   readonly epoch: number;
 }
 
-/** A sentinel that has not answered by then is not waited for. */
+/** Sentinels that have not answered after this time are ignored. */
 const ANSWER_MS_MAX: Millis = 500;
 
 export class Sentinels {
@@ -52,7 +52,7 @@ export class Sentinels {
     for (const node of this.#nodes) node.close();
   }
 
-  /** @throws StoreFault with the reason of the first sentinel, when none of them knows */
+  /** @throws StoreFault with the reason of the first sentinel, if none names a primary */
   async primary(): Promise<Endpoint> {
     const answers = await Promise.allSettled(
       this.#nodes.map((node) => within(ANSWER_MS_MAX, this.#ask(node))),
@@ -69,7 +69,7 @@ export class Sentinels {
 
   async #ask(node: RedisNode): Promise<Named> {
     await node.whenReady();
-    // The address alone also tells of a failover that is still under way.
+    // SENTINEL MASTER gives the epoch; the address alone may come from a failover that has not finished.
     const [address, master] = await Promise.all([
       node.ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', this.#service),
       node.ask('SENTINEL', 'MASTER', this.#service),

@@ -1,6 +1,36 @@
-/** What the nodes of a Cluster say about who serves which slot. */
+/** Slots of Redis Cluster: the slot of a key, and what nodes reply about slots (CLUSTER SLOTS and redirections). */
 import type { Endpoint } from './address.ts';
-import { SLOTS } from './key-slot.ts';
+
+export const SLOTS = 16_384;
+
+const CRC = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8;
+  for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
+  return crc;
+});
+
+/**
+ * CRC-16/XMODEM of the key's hash tag, modulo 16384.
+ *
+ * @param key ASCII. The text between the first { and the next } is hashed; without one, the whole key.
+ */
+export function keySlot(key: string): number {
+  let from = 0;
+  let to = key.length;
+  const open = key.indexOf('{');
+  if (open >= 0) {
+    const close = key.indexOf('}', open + 1);
+    if (close > open + 1) {
+      from = open + 1;
+      to = close;
+    }
+  }
+  let crc = 0;
+  for (let at = from; at < to; at++) {
+    crc = ((crc << 8) & 0xffff) ^ (CRC[(crc >> 8) ^ key.charCodeAt(at)] ?? 0);
+  }
+  return crc % SLOTS;
+}
 
 export interface SlotRange {
   readonly first: number;
@@ -9,17 +39,17 @@ export interface SlotRange {
   readonly primary: Endpoint;
 }
 
-export interface Redirection {
-  /** moved: for good. asking: for this call only, as the slot is on its way. */
+interface Redirection {
+  /** moved: permanently. asking: for this call only, while the slot is being migrated. */
   readonly kind: 'moved' | 'asking';
   readonly slot: number;
   readonly endpoint: Endpoint;
 }
 
 /**
- * @param reply of CLUSTER SLOTS: [first, last, [host, port, …] of the primary, … of its replicas] of each range
- * @param asked host of the node that answered: what a node calls itself that does not know its own address
- * @returns the ranges that make sense; empty for a node that is in no cluster
+ * @param reply of CLUSTER SLOTS: for each range [first, last, [host, port, …] of the primary, … of its replicas]
+ * @param asked host of the node that answered; used if the node does not know its own host
+ * @returns the valid ranges; none if the node is not part of a cluster
  */
 export function slotRanges(reply: unknown, asked: string): readonly SlotRange[] {
   if (!Array.isArray(reply)) return [];
@@ -34,7 +64,6 @@ export function slotRanges(reply: unknown, asked: string): readonly SlotRange[] 
   });
 }
 
-/** @returns null for every other error */
 export function redirectionOf(message: string, asked: string): Redirection | null {
   const [, word, slot, host, port] = /^(MOVED|ASK) (\d{1,5}) (\S*):(\d{1,5})$/.exec(message) ?? [];
   if (!isSlot(Number(slot)) || !isPort(Number(port))) return null;

@@ -1,4 +1,3 @@
-/** One server, at the address that the operator gave. */
 import type { StandaloneAddress } from './address.ts';
 import type { ConnectionOptions, StoreConnection, StoreScript } from './connection.ts';
 import type { StoreFault } from './fault.ts';

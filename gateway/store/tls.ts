@@ -1,9 +1,9 @@
-/** The certificates of a TLS connection to the store: which ones to trust, and which one to present. */
+/** Reads the TLS files for connections to the store. */
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { StoreAddress, TlsFiles } from './address.ts';
 
-/** PEM texts. The private key is a secret. */
+/** Contents of the files in PEM format. The private key is a secret. */
 export interface StoreTls {
   readonly ca?: string;
   readonly cert?: string;
@@ -14,8 +14,8 @@ const PEM = /-----BEGIN [A-Z0-9 ]+-----[\s\S]+-----END [A-Z0-9 ]+-----/;
 const NAMES = ['ca', 'cert', 'key'] as const;
 
 /**
- * @returns null when the address asks for no TLS
- * @throws Error with one sentence that says what is wrong
+ * @returns null without TLS
+ * @throws Error that says what is wrong
  */
 export function readStoreTls({ tls, tlsFiles }: Pick<StoreAddress, 'tls' | 'tlsFiles'>): StoreTls | null {
   const named = NAMES.filter((name) => tlsFiles[name] !== '');

@@ -1,16 +1,16 @@
-/** A bar for what takes longer than a second; on a terminal only, and never in the answer. */
+/** A progress bar for commands that take longer than a second. Only on a terminal, and never on standard output. */
 import { SingleBar } from 'cli-progress';
 import type { Terminal } from './terminal.ts';
 
 const DELAY_MS = 1000;
 
-/** What is counted, and how many of it are one of what is shown. */
-export interface ProgressUnit {
+/** The displayed unit, and how many counted units it contains. */
+interface ProgressUnit {
   readonly name: string;
   readonly size: number;
 }
 
-export const MEBIBYTES: ProgressUnit = { name: 'MiB', size: 1_048_576 };
+const MEBIBYTES: ProgressUnit = { name: 'MiB', size: 1_048_576 };
 
 export class Progress {
   readonly #terminal: Terminal;
@@ -26,7 +26,7 @@ export class Progress {
     this.#begunAt = now();
   }
 
-  /** @param total in the smallest unit, such as bytes; 0 where it is not known, and nothing is shown */
+  /** @param total in counted units, such as bytes; 0 if unknown, and nothing is shown */
   at(done: number, total: number): void {
     const { name, size } = this.#unit;
     if (!this.#terminal.isInteractive || total === 0) return;

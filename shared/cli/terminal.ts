@@ -1,13 +1,13 @@
-/** What a command says, and to whom: tables for people, one JSON document for scripts. */
+/** Output of commands: tables for people, one JSON document for scripts. */
 import { styleText } from 'node:util';
 import Table from 'cli-table3';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** A terminal, or what stands in for one. */
-export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
+/** A terminal, or a substitute in tests. */
+type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
-export interface TerminalOptions {
+interface TerminalOptions {
   readonly stdout: Output;
   readonly stderr: Output;
 }
@@ -15,7 +15,6 @@ export interface TerminalOptions {
 export class Terminal {
   readonly #stdout: Output;
   readonly #stderr: Output;
-  /** Before every line of the answer. */
   readonly #prefix: string;
 
   constructor({ stdout, stderr }: TerminalOptions, prefix = '') {
@@ -24,22 +23,21 @@ export class Terminal {
     this.#prefix = prefix;
   }
 
-  /** The same, for lines that are comments of what is printed. */
+  /** The same terminal, with `# ` before every line. */
   commented(): Terminal {
     return new Terminal({ stdout: this.#stdout, stderr: this.#stderr }, '# ');
   }
 
-  /** Somebody reads along: progress may be shown. */
   get isInteractive(): boolean {
     return this.#stderr.isTTY === true;
   }
 
-  /** Somebody watches what is printed: it may be drawn again. */
+  /** The output is a terminal, so it can be redrawn. */
   get isScreen(): boolean {
     return this.#stdout.isTTY === true;
   }
 
-  /** Empties it, where it is one. */
+  /** Clears the screen, if there is one. */
   clear(): void {
     if (this.isScreen) this.#stdout.write('\u001b[H\u001b[2J');
   }
@@ -52,7 +50,6 @@ export class Terminal {
     for (const line of text.split('\n')) this.#stdout.write(`${`${this.#prefix}${line}`.trimEnd()}\n`);
   }
 
-  /** What is wrong; never mixed into the answer. */
   error(text: string): void {
     this.#stderr.write(`${text}\n`);
   }
@@ -61,12 +58,12 @@ export class Terminal {
     this.#stdout.write(`${JSON.stringify(document, null, this.#stdout.isTTY === true ? 2 : undefined)}\n`);
   }
 
-  /** Colour on a terminal only, and not when NO_COLOR is set. */
+  /** Adds colour on a terminal, unless NO_COLOR is set. */
   style(style: Style, text: string): string {
     return styleText(style, text, { stream: this.#stdout });
   }
 
-  /** Numbers are set to the right. */
+  /** Columns of numbers are aligned right. */
   table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): void {
     const table = new Table({
       head: head.map((text) => this.style('bold', text)),
@@ -80,7 +77,7 @@ export class Terminal {
   }
 }
 
-/** Columns without lines: they can be copied, searched and cut. */
+/** No lines between columns, so that the text can be copied, searched and cut. */
 const PLAIN = Object.fromEntries(
   ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right']
     .concat(['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'])

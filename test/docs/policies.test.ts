@@ -104,7 +104,7 @@ t.test('every message of the last table is one of the loader', async (t) => {
     'unknown key …; did you mean …?': 'nam: a, name: a, route: GET /a, identifier: ip, limit: 1, window: 1m',
     'the route … has no {…}': 'name: a, route: GET /a, identifier: path.b, limit: 1, window: 1m',
     'unknown identifier …': 'name: a, route: GET /a, identifier: who, limit: 1, window: 1m',
-    'unreachable: exclude takes out …': 'name: a, route: OPTIONS /a, identifier: ip, limit: 1, window: 1m',
+    'unreachable: exclude removes …': 'name: a, route: OPTIONS /a, identifier: ip, limit: 1, window: 1m',
     'path … has an empty segment': 'name: a, route: GET /a/, identifier: ip, limit: 1, window: 1m',
     'segment ":id" begins with a colon': "name: a, route: 'GET /:id', identifier: ip, limit: 1, window: 1m",
     'segment … can match no request': 'name: a, route: GET /a%2Fb, identifier: ip, limit: 1, window: 1m',
@@ -113,8 +113,8 @@ t.test('every message of the last table is one of the loader', async (t) => {
   const row = 'name: a, route: GET /a, identifier: ip, limit: 1, window: 1m';
   const files: Readonly<Record<string, string>> = {
     ...Object.fromEntries(Object.entries(bad).map(([message, text]) => [message, policyFile(text)])),
-    'the name … stands already in line …': policyFile(row, row.replace('/a', '/b')),
-    'bucket … is shared with …, which has another limit': policyFile(
+    'the name … is already used in line …': policyFile(row, row.replace('/a', '/b')),
+    'bucket … is shared with …, which has a different limit': policyFile(
       `${row}, bucket: x`,
       `${row.replace('name: a', 'name: b').replace('limit: 1', 'limit: 2')}, bucket: x`,
     ),

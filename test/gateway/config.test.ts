@@ -38,9 +38,12 @@ t.test('GATEWAY_DECISION_PORT: a port of its own, and proxies that are named', a
     isCredentialProven: false,
   });
   t.match(asking({ ...env, GATEWAY_DECISION_CREDENTIALS: 'proven' }), { isCredentialProven: true });
-  t.throws(() => asking({ GATEWAY_DECISION_PORT: '8081' }), /have to be named in GATEWAY_TRUSTED_PROXIES/);
-  t.throws(() => asking({ ...env, GATEWAY_DECISION_PORT: '8080' }), /port 8080 is that of another listener/);
-  t.throws(() => asking({ ...env, GATEWAY_DECISION_PORT: '9090' }), /port 9090 is that of another listener/);
+  t.throws(
+    () => asking({ GATEWAY_DECISION_PORT: '8081' }),
+    /name the asking proxies in GATEWAY_TRUSTED_PROXIES/,
+  );
+  t.throws(() => asking({ ...env, GATEWAY_DECISION_PORT: '8080' }), /port 8080 is used by another listener/);
+  t.throws(() => asking({ ...env, GATEWAY_DECISION_PORT: '9090' }), /port 9090 is used by another listener/);
   t.throws(() => asking({ ...env, GATEWAY_DECISION_PORT: '0' }), /"0" is not a whole number from 1/);
   t.match(asking({ ...env, GATEWAY_DECISION_PORT: 'off', GATEWAY_DECISION_GRPC_PORT: '8082' }), {
     port: null,
@@ -48,7 +51,7 @@ t.test('GATEWAY_DECISION_PORT: a port of its own, and proxies that are named', a
   });
   t.throws(
     () => asking({ ...env, GATEWAY_DECISION_GRPC_PORT: '8081' }),
-    /GRPC_PORT: port 8081 is that of another/,
+    /GRPC_PORT: port 8081 is used by another/,
   );
   t.throws(() => asking({ ...env, GATEWAY_DECISION_CREDENTIALS: 'yes' }), /not one of unproven, proven/);
 });

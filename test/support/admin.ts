@@ -54,7 +54,7 @@ export async function startTestAdmin(
       trust,
       policies: () => gateway.policySet(),
       policyText: () => gateway.policyText(),
-      policyBeside: () => gateway.policyBeside(),
+      referencedTexts: () => gateway.referencedTexts(),
       temporaryFolder,
       stopping: AbortSignal.any([]),
       ...(replayBounds === undefined ? {} : { replayBounds }),

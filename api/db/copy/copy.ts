@@ -1,7 +1,7 @@
 /**
- * Copies every row of one database into another of the same schema, whichever of the two kinds they are: table after table
- * in the order of references, slice after slice by primary key. Each slice is one transaction of the target, together with
- * the note of how far the copy is.
+ * Copies all rows between two databases with the same schema, SQLite or PostgreSQL. Tables are copied in the order of
+ * their references, in slices by primary key. Each slice is one transaction in the target, which also stores the
+ * progress.
  */
 import { type Kysely, sql } from 'kysely';
 import { withFault } from '../faults.ts';
@@ -12,7 +12,7 @@ import { advanceNote, beginNote, type Note, readNote, type TableProgress } from 
 import type { Shape, TableShape } from './shape.ts';
 import { keyOf, type Row, readSlices, type Slice } from './slices.ts';
 
-/** What the target refuses; the message is fit for the operator. */
+/** The copy is not possible. The message is for the operator. */
 export class CopyRefused extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
@@ -23,28 +23,25 @@ export class CopyRefused extends Error {
 interface CopyOptions {
   readonly shape: Shape;
   readonly from: Kysely<Database>;
-  /** At the newest schema. */
   readonly to: Kysely<Database>;
-  /** Names the source; a copy that was cut off goes on only from the same. */
+  /** Identifies the source. An interrupted copy can be resumed only from the same source. */
   readonly source: string;
-  /** Deletes what an unfinished copy left in the target. */
+  /** Deletes what an unfinished copy has left in the target, instead of resuming it. */
   readonly isRestart: boolean;
-  /** PostgreSQL cannot store the character NUL. */
+  /** The target is PostgreSQL, which cannot store NUL in text. */
   readonly refusesNul: boolean;
-  /** SQLite is filled without its indexes, see indexes.ts. */
+  /** The target is SQLite, whose indexes are created at the end; see indexes.ts. */
   readonly isIndexedLast: boolean;
-  /** Is told how many rows were copied since it was told last; those of an earlier run first. */
+  /** Called with the number of rows since the last call; first with those of an earlier run. */
   readonly onRows?: (count: number) => void;
 }
 
 export interface Copied {
-  /** Rows that this run copied. */
   readonly rows: number;
-  /** Rows that an earlier run had copied. */
+  /** Rows that an earlier run has already copied. */
   readonly resumedAt: number;
 }
 
-/** @throws CopyRefused, CopyInterfered */
 export async function copyRows(options: CopyOptions): Promise<Copied> {
   const { shape, from, to, onRows = () => undefined } = options;
   const note = await begin(options);
@@ -60,7 +57,7 @@ export async function copyRows(options: CopyOptions): Promise<Copied> {
       const after = { lastKey: slice.lastKey, rows: progress.rows + slice.rows.length };
       const before = progress;
       await to.transaction().execute(async (trx) => {
-        // The note first: of two copies the second is told so by it, rather than by rows that are there already.
+        // First, so that the second of two concurrent copies fails with a clear message instead of on duplicate rows.
         await advanceNote(trx, table.name, before, after);
         if (isIndexed) await dropIndexes(trx);
         await insert(trx, table, slice.rows);
@@ -79,7 +76,7 @@ function indexRefused({ name }: Index, reason: Error): CopyRefused {
   return new CopyRefused(`the target refuses rows by its index ${name}: ${reason.message}`, reason);
 }
 
-/** @returns how far an earlier run came; null: there was none @throws CopyRefused */
+/** @returns progress of an earlier run; null if there is none @throws CopyRefused */
 async function begin({ shape, to, source, isRestart }: CopyOptions): Promise<Note | null> {
   const note = await readNote(to);
   if (note !== null && isRestart) await empty(to, shape);
@@ -95,7 +92,7 @@ async function begin({ shape, to, source, isRestart }: CopyOptions): Promise<Not
     );
   } else await refuseData(to, shape);
   await to.transaction().execute(async (trx) => {
-    // What the migrations wrote comes with the source as well.
+    // Rows that migrations have inserted come with the source.
     for (const { name } of seeded(shape)) await sql`delete from ${sql.table(name)}`.execute(trx);
     await beginNote(trx, { source, tables: shape.tables, isRestart: note !== null });
   });
@@ -120,7 +117,7 @@ async function refuseData(to: Kysely<Database>, { tables }: Shape): Promise<void
   }
 }
 
-/** Those that refer to others first; a slice is one transaction. */
+/** Referring tables first, in slices of one transaction. */
 async function empty(to: Kysely<Database>, { tables }: Shape): Promise<void> {
   for (const { name, key } of tables.toReversed()) {
     const columns = sql.join(key.map((column) => sql.ref(column)));
@@ -138,7 +135,7 @@ async function empty(to: Kysely<Database>, { tables }: Shape): Promise<void> {
 
 const DELETED_AT_ONCE = 5_000;
 
-/** Powers of two, so that few different statements are prepared, whatever number of rows a slice has. */
+/** Powers of two, so that few different statements are prepared for any number of rows. */
 const INSERTED_AT_ONCE = 64;
 
 async function insert(trx: Kysely<Database>, table: TableShape, rows: readonly Row[]): Promise<void> {
@@ -157,7 +154,7 @@ async function insert(trx: Kysely<Database>, table: TableShape, rows: readonly R
   }
 }
 
-/** Faults of the database are left as they are; what it refuses is named. */
+/** Leaves database faults unchanged and explains constraint violations. */
 function refusedBy(table: TableShape, rows: readonly Row[], error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (withFault(error) !== error || !/^(SQLITE_CONSTRAINT|2[23]|54000)/.test(code)) return error;

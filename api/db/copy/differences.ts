@@ -1,13 +1,11 @@
-/** The first rows in which two tables differ. Both databases order text by its bytes, so one pass over both finds them. */
+/** Finds the first rows in which two tables differ. Both databases order text by bytes, so one pass is enough. */
 import type { Kysely } from 'kysely';
 import type { Database } from '../schema.ts';
 import { digestOfRow } from './digest.ts';
 import { type Key, keyOf, type Readable, type Row, readSlices } from './slices.ts';
 
 export interface Difference {
-  /** The values of the primary key. */
   readonly key: readonly (string | number)[];
-  /** In the target. */
   readonly kind: 'missing' | 'added' | 'changed';
 }
 
@@ -55,7 +53,7 @@ function isSameRow({ columns }: Readable, one: Row, other: Row): boolean {
   return digestOfRow(columns, one) === digestOfRow(columns, other);
 }
 
-/** Negative: the first stands before the second; where there are no more rows is the end. */
+/** Negative if `one` comes first. null is the end of a table, which comes last. */
 function orderOf(table: Readable, one: Row | null, other: Row | null): number {
   if (one === null) return 1;
   if (other === null) return -1;

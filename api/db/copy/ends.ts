@@ -1,4 +1,4 @@
-/** The two ends of a copy: opened, looked at and closed. */
+/** Opens, checks and closes the source and the target of a copy. */
 import { type ControlledTransaction, type Kysely, sql } from 'kysely';
 import { awaitDatabase, openDatabase } from '../database.ts';
 import { DatabaseBusy } from '../faults.ts';
@@ -19,20 +19,19 @@ export interface End {
 interface Target extends End {
   /** It cannot store the character NUL. */
   readonly refusesNul: boolean;
-  /** It is filled faster without indexes. */
+  /** The database is filled faster without indexes. */
   readonly isIndexedLast: boolean;
 }
 
 interface SnapshotOptions {
   readonly shape: Shape;
-  /** No API may use it meanwhile. */
   readonly isExclusive: boolean;
-  /** Names it in messages, such as "the source". */
+  /** Name for messages, such as "the source". */
   readonly what: string;
 }
 
 /**
- * A database as it is at one moment, complete and at the schema of this version.
+ * Opens a consistent snapshot of a database. It must have the schema of this version.
  *
  * @throws CopyRefused, DatabaseUnavailable, DatabaseInUse
  */
@@ -60,7 +59,7 @@ export async function openSnapshot(location: DatabaseLocation, options: Snapshot
   }
 }
 
-/** A connection in a transaction would be waited for. */
+/** Ends the transaction first, because destroying the pool would wait for it. */
 async function closePostgresSnapshot(
   snapshot: ControlledTransaction<Database>,
   db: Kysely<Database>,
@@ -68,14 +67,13 @@ async function closePostgresSnapshot(
   try {
     await snapshot.rollback().execute();
   } catch (error) {
-    // A lost connection has ended the transaction already.
+    // After the loss of the connection the transaction has already ended.
     if (!(error instanceof DatabaseBusy)) throw error;
   } finally {
     await db.destroy();
   }
 }
 
-/** Closes what a failure leaves open. */
 async function opening<T>(db: Kysely<Database>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -85,12 +83,12 @@ async function opening<T>(db: Kysely<Database>, work: () => Promise<T>): Promise
   }
 }
 
-/** Apart from the API, whose sessions are looked for. */
+/** Sets another application name, because sessions with the API's name count as running APIs. */
 function named(location: DatabaseLocation): DatabaseLocation {
   return location.kind === 'postgres' ? { ...location, applicationName: 'floodgate db' } : location;
 }
 
-/** Reading a large table takes longer than any request may. */
+/** Reading a large table takes longer than a request may. */
 const WITHOUT_HURRY = { statementTimeoutMs: 0, poolSize: 2 } as const;
 
 async function refuseOtherSchema(db: Kysely<Database>, { shape, what }: SnapshotOptions): Promise<void> {
@@ -111,13 +109,13 @@ async function refuseOtherSchema(db: Kysely<Database>, { shape, what }: Snapshot
 }
 
 /**
- * Where rows are copied to; it is brought to the newest schema.
+ * Opens the target and migrates it to the newest schema.
  *
  * @throws CopyRefused, SchemaTooNew, DatabaseUnavailable
  */
 export async function openTarget(location: DatabaseLocation): Promise<Target> {
   if (location.kind === 'memory') throw new CopyRefused('file::memory: ends with its process; name a file');
-  // What a power failure takes is copied again; the file is flushed when it is closed.
+  // Without full synchronization: a copy can be resumed after a power failure, and closing flushes the file.
   const db = openDatabase(named(location), { ...WITHOUT_HURRY, synchronous: 'normal' });
   return opening(db, async () => {
     await awaitDatabase(db, location, 0, () => undefined);
@@ -127,7 +125,6 @@ export async function openTarget(location: DatabaseLocation): Promise<Target> {
   });
 }
 
-/** @throws CopyRefused when the source of a copy is itself half a copy */
 export async function refuseHalf(db: Kysely<Database>): Promise<void> {
   if (await hasNote(db))
     throw new CopyRefused('the source is itself the target of a copy that has not ended');

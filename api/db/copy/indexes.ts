@@ -1,20 +1,19 @@
 /**
- * A SQLite file is filled without its indexes, and gets them once all rows are there. Ids are random, so an index would have
- * nearly all of its pages written anew with each slice; made at the end, each page is written once. PostgreSQL gathers such
- * writes until its next checkpoint.
+ * A SQLite file is filled without indexes, which are created at the end. Ids are random, so each slice would rewrite
+ * most pages of an index; created at the end, each page is written once. PostgreSQL needs no such help, because it
+ * combines these writes until the next checkpoint.
  */
 import { type Kysely, sql } from 'kysely';
 import { withFault } from '../faults.ts';
 import type { Database } from '../schema.ts';
 
-/** One that has a statement of its own; those of primary keys and unique columns belong to their tables. */
+/** An index with a `create index` statement. Those of primary keys and unique columns belong to their tables. */
 export interface Index {
   readonly name: string;
   /** `create index …` */
   readonly statement: string;
 }
 
-/** @param db of SQLite */
 export async function readIndexes(db: Kysely<Database>): Promise<readonly Index[]> {
   const { rows } = await sql<Index>`
     select "name", "sql" as "statement" from sqlite_master where "type" = 'index' and "sql" is not null order by "name"`.execute(
@@ -23,16 +22,16 @@ export async function readIndexes(db: Kysely<Database>): Promise<readonly Index[
   return rows;
 }
 
-/** @param db of SQLite; while indexes are missing, no API may start on it */
+/** @param db SQLite. The API must not start while indexes are missing */
 export async function dropIndexes(db: Kysely<Database>): Promise<void> {
   for (const { name } of await readIndexes(db)) await sql`drop index ${sql.table(name)}`.execute(db);
 }
 
 /**
- * Makes those that are missing, one after the other: what is cut off goes on with the next one.
+ * Creates missing indexes one by one, so that an interrupted run can be resumed.
  *
- * @param db of SQLite
- * @throws the error that `refused` makes of what the rows do not allow
+ * @param db SQLite
+ * @throws result of `refused` if the rows violate an index
  */
 export async function makeIndexes(
   db: Kysely<Database>,
@@ -41,7 +40,7 @@ export async function makeIndexes(
 ): Promise<void> {
   for (const index of indexes) {
     await db.transaction().execute(async (trx) => {
-      // Looked for in the transaction: another copy may be as far.
+      // Checked within the transaction, because another copy may have created it.
       if ((await readIndexes(trx)).some(({ name }) => name === index.name)) return;
       await sql
         .raw(index.statement)

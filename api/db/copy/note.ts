@@ -1,6 +1,6 @@
 /**
- * What a copy notes in its target, in the same transaction as the rows: how far each table is. So a copy that was cut off
- * goes on where it was, and the API refuses to start on half of the data. The table goes with the end of the copy.
+ * Progress of a copy, stored in the target in the transactions of the rows. With it an interrupted copy can be resumed,
+ * and the API refuses to start on a partial copy. The table is dropped at the end of the copy.
  */
 import { type Kysely, sql } from 'kysely';
 import { hasTable } from '../dialect.ts';
@@ -10,7 +10,7 @@ import type { Key } from './slices.ts';
 
 const TABLE = 'copyProgress';
 
-/** The database is the target of a copy that has not ended; the message is fit for the operator. */
+/** The database is the target of an unfinished copy. The message is for the operator. */
 export class CopyUnfinished extends Error {
   constructor() {
     super(
@@ -20,19 +20,18 @@ export class CopyUnfinished extends Error {
   }
 }
 
-/** @throws CopyUnfinished */
 export async function refuseUnfinishedCopy(db: Kysely<Database>): Promise<void> {
   if (await hasNote(db)) throw new CopyUnfinished();
 }
 
 export interface Note {
-  /** What is copied; see `describe` in location.ts. */
+  /** The source; see `describe` in location.ts. */
   readonly source: string;
   readonly tables: ReadonlyMap<string, TableProgress>;
 }
 
 export interface TableProgress {
-  /** null: none is copied. */
+  /** Primary key of the last copied row; null: none yet. */
   readonly lastKey: Key | null;
   readonly rows: number;
 }
@@ -51,7 +50,6 @@ export async function hasNote(db: Kysely<Database>): Promise<boolean> {
   return hasTable(db, TABLE);
 }
 
-/** @returns null when no copy has begun */
 export async function readNote(db: Kysely<Database>): Promise<Note | null> {
   if (!(await hasNote(db))) return null;
   const rows = await db.withTables<NoteTable>().selectFrom(TABLE).selectAll().execute();
@@ -69,10 +67,10 @@ export async function readNote(db: Kysely<Database>): Promise<Note | null> {
 }
 
 /**
- * Inside a transaction.
+ * Call it within a transaction.
  *
- * @param isRestart a note that is there gives way
- * @throws CopyInterfered when another copy has begun meanwhile
+ * @param isRestart replaces an existing note
+ * @throws CopyInterfered if another copy has begun in the meantime
  */
 export async function beginNote(
   trx: Kysely<Database>,
@@ -89,7 +87,7 @@ export async function beginNote(
     )`
     .execute(trx)
     .catch((error: unknown) => {
-      // On PostgreSQL both may find none.
+      // On PostgreSQL two concurrent copies may both find no note.
       const code = error instanceof Error && 'code' in error ? error.code : '';
       throw code === UNIQUE_VIOLATION || code === DUPLICATE_TABLE ? new CopyInterfered(error) : error;
     });
@@ -103,14 +101,14 @@ interface NewNote {
   readonly isRestart: boolean;
 }
 
-/** Of PostgreSQL; SQLite lets one begin a transaction at a time. */
+/** Error codes of PostgreSQL, where two copies can begin together. SQLite runs one write transaction at a time. */
 const UNIQUE_VIOLATION = '23505';
 const DUPLICATE_TABLE = '42P07';
 
 /**
- * Inside the transaction that writes the rows.
+ * Call it within the transaction that writes the rows.
  *
- * @throws Error when somebody else has moved the note: two copies into one target
+ * @throws CopyInterfered if another copy has changed the note
  */
 export async function advanceNote(
   trx: Kysely<Database>,
@@ -128,7 +126,7 @@ export async function advanceNote(
   if (numUpdatedRows !== 1n) throw new CopyInterfered();
 }
 
-/** Somebody else writes into the target. */
+/** Another copy writes to the same target. */
 export class CopyInterfered extends Error {
   constructor(cause?: unknown) {
     super('Another copy writes into the same database; let it end, or end it and run this again', { cause });
@@ -140,7 +138,7 @@ export async function endNote(db: Kysely<Database>): Promise<void> {
   await sql`drop table ${sql.table(TABLE)}`.execute(db);
 }
 
-/** Keys are texts and small numbers. */
+/** Keys are text or small integers. */
 function asNumber(_: string, value: unknown): unknown {
   return typeof value === 'bigint' ? Number(value) : value;
 }

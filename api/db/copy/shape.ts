@@ -1,6 +1,6 @@
 /**
- * What tables there are, made of the migrations themselves: a database in memory is brought to the newest schema and
- * looked at. So a table or a column that is added is copied without anybody thinking of it, whichever databases are used.
+ * Reads the schema from a database in memory that all migrations have created. So new tables and columns are copied
+ * without further code.
  */
 import { type Kysely, sql } from 'kysely';
 import { openDatabase } from '../database.ts';
@@ -10,36 +10,31 @@ import { digestOf, type TableDigest } from './digest.ts';
 import { type Index, readIndexes } from './indexes.ts';
 
 /**
- * Of the migrator, and what running processes tell each other: nobody runs meanwhile, and triggers of the target write
- * there while rows are copied.
+ * Tables of the migrator and of communication between processes. No process runs during a copy, and triggers in the
+ * target fill `stateChanges`.
  */
 export const NOT_COPIED: readonly string[] = ['migrations', 'migrationsLock', 'stateChanges'];
 
 export interface TableShape {
   readonly name: string;
-  /** In the order of the schema. */
   readonly columns: readonly string[];
-  /** Those that hold text. */
   readonly texts: readonly string[];
-  /** Columns of the primary key, in its order. */
   readonly key: readonly string[];
-  /** What the migrations themselves write into it. */
+  /** Digest of the rows that migrations insert. */
   readonly seed: TableDigest;
 }
 
 export interface Shape {
-  /** Names of the migrations that make it. */
   readonly migrations: readonly string[];
-  /** A table comes after all that it refers to. */
+  /** Each table follows all tables that it refers to. */
   readonly tables: readonly TableShape[];
-  /** As SQLite has them. */
   readonly indexes: readonly Index[];
 }
 
 interface Column {
   readonly name: string;
   readonly type: string;
-  /** Place in the primary key, from 1; 0: not in it. */
+  /** Position in the primary key, from 1; 0: not part of it. */
   readonly pk: number;
 }
 
@@ -78,7 +73,7 @@ async function readTable(db: Kysely<Database>, name: string) {
   return { ...shape, seed: await digestOf(db, shape) };
 }
 
-/** Those that refer to nothing come first. */
+/** Sorts tables so that each follows the ones it refers to. */
 function inOrder<T extends { readonly name: string; readonly refersTo: readonly string[] }>(
   tables: ReadonlyMap<string, T>,
 ): readonly T[] {

@@ -1,4 +1,4 @@
-/** Reads a table from its first row to its last, some rows at a time, with memory that does not grow with the table. */
+/** Reads a table in slices, with memory that does not grow with the table. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Database } from '../schema.ts';
 
@@ -7,7 +7,6 @@ export type Row = Readonly<Record<string, Value>>;
 /** Values of the primary key, in its order. */
 export type Key = readonly (string | number | bigint)[];
 
-/** The part of a table's shape that reading needs. */
 export interface Readable {
   readonly name: string;
   readonly columns: readonly string[];
@@ -16,9 +15,8 @@ export interface Readable {
 }
 
 export interface Slice {
-  /** Never empty. */
+  /** At least one. */
   readonly rows: readonly Row[];
-  /** Of the last row. */
   readonly lastKey: Key;
 }
 
@@ -26,7 +24,7 @@ const SLICE_ROWS_MAX = 1_000;
 /** A single row may be larger. */
 const SLICE_BYTES_MAX = 4_194_304;
 
-/** @param after where to go on: behind this row; null: at the first */
+/** @param after key of the row before the first slice; null: start of the table */
 export async function* readSlices(
   db: Kysely<Database>,
   table: Readable,
@@ -44,7 +42,7 @@ export async function* readSlices(
   }
 }
 
-/** How long texts are is known without reading them. @returns the last key of as many rows as a slice may have */
+/** Uses the lengths of texts, without reading them. @returns key of the last row that fits into a slice */
 async function endOfSlice(db: Kysely<Database>, table: Readable, after: Key | null): Promise<Key | null> {
   const lengths = table.texts.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`);
   const bytes = lengths.length === 0 ? sql`0` : sql.join(lengths, sql` + `);

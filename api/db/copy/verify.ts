@@ -1,4 +1,3 @@
-/** Compares two databases table by table. */
 import type { Kysely } from 'kysely';
 import type { Database } from '../schema.ts';
 import { type Difference, findDifferences } from './differences.ts';
@@ -10,13 +9,12 @@ export interface TableComparison {
   readonly from: TableDigest;
   readonly to: TableDigest;
   readonly isSame: boolean;
-  /** The first rows that differ. */
   readonly differences: readonly Difference[];
 }
 
 const DIFFERENCES_MAX = 3;
 
-/** @param onRows is told how many rows of both were read since it was told last */
+/** @param onRows called with the number of rows of both databases since the last call */
 export async function compare(
   { tables }: Shape,
   from: Kysely<Database>,

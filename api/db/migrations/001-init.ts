@@ -1,9 +1,8 @@
 /**
- * Every table of the resource model. Rows go with their owner: organization, workspace, survey, contact, response.
- * What merely refers to a row (a response to its contact or its display) goes on without it.
+ * All tables of the resource model. Rows are deleted with their owner: organization, workspace, survey, contact,
+ * response. A row that only refers to another one, such as a response to its contact, stays.
  */
 
-/** The columns every resource has. */
 const row = `
   "id" text primary key,
   "createdAt" text not null,

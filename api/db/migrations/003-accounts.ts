@@ -1,6 +1,6 @@
 /**
- * Sessions, the links that accounts are mailed, the outbox of mails, and the audit log. What proves something, a session
- * or the token of a link, is here only as its hash.
+ * Sessions, links in mails, the outbox of mails, and the audit log. Secrets, such as the token of a session or a link,
+ * are stored only as hashes.
  */
 export const accounts: readonly string[] = [
   `create table "sessions" (

@@ -1,10 +1,10 @@
 /**
- * Events on their way to webhooks, and dates at which surveys start and end by themselves.
+ * Events for webhooks, and dates at which surveys start and end.
  *
- * An index that holds only what is still to be done stays small whatever the tables keep for people to look at.
+ * Partial indexes contain only what is still to be done, so they stay small.
  */
 export const events: readonly string[] = [
-  // No reference to the response or its survey: an event outlives them until it is delivered.
+  // No reference to the response or the survey, because an event may outlive them.
   `create table "events" (
     "id" text primary key,
     "createdAt" text not null,

@@ -1,4 +1,4 @@
-/** Uploaded files: a row per granted key. No foreign keys, because a row outlives its owner until the object is gone. */
+/** Uploaded files, one row for each granted key. No foreign keys, because a row stays until the object is deleted. */
 export const files: readonly string[] = [
   `create table "files" (
     "key" text primary key,

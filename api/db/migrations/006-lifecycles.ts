@@ -1,6 +1,6 @@
 /**
- * What ends by itself, and what is bounded: files that nobody named, bytes of files, accounts that nobody verified. Files
- * from before count as named, so that none of them goes.
+ * Expiry and quotas: unclaimed files, bytes of files, unverified accounts. Existing files count as claimed, so that
+ * none is deleted.
  */
 export const lifecycles: readonly string[] = [
   `alter table "files" add column "countedBytes" integer not null default 0`,

@@ -1,7 +1,6 @@
 /**
- * Who may come in, and what they may do there: invites, teams, and which organization is the operator's.
- *
- * The operator's is the one of the first start. In a database from before this it is the oldest.
+ * Invites, teams, and the operator's organization. That is the organization of the first start; in an existing database
+ * the oldest one.
  */
 export const people: readonly string[] = [
   `alter table "organizations" add column "isOperators" integer not null default 0`,

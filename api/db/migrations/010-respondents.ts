@@ -1,4 +1,4 @@
-/** Of the respondents whom a survey knows by a verified address, each finishes one response. */
+/** If a survey verifies addresses, each respondent can finish one response. */
 export const respondents: readonly string[] = [
   `alter table "responses" add column "emailDigest" text`,
   `create unique index "responses_emailDigest" on "responses" ("surveyId", "emailDigest")

@@ -1,8 +1,6 @@
 /**
- * Of an attribute key whose values are unique, a value has one contact: an index says so, not only the code that looks
- * before it writes. The index is over a digest, because values are longer than what databases take into an index.
- *
- * db/unique-values.ts computes the digests of what is there.
+ * Enforces unique values of attribute keys with an index, not only in the code. The index uses a digest, because values
+ * may be too long for an index. db/unique-values.ts computes digests of existing values.
  */
 export const uniqueValues: readonly string[] = [
   `alter table "contactAttributes" add column "uniqueDigest" text`,

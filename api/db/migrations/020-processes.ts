@@ -1,14 +1,14 @@
 /**
- * What several processes on one database have to tell each other: that the state of a workspace has changed, that there are
- * mails to send, and which scheduled job is whose.
+ * Tables for several processes on one database: changes of workspace states, mails to send, and leases of scheduled
+ * jobs.
  *
- * Triggers tell of changes, in the transaction of the change: no route can forget it, and what goes with its owner is told
- * as well. SQLite keeps a list, of which the newest thousand stay; a reader that finds a gap has missed some. PostgreSQL
- * notifies a channel when the transaction is committed, and its list stays empty.
+ * Triggers record changes within the transaction of the change, so no route can forget it, and cascading deletes count
+ * too. SQLite keeps a list of the newest thousand; a reader that finds a gap has missed changes. PostgreSQL notifies a
+ * channel at commit, and its list stays empty.
  */
 export const CHANGES_KEPT = 1_000;
 
-/** The channel. Its messages are JSON: `["state", workspaceId, environmentId]` or `["mails"]`. */
+/** Channel of PostgreSQL. Messages are JSON: `["state", workspaceId, environmentId]` or `["mails"]`. */
 export const CHANNEL = 'floodgate';
 
 export const processes: readonly string[] = [
@@ -25,7 +25,7 @@ export const processes: readonly string[] = [
   )`,
 ];
 
-/** What a state is made of, see resources/environment. Rows that hang on a survey change together with it. */
+/** Tables whose rows are part of a state, see resources/environment. Rows that belong to a survey change with it. */
 const parts = ['surveys', 'segments', 'actionClasses', 'workspaces'] as const;
 const events = ['insert', 'update', 'delete'] as const;
 
@@ -42,7 +42,7 @@ function listing(table: (typeof parts)[number], event: (typeof events)[number]):
   end`;
 }
 
-/** The schema is named, because whoever changes a row by hand may look up names elsewhere. */
+/** Names are qualified, because a manual change may come from a session with another search path. */
 const tellStateChange = `create function "tellStateChange"() returns trigger language plpgsql as $body$
   declare
     changed record;

@@ -1,9 +1,9 @@
 /**
- * What is unique is compared by SHA-256 in PostgreSQL, where long text stands in an index as a digest. Of the 64 bits that
- * stood there before, anybody can find two texts that have the same; the second one was then refused as taken.
+ * In PostgreSQL, unique long texts are compared by SHA-256 from now on. Before, the digest had 64 bits, and with a
+ * deliberate collision the second text was refused as taken.
  *
- * A backslash begins an escape where text is cast to bytes, so it is doubled. Responses without a single-use id, which
- * are most, have no entry any more.
+ * Backslashes are doubled, because they start an escape when text is cast to bytea. Responses without a single-use id,
+ * which are most, are no longer in the index.
  */
 const dropDigests = `do $body$
   declare digest record;
@@ -22,7 +22,6 @@ function unique(name: string, table: string, owner: string, column: string): str
     on "${table}" ("${owner}", sha256(replace("${column}", '\\', '\\\\')::bytea)) where "${column}" is not null`;
 }
 
-/** SQLite indexes the text itself. */
 export const digests = {
   sqlite: [],
   postgres: [

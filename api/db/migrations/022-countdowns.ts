@@ -1,4 +1,4 @@
-/** How many finished responses a survey with `autoComplete` may get before they are counted again. */
+/** How many more finished responses a survey with `autoComplete` can get before they must be counted again. */
 export const countdowns: readonly string[] = [
   `create table "countdowns" (
     "surveyId" text primary key references "surveys" ("id") on delete cascade,

@@ -1,4 +1,4 @@
-/** The permission that an API key has on every workspace of its organization; null: only on those that are listed. */
+/** Permission of an API key on all workspaces of its organization; null: only on the listed ones. */
 export const keysForAllWorkspaces: readonly string[] = [
   `alter table "apiKeys" add column "allWorkspaces" text`,
 ];

@@ -1,6 +1,6 @@
 /**
- * The name and password of a sign-up are stored with the link that it mailed, so no other sign-up changes them. Links of
- * earlier versions have neither.
+ * Name and password of a sign-up are stored with its link, so that another sign-up cannot change them. Earlier links
+ * have neither.
  */
 export const signUps: readonly string[] = [
   `alter table "accountTokens" add column "name" text`,

@@ -1,4 +1,4 @@
-/** The schema's history, in order. A migration that has been released is never edited: write the next one. */
+/** All migrations in order. Never edit a released migration; add the next one. */
 import { init } from './001-init.ts';
 import { contactAttributeList } from './002-contact-attribute-list.ts';
 import { accounts } from './003-accounts.ts';
@@ -16,9 +16,9 @@ import { signUps } from './024-sign-ups.ts';
 
 interface Migration {
   readonly name: string;
-  /** Run in order, in one transaction, in SQL that SQLite and PostgreSQL both read. */
+  /** Run in order in one transaction. SQL that both databases understand after `forPostgres`. */
   readonly statements: readonly string[];
-  /** Run after them, where the two have no words in common, as for triggers. */
+  /** Run after `statements`, for syntax that the databases do not share, such as triggers. */
   readonly only?: { readonly sqlite: readonly string[]; readonly postgres: readonly string[] };
 }
 

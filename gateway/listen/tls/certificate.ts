@@ -42,7 +42,7 @@ export class Certificate {
       ),
     });
     this.#warn(pair);
-    const inUse = { text: pair.cert, beside: new Map([[keyBeside(files), pair.key]]) };
+    const inUse = { text: pair.cert, referenced: new Map([[keyBeside(files), pair.key]]) };
     this.#watch = new FileWatch(inUse, {
       file: files.cert,
       read: (file) => readFileSync(file, 'utf8'),

@@ -1,6 +1,6 @@
 /**
- * What becomes one line of the access log, and the spans of a request that is traced. Filled while the request goes on,
- * written once, when it is over.
+ * Collects what the access log and the trace report about one request. It is filled while the request is processed and
+ * written once, at the end.
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -15,7 +15,6 @@ import type { LogLine } from './line-text.ts';
 
 export type LoggedDecision = 'allow' | 'deny' | 'banned' | 'uncovered' | 'malformed' | 'unavailable';
 
-/** Of a request, what is told; node:http's are such. */
 export interface LoggedRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
@@ -34,7 +33,6 @@ interface LoggedSocket {
   off(event: 'close', listener: () => void): unknown;
 }
 
-/** And of its reply. */
 export interface LoggedResponse {
   readonly headersSent: boolean;
   readonly statusCode: number;
@@ -42,10 +40,8 @@ export interface LoggedResponse {
   once(event: 'close' | 'finish', listener: () => void): unknown;
 }
 
-/** Longer paths are cut. */
 const PATH_MAX = 1000;
 
-/** The charge of a request, as far as the line tells of it. */
 interface LoggedCharge {
   readonly charge: Pick<Charge, 'parts'>;
   readonly identified: {
@@ -58,15 +54,13 @@ interface LoggedCharge {
 
 export class AccessEntry {
   decision: LoggedDecision = 'uncovered';
-  /** Of a refusal. */
   id: string | null = null;
-  /** The denying policy, or the tightest one. */
+  /** The policy that denied the request, or else the tightest one. */
   policy: string | null = null;
   upstreamMs: Millis | null = null;
   storeMs: Millis | null = null;
-  /** When the application's reply began. */
   repliedAt: Millis | null = null;
-  /** Of a reply that is not written by its response: a switch of protocols, and what is said on the bare socket. */
+  /** Set for replies that bypass the response object: protocol switches, and errors written to the socket. */
   status: number | null = null;
 
   readonly #log: AccessLog | null;
@@ -89,8 +83,8 @@ export class AccessEntry {
   #isOver = false;
 
   /**
-   * @param log null: the request gets no line
-   * @param trace null: it is not recorded
+   * @param log null: no line is written
+   * @param trace null: the request is not recorded
    */
   constructor(
     log: AccessLog | null,
@@ -110,7 +104,7 @@ export class AccessEntry {
     this.#time = wallClock();
     this.#written = this.#socket.bytesWritten;
     this.#read = this.#socket.bytesRead;
-    // Until it is known to be canonical.
+    // The path as sent, until the canonical one is known.
     this.#path = pathOf(req.url ?? '');
     const end = (): void => this.end();
     res.once('close', end);
@@ -126,30 +120,29 @@ export class AccessEntry {
     this.#cover = cover;
   }
 
-  /** @param address the client's */
   charged(charged: LoggedCharge | null, address: Identity): void {
     this.#charged = charged;
     this.#address = address;
   }
 
-  /** The store was asked, unless the answer is there already. */
+  /** The store was asked. Ignored if the answer is already known. */
   asked(at: Millis): void {
     if (this.#answeredAt === null) this.#askedAt = at;
   }
 
-  /** @param spent null: refused, because the store is away */
+  /** @param spent null: refused because the store is unavailable */
   spent(spent: Spent | null): void {
     this.#spent = spent;
     this.#answeredAt = this.#clock();
   }
 
-  /** It turns out to be no request of a client's: no line. */
+  /** Writes no line, because this is not a client's request. */
   withdraw(): void {
     this.#isOver = true;
     this.#forget();
   }
 
-  /** Once; what comes later of it is not told. */
+  /** Writes the line. Further calls do nothing. */
   end(): void {
     if (this.#isOver || (this.status === 101 && !this.#socket.destroyed)) return;
     this.#isOver = true;
@@ -222,11 +215,11 @@ export class AccessEntry {
     return identities;
   }
 
-  /** Identifiers whose credential had to be charged to the address as well. */
+  /** Names of identifiers whose credential was unproven, so that the address was charged as well. */
   #unproven(): string[] {
     const names: string[] = [];
     for (const [i, { policy, credential }] of (this.#charged?.charge.parts ?? []).entries()) {
-      // The store may know of a proof that this process does not.
+      // A negative value means that the store knows a proof that this process did not know.
       if (credential === null || (this.#spent?.used[i] ?? 0) < 0) continue;
       const { name } = policy.identifier;
       if (!names.includes(name)) names.push(name);
@@ -234,7 +227,6 @@ export class AccessEntry {
     return names;
   }
 
-  /** As far as an override may name it. */
   #plan(): string | null {
     const plan = this.#charged?.plan ?? null;
     return plan !== null && PLAN.test(plan) ? plan : null;
@@ -245,7 +237,7 @@ export class AccessEntry {
     return isAnswer && (this.#charged?.identified.provable ?? null) !== null;
   }
 
-  /** As announced; of a chunked body what was read meanwhile. */
+  /** Content-Length; for a chunked body the bytes that were read during the request. */
   #requestBytes(): number {
     const { headers } = this.#req;
     const announced = headers['content-length'];
@@ -254,7 +246,7 @@ export class AccessEntry {
   }
 }
 
-/** What could not be read as a request: nothing is known but the answer. */
+/** The line for bytes that could not be parsed as a request. */
 export function unreadableLine(status: number, time: Millis): LogLine {
   return {
     time: new Date(time).toISOString(),

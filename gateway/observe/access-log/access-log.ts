@@ -1,36 +1,35 @@
 /**
- * One JSON line for each request, when its reply has ended or was cut (docs/operating.md).
+ * Access log: one JSON line for each request, after its reply has ended or was cut (docs/operating.md).
  *
- * Lines are collected and written in whole batches, so those of several workers never mix within a line. Whoever reads
- * too slowly, and a full disk, cost lines, which are counted; no request waits for its line.
+ * Lines are written in whole batches, so the lines of several workers do not mix. If the disk is full or the reader too
+ * slow, lines are dropped and counted; no request waits for its line.
  */
 import { closeSync, openSync } from 'node:fs';
 import { destination } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { ConfigError } from '#shared/configuration.ts';
+import { onceAMinute } from '#shared/once-a-minute.ts';
 import { LINE_BYTES_MAX, type LogLine, lineText } from './line-text.ts';
 
 export interface AccessLogSettings {
   /** A file, or - for standard output. */
   readonly file: string;
-  /** Of all requests, from 0 to 1. */
+  /** Part of all requests that get a line, from 0 to 1. */
   readonly share: number;
 }
 
-export interface AccessLogOptions extends AccessLogSettings {
+interface AccessLogOptions extends AccessLogSettings {
   readonly clock: Clock;
   readonly warn: (fields: object, message: string) => void;
 }
 
 const QUEUE_BYTES_MAX = 4_194_304;
-/** Less than a batch may hold, so that a batch is one write. */
+/** Less than WRITE_BYTES_MAX, so that a batch is one write. */
 const BATCH_BYTES = 32_768;
 const WRITE_BYTES_MAX = 65_536;
 const FLUSH_MS: Millis = 100;
 const END_MS: Millis = 1000;
-/** Said at most once in this time. */
-const WARN_MS: Millis = 60_000;
-/** Multiples of it, modulo 1, are spread evenly, and so are those at every nth request: no rhythm of clients is met. */
+/** Multiples of the golden ratio, modulo 1, are spread evenly, so the sample follows no pattern of the clients. */
 const GOLDEN = 0.618_033_988_749_895;
 
 export class AccessLog {
@@ -38,14 +37,15 @@ export class AccessLog {
   readonly #destination: ReturnType<typeof destination>;
   #phase = 0;
   #isClosed = false;
-  #warnedAt: Millis = Number.NEGATIVE_INFINITY;
-  /** Lines that could not be taken. */
+  /** Number of dropped lines. */
   lost = 0;
 
-  /** @throws ConfigError when the file cannot be written */
   constructor(options: AccessLogOptions) {
     this.#options = options;
     const { file } = options;
+    const warn = onceAMinute(options.clock, (reason: string) =>
+      options.warn({ file, reason }, 'the access log cannot be written'),
+    );
     const isFile = file !== '-';
     if (isFile) assertWritable(file);
     this.#destination = destination({
@@ -58,12 +58,12 @@ export class AccessLog {
     });
     this.#destination.on('drop', () => {
       this.lost++;
-      this.#warn('lines are lost: what takes them is too slow');
+      warn('lines are lost because the reader is too slow');
     });
-    this.#destination.on('error', (error: Error) => this.#warn(error.message));
+    this.#destination.on('error', (error: Error) => warn(error.message));
   }
 
-  /** Is the next request one of those that get a line? */
+  /** Whether the next request gets a line. */
   takes(): boolean {
     const { share } = this.#options;
     if (share >= 1) return true;
@@ -75,12 +75,12 @@ export class AccessLog {
     if (!this.#isClosed) this.#destination.write(lineText(line));
   }
 
-  /** Somebody has moved the file away: go on in a new one. */
+  /** For log rotation: the file was moved, so open a new one. */
   reopen(): void {
     if (this.#options.file !== '-' && !this.#isClosed) this.#destination.reopen();
   }
 
-  /** Writes what is left, for at most a second. */
+  /** Writes what is queued, for at most a second. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -95,13 +95,6 @@ export class AccessLog {
       });
       this.#destination.end();
     });
-  }
-
-  #warn(reason: string): void {
-    const now = this.#options.clock();
-    if (now - this.#warnedAt < WARN_MS) return;
-    this.#warnedAt = now;
-    this.#options.warn({ file: this.#options.file, reason }, 'the access log cannot be written');
   }
 }
 

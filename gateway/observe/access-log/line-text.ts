@@ -1,6 +1,6 @@
 /**
- * A line of the access log as text: ASCII, so that its characters are its bytes, and never longer than what a pipe takes
- * from several writers in one piece (PIPE_BUF of Linux). What does not fit is left out, and the line says so.
+ * Formats a line of the access log. Lines are ASCII and at most as long as a pipe accepts in one piece from several
+ * writers (PIPE_BUF on Linux). A longer line loses fields and gets the mark `shortened`.
  */
 export interface LogLine {
   readonly path: string | null;
@@ -11,12 +11,12 @@ export interface LogLine {
 }
 
 export const LINE_BYTES_MAX = 4096;
-/** Of a line that is too long, in bytes as it is written; all together leave room for the rest. */
+/** Byte limits for the fields of a line that is too long. Together they leave room for the other fields. */
 const POLICIES_MAX = 800;
 const UNPROVEN_MAX = 400;
 const IDENTITIES_MAX = 900;
 const PATH_MAX = 900;
-/** Around a text of a list: two quotes and a comma; around a digest under its name twice as many. */
+/** Bytes around a list item: two quotes and a comma. An object entry has twice as many. */
 const AROUND = 3;
 
 const NOT_ASCII = /[^\0-\x7f]/g;
@@ -66,7 +66,7 @@ function entriesWithin(entries: readonly [string, string][], bytesMax: number): 
   });
 }
 
-/** Every character may become six. */
+/** A character may take six bytes (\uXXXX). */
 function pathWithin(path: string, bytesMax: number): string {
   return written(path).length <= bytesMax ? path : path.slice(0, Math.floor(bytesMax / 6) - 1);
 }

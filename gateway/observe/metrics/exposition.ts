@@ -1,13 +1,14 @@
 /**
- * From plain numbers to Prometheus' text format. Each process gives its families as prom-client's own JSON; prom-client
- * adds up the processes and writes the text.
+ * Converts samples to Prometheus' text format. Each process gives its metrics in prom-client's JSON form; prom-client
+ * sums them over all processes and writes the text.
  */
 import type { Sample } from './metrics.ts';
 
-/** Of the text format 0.0.4. */
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** All samples of one name, in the form of prom-client's `getMetricsAsJSON()`: plain data that travels between processes. */
+/**
+ * All samples of one name, in the form of prom-client's `getMetricsAsJSON()`. Plain data that can be sent to processes.
+ */
 export interface Family {
   readonly name: string;
   readonly help: string;
@@ -36,17 +37,16 @@ export function families(samples: readonly Sample[]): Family[] {
   return [...found.values()].map(({ family }) => family);
 }
 
-/** Values of the same name and labels become their sum. */
+/** Sums the values with equal names and labels. */
 export async function sum(processes: readonly (readonly Family[])[]): Promise<Family[]> {
   const { AggregatorRegistry } = await promClient();
   return (await AggregatorRegistry.aggregate([...processes]).getMetricsAsJSON()) as unknown as Family[];
 }
 
-/** @returns Prometheus' text format 0.0.4 */
 export async function exposition(processes: readonly (readonly Family[])[]): Promise<string> {
   const { AggregatorRegistry } = await promClient();
   return AggregatorRegistry.aggregate([...processes]).metrics();
 }
 
-/** 3 to 6 MB in each process, so nobody has it who never asks for metrics. */
+/** Loaded on the first use, because it takes 3 to 6 MB in each process. */
 const promClient = () => import('prom-client');

@@ -1,14 +1,13 @@
 import type { Millis } from '#shared/clock.ts';
 
-/** Upper bounds in seconds: finest where a gateway's own work lies, coarse where an upstream's does. */
+/** Upper bounds in seconds: fine for the gateway's own work, coarse for the upstream's. */
 export const DURATION_BOUNDS_SECONDS: readonly number[] = [
   0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 const BOUNDS_MS = Float64Array.from(DURATION_BOUNDS_SECONDS, (seconds) => seconds * 1000);
 
-/** Durations by size, as plain numbers: observing one allocates nothing. */
 export class Histogram {
-  /** Per bound, not cumulated; the last one is beyond all bounds. */
+  /** Count for each bound, not cumulative; the last one is above all bounds. */
   readonly counts = new Float64Array(BOUNDS_MS.length + 1);
   sumMs = 0;
 

@@ -1,21 +1,19 @@
 /**
- * What the gateway did, as plain numbers: the data plane only increments, exposition.ts writes them out. Policies are
- * labels; identities never are.
+ * Counts what the gateway does. The data plane only increments numbers; exposition.ts formats them. Policies may be
+ * labels, identities never.
  */
 
 import { Limited } from '#gateway/operate/control/limited.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { DURATION_BOUNDS_SECONDS, Histogram } from './histogram.ts';
 
-export type Outcome =
-  /** Nothing covers the request. */
+type Outcome =
   | 'uncovered'
   | 'allowed'
   | 'denied'
-  /** Refused because the store is away and a policy says deny. */
+  /** Refused because the store is unavailable and a policy has `onStoreFailure: deny`. */
   | 'unavailable'
   | 'malformed'
-  /** Refused because an operator has banned the client. */
   | 'banned';
 
 export interface Sample {
@@ -24,9 +22,8 @@ export interface Sample {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
-  /** What a histogram's samples are called behind its name. */
   readonly suffix?: '_bucket' | '_sum' | '_count';
-  /** What becomes of those of several processes; unset: their sum. */
+  /** How values of several processes are combined; unset: they are summed. */
   readonly aggregator?: 'min';
 }
 
@@ -47,23 +44,21 @@ export class Metrics {
     malformed: 0,
     banned: 0,
   };
-  /** By name, so that counts survive a reload; bounded by what policy files ever named. */
+  /** Key: policy name, so that counts survive a reload. Bounded by the number of names in policy files. */
   readonly #policies = new Map<string, PolicyCounts>();
-  /** By name, the same way. */
   readonly #degraded = new Map<string, number>();
-  /** Of the denied ones: without asking the store, because this process knew the bucket to be exhausted. */
+  /** Denials without asking the store, because this process knew that the bucket is exhausted. */
   deniedFromMemory = 0;
   readonly limited = new Limited();
-  /** Requests of clients on the lists of the policy file. */
   readonly listed = { allow: 0, deny: 0 };
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
-  /** From a request's arrival until it is decided. */
+  /** From the arrival of a request to its decision. */
   readonly decisionTime = new Histogram();
-  /** Of it, the wait for the store. */
+  /** The part of `decisionTime` that is spent waiting for the store. */
   readonly storeTime = new Histogram();
-  /** From the decision, the wait for a connection included, until the upstream's reply begins. */
+  /** From the decision to the start of the upstream's reply, including the wait for a connection. */
   readonly upstreamTime = new Histogram();
 
   count(outcome: Outcome): void {
@@ -83,7 +78,7 @@ export class Metrics {
   }
 
   degraded(policy: Policy): void {
-    // Of what passes uncounted this may be all there is.
+    // Makes the policy appear in samples(), even if it never gets another count.
     this.#of(policy);
     this.#degraded.set(policy.name, (this.#degraded.get(policy.name) ?? 0) + 1);
   }
@@ -176,8 +171,7 @@ export function gauge(
   return { name, help, type: 'gauge', labels, value };
 }
 
-/** The cumulated buckets, the sum and the count of a histogram, in seconds. */
-export function histogram(name: string, help: string, { counts, sumMs }: Histogram): Sample[] {
+function histogram(name: string, help: string, { counts, sumMs }: Histogram): Sample[] {
   const sample = (
     suffix: NonNullable<Sample['suffix']>,
     value: number,

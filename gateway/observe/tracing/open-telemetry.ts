@@ -1,4 +1,4 @@
-/** The one place that makes spans and sends them. Loaded only where a collector is configured. */
+/** Records spans and exports them with OpenTelemetry. Loaded only if a collector is configured. */
 import {
   createTraceState,
   DiagLogLevel,
@@ -21,6 +21,7 @@ import {
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { counter, type Sample } from '#gateway/observe/metrics/metrics.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { onceAMinute } from '#shared/once-a-minute.ts';
 import { VERSION } from '#shared/version.ts';
 import { within } from '#shared/within.ts';
 import { LimitedSampler } from './sampling.ts';
@@ -30,38 +31,34 @@ import { type Application, applicationAt, SpannedRequest } from './spanned-reque
 import { traceHeadersOf } from './trace-headers.ts';
 import type { RequestTrace, Tracing } from './tracing.ts';
 
-export interface TracingOptions {
+interface TracingOptions {
   readonly settings: TracingSettings;
   /** Milliseconds since the epoch. */
   readonly clock: Clock;
-  /** Name of this process. */
   readonly replica: string;
-  /** Origin of the application. */
   readonly upstream: string;
   readonly warn: (fields: object, message: string) => void;
 }
 
-/** For what is left at the end. */
+/** Time for the last export when the process ends. */
 const CLOSE_MS: Millis = 1000;
-/** Said at most once in this time. */
-const WARN_MS: Millis = 60_000;
-/** Longer values of attributes are cut. */
 const VALUE_MAX = 1000;
 
 export class OpenTelemetry implements Tracing {
-  readonly #options: TracingOptions;
   readonly #queue: SpanQueue;
   readonly #sampler: LimitedSampler;
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
   readonly #application: Application;
-  #warnedAt: Millis = Number.NEGATIVE_INFINITY;
+  readonly #onUnsent: (error: Error | undefined) => void;
 
   constructor(options: TracingOptions) {
-    const { settings, clock, replica } = options;
-    this.#options = options;
+    const { settings, clock, replica, warn } = options;
+    this.#onUnsent = onceAMinute(clock, (error: Error | undefined) =>
+      warn({ collector: settings.collector, reason: error?.message }, 'spans cannot be sent'),
+    );
     this.#sampler = new LimitedSampler(settings, clock);
-    this.#queue = new SpanQueue(settings.queueMax, (error) => this.#onUnsent(error));
+    this.#queue = new SpanQueue(settings.queueMax, this.#onUnsent);
     const { exporter, resource } = configuredByEnvironment(options);
     const batches = new BatchSpanProcessor({
       exporter: this.#queue.counted(exporter),
@@ -116,21 +113,13 @@ export class OpenTelemetry implements Tracing {
   }
 
   async close(): Promise<void> {
-    await within(CLOSE_MS, this.#provider.shutdown()).catch((error: Error) => this.#onUnsent(error));
-  }
-
-  #onUnsent(error: Error | undefined): void {
-    const { clock, settings, warn } = this.#options;
-    const now = clock();
-    if (now - this.#warnedAt < WARN_MS) return;
-    this.#warnedAt = now;
-    warn({ collector: settings.collector, reason: error?.message }, 'spans cannot be sent');
+    await within(CLOSE_MS, this.#provider.shutdown()).catch(this.#onUnsent);
   }
 }
 
 /**
- * The SDK reads its own variables here: address, headers, timeout, compression and certificates of the collector, and the
- * attributes of the service. It warns of a wrong value and uses its default; the log repeats the warning.
+ * The SDK reads its own variables here: address, headers, timeout, compression and certificates of the collector, and
+ * the attributes of the service. It warns of a wrong value and uses its default; the log repeats the warning.
  */
 function configuredByEnvironment({ warn }: TracingOptions): {
   readonly exporter: OTLPTraceExporter;

@@ -1,4 +1,3 @@
-/** Which requests are recorded: what OpenTelemetry's samplers say, up to so many in a second. */
 import { type Attributes, type Context, type Link, type SpanKind, trace } from '@opentelemetry/api';
 import {
   AlwaysOffSampler,
@@ -16,7 +15,7 @@ const SECOND_MS: Millis = 1000;
 const NOT_RECORDED: SamplingResult = { decision: SamplingDecision.NOT_RECORD };
 const RECORDED: SamplingResult = { decision: SamplingDecision.RECORD_AND_SAMPLED };
 
-/** What clients ask for in `traceparent` costs a gateway no more than this allows. */
+/** Applies OpenTelemetry's samplers with a limit per second, because clients can ask for recording in `traceparent`. */
 export class LimitedSampler implements Sampler {
   readonly #inner: Sampler;
   readonly #perSecondMax: number;
@@ -40,7 +39,7 @@ export class LimitedSampler implements Sampler {
     attributes: Attributes,
     links: Link[],
   ): SamplingResult {
-    // Of a span inside a request that is recorded.
+    // A local parent: a span inside a recorded request.
     const parent = trace.getSpanContext(context);
     if (parent !== undefined && parent.isRemote !== true) return RECORDED;
     const result = this.#inner.shouldSample(context, traceId, name, kind, attributes, links);

@@ -1,6 +1,6 @@
 /**
- * The bound on spans that wait for the collector, and the count of what became of them. It stands around OpenTelemetry's
- * own batches: they say of what they drop only that they do.
+ * Limits the number of spans that wait for export and counts exported and dropped ones. OpenTelemetry's batch processor
+ * does not count what it drops.
  */
 import type { Context } from '@opentelemetry/api';
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
@@ -8,21 +8,18 @@ import type { ReadableSpan, Span, SpanExporter, SpanProcessor } from '@opentelem
 
 export class SpanQueue {
   exported = 0;
-  /** There was no room. */
   droppedFull = 0;
-  /** The collector did not take them. */
   droppedUnsent = 0;
   #waiting = 0;
   readonly #max: number;
   readonly #onUnsent: (error: Error | undefined) => void;
 
-  /** @param onUnsent the collector did not take a batch */
   constructor(max: number, onUnsent: (error: Error | undefined) => void) {
     this.#max = max;
     this.#onUnsent = onUnsent;
   }
 
-  /** @param inner has room for as many spans as this queue */
+  /** @param inner must have room for as many spans */
   bounded(inner: SpanProcessor): SpanProcessor {
     return {
       onStart: (span: Span, context: Context) => inner.onStart(span, context),

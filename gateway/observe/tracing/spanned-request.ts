@@ -1,4 +1,7 @@
-/** A request as spans: its own, the wait for the store, the application's. Attributes are those of OpenTelemetry's conventions for HTTP. */
+/**
+ * The spans of a request: its own, the wait for the store, and the call of the application (OpenTelemetry HTTP
+ * conventions).
+ */
 import {
   type Attributes,
   ROOT_CONTEXT,
@@ -12,7 +15,6 @@ import type { Millis } from '#shared/clock.ts';
 import { replaceTraceParent } from './trace-headers.ts';
 import type { EndedRequest, RequestTrace } from './tracing.ts';
 
-/** The application, as its spans name it. */
 export interface Application {
   readonly origin: string;
   readonly attributes: Attributes;
@@ -30,7 +32,6 @@ export function applicationAt(origin: string): Application {
 export class SpannedRequest implements RequestTrace {
   readonly #tracer: Tracer;
   readonly #span: Span;
-  /** The request came with a trace, which goes on. */
   readonly #continues: boolean;
   readonly #application: Application;
   #forwarded: Span | null = null;

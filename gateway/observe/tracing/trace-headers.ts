@@ -1,12 +1,10 @@
-/** The headers of W3C Trace Context, in lists of names and values in turn. */
-
 const PARENT = 'traceparent';
 const STATE = 'tracestate';
 
-export interface TraceHeaders {
-  /** '' when there is none, or more than one: then it belongs to nobody. */
+interface TraceHeaders {
+  /** '' if absent, or if there are several values, because then none can be trusted. */
   readonly parent: string;
-  /** All of them, joined in their order. */
+  /** All values, joined with commas. */
   readonly state: string;
 }
 
@@ -25,7 +23,6 @@ export function traceHeadersOf(rawHeaders: readonly string[]): TraceHeaders {
   return { parent: parents === 1 ? parent : '', state };
 }
 
-/** @param keepsState what stands in tracestate belongs to the trace that goes on */
 export function replaceTraceParent(headers: string[], parent: string, keepsState: boolean): void {
   let kept = 0;
   for (let i = 0; i < headers.length; i += 2) {

@@ -11,7 +11,7 @@ import { messageSchema } from './reply-schemas.ts';
 export interface ReplayRoutesOptions {
   /** As in use, and the files that it names. */
   readonly policyText: () => string;
-  readonly policyBeside: () => ReadonlyMap<string, string>;
+  readonly referencedTexts: () => ReadonlyMap<string, string>;
   readonly control: Control;
   readonly clock: Clock;
   readonly audit: Audit;
@@ -46,7 +46,7 @@ const querySchema = {
 
 /** For the admin API's scope, which asks who calls. */
 export async function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions): Promise<void> {
-  const { policyText, policyBeside, control, audit, stopping, replayBounds: bounds = BOUNDS } = options;
+  const { policyText, referencedTexts, control, audit, stopping, replayBounds: bounds = BOUNDS } = options;
   const closing = new AbortController();
   let running: Promise<unknown> | null = null;
   app.removeAllContentTypeParsers();
@@ -97,7 +97,7 @@ export async function replayRoutes(app: FastifyInstance, options: ReplayRoutesOp
           policyBytes,
           bounds,
           signal,
-          inUse: { text: policyText(), beside: policyBeside() },
+          inUse: { text: policyText(), referenced: referencedTexts() },
           // Digests are then those that the page shows elsewhere. While the store is away nobody knows them.
           salt: () => control.salt().catch(() => ''),
           onReceived: (logBytes) => audit(request, 'replay', { policyBytes, logBytes }),

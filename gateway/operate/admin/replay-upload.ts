@@ -56,7 +56,7 @@ export async function replayUpload(body: Readable, options: ReplayUploadOptions)
 }
 
 async function run(folder: string, { salt, inUse, bounds, signal }: ReplayUploadOptions) {
-  for (const [name, text] of [...inUse.beside, [NAMES.inUse, inUse.text] as const])
+  for (const [name, text] of [...inUse.referenced, [NAMES.inUse, inUse.text] as const])
     await writeFile(join(folder, name), text, { mode: 0o600, flag: 'wx' });
   const secret = await salt();
   return replayFiles({ ...NAMES, folder, salt: secret, signal, timeoutMs: bounds.runMs });

@@ -1,8 +1,9 @@
 /** Runs the tests of a policy file: each against counters of its own, in memory. */
-import type { ReadBeside } from '#gateway/policy/beside.ts';
+
 import { loadPolicies } from '#gateway/policy/load.ts';
 import type { PolicySet, PolicyTest } from '#gateway/policy/policy.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
+import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
 import { Rehearsal, type Rehearsed } from './rehearsal.ts';
 
 export interface TestFailure {
@@ -28,8 +29,8 @@ export function runTests(set: PolicySet): TestFailure[] {
  *
  * @throws PolicyFileError with every mistake, or with every test that fails
  */
-export function loadTestedPolicies(text: string, file: string, beside?: ReadBeside): PolicySet {
-  const set = loadPolicies(text, file, beside);
+export function loadTestedPolicies(text: string, file: string, readReferenced?: ReadReferenced): PolicySet {
+  const set = loadPolicies(text, file, readReferenced);
   const failures = runTests(set);
   if (failures.length === 0) return set;
   throw new PolicyFileError(

@@ -80,6 +80,6 @@ t.test('one that ends again and again is replaced after growing pauses, and the 
     'ready(); if (number > 1) setTimeout(() => process.exit(1), 1);',
   );
   await supervisor.start();
-  await until(() => log.some((line) => line.startsWith('a worker ends again and again')));
-  t.ok(log.filter((line) => line.startsWith('a worker ended;')).length >= 3);
+  await until(() => log.some((line) => line.startsWith('a worker ends repeatedly')));
+  t.ok(log.filter((line) => line.startsWith('a worker ended and')).length >= 3);
 });

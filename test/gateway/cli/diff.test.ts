@@ -76,11 +76,11 @@ t.test('every kind of change', async (t) => {
     changes.map(({ kind, effect }: Record<string, string>) => [kind, effect]),
   );
   t.match(effects.limit, /more than 60 requests in 60 s are denied/);
-  t.match(effects.window, /60 requests a minute on average become 1; its counters start afresh/);
-  t.match(effects.identifier, /counters start afresh/);
-  t.match(effects.algorithm, /little by little.*; its counters start afresh/);
+  t.match(effects.window, /60 requests a minute on average become 1; its counters start from zero/);
+  t.match(effects.identifier, /counters start from zero/);
+  t.match(effects.algorithm, /comes back gradually.*; its counters start from zero/);
   t.match(effects.burst, /30 at once instead of 10/);
-  t.match(effects['policy-renamed'], /counters start afresh/);
+  t.match(effects['policy-renamed'], /counters start from zero/);
   t.match(effects.mode, /begins to deny/);
 
   const people = await floodgateCommand(['diff', 'old.yaml', 'new.yaml'], { cwd });

@@ -98,7 +98,7 @@ t.test('what is not described is over the limit, and says why: Envoy lets errors
   const { ask, log } = await startAsked(t);
   const whole = descriptor('/elsewhere', '192.0.2.1');
   const cases: readonly (readonly [readonly (readonly string[])[], RegExp])[] = [
-    [[], /has 0 descriptors; all entries belong into one/],
+    [[], /has 0 descriptors; put all entries into one/],
     [[whole, whole], /has 2 descriptors/],
     [[whole.slice(2)], /no entry method; add the header :method/],
     [[[...whole.slice(0, 2), ...whole.slice(4)]], /no entry path; add the header :path/],
@@ -120,7 +120,7 @@ t.test('what is not described is over the limit, and says why: Envoy lets errors
   t.equal(code, OVER_LIMIT, 'a method that is not upper case');
   t.match(JSON.parse(body), { status: 400, message: 'the method "get" is not in upper case' });
   t.equal((await ask([whole])).code, OK);
-  t.equal(log.filter(({ msg }) => /asks in a way/.test(String(msg))).length, 1);
+  t.equal(log.filter(({ msg }) => /sent an authorization request/.test(String(msg))).length, 1);
 });
 
 t.test('who is no trusted proxy, and what is no HTTP/2, is cut; others go on', async (t) => {

@@ -121,7 +121,7 @@ t.test('key sets: what cannot be used is passed over, what must not be there is 
     message: /101 keys; write at most 100/,
   });
   for (const value of [null, [], {}, { keys: {} }, { keys: [1] }, 'text'])
-    t.throws(of(value), { message: /is no key set/ }, JSON.stringify(value));
+    t.throws(of(value), { message: /is not a key set/ }, JSON.stringify(value));
   t.throws(() => parseKeySet(text.slice(0, 100), 'k.json'), { message: /k\.json is not JSON/ });
 });
 

@@ -93,9 +93,9 @@ t.test('explain says why, and doctor finds nothing to try', async (t) => {
 t.test('diff tells it', async (t) => {
   const [exact, ignoring] = [load(['GET /login'], [], ''), load(['GET /login'])];
   t.match(differenceOf(exact, ignoring), [
-    { kind: 'ignore-case', policy: null, from: 'false', to: 'true', effect: /also match paths in other/ },
+    { kind: 'ignore-case', policy: null, from: 'false', to: 'true', effect: /without regard to case/ },
   ]);
-  t.match(differenceOf(ignoring, exact), [{ kind: 'ignore-case', effect: /only in the letters/ }]);
+  t.match(differenceOf(ignoring, exact), [{ kind: 'ignore-case', effect: /only in the same case/ }]);
   t.strictSame(differenceOf(ignoring, ignoring), []);
 });
 

@@ -25,8 +25,9 @@ const IDENTIFIERS = 'names of lower-case letters, digits and dashes, each with a
 const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
-  'known here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, concurrency, limits, cost, count, bucket, rollout, mode, onStoreFailure, headers';
-const FILE_KEYS = 'known here: version, identifiers, exclude, ignoreCase, allow, deny, plan, policies, tests';
+  'allowed here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, concurrency, limits, cost, count, bucket, rollout, mode, onStoreFailure, headers';
+const FILE_KEYS =
+  'allowed here: version, identifiers, exclude, ignoreCase, allow, deny, plan, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
 
@@ -34,48 +35,54 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'algorithm-unknown': [
     [
       '11:16',
-      'algorithm is "leaky"; expected: fixed-window (the default), sliding-window to leave no double limit at the edge of a window, or token-bucket to refill steadily',
+      'algorithm is "leaky"; expected: fixed-window (the default), sliding-window to avoid a double limit at the edge of a window, or token-bucket to refill steadily',
     ],
   ],
   'alias-before-anchor': [['9:12', '*w has no anchor &w above it; write the value out']],
-  'alias-bomb': [['2:8', 'the aliases of this file unfold to too many values; write the values out']],
-  'alias-of-itself': [['5:17', '*loop stands inside its own anchor; write the value out']],
+  'alias-bomb': [['2:8', 'the aliases of this file expand to too many values; write the values out']],
+  'alias-of-itself': [['5:17', '*loop is inside its own anchor; write the value out']],
   'alias-without-anchor': [['9:12', '*five has no anchor &five above it; write the value out']],
   'bucket-name': [
     ['11:13', 'bucket is "My bucket"; expected: the name of a counter that several policies share'],
   ],
   'bucket-with-other-algorithm': [
-    ['17:13', `bucket items is shared with items in line 6, which has another algorithm; ${UNEQUAL}`],
+    ['17:13', `bucket items is shared with items in line 6, which has a different algorithm; ${UNEQUAL}`],
   ],
   'bucket-with-other-burst': [
-    ['19:13', `bucket items is shared with items in line 6, which has another burst; ${UNEQUAL}`],
+    ['19:13', `bucket items is shared with items in line 6, which has a different burst; ${UNEQUAL}`],
   ],
   'bucket-with-other-count': [
-    ['17:13', `bucket items is shared with items in line 6, which has another count; ${UNEQUAL}`],
+    ['17:13', `bucket items is shared with items in line 6, which has a different count; ${UNEQUAL}`],
   ],
   'bucket-with-other-headers': [
-    ['17:13', `bucket items is shared with items in line 6, which has another limit and headers; ${UNEQUAL}`],
+    [
+      '17:13',
+      `bucket items is shared with items in line 6, which has a different limit and headers; ${UNEQUAL}`,
+    ],
   ],
   'bucket-with-other-identifier': [
-    ['16:13', `bucket items is shared with items in line 6, which has another identifier; ${UNEQUAL}`],
+    ['16:13', `bucket items is shared with items in line 6, which has a different identifier; ${UNEQUAL}`],
   ],
   'bucket-with-other-limit-and-burst': [
-    ['18:13', `bucket items is shared with items in line 6, which has another limit; ${UNEQUAL}`],
+    ['18:13', `bucket items is shared with items in line 6, which has a different limit; ${UNEQUAL}`],
   ],
   'bucket-with-other-limit': [
-    ['16:13', `bucket items is shared with items in line 6, which has another limit; ${UNEQUAL}`],
+    ['16:13', `bucket items is shared with items in line 6, which has a different limit; ${UNEQUAL}`],
   ],
   'bucket-with-other-mode': [
-    ['17:13', `bucket items is shared with items in line 6, which has another mode; ${UNEQUAL}`],
+    ['17:13', `bucket items is shared with items in line 6, which has a different mode; ${UNEQUAL}`],
   ],
   'bucket-with-other-outage-rule': [
-    ['17:13', `bucket items is shared with items in line 6, which has another onStoreFailure; ${UNEQUAL}`],
+    [
+      '17:13',
+      `bucket items is shared with items in line 6, which has a different onStoreFailure; ${UNEQUAL}`,
+    ],
   ],
   'bucket-with-other-window': [
-    ['16:13', `bucket items is shared with items in line 6, which has another window; ${UNEQUAL}`],
+    ['16:13', `bucket items is shared with items in line 6, which has a different window; ${UNEQUAL}`],
   ],
   'bucket-with-other-overrides': [
-    ['17:13', `bucket b is shared with items in line 5, which has another overrides; ${UNEQUAL}`],
+    ['17:13', `bucket b is shared with items in line 5, which has a different overrides; ${UNEQUAL}`],
   ],
   'cost-above-the-burst': [
     [
@@ -98,13 +105,13 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'cost-unknown': [
     [
       '11:11',
-      'cost is "response-bytes"; expected: how much a request takes of the limit: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with what a body of unknown length takes',
+      'cost is "response-bytes"; expected: how much of the limit a request uses: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
     ],
   ],
   'cost-zero': [
     [
       '11:11',
-      'cost is 0; expected: how much a request takes of the limit: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with what a body of unknown length takes',
+      'cost is 0; expected: how much of the limit a request uses: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
     ],
   ],
   'count-unknown': [
@@ -114,7 +121,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'concurrency-beside-a-window': [
-    ['9:5', 'window does not go with concurrency; remove it, or write both as entries of limits'],
+    ['9:5', 'window cannot be combined with concurrency; remove it, or write both as entries of limits'],
   ],
   'concurrency-too-large': [
     [
@@ -122,16 +129,16 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       'concurrency is 10001; expected: instead of limit and window: how many requests may be in flight at once, a whole number from 1 to 10000',
     ],
   ],
-  'concurrency-with-cost': [['9:5', 'cost does not go with concurrency; remove it']],
+  'concurrency-with-cost': [['9:5', 'cost cannot be combined with concurrency; remove it']],
   'cost-above-an-override': [
     [
       '12:47',
       'a request costs 5 and an override allows 4, so none could ever pass; write a larger limit, or a smaller cost',
     ],
   ],
-  'duplicate-identifier': [['5:3', 'ip stands twice; keep one']],
-  'duplicate-key': [['11:5', 'limit stands twice; keep one']],
-  'duplicate-top-key': [['11:1', 'version stands twice; keep one']],
+  'duplicate-identifier': [['5:3', 'ip appears twice; keep one']],
+  'duplicate-key': [['11:5', 'limit appears twice; keep one']],
+  'duplicate-top-key': [['11:1', 'version appears twice; keep one']],
   'empty-value': [['9:5', `limit is empty; expected: ${LIMIT}`]],
   empty: [['1:1', `the file is empty; expected: ${FILE}`]],
   'exclude-not-a-list': [
@@ -141,7 +148,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'headers-unknown': [
     [
       '11:14',
-      'headers is "none"; expected: on (the default) or off: whether replies tell clients about this policy',
+      'headers is "none"; expected: on (the default) or off: whether replies have limit headers for this policy',
     ],
   ],
   'identifier-list-of-one': [
@@ -150,11 +157,11 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'identifier-parameter-missing': [
     [
       '8:27',
-      'the route "POST /api/{itemId}" has no {workspaceId}; write {workspaceId} where it stands in the path',
+      'the route "POST /api/{itemId}" has no {workspaceId}; write {workspaceId} at its place in the path',
     ],
   ],
   'identifier-parameter-twice': [
-    ['8:17', '{id} stands twice in the route "POST /api/{id}/{id}"; give one of them another name'],
+    ['8:17', '{id} appears twice in the route "POST /api/{id}/{id}"; give one of them another name'],
   ],
   'identifier-two-addresses': [
     ['9:17', 'two of these identifiers are addresses; keep the one with the longer ipv6Prefix'],
@@ -162,7 +169,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'source-parameter-beside-others': [
     [
       '5:19',
-      'a path parameter stands alone; give the other sources an identifier of their own, and write a list of both in the policy',
+      'a path parameter must be the only source; give the other sources an identifier of their own, and write a list of both in the policy',
     ],
   ],
   'source-query-name': [['5:19', `source is [{"query":"a=b"}]; expected: ${SOURCE}`]],
@@ -171,7 +178,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'identifier-proto': [['4:3', `__proto__ cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
   'identifier-unknown': [['8:17', 'unknown identifier api_key; identifiers has: ip, api-key']],
   'identifiers-empty': [['2:14', `identifiers is {}; expected: who is counted: ${IDENTIFIERS}`]],
-  'ipv6-prefix-on-header': [['4:47', 'ipv6Prefix goes with source: client-address only; remove it']],
+  'ipv6-prefix-on-header': [['4:47', 'ipv6Prefix is only for source: client-address; remove it']],
   'ipv6-prefix-range': [
     [
       '3:45',
@@ -179,16 +186,16 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'jwt-beside-a-header': [
-    ['3:19', 'a claim and a plain value are two kinds of client; give the other sources an identifier'],
-    ['3:81', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
+    ['3:19', 'claims of tokens and plain values cannot be mixed; give the other sources an identifier'],
+    ['3:81', 'nowhere.json cannot be read (ENOENT); put the file into the folder of the policy file'],
   ],
   'jwt-in-no-place': [
-    ['3:27', 'a token is in one place; write one of bearer: true, header: NAME and cookie: NAME'],
-    ['3:47', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
+    ['3:27', 'a token must have exactly one place; write one of bearer: true, header: NAME and cookie: NAME'],
+    ['3:47', 'nowhere.json cannot be read (ENOENT); put the file into the folder of the policy file'],
   ],
   'jwt-key-file-elsewhere': [['3:19', 'source is [{"jwt":{"bearer":true,"claim":"sub","jwks":"../keys']],
   'jwt-key-file-missing': [
-    ['3:61', 'nowhere.json cannot be read (ENOENT); put the file beside the policy file'],
+    ['3:61', 'nowhere.json cannot be read (ENOENT); put the file into the folder of the policy file'],
   ],
   'key-of-a-later-version': [
     ['11:5', `unknown key priority; ${POLICY_KEYS}`],
@@ -213,11 +220,13 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'limit-zero': [['9:12', `limit is 0; expected: ${LIMIT}`]],
-  'limits-beside-a-limit': [['8:5', 'limit stands beside limits; write it in the entries of limits']],
+  'limits-beside-a-limit': [
+    ['8:5', 'limit cannot be combined with limits; write it in the entries of limits'],
+  ],
   'limits-of-the-same-window': [['10:9', 'limits has two entries for a window of 1s; keep one of them']],
-  'limits-with-a-name-in-use': [['10:11', 'the name items.1s stands already in line 5; choose another']],
+  'limits-with-a-name-in-use': [['10:11', 'the name items.1s is already used in line 5; choose another']],
   'limits-without-a-window': [['9:9', `window is missing; expected: ${WINDOW}`]],
-  'list-digest': [['5:5', '"fbk_1" is no digest; write the 22 characters that the access log shows']],
+  'list-digest': [['5:5', '"fbk_1" is not a digest; write the 22 characters that the access log shows']],
   'list-entry-of-nobody': [['4:9', 'entry 1 is {}; expected: write { address: CIDR } or { digest: DIGEST }']],
   'list-entry-of-two': [
     ['5:5', 'an entry names one client or network; write address: CIDR or digest: DIGEST'],
@@ -228,12 +237,12 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'list-reason': [
     [
       '5:34',
-      'reason is "gone\u007f"; expected: what the client is told: one line of at most 200 characters, without control characters',
+      'reason is "gone\u007f"; expected: the reason shown to the client: one line of at most 200 characters, without control characters',
     ],
   ],
   'list-status': [['5:34', 'status is 404; expected: 429 (the default) or 403']],
-  'list-status-of-allowed': [['5:26', 'unknown key status; known here: address, digest']],
-  'list-twice': [['7:5', '10.0.0.0/8 stands twice in allow and deny; keep one of them']],
+  'list-status-of-allowed': [['5:26', 'unknown key status; allowed here: address, digest']],
+  'list-twice': [['7:5', '10.0.0.0/8 appears twice in allow and deny; keep one of them']],
   'many-mistakes': [
     [
       '3:45',
@@ -263,12 +272,12 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   ],
   'method-head': [['7:12', 'HEAD counts as GET; write GET']],
   'method-lower-case': [['7:12', `method "post" is unknown; ${METHODS}`]],
-  'method-twice': [['7:12', 'method POST stands twice; write it once']],
+  'method-twice': [['7:12', 'method POST appears twice; write it once']],
   'method-unknown': [['7:12', `method "PSOT" is unknown; ${METHODS}`]],
   'methods-spaced': [
     [
       '7:12',
-      'route "GET, POST /api/items" is no route; it must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
+      '"GET, POST /api/items" is not a route; it must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
     ],
   ],
   'missing-identifiers': [['1:1', `identifiers is missing; expected: who is counted: ${IDENTIFIERS}`]],
@@ -308,21 +317,21 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'override-digest': [
-    ['10:24', '"somebody" is no digest; write the 22 characters that floodgate explain shows as identity'],
+    ['10:24', '"somebody" is not a digest; write the 22 characters that floodgate explain shows as identity'],
   ],
   'override-for-nobody': [
     ['10:24', 'for is {}; expected: write { address: CIDR }, { digest: DIGEST } or { plan: NAME }'],
   ],
   'override-limit': [['10:56', `limit is 0; expected: ${LIMIT}`]],
-  'override-plan-name': [['11:24', '"gold plan" is no name of a plan; write letters, digits']],
+  'override-plan-name': [['11:24', '"gold plan" is not a plan name; write letters, digits']],
   'override-plan-without-header': [
-    ['10:24', 'nothing says which plan a client has; write plan: { header: NAME } at the top'],
+    ['10:24', 'no header is configured that names plans; write plan: { header: NAME } at the top'],
   ],
-  'override-twice': [['12:16', 'address 10.1.2.3/8 stands twice; keep one of them']],
+  'override-twice': [['12:16', 'address 10.1.2.3/8 appears twice; keep one of them']],
   'overrides-file-missing': [
-    ['10:20', 'nowhere.txt cannot be read (ENOENT); put the file beside the policy file'],
+    ['10:20', 'nowhere.txt cannot be read (ENOENT); put the file into the folder of the policy file'],
   ],
-  'overrides-in-two-places': [['11:5', 'overrides stand in two places; keep overrides or overridesFile']],
+  'overrides-in-two-places': [['11:5', 'overrides are given in two places; keep overrides or overridesFile']],
   'plan-header-name': [['4:17', 'header is "x plan"; expected: the name of a header field, such as x-plan']],
   'path-dot-segment': [['7:12', `segment ".." ${LITERAL}`]],
   'path-empty-segment': [
@@ -340,7 +349,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'path-missing': [
     [
       '7:12',
-      'route "POST" is no route; it must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
+      '"POST" is not a route; it must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
     ],
   ],
   'path-of-a-url': [
@@ -363,7 +372,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'policies-not-a-list': [
     ['6:3', 'policies is {"items":{"route":"POST /api/items"}}; expected: a list of policies'],
   ],
-  'policy-name-duplicate': [['11:11', 'the name items stands already in line 6; choose another']],
+  'policy-name-duplicate': [['11:11', 'the name items is already used in line 6; choose another']],
   'policy-name': [
     [
       '6:11',
@@ -376,7 +385,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ['4:22', `source is [{"header":"x api key"},{"bearer":"fbk_"}]; expected: ${SOURCE}`],
   ],
   'source-unknown': [['3:17', `source is "address"; expected: ${SOURCE}`]],
-  tab: [['9:1', 'not valid YAML: a tab cannot indent; use spaces']],
+  tab: [['9:1', 'not valid YAML: tabs cannot be used for indentation; use spaces']],
   text: [['1:1', `the file is "a plain sentence"; expected: ${FILE}`]],
   'two-documents': [['11:1', 'not valid YAML: a second document begins here; keep one, without ---']],
   'unknown-identifier-key': [['3:33', 'unknown key ipv6prefix; did you mean ipv6Prefix?']],
@@ -389,18 +398,16 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'unreachable-by-two': [
     [
       '8:12',
-      'unreachable: exclude takes out "GET /api/*" and "* /api/{any}", so nothing is left of this route; remove one of them',
+      'unreachable: exclude removes "GET /api/*" and "* /api/{any}", so nothing is left of this route; remove one of them',
     ],
   ],
   unreachable: [
     [
       '9:12',
-      'unreachable: exclude takes out "POST /api/*", so nothing is left of this route; remove one of them',
+      'unreachable: exclude removes "POST /api/*", so nothing is left of this route; remove one of them',
     ],
   ],
-  'burst-of-a-window': [
-    ['11:5', 'burst goes with algorithm: token-bucket only; remove it, or add that line'],
-  ],
+  'burst-of-a-window': [['11:5', 'burst is only for algorithm: token-bucket; remove it, or add that line']],
   'burst-too-large': [
     [
       '12:12',
@@ -413,20 +420,20 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'ignore-case-text': [
     [
       '5:13',
-      'ignoreCase is "yes"; expected: true where the application takes /LOGIN for /login; false is the default',
+      'ignoreCase is "yes"; expected: true if the application treats /LOGIN like /login; false is the default',
     ],
   ],
   'indented-too-far': [['6:11', 'give the keys of one entry the same indentation']],
   'indented-too-little': [['7:1', 'give the keys of one entry the same indentation']],
   'latin-1': [['6:11', 'not UTF-8 text; save the file in the encoding UTF-8']],
-  'no-space-after-colon': [['9:5', 'this line is no "key: value"; write a colon with a space behind it']],
+  'no-space-after-colon': [['9:5', 'this line is not "key: value"; write a colon and a space']],
   'path-colon': [
     ['7:12', 'segment ":id" begins with a colon; write {param} for any one segment, and a literal : as %3A'],
   ],
   'reserved-character': [['7:12', 'put the value in quotes']],
-  'tab-behind-spaces': [['7:1', 'not valid YAML: a tab cannot indent; use spaces']],
+  'tab-behind-spaces': [['7:1', 'not valid YAML: tabs cannot be used for indentation; use spaces']],
   'unquoted-brace': [['7:16', `put a value that begins with {, [, " or ' in quotes as a whole`]],
-  'unquoted-star': [['7:12', 'a value that begins with * must stand in quotes']],
+  'unquoted-star': [['7:12', 'put a value that begins with * in quotes']],
   'version-2': [['1:10', 'version is 2; expected: write version: 1']],
   'version-text': [['1:10', 'version is "1"; expected: write version: 1']],
   'window-fraction': [['10:13', `window is "1.5h"; expected: ${WINDOW}`]],
@@ -500,16 +507,16 @@ tests:
       '7 limit is 0',
       '8 path "two" does not begin with /',
       '9 the route "GET /three" has no {id}',
-      '10 the name one stands already in line 7',
+      '10 the name one is already used in line 7',
       '10 unknown key host',
       '11 name is missing',
-      '11 unreachable: exclude takes out "GET /free", so nothing is left of this route',
+      '11 unreachable: exclude removes "GET /free", so nothing is left of this route',
       '12 entry 6 is 7',
     ],
   );
   t.match(
     problems.find(({ message }) => message === 'unknown key host')?.fix,
-    /policies hold for every host/,
+    /policies apply to every host/,
   );
 });
 
@@ -535,7 +542,7 @@ t.test('brackets without end are refused, not a crash', async (t) => {
 
 t.test('a file full of aliases is refused in time that grows with its length', async (t) => {
   const problems = problemsOf(t, `version: &v 1\npolicies: [${'*v, '.repeat(100_000)}]\n`);
-  t.match(problems, [{ line: 2, column: 12, message: /unfold to too many values/ }]);
+  t.match(problems, [{ line: 2, column: 12, message: /expand to too many values/ }]);
 });
 
 const VALID = `version: 1

@@ -62,14 +62,14 @@ t.test('a file of them: comments, blank lines, and each mistake with its line', 
   t.equal(set.policies[0]?.overrides, set.policies[1]?.overrides, 'read once');
   t.not(set.version, load('plan gold 11\n').version);
   const bad = [
-    ['plan gold', /^p\.yaml:6:\d+: limits\.txt:1: "plan gold" is no override; write address CIDR LIMIT/],
+    ['plan gold', /^p\.yaml:6:\d+: limits\.txt:1: "plan gold" is not an override; write address CIDR LIMIT/],
     ['plan gold 0', /limits\.txt:1: the limit is 0; write a whole number from 1/],
     ['plan gold 1e3', /the limit is 1e3/],
     ['plan gold 9999999999', /the limit is 9999999999/],
-    ['key gold 1', /is no override/],
+    ['key gold 1', /is not an override/],
     ['address 10.0.0.0/33 1', /neither an address nor a network/],
-    ['digest gold 1', /is no digest/],
-    ['plan a 1\nplan b 1\nplan a 2', /limits\.txt:3: plan a stands twice/],
+    ['digest gold 1', /is not a digest/],
+    ['plan a 1\nplan b 1\nplan a 2', /limits\.txt:3: plan a appears twice/],
   ] as const;
   for (const [text, message] of bad) t.throws(() => load(text), { message }, text);
   try {

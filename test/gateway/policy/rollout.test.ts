@@ -59,7 +59,7 @@ t.test('written as a number or with a percent sign', async (t) => {
     );
   const shared =
     '  - { name: other, route: GET /b, identifier: ip, limit: 1, window: 1m, rollout: 20%, bucket: b }\n';
-  t.throws(() => loadPolicies(file('10%', shared), 'p.yaml'), { message: /which has another rollout/ });
+  t.throws(() => loadPolicies(file('10%', shared), 'p.yaml'), { message: /which has a different rollout/ });
 });
 
 t.test('who is not in it is not counted by it, and not told of it', async (t) => {

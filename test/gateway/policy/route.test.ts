@@ -45,7 +45,7 @@ t.test('a wrong route says what is wrong and how to write it', async (t) => {
     ['GET|PUT /a', 'joined by commas'],
     ['GET,,PUT /a', 'method "" is unknown'],
     ['GET,* /a', 'method "*" is unknown'],
-    ['GET,GET /a', 'method GET stands twice; write it once'],
+    ['GET,GET /a', 'method GET appears twice; write it once'],
     ['HEAD /a', 'HEAD counts as GET; write GET'],
     ['GET a', 'does not begin with /; write /PATH'],
     ['GET http://host/a', 'does not begin with /; write /PATH'],

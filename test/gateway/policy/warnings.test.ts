@@ -109,6 +109,6 @@ t.test('what can never deny, and what nobody uses', async (t) => {
   t.strictSame(warnings([row], unused), ['4:3 no policy uses the identifier key; use it, or remove it']);
   const stopped = '  key: { source: [{ header: x_key }, { bearer: k_ }] }\n';
   t.match(warnings([row, 'name: b, route: GET /b, identifier: key, limit: 1, window: 1m'], stopped), [
-    /^4:3 the header x_key of key stops at the gateway/,
+    /^4:3 the gateway removes the header x_key of key/,
   ]);
 });

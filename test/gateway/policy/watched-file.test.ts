@@ -27,7 +27,7 @@ function watchOf(t: Test, file = join(temporaryFolder(t), 'policies.yaml')) {
   const loaded: PolicySet[] = [];
   const refused: Error[] = [];
   let now = 0;
-  const inUse = { text: GOOD, beside: new Map() };
+  const inUse = { text: GOOD, referenced: new Map() };
   const watch = new FileWatch(inUse, {
     file,
     read: (path) => readFileSync(path, 'utf8'),

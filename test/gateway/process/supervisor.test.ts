@@ -69,10 +69,10 @@ t.test('a replacement that cannot start is tried again until one can', async (t)
   const program = `${NUMBER} if (number === 2) process.exit(1); ${READY}${STAY} if (number === 1) setTimeout(() => process.exit(1), 1);`;
   const { supervisor, log } = await supervise(t, program);
   await supervisor.start();
-  await eventually('it ended', () => log.includes('a worker ended; another one takes its place'));
+  await eventually('it ended', () => log.includes('a worker ended and is replaced'));
   t.equal(supervisor.ready(), false, 'nobody is left');
   await eventually('replaced', () => supervisor.ready());
-  t.equal(log.filter((line) => line === 'no new worker yet').length, 1);
+  t.equal(log.filter((line) => line === 'the replacement of a worker could not start').length, 1);
 });
 
 t.test('a start with a worker that cannot start is refused, and the others end', async (t) => {
@@ -154,8 +154,8 @@ t.test('the first replacement comes at once; one that keeps ending waits longer 
 t.test('a crash loop is told', async (t) => {
   const { supervisor, log } = await supervise(t, `${READY} setTimeout(() => process.exit(1), 1);`);
   await supervisor.start();
-  await eventually('told', () => log.some((line) => line.startsWith('a worker ends again and again')));
-  t.ok(log.filter((line) => line.startsWith('a worker ended;')).length >= 3);
+  await eventually('told', () => log.some((line) => line.startsWith('a worker ends repeatedly')));
+  t.ok(log.filter((line) => line.startsWith('a worker ended and')).length >= 3);
 });
 
 t.test('next to another gateway only when asked: the port is refused otherwise', async (t) => {

@@ -1,7 +1,7 @@
 /** Three real primaries without replicas. */
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { keySlot } from '#gateway/store/key-slot.ts';
+import { keySlot } from '#gateway/store/slot-table.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { type ClusterNode, type RedisCluster, startCluster } from '#test/support/redis-cluster.ts';
 import { COUNT, fault, load, storeAt } from '#test/support/store.ts';

@@ -129,7 +129,7 @@ t.test('one kind of address used for the other is told', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const noSentinel = storeAt(t, `redis+sentinel://127.0.0.1:${redis.port}/s`);
-  await t.rejects(noSentinel.connect(), { message: /the server is no sentinel: write redis:\/\// });
+  await t.rejects(noSentinel.connect(), { message: /the server is not a sentinel: write redis:\/\// });
   const watched = await startWatchedRedis(t);
   const sentinel = storeAt(t, `redis://127.0.0.1:${watched.sentinels[0]?.port}`);
   await t.rejects(sentinel.connect(), { message: /the server is a sentinel: write redis\+sentinel:\/\// });

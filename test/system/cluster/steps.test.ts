@@ -1,6 +1,6 @@
 /** Charges whose keys lie on several nodes of a Cluster: never too many admitted, and nothing charged for a denial. */
 import t from 'tap';
-import { keySlot } from '#gateway/store/key-slot.ts';
+import { keySlot } from '#gateway/store/slot-table.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisCluster, startCluster } from '#test/support/redis-cluster.ts';
 import { burst, chargeOf, part, policy, spend, unproven } from '#test/support/spend.ts';

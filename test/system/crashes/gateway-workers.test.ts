@@ -18,7 +18,7 @@ t.test('a worker that dies is replaced, and the port never stops answering for l
   const before = childrenOf(gateway.child.pid);
   t.equal(before.length, 2);
   process.kill(before[0] ?? 0, 'SIGKILL');
-  await gateway.until(/a worker ended; another one takes its place/);
+  await gateway.until(/a worker ended and is replaced/);
   await eventually(
     'two again',
     async () => childrenOf(gateway.child.pid),

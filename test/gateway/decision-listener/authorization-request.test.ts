@@ -1,6 +1,6 @@
 /** How each kind of proxy describes a request, and what is refused because it does not. */
 import t from 'tap';
-import { questionOf } from '#gateway/decision-listener/question.ts';
+import { authorizationRequestOf } from '#gateway/decision-listener/authorization-request.ts';
 
 const FOR = ['X-Forwarded-For', '192.0.2.1'];
 const METHOD = ['X-Forwarded-Method', 'POST'];
@@ -9,7 +9,7 @@ const URI = ['X-Forwarded-Uri', '/a%20b?c=d'];
 t.test('forward-auth and auth-request: method and target from the fields', async (t) => {
   for (const dialect of ['forward-auth', 'auth-request']) {
     for (const path of [`/${dialect}`, `/${dialect}?x=1`]) {
-      t.strictSame(questionOf('GET', path, [...FOR, ...METHOD, ...URI]), {
+      t.strictSame(authorizationRequestOf('GET', path, [...FOR, ...METHOD, ...URI]), {
         ok: true,
         dialect,
         method: 'POST',
@@ -21,12 +21,12 @@ t.test('forward-auth and auth-request: method and target from the fields', async
 
 t.test('ext-authz: method as it is, target behind our path', async (t) => {
   const question = { ok: true, dialect: 'ext-authz', method: 'PUT' };
-  t.strictSame(questionOf('PUT', '/ext-authz/a/b?c', FOR), { ...question, target: '/a/b?c' });
-  t.strictSame(questionOf('PUT', '/ext-authz/', FOR), { ...question, target: '/' });
-  t.strictSame(questionOf('PUT', '/ext-authz//a', FOR), { ...question, target: '//a' });
+  t.strictSame(authorizationRequestOf('PUT', '/ext-authz/a/b?c', FOR), { ...question, target: '/a/b?c' });
+  t.strictSame(authorizationRequestOf('PUT', '/ext-authz/', FOR), { ...question, target: '/' });
+  t.strictSame(authorizationRequestOf('PUT', '/ext-authz//a', FOR), { ...question, target: '//a' });
   const forged = [...FOR, 'X-Forwarded-Uri', '/free', 'X-Forwarded-Method', 'OPTIONS'];
   t.strictSame(
-    questionOf('PUT', '/ext-authz/a', forged),
+    authorizationRequestOf('PUT', '/ext-authz/a', forged),
     { ...question, target: '/a' },
     'the client sent those',
   );
@@ -34,7 +34,7 @@ t.test('ext-authz: method as it is, target behind our path', async (t) => {
 
 t.test('what is missing, empty or there twice is named', async (t) => {
   const refused = (target: string, ...fields: readonly string[][]): string => {
-    const question = questionOf('GET', target, fields.flat());
+    const question = authorizationRequestOf('GET', target, fields.flat());
     return question.ok ? 'allowed' : question.reason;
   };
   for (const target of ['/forward-auth', '/auth-request']) {
@@ -53,20 +53,26 @@ t.test('what is missing, empty or there twice is named', async (t) => {
   }
   t.match(refused('/ext-authz/a'), /^the proxy sent no X-Forwarded-For: /);
   for (const target of ['/', '/a', '/ext-authz', '/ext-authzs/a', '*', '/forward-auth/', '/Forward-Auth'])
-    t.match(refused(target, FOR, METHOD, URI), /^proxies ask here at \/forward-auth/, target);
+    t.match(refused(target, FOR, METHOD, URI), /^use \/forward-auth/, target);
 });
 
 t.test('replied: the status of a reply, once', async (t) => {
   const fields = [...FOR, ...METHOD, ...URI];
-  t.match(questionOf('GET', '/replied', [...fields, 'X-Reply-Status', '401']), {
+  t.match(authorizationRequestOf('GET', '/replied', [...fields, 'X-Reply-Status', '401']), {
     ok: true,
     dialect: 'replied',
     method: 'POST',
     status: 401,
   });
   for (const status of [[], ['X-Reply-Status', ''], ['X-Reply-Status', '200, 401'], ['X-Reply-Status', '0']])
-    t.match(questionOf('GET', '/replied', [...fields, ...status]), { ok: false, reason: /X-Reply-Status/ });
-  t.match(questionOf('GET', '/replied', [...fields, 'X-Reply-Status', '200', 'X-Reply-Status', '200']), {
-    ok: false,
-  });
+    t.match(authorizationRequestOf('GET', '/replied', [...fields, ...status]), {
+      ok: false,
+      reason: /X-Reply-Status/,
+    });
+  t.match(
+    authorizationRequestOf('GET', '/replied', [...fields, 'X-Reply-Status', '200', 'X-Reply-Status', '200']),
+    {
+      ok: false,
+    },
+  );
 });

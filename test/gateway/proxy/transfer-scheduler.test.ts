@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
 import { Client } from '#gateway/bounds/clients.ts';
-import { type BulkTransfer, BulkTurns } from '#gateway/proxy/bulk-turns.ts';
+import { type Transfer, TransferScheduler } from '#gateway/proxy/transfer-scheduler.ts';
 import { startUpstream } from '#test/support/gateway.ts';
 import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
@@ -14,19 +14,19 @@ const PIECE_BYTES = 65_536;
 const PORTION_BYTES = 262_144;
 const PIECE_PRICE_BYTES = 512;
 
-interface Recorded extends BulkTransfer {
+interface Recorded extends Transfer {
   readonly name: string;
 }
 
 /** Transfers that always have more: each turn's pieces, in order. */
 function start(): {
-  turns: BulkTurns;
+  turns: TransferScheduler;
   collections: () => number;
   add(name: string, client: Client): Recorded;
   readonly order: string[];
 } {
   let collections = 0;
-  const turns = new BulkTurns(() => {
+  const turns = new TransferScheduler(() => {
     collections++;
   });
   const order: string[] = [];
@@ -34,7 +34,7 @@ function start(): {
     const transfer: Recorded = {
       name,
       client,
-      onTurn() {
+      resume() {
         do order.push(name);
         while (turns.pass(transfer, PIECE_BYTES));
       },

@@ -1,38 +1,35 @@
 /**
- * What a proxy asks: may this request pass? Each kind of proxy describes the request in its own way. What is missing is
- * never guessed: a request that is not described is not allowed.
+ * Parses authorization requests: a proxy asks whether a request may pass. Each kind of proxy describes the request in
+ * its own way. Missing parts are never guessed; an incomplete description is refused.
  */
 
-/** How a proxy asks, and so how it is answered. */
+/** How a kind of proxy asks and expects the answer. */
 export type Dialect =
-  /** Traefik, Caddy, HAProxy: the reply to a request that must not pass is sent on to the client as it is. */
+  /** Traefik, Caddy, HAProxy: a refusal is forwarded to the client as it is. */
   | 'forward-auth'
-  /** NGINX: of what must not pass it takes 403 only, and the rest from header fields. */
+  /** NGINX: a refusal must have status 403 and can only carry header fields. */
   | 'auth-request'
-  /** Envoy: as the first one, but the path stands behind ours. */
+  /** Envoy: like forward-auth, but the original path follows the endpoint's path. */
   | 'ext-authz';
 
-interface Question {
+interface AuthorizationRequest {
   readonly ok: true;
   readonly dialect: Dialect;
   readonly method: string;
-  /** As the client sent it. */
   readonly target: string;
 }
 
-/** What a proxy tells: the application has answered a request. */
-export interface Report {
+/** A proxy reports the status of a reply, so that the gateway learns whether a credential works. */
+interface ReplyReport {
   readonly ok: true;
   readonly dialect: 'replied';
   readonly method: string;
   readonly target: string;
-  /** Of the reply. */
   readonly status: number;
 }
 
-export interface BadQuestion {
+export interface BadAuthorizationRequest {
   readonly ok: false;
-  /** What is wrong, fit for whoever set up the proxy. */
   readonly reason: string;
 }
 
@@ -43,16 +40,18 @@ const STATUS = 'X-Reply-Status';
 const EXT_AUTHZ = '/ext-authz';
 const REPLIED = '/replied';
 
-/** RFC 9110 9.1; longer than any that is registered. Proxies pass on what clients make up, and it is kept in logs. */
+/**
+ * A token (RFC 9110 9.1). Bounded, because clients choose it and it appears in logs; registered methods are shorter.
+ */
 export const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}$/;
 
-/** Methods are told apart by case (RFC 9110 9.1), but many applications read `post` as POST, which policies do not. */
+/** Methods are case-sensitive (RFC 9110 9.1), but many applications accept `post` as POST, and policies do not. */
 const UPPER_CASE = /^[A-Z-]+$/;
 
 /**
- * Why a request is refused for the method that its client has made up, with which a proxy has nothing to do.
+ * Checks the method of the described request. A mistake in it is the client's, not the proxy's.
  *
- * @returns null: the method is one that policies can be asked about
+ * @returns null if policies can be matched against it
  */
 export function methodProblem(method: string): string | null {
   return UPPER_CASE.test(method)
@@ -60,16 +59,11 @@ export function methodProblem(method: string): string | null {
     : `the method "${method}" is not in upper case; send one such as GET or POST`;
 }
 
-/**
- * @param method of the proxy's own request
- * @param target of the proxy's own request
- * @param rawHeaders names and values in turn
- */
-export function questionOf(
+export function authorizationRequestOf(
   method: string,
   target: string,
   rawHeaders: readonly string[],
-): Question | Report | BadQuestion {
+): AuthorizationRequest | ReplyReport | BadAuthorizationRequest {
   if (valuesOf(FOR, rawHeaders).every((value) => value.trim() === ''))
     return missing(FOR, "without it every client would count as the proxy's own address");
   if (target.startsWith(`${EXT_AUTHZ}/`))
@@ -77,23 +71,22 @@ export function questionOf(
   const queryAt = target.indexOf('?');
   const path = queryAt < 0 ? target : target.slice(0, queryAt);
   if (path !== '/forward-auth' && path !== '/auth-request' && path !== REPLIED)
-    return bad('proxies ask here at /forward-auth, /auth-request (NGINX) or below /ext-authz/ (Envoy)');
+    return bad('use /forward-auth, /auth-request (NGINX) or a path below /ext-authz/ (Envoy)');
   const methods = valuesOf(METHOD, rawHeaders);
   const targets = valuesOf(URI, rawHeaders);
   const [described = ''] = methods;
   const [uri = ''] = targets;
-  if (described === '') return missing(METHOD, 'it has to name the method of the request');
-  if (uri === '') return missing(URI, 'it has to name the path and query of the request');
-  if (methods.length > 1)
-    return bad(`the proxy sent ${METHOD} more than once; it has to replace the client's`);
-  if (targets.length > 1) return bad(`the proxy sent ${URI} more than once; it has to replace the client's`);
+  if (described === '') return missing(METHOD, 'it must contain the method of the request');
+  if (uri === '') return missing(URI, 'it must contain the path and query of the request');
+  if (methods.length > 1) return bad(`the proxy sent ${METHOD} more than once; it must replace the client's`);
+  if (targets.length > 1) return bad(`the proxy sent ${URI} more than once; it must replace the client's`);
   if (!METHOD_TOKEN.test(described)) return bad(`${METHOD} is not a method`);
   const request = { ok: true, method: described, target: uri } as const;
   if (path !== REPLIED)
     return { ...request, dialect: path === '/forward-auth' ? 'forward-auth' : 'auth-request' };
   const [status = '', ...others] = valuesOf(STATUS, rawHeaders);
   if (!/^[1-5]\d\d$/.test(status) || others.length > 0)
-    return bad(`the proxy sent no ${STATUS}, or more than one: it has to be the status of the reply`);
+    return bad(`the proxy sent no ${STATUS}, or more than one: it must be the status of the reply`);
   return { ...request, dialect: 'replied', status: Number(status) };
 }
 
@@ -108,10 +101,10 @@ function valuesOf(name: string, rawHeaders: readonly string[]): string[] {
   return values;
 }
 
-function missing(name: string, why: string): BadQuestion {
+function missing(name: string, why: string): BadAuthorizationRequest {
   return bad(`the proxy sent no ${name}: ${why}`);
 }
 
-function bad(reason: string): BadQuestion {
+function bad(reason: string): BadAuthorizationRequest {
   return { ok: false, reason };
 }

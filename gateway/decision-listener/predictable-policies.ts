@@ -1,0 +1,31 @@
+/** Refuses policies that the decision listener cannot apply, because it sees neither bodies nor replies. */
+
+import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
+import { PolicyFileError, type Problem } from '#gateway/policy/problems.ts';
+import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
+import { loadTestedPolicies } from '#gateway/workbench/rehearsal/policy-tests.ts';
+
+const FIX = 'remove it, or use it in a gateway that forwards the requests';
+
+/**
+ * Loads a policy file for a gateway with a decision listener.
+ *
+ * @throws PolicyFileError with all mistakes, failed tests, or policies that cannot be applied
+ */
+export function loadPredictable(text: string, file: string, readReferenced?: ReadReferenced): PolicySet {
+  const set = loadTestedPolicies(text, file, readReferenced);
+  const problems = set.policies.flatMap((policy): Problem[] => {
+    const why = unpredictability(policy);
+    if (why === null) return [];
+    const message = `${policy.name} ${why}, which the gateway cannot see on GATEWAY_DECISION_PORT`;
+    return [{ line: policy.line, column: 1, message, fix: FIX }];
+  });
+  if (problems.length > 0) throw new PolicyFileError(set.file, problems);
+  return set;
+}
+
+function unpredictability({ algorithm, cost, count }: Policy): string | null {
+  if (algorithm === 'concurrency') return 'counts requests in flight, so it depends on the end of replies';
+  if (count !== 'request') return `has "count: ${count}", so it depends on the status of replies`;
+  return cost.kind === 'body-bytes' ? 'depends on the length of bodies' : null;
+}

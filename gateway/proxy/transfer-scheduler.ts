@@ -1,0 +1,98 @@
+/**
+ * Schedules large bodies fairly. Without it, fast bodies would block the event loop: libuv reads up to 2 MB from one
+ * socket before it serves the next, so 64 downloads stall everybody else for a tenth of a second. Here all bodies
+ * together may pass a fixed number of bytes in each event-loop tick. Bodies that exceed it wait for a later tick, and
+ * clients are served in turn, no matter how many bodies each has.
+ */
+import type { Client } from '#gateway/bounds/clients.ts';
+
+export interface Transfer {
+  readonly client: Client;
+  /** May pass on more data. Not called after `leave`. */
+  resume(): void;
+}
+
+/** About half a millisecond of reading and writing. */
+const BYTES_PER_TICK = 262_144;
+/** Each piece counts as at least so many bytes, because even a small one takes a microsecond. */
+const PIECE_BYTES = 512;
+/** How many waiting bodies may continue in one tick. A read usually returns 64 KiB, so four use up the budget. */
+const TRANSFERS_PER_TICK = 4;
+/** After so many bytes that were not freed explicitly, the young generation is collected. */
+const BYTES_PER_COLLECTION = 8 * 1024 * 1024;
+
+export class TransferScheduler {
+  /** Waiting bodies by client. The first client is served next. */
+  readonly #queues = new Map<Client, Set<Transfer>>();
+  readonly #collect: () => void;
+  #left = BYTES_PER_TICK;
+  /** Bytes passed on since the last collection, without those that were freed explicitly. */
+  #garbageBytes = 0;
+  #isArmed = false;
+
+  constructor(collect: () => void) {
+    this.#collect = collect;
+  }
+
+  /**
+   * Accounts for data that is being passed on.
+   *
+   * @param pieces number of chunks in which the bytes arrived
+   * @returns false if the budget of this tick is used up: pause until `resume`
+   */
+  pass(transfer: Transfer, bytes: number, pieces = 1): boolean {
+    this.#left -= Math.max(bytes, pieces * PIECE_BYTES);
+    this.#garbageBytes += bytes;
+    this.#arm();
+    if (this.#left > 0) return true;
+    const { client } = transfer;
+    const queue = this.#queues.get(client);
+    if (queue === undefined) this.#queues.set(client, new Set([transfer]));
+    else queue.add(transfer);
+    return false;
+  }
+
+  freed(bytes: number): void {
+    this.#garbageBytes = Math.max(0, this.#garbageBytes - bytes);
+  }
+
+  leave(transfer: Transfer): void {
+    if (this.#queues.size === 0) return;
+    const queue = this.#queues.get(transfer.client);
+    if (queue?.delete(transfer) === true && queue.size === 0) this.#queues.delete(transfer.client);
+  }
+
+  #arm(): void {
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    setImmediate(() => this.#onTick());
+  }
+
+  #onTick(): void {
+    this.#isArmed = false;
+    this.#left = BYTES_PER_TICK;
+    if (this.#garbageBytes >= BYTES_PER_COLLECTION) {
+      this.#garbageBytes = 0;
+      this.#collect();
+    }
+    for (let i = 0; i < TRANSFERS_PER_TICK && this.#left > 0; i++) {
+      const transfer = this.#next();
+      if (transfer === undefined) return;
+      transfer.resume();
+    }
+    if (this.#queues.size > 0) this.#arm();
+  }
+
+  /** Takes the first body of the first client and moves that client to the end of the queue. */
+  #next(): Transfer | undefined {
+    for (const [client, queue] of this.#queues) {
+      this.#queues.delete(client);
+      for (const transfer of queue) {
+        queue.delete(transfer);
+        if (queue.size > 0) this.#queues.set(client, queue);
+        return transfer;
+      }
+    }
+    return undefined;
+  }
+}
