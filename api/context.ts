@@ -1,4 +1,5 @@
 /** Everything a route may use: built once, from config, and replaceable part by part in tests. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import type { AuditLog } from '#api/audit/audit.ts';
 import type { Passwords } from '#api/auth/password.ts';
@@ -54,3 +55,6 @@ export interface Context {
   /** To be notified after a commit that wrote events or made a delivery due, see events/outbox.ts. */
   readonly outbox: Signal;
 }
+
+/** A plugin that adds the routes of a resource. */
+export type Routes = FastifyPluginAsyncTypebox<{ readonly context: Context }>;

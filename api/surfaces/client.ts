@@ -1,4 +1,5 @@
 /** For SDKs, in browsers on other people's pages and in apps. Nobody is asked who is calling. */
+import type { Routes } from '#api/context.ts';
 import { answerPreflights } from '#api/http/preflight.ts';
 import { clientDisplayRoutes } from '#api/resources/displays/routes.ts';
 import { environmentRoutes } from '#api/resources/environment/routes.ts';
@@ -10,7 +11,7 @@ import { clientGrantRoutes } from '#api/resources/storage/client-grant-routes.ts
 import { uploadRoutes } from '#api/resources/storage/upload-routes.ts';
 import { legacyUserRoutes } from '#api/resources/user/legacy-routes.ts';
 import { userRoutes } from '#api/resources/user/routes.ts';
-import type { Routes, Surface } from './surface.ts';
+import type { Surface } from './surface.ts';
 
 const prefixes = ['/api/v1/client', '/api/v2/client'];
 

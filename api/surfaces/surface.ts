@@ -3,13 +3,10 @@
  * call them, how they are limited, and what an error looks like. A route may narrow these in its own options
  * (`config.credentials`, `config.limit`), which is then said where the route stands.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Credentials } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { ReplyRules } from '#api/http/reply-headers.ts';
 import type { SurfaceLimit } from '#api/limits/surface-limit.ts';
-
-export type Routes = FastifyPluginAsyncTypebox<{ readonly context: Context }>;
 
 export interface Surface extends ReplyRules {
   readonly name: 'client' | 'management' | 'v2' | 'v3' | 'pages';

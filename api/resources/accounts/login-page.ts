@@ -1,8 +1,7 @@
 /** The login page, and what it says to those who are sent back to it. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { sessionCookie } from '#api/auth/cookies.ts';
 import { findSession } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { TOO_MANY_REQUESTS } from '#api/errors.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
@@ -19,10 +18,7 @@ const page = {
   schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the account of who is logged in') } },
 };
 
-export const loginPage: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const loginPage: Routes = async (app, { context }) => {
   const { publicUrl } = context.config;
   const { basePath } = app;
 

@@ -1,11 +1,10 @@
 /** Login and logout as NextAuth 4 offers them. Nobody needs credentials to come here. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
 import { endSession, findSession, startSession } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
@@ -61,10 +60,7 @@ const outdated = {
   token: { kind: 'refused', text: texts.invalidToken, reason: 'invalid_token' },
 } as const;
 
-export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const loginRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, config, signer } = context;
   const { publicUrl } = config;
   acceptForms(app);

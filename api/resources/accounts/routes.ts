@@ -3,13 +3,12 @@
  * here, so no answer says whether an address has an account. Limited by address.
  */
 import { finished } from 'node:stream/promises';
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import { endSessionsOf } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
@@ -41,10 +40,7 @@ const done = {
 const refuses = ['bad_request', 'forbidden'] as const;
 const Text = Type.String();
 
-export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const accountRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, passwords, config, mailer, background } = context;
   acceptForms(app);
   answerForms(app, context);

@@ -1,10 +1,9 @@
 /** Action classes on the management API. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -36,10 +35,7 @@ const LIST_MAX = 5_000;
 const Params = Type.Object({ actionClassId: Type.String() });
 const one = { 200: Type.Object({ data: ActionClassReply }) };
 
-export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const actionClassRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, states } = context;
   const url = '/api/v1/management/action-classes';
   const oneUrl = `${url}/:actionClassId`;

@@ -1,7 +1,6 @@
 /** Action classes on v3: a list for reading. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import {
   CursorMeta,
   cursorPageFrom,
@@ -18,10 +17,7 @@ const ActionClass = Type.Object({
   type: Type.String(),
   key: TextOrNull,
 });
-export const v3ActionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v3ActionClassRoutes: Routes = async (app, { context }) => {
   const { db } = context;
 
   app.get(

@@ -2,11 +2,10 @@
  * API keys, made, changed and revoked by a logged-in owner or manager of an organization. A key itself is shown once, in the
  * reply that makes it.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { sessionOf } from '#api/auth/plugin.ts';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, notFound, unauthorized } from '#api/errors.ts';
 import { Id, OneOf } from '#api/schemas.ts';
 import { changeApiKey, revokeApiKey } from './change.ts';
@@ -59,10 +58,7 @@ const NewApiKeyReply = Type.Object({ ...shape, apiKey: Type.String() });
 
 const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
-export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const apiKeyRoutes: Routes = async (app, { context }) => {
   const { db } = context;
 
   app.get(

@@ -1,8 +1,7 @@
 /** Personal links to a survey, on v2. Needs a key with read: what comes by the link is the contact's response. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { requireRight } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { findContact } from '#api/resources/contacts/store.ts';
 import { newContactLink } from '#api/resources/surveys/contact-link.ts';
@@ -14,10 +13,7 @@ import type { Millis } from '#shared/clock.ts';
 
 const DAY: Millis = 24 * 60 * 60 * 1000;
 
-export const v2ContactLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v2ContactLinkRoutes: Routes = async (app, { context }) => {
   const { db, clock, config, random, signer } = context;
 
   app.get(

@@ -2,11 +2,10 @@
  * Attribute classes on the management API: the older view on contact attribute keys, where the key is called the name
  * (docs/api.md). Needs a key; rights go by method.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
@@ -52,10 +51,7 @@ const AttributeClassReply = Type.Object({
 });
 const one = { 200: Type.Object({ data: AttributeClassReply }) };
 
-export const attributeClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const attributeClassRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const url = '/api/v1/management/attribute-classes';
   const oneUrl = `${url}/:attributeClassId`;

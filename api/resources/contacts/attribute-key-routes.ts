@@ -1,9 +1,8 @@
 /** Contact attribute keys on the management API. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
@@ -43,10 +42,7 @@ const AttributeKeyReply = Type.Object({
 });
 const one = { 200: Type.Object({ data: AttributeKeyReply }) };
 
-export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const contactAttributeKeyRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const url = '/api/v1/management/contact-attribute-keys';
   const oneUrl = `${url}/:contactAttributeKeyId`;

@@ -1,9 +1,8 @@
 /** Contact attributes on the management API. Needs a key that may read. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { listContactAttributes } from './attribute-store.ts';
 
@@ -19,10 +18,7 @@ const ContactAttributeReply = Type.Object({
   updatedAt: Type.String(),
 });
 
-export const contactAttributeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context: { db } },
-) => {
+export const contactAttributeRoutes: Routes = async (app, { context: { db } }) => {
   app.get(
     '/api/v1/management/contact-attributes',
     {

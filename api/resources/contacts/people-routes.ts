@@ -2,12 +2,11 @@
  * People on the management API: the older view on contacts that have a user id, with their attributes. Needs a key;
  * rights go by method.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
@@ -29,10 +28,7 @@ const Params = Type.Object({ personId: Type.String() });
 /** A contact that says who it is. */
 type Identified = Contact & { readonly userId: string };
 
-export const peopleRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const peopleRoutes: Routes = async (app, { context }) => {
   const { db } = context;
   const people = workspaceRow({ db, type: 'Person', param: 'personId', find: findPerson });
 

@@ -1,9 +1,8 @@
 /** Contacts on the management API. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
@@ -23,10 +22,7 @@ const ContactReply = Type.Object({
   updatedAt: Type.String(),
 });
 
-export const contactRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const contactRoutes: Routes = async (app, { context }) => {
   const { db } = context;
   const contacts = workspaceRow({ db, type: 'Contact', param: 'contactId', find: findContactById });
 

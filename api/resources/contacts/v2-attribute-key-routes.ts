@@ -1,9 +1,8 @@
 /** Contact attribute keys on v2. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, conflict, invalidFields, notFound } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
@@ -52,10 +51,7 @@ const KeyReply = Type.Object({
 });
 const One = Type.Object({ data: KeyReply });
 
-export const v2AttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   // After the shape of the path was checked, which v2 answers with 422.
   const keys = workspaceRow({ db, type: 'Attribute Key', param: 'id', find: findAttributeKey });

@@ -1,8 +1,7 @@
 /** Contacts on v2: made one at a time, or many. Needs a key with write. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { limitConcurrency } from '#api/concurrency.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { v2BodyWorkspace } from '#api/resources/workspaces/v2-scope.ts';
 import { MapOf, Nullable, scopeFields } from '#api/schemas.ts';
 import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
@@ -53,10 +52,7 @@ const SomeWritten = Type.Object({
   }),
 });
 
-export const v2ContactRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v2ContactRoutes: Routes = async (app, { context }) => {
   const { db } = context;
   const writeWhenItsTurn = limitConcurrency(writeBatch, BATCHES);
 

@@ -1,7 +1,6 @@
 /** Contact attribute keys on v3: a list for reading. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import {
   CursorMeta,
   cursorPageFrom,
@@ -20,10 +19,7 @@ const AttributeKey = Type.Object({
   dataType: Type.String(),
 });
 
-export const v3AttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v3AttributeKeyRoutes: Routes = async (app, { context }) => {
   const { db } = context;
 
   app.get(

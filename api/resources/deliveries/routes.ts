@@ -2,9 +2,8 @@
  * What became of a webhook's deliveries, a delivery once more, and a test. Needs a key; looking needs the right to
  * read, sending the right to write. The original product has no such routes.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { attempt } from '#api/events/deliver.ts';
 import { makeDueAgain } from '#api/events/redeliver.ts';
@@ -33,10 +32,7 @@ const DISCORD = /^(.*\.)?(discord|discordapp)\.com$/;
 const Params = Type.Object({ webhookId: Type.String() });
 const DeliveryParams = Type.Object({ webhookId: Type.String(), deliveryId: Type.String() });
 
-export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const deliveryRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, outbox, counters } = context;
   const webhook = workspaceRow({ db, type: 'Webhook', param: 'webhookId', find: findWebhookTarget });
   const tests = withFallback(counters, clock);

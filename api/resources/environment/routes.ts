@@ -1,7 +1,6 @@
 /** The state of a workspace, for SDKs. No key. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
 import { withoutBody } from '#api/http/media.ts';
@@ -27,10 +26,7 @@ const paths = [
   '/api/v1/client/:workspaceId/website/environment',
 ];
 
-export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const environmentRoutes: Routes = async (app, { context }) => {
   const { db, clock, config, recaptcha, states } = context;
 
   const build = async (scopeId: string): Promise<State> => {

@@ -1,16 +1,12 @@
 /** Is the service there, and can it do its work? */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 
 const Well = Type.Object({ status: Type.String() });
 const Unwell = Type.Object({ status: Type.String(), problem: Type.String() });
 const schema = { response: { 200: Well, 503: Unwell } };
 
-export const healthRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context: { db, health } },
-) => {
+export const healthRoutes: Routes = async (app, { context: { db, health } }) => {
   // What still arrives on open connections is answered, but a load balancer shall send no more.
   let isDraining = false;
   app.addHook('preClose', async () => {

@@ -1,12 +1,8 @@
 /** Are the service and what it depends on there? Nobody needs a key to ask, and asking is never limited. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 
-export const v2HealthRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v2HealthRoutes: Routes = async (app, { context }) => {
   /** A dependency that fails is reported as false; the reply stays 200. */
   app.get(
     '/api/v2/health',

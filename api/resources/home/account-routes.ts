@@ -2,13 +2,12 @@
  * The page after the login, and what its forms do. A session and a form of ours are needed for everything, and the limit
  * is that of the management API for sessions.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { sessionCookie } from '#api/auth/cookies.ts';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
 import { authenticateSession } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { ApiError, forbidden, notAuthenticated, tooManyRequests } from '#api/errors.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
@@ -53,10 +52,7 @@ const revocation = {
 };
 const NO_FORM = { label: '', error: undefined };
 
-export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const accountHomeRoutes: Routes = async (app, { context }) => {
   const { db, clock, signer, limits } = context;
   const { basePath } = app;
   acceptForms(app);

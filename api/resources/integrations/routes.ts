@@ -2,11 +2,10 @@
  * Integrations, as far as there are any: other services reach this one through webhooks, which note who made them. So this
  * lists the webhooks of the user's workspaces by their source, and changes nothing. Needs a session.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { sessionOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 
 const Integration = Type.Object({
   source: Type.String(),
@@ -15,10 +14,7 @@ const Integration = Type.Object({
   lastChangedAt: Type.String(),
 });
 
-export const integrationRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const integrationRoutes: Routes = async (app, { context }) => {
   const list = async (workspaceIds: readonly string[], source: string | null) => {
     if (workspaceIds.length === 0) return [];
     let query = context.db

@@ -1,9 +1,8 @@
 /** The link of an invite: a page for people, and the route behind its form, which programs call as well. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sessionCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { findSession, startSession } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { ApiError, badRequest } from '#api/errors.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { htmlPage } from '#api/http/media.ts';
@@ -38,10 +37,7 @@ const acceptance = {
   },
 } as const;
 
-export const inviteAcceptRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const inviteAcceptRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, config, signer } = context;
   const { publicUrl } = config;
   const { basePath } = app;

@@ -2,11 +2,10 @@
  * Inviting people to an organization: owners to every role, managers as members. The link goes by mail, once; where no
  * mail server is configured, the reply shows it, once, and whoever invites hands it over.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { normalizeEmail } from '#api/auth/password.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { conflict, forbidden, invalidFields, notFound, RetryLater, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
@@ -60,10 +59,7 @@ const OrganizationPath = Type.Object({ organizationId: Type.String() });
 const InvitePath = Type.Object({ organizationId: Type.String(), inviteId: Type.String() });
 const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
-export const inviteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const inviteRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, mailer } = context;
   const { publicUrl } = context.config;
   const url = '/api/v1/organizations/:organizationId/invites';

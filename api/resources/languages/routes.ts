@@ -2,11 +2,10 @@
  * Languages on the management API: a route of ours, because the languages of a survey must exist in its workspace and
  * nothing else makes them. Needs a key; rights go by method.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import { conflict } from '#api/errors.ts';
@@ -42,10 +41,7 @@ const LanguageReply = Type.Object({
 });
 const one = { 200: Type.Object({ data: LanguageReply }) };
 
-export const languageRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const languageRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const url = '/api/v1/management/languages';
   const oneUrl = `${url}/:languageId`;

@@ -1,13 +1,9 @@
 /** The licence of this service: there is none to check, and the reply says so. Needs a session; limited per user. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 
-export const licenseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const licenseRoutes: Routes = async (app, { context }) => {
   app.post(
     '/api/v1/license/recheck',
     {

@@ -2,10 +2,9 @@
  * Whose key, or whose session, is this? The reply is not wrapped in `data`: a key gets its workspace, a session its
  * user.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, notAuthenticated, notFound } from '#api/errors.ts';
 import { findUser, type User as UserRow } from '#api/resources/accounts/store.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
@@ -39,10 +38,7 @@ const User = Type.Object({
   isActive: Type.Boolean(),
 });
 
-export const meRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const meRoutes: Routes = async (app, { context }) => {
   for (const url of ['/api/v1/management/me', '/api/v1/me']) {
     app.get(
       url,

@@ -1,8 +1,7 @@
 /** Whose key is this, and which roles are there? Needs a key. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { notAuthenticated, unauthorized } from '#api/errors.ts';
 
 const WorkspacePermission = Type.Object({
@@ -21,10 +20,7 @@ const EnvironmentPermission = Type.Object({
 /** Both answer a key that reaches no workspace. */
 const config = { acceptsKeyWithoutWorkspace: true } as const;
 
-export const v2MeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v2MeRoutes: Routes = async (app, { context }) => {
   app.get(
     '/api/v2/roles',
     { schema: { response: { 200: Type.Object({ data: Type.Array(Type.String()) }) } }, config },

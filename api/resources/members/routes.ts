@@ -2,11 +2,10 @@
  * The people of an organization. Every member may look; owners give and take every role, managers only remove members.
  * Everybody may leave, but for the last owner.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { runsOrganization } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { conflict, notFound, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
@@ -45,10 +44,7 @@ const MemberReply = Type.Object({
 
 const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
-export const memberRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const memberRoutes: Routes = async (app, { context }) => {
   const { db } = context;
   const url = '/api/v1/organizations/:organizationId/members';
   const oneUrl = `${url}/:userId`;

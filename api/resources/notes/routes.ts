@@ -2,13 +2,12 @@
  * The notes on a response, on the management API: routes of ours, as the original has none any more. Needs a key or a
  * session; rights go by method.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import type { Principal } from '#api/auth/principal.ts';
 import { NOTE_LENGTH_MAX, RESPONSE_NOTES_MAX } from '#api/content-limits.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { forbidden, notFound } from '#api/errors.ts';
@@ -30,10 +29,7 @@ const Text = Type.String({
 const many = { 200: Type.Object({ data: Type.Array(NoteReply) }) };
 const one = { 200: Type.Object({ data: NoteReply }) };
 
-export const noteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const noteRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const responses = workspaceRow({ db, type: 'Response', param: 'responseId', find: findResponse });
 

@@ -1,8 +1,7 @@
 /** The organizations of a logged-in person, and their names. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { sessionOf } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { notFound } from '#api/errors.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { managerNow, requireManager } from './access.ts';
@@ -20,10 +19,7 @@ const OrganizationReply = Type.Object({
 
 const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
-export const organizationRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const organizationRoutes: Routes = async (app, { context }) => {
   const { db, clock } = context;
 
   app.get(

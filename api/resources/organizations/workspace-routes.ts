@@ -2,12 +2,11 @@
  * Workspaces: listed and read by whoever may read them, changed by whoever manages them, made by owners and managers of
  * the organization. The original product has no such routes.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { type Principal, workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { conflict, forbidden, invalidFields, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
@@ -37,10 +36,7 @@ const STYLING_BYTES_MAX = 65_536;
 const Params = Type.Object({ workspaceId: Type.String() });
 const one = { 200: Type.Object({ data: WorkspaceReply }) };
 
-export const workspaceRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const workspaceRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, states } = context;
   const url = '/api/v1/management/workspaces';
   const oneUrl = `${url}/:workspaceId`;

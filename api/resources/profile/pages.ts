@@ -2,11 +2,10 @@
  * The page that the link in a mail about a new address leads to. It has a button that changes the address of the account:
  * programs that look at links in mails must not open them.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { endSessionsOf } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { htmlPage } from '#api/http/media.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
@@ -26,10 +25,7 @@ const change = {
   config: { reads: { 'application/x-www-form-urlencoded': Form, 'application/json': Form } },
 };
 
-export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const emailChangePages: Routes = async (app, { context }) => {
   const { db, clock } = context;
   acceptForms(app);
 

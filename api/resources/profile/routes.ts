@@ -2,11 +2,10 @@
  * The e-mail address of one's own account. Asking needs a session and the password; the change happens on the page of
  * the link that went to the new address (pages.ts), which needs neither.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { isTooLong, normalizeEmail } from '#api/auth/password.ts';
 import { sessionOf } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notAuthenticated } from '#api/errors.ts';
 import { changeEmailMail, mailAccount } from '#api/resources/accounts/mails.ts';
 import {
@@ -17,10 +16,7 @@ import {
   isAsProven,
 } from '#api/resources/accounts/store.ts';
 
-export const profileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const profileRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, passwords, config } = context;
 
   app.put(

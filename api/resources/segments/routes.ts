@@ -2,11 +2,10 @@
  * Segments on the management API: a route of our own, because the original product has none: surveys refer to segments,
  * and nothing else could make them. Needs a key; rights go by method.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import { badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
@@ -43,10 +42,7 @@ const one = { 200: Type.Object({ data: SegmentReply }) };
 
 type Complete = Segment & { readonly environmentId: string };
 
-export const segmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const segmentRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, states } = context;
   const url = '/api/v1/management/segments';
   const oneUrl = `${url}/:segmentId`;

@@ -1,18 +1,14 @@
 /**
  * Uploads of respondents: private files, no key. The gateway counts grants per address: grants, not stored files.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { ClientGrantRequest, checkFile, checkSurvey, Grant, grantUpload } from './grant.ts';
 
 const WorkspaceParams = Type.Object({ workspaceId: Type.String() });
 
-export const clientGrantRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const clientGrantRoutes: Routes = async (app, { context }) => {
   for (const version of ['v1', 'v2'] as const) {
     app.post(
       `/api/${version}/client/:workspaceId/storage`,

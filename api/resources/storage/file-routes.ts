@@ -5,13 +5,12 @@
  * What was uploaded is somebody else's content on our origin. So its type follows from its extension and is never
  * guessed, documents are saved rather than shown, and whatever is shown all the same runs in a sandbox without scripts.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { FileDeletion } from '#api/audit/audit.ts';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may, type Principal } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, methodNotAllowed, notAuthenticated, notFound, unauthorized } from '#api/errors.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { binary, media, withoutBody } from '#api/http/media.ts';
@@ -55,10 +54,7 @@ const cacheControl: Readonly<Record<Access, string>> = {
   private: 'no-store, no-cache, must-revalidate',
 };
 
-export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const fileRoutes: Routes = async (app, { context }) => {
   const { db, storage } = context;
 
   app.route<{ Params: FileParams }>({

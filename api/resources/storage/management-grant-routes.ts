@@ -2,15 +2,11 @@
  * Uploads of those who write surveys: public files, with a key or a session that may write. The gateway counts grants per
  * key, the application per session: grants, not stored files.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { checkFile, Grant, grantUpload, ManagementGrantRequest, PUBLIC_BYTES_MAX } from './grant.ts';
 
-export const managementGrantRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const managementGrantRoutes: Routes = async (app, { context }) => {
   app.post(
     '/api/v1/management/storage',
     {

@@ -4,10 +4,9 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { binary, media } from '#api/http/media.ts';
 import { newUuid } from '#api/ids.ts';
 import { isGranted, markStored } from '#api/storage/files.ts';
@@ -66,10 +65,7 @@ const schema = {
 };
 const config = { isBodyStreamed: true, reads: { 'multipart/form-data': Form } };
 
-export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const uploadRoutes: Routes = async (app, { context }) => {
   const { receiver } = context.storage;
   if (receiver === null) return;
   const limits = createUploadLimits(UPLOADS_MAX, context.clock);

@@ -3,18 +3,14 @@
  * they are shown, or told that nobody has said where that is. The answer is the same for every id, so it tells nobody
  * which surveys there are.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { isId } from '#api/ids.ts';
 import { addressOf } from '#api/survey-url.ts';
 
-export const surveyLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const surveyLinkRoutes: Routes = async (app, { context }) => {
   const { surveyUrl, publicUrl } = context.config;
   // A proxy in front may show surveys at this very path; a redirect from here to here would never end.
   const isElsewhere = surveyUrl !== null && !surveyUrl.startsWith(`${publicUrl}/s/`);

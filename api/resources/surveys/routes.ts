@@ -1,10 +1,9 @@
 /** Surveys on the management API. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { readLargePage } from '#api/http/pagination.ts';
 import { refusing } from '#api/http/refuses.ts';
@@ -36,10 +35,7 @@ const Page = Type.Object({
 const one = { 200: Type.Object({ data: SurveyReply }) };
 const many = { 200: Type.Object({ data: Type.Array(SurveyReply) }) };
 
-export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const surveyRoutes: Routes = async (app, { context }) => {
   const { db, random } = context;
   const surveys = requestValue<Survey>('survey');
 

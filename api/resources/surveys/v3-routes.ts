@@ -1,9 +1,8 @@
 /** Surveys on v3, for reading. Needs a key or a session with read on the workspace. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
 import { readCursor } from '#api/http/cursor-pagination.ts';
 import { outOfReach, readableWorkspace } from '#api/resources/workspaces/v3-access.ts';
@@ -57,10 +56,7 @@ const Meta = Type.Object({
   hasArchived: Type.Union([Type.Boolean(), Type.Null()]),
 });
 
-export const v3SurveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v3SurveyRoutes: Routes = async (app, { context }) => {
   const { db } = context;
 
   app.get(

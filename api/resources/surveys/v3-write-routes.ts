@@ -1,11 +1,10 @@
 /** Writing surveys on v3. Needs a key or a session with write on the workspace, also to delete. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest, FastifySchemaCompiler } from 'fastify';
 import type { Kysely } from 'kysely';
 import { type TSchema, Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { FieldError, invalidFields, routeNotFound, UNSUPPORTED_FIELD } from '#api/errors.ts';
 import { paramsOf } from '#api/http/envelopes.ts';
@@ -72,10 +71,7 @@ const creating = { invalidBodyMessage, refuses: ['forbidden', 'unprocessable_con
 /** conflict: an app survey has a segment of its own, and another one may have its title. */
 const changing = { invalidBodyMessage, refuses: [...creating.refuses, 'conflict'] } as const;
 
-export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
   const { db } = context;
 
   app.post(

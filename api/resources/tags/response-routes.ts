@@ -2,13 +2,12 @@
  * The tags of a response on the management API: routes of ours, as the original has none. A tag that the workspace does
  * not have comes into being when a response is given it. Needs a key or a session; rights go by method.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import { RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, forbidden, invalidFields, notFound } from '#api/errors.ts';
@@ -42,10 +41,7 @@ const NewTag = Type.Object(
 const many = { 200: Type.Object({ data: Type.Array(TagReply) }) };
 const one = { 200: Type.Object({ data: TagReply }) };
 
-export const responseTagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const responseTagRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const responses = workspaceRow({ db, type: 'Response', param: 'responseId', find: findResponse });
 

@@ -2,13 +2,12 @@
  * Tags on v3, for people who are logged in: a list, and what keeps it tidy. New tags come into being where a response is
  * given one, see response-routes.ts. Needs read on the workspace for the list, write for the rest.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
 import { TAGS_MAX } from '#api/content-limits.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { invalidFields, unprocessable } from '#api/errors.ts';
 import type { Tag } from '#api/resources/responses/store.ts';
 import { outOfReach, readableWorkspace } from '#api/resources/workspaces/v3-access.ts';
@@ -32,10 +31,7 @@ const IdReply = Type.Object({ data: Type.Object({ id: Type.String() }) });
 const closed = { additionalProperties: false };
 const config = { credentials: 'session', refuses: ['forbidden'] } as const;
 
-export const v3TagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v3TagRoutes: Routes = async (app, { context }) => {
   const { db, clock } = context;
 
   app.get(

@@ -2,11 +2,10 @@
  * Who is in a team, and what it gives in which workspace. The team's admins decide about its people; only owners and
  * managers decide about workspaces. Both routes set or change, so that doing it twice is the same as once.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { notFound } from '#api/errors.ts';
 import { requireManager, requireMember } from '#api/resources/organizations/access.ts';
@@ -37,10 +36,7 @@ const WorkspacePath = Type.Object({
 const response = { 200: Type.Object({ data: TeamDetailsReply }) };
 const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
-export const teamContentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const teamContentRoutes: Routes = async (app, { context }) => {
   const { db, clock } = context;
   const url = '/api/v1/organizations/:organizationId/teams/:teamId';
 

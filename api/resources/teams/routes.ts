@@ -1,8 +1,7 @@
 /** Teams of an organization: made, renamed and deleted by owners and managers; who is in one sees it. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { runsOrganization } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { conflict, forbidden, invalidFields } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
@@ -29,10 +28,7 @@ const OrganizationPath = Type.Object({ organizationId: Type.String() });
 const TeamPath = Type.Object({ organizationId: Type.String(), teamId: Type.String() });
 const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
-export const teamRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const teamRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const url = '/api/v1/organizations/:organizationId/teams';
   const oneUrl = `${url}/:teamId`;

@@ -1,10 +1,9 @@
 /**
  * What SDKs before version 5 and the npm package `@formbricks/api` 3 call about users. No key.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
 import { invalidFields, notFound } from '#api/errors.ts';
 import { UNIQUE_VALUE } from '#api/resources/contacts/attribute-store.ts';
@@ -20,10 +19,7 @@ import { readUserState } from './state.ts';
 
 const Params = Type.Object({ workspaceId: Type.String(), userId: Type.String() });
 
-export const legacyUserRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const legacyUserRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const segments = createSegmentCache(context.states);
   const base = '/api/v1/client/:workspaceId';

@@ -1,8 +1,7 @@
 /** Who is using the app, and which surveys may be shown to them. No key. v1 and v2 are one. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
 import { createSegmentCache } from '#api/resources/segments/compiled.ts';
@@ -18,10 +17,7 @@ import { readUserState } from './state.ts';
 /** SDKs ask again after this time. */
 const STATE_LIFETIME: Millis = 30 * 60 * 1000;
 
-export const userRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const userRoutes: Routes = async (app, { context }) => {
   const { db, clock } = context;
   const segments = createSegmentCache(context.states);
   const loadWorkspace = loadPathWorkspace(context);

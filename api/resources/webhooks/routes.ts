@@ -1,9 +1,8 @@
 /** Webhooks on v1. Needs a key; rights go by method. v2 has the same ones in v2-routes.ts. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
@@ -19,10 +18,7 @@ const LIST_MAX = 5_000;
 const Params = Type.Object({ webhookId: Type.String() });
 const one = { 200: Type.Object({ data: WebhookReply }) };
 
-export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const webhookRoutes: Routes = async (app, { context }) => {
   const { db } = context;
   const url = '/api/v1/webhooks';
   const oneUrl = `${url}/:webhookId`;

@@ -1,10 +1,9 @@
 /** Webhooks on v2. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { IdList, idsFrom } from '#api/http/id-list.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
@@ -25,10 +24,7 @@ const oneUrl = `${url}/:id`;
 const params = Type.Object({ id: Id });
 const One = Type.Object({ data: WebhookReply });
 
-export const v2WebhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v2WebhookRoutes: Routes = async (app, { context }) => {
   const { db } = context;
   // After the shape of the path was checked, which v2 answers with 422.
   const webhooks = workspaceRow({ db, type: 'Webhook', param: 'id', find: findWebhook });
