@@ -1,0 +1,66 @@
+/**
+ * A list of v3 for reading: rows of one workspace, the oldest first, ties by id, in pages with a cursor.
+ *
+ * Who may call it: whoever has the right to read the workspace.
+ */
+import type { FastifyInstance } from 'fastify';
+import { type SelectQueryBuilder, sql } from 'kysely';
+import { type Static, type TSchema, Type } from 'typebox';
+import type { Context } from '#api/context.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
+import { isAfter, pageOf, readCursor } from '#api/http/cursor-pagination.ts';
+import { Id } from '#api/schemas.ts';
+import { readableWorkspace } from './v3-access.ts';
+
+const LIMIT_DEFAULT = 50;
+const SORTED_BY = 'createdAt';
+
+const Query = Type.Object(
+  {
+    workspaceId: Id,
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    cursor: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false },
+);
+export const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
+const Meta = Type.Object({ limit: Type.Integer(), nextCursor: TextOrNull });
+
+/** @param rowsOf selects the rows of a workspace from one table */
+export function v3List<Table extends keyof Database, Item extends TSchema>(
+  app: FastifyInstance,
+  context: Pick<Context, 'db'>,
+  url: string,
+  item: Item,
+  rowsOf: (
+    workspaceId: string,
+  ) => SelectQueryBuilder<
+    Database,
+    Table,
+    Static<Item> & { readonly id: string; readonly createdAt: Timestamp }
+  >,
+): void {
+  app.get<{ Querystring: Static<typeof Query> }>(
+    url,
+    {
+      schema: {
+        querystring: Query,
+        response: { 200: Type.Object({ data: Type.Array(item), meta: Meta }) },
+      },
+      config: { refuses: ['forbidden'] },
+    },
+    async (request) => {
+      const { limit = LIMIT_DEFAULT, workspaceId } = request.query;
+      const cursor = readCursor(request.query.cursor, SORTED_BY);
+      const { id } = await readableWorkspace(context, request, workspaceId);
+      const matching = cursor === null ? rowsOf(id) : rowsOf(id).where(isAfter(cursor));
+      const found = await matching
+        .orderBy(sql.ref(SORTED_BY))
+        .orderBy(sql.ref('id'))
+        .limit(limit + 1)
+        .execute();
+      const { rows, nextCursor } = pageOf(found, limit, SORTED_BY, ({ createdAt }) => createdAt);
+      return { data: rows, meta: { limit, nextCursor } };
+    },
+  );
+}
