@@ -26,6 +26,9 @@ const SLOW_BODY: Millis = 1_000;
 /** What a route takes as proof of who is calling. */
 export type Credentials = 'key' | 'session' | 'any';
 
+/** `config` of a route for people who are logged in, and not for API keys. */
+export const forPeople = { credentials: 'session', needsNoWorkspace: true } as const;
+
 declare module 'fastify' {
   interface FastifyInstance {
     /** For routes where credentials are not always needed, such as files. */
@@ -36,9 +39,9 @@ declare module 'fastify' {
     principal: Principal | null;
   }
   interface FastifyContextConfig {
-    /** A caller that reaches no workspace counts as not authenticated, except where a route says otherwise. */
-    readonly acceptsKeyWithoutWorkspace?: boolean;
-    /** What this route takes, where it differs from its surface; null: it asks for none. */
+    /** Serves callers that reach no workspace, whom other routes refuse. */
+    readonly needsNoWorkspace?: boolean;
+    /** The credentials that this route accepts; null: none are needed. Unset: those of its surface. */
     readonly credentials?: Credentials | null;
   }
 }
@@ -92,7 +95,7 @@ export const authPlugin = fastifyPlugin<AuthOptions>(
       const principal = await authenticate(request, accepted);
       if (principal === null) throw notAuthenticated();
       const reachesNothing = principal.permissions.size === 0;
-      if (reachesNothing && request.routeOptions.config?.acceptsKeyWithoutWorkspace !== true) {
+      if (reachesNothing && request.routeOptions.config?.needsNoWorkspace !== true) {
         if (principal.kind === 'apiKey') throw notAuthenticated();
         // We know this person, whom no team has given anything yet.
         throw withoutRight(request);

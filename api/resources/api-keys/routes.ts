@@ -3,7 +3,7 @@
  * reply that makes it.
  */
 import { Type } from 'typebox';
-import { sessionOf } from '#api/auth/plugin.ts';
+import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, notFound, unauthorized } from '#api/errors.ts';
@@ -56,14 +56,12 @@ const shape = {
 const ApiKeyReply = Type.Object(shape);
 const NewApiKeyReply = Type.Object({ ...shape, apiKey: Type.String() });
 
-const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
-
 export const apiKeyRoutes: Routes = async (app, { context }) => {
   const { db } = context;
 
   app.get(
     '/api/v1/api-keys',
-    { schema: { response: { 200: Type.Object({ data: Type.Array(ApiKeyReply) }) } }, config },
+    { schema: { response: { 200: Type.Object({ data: Type.Array(ApiKeyReply) }) } }, config: forPeople },
     async (request) => ({ data: [...(await listApiKeys(db, managed(sessionOf(request))))].map(toReply) }),
   );
 
@@ -71,7 +69,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
     '/api/v1/api-keys',
     {
       schema: { body: NewApiKey, response: { 200: Type.Object({ data: NewApiKeyReply }) } },
-      config: { ...config, refuses: ['bad_request'] },
+      config: { ...forPeople, refuses: ['bad_request'] },
     },
     async (request) => {
       const principal = sessionOf(request);
@@ -94,7 +92,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
         body: ApiKeyChange,
         response: { 200: Type.Object({ data: ApiKeyReply }) },
       },
-      config: { ...config, refuses: ['bad_request', 'not_found'] },
+      config: { ...forPeople, refuses: ['bad_request', 'not_found'] },
     },
     async (request) => {
       const { id } = request.params;
@@ -111,7 +109,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
         params: Type.Object({ id: Type.String() }),
         response: { 200: Type.Object({ data: ApiKeyReply }) },
       },
-      config: { ...config, refuses: ['not_found'] },
+      config: { ...forPeople, refuses: ['not_found'] },
     },
     async (request) => {
       const { id } = request.params;

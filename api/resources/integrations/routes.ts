@@ -3,7 +3,7 @@
  * lists the webhooks of the user's workspaces by their source, and changes nothing. Needs a session.
  */
 import { Type } from 'typebox';
-import { sessionOf } from '#api/auth/plugin.ts';
+import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 
@@ -42,16 +42,15 @@ export const integrationRoutes: Routes = async (app, { context }) => {
   const meta = {
     about: 'Integrations are webhooks, by who made them; manage them at /api/v1/webhooks',
   };
-  const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
-  app.get('/api/v1/integrations', { schema: { response }, config }, async (request) => ({
+  app.get('/api/v1/integrations', { schema: { response }, config: forPeople }, async (request) => ({
     data: await list(workspacesWith(sessionOf(request), 'read'), null),
     meta,
   }));
 
   app.get(
     '/api/v1/integrations/:source',
-    { schema: { params: Type.Object({ source: Type.String() }), response }, config },
+    { schema: { params: Type.Object({ source: Type.String() }), response }, config: forPeople },
     async (request) => ({
       data: await list(workspacesWith(sessionOf(request), 'read'), request.params.source),
       meta,

@@ -5,6 +5,7 @@
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { normalizeEmail } from '#api/auth/password.ts';
+import { forPeople } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { conflict, forbidden, invalidFields, notFound, RetryLater, unauthorized } from '#api/errors.ts';
@@ -57,7 +58,6 @@ const SentInviteReply = Type.Object({ ...shape, link: Nullable(Type.String()) })
 
 const OrganizationPath = Type.Object({ organizationId: Type.String() });
 const InvitePath = Type.Object({ organizationId: Type.String(), inviteId: Type.String() });
-const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
 export const inviteRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, mailer } = context;
@@ -73,7 +73,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(InviteReply) }) },
       },
-      config,
+      config: forPeople,
       onRequest: requireManager,
     },
     async (request, reply) => {
@@ -93,7 +93,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
         body: NewInvite,
         response: { 200: Type.Object({ data: SentInviteReply }) },
       },
-      config: { ...config, refuses: ['forbidden', 'conflict', 'too_many_requests'] },
+      config: { ...forPeople, refuses: ['forbidden', 'conflict', 'too_many_requests'] },
       onRequest: requireManager,
     },
     async (request) => {
@@ -133,7 +133,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
     `${oneUrl}/resend`,
     {
       schema: { params: InvitePath, response: { 200: Type.Object({ data: SentInviteReply }) } },
-      config,
+      config: forPeople,
       onRequest: requireManager,
     },
     async (request) => {
@@ -151,7 +151,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
     oneUrl,
     {
       schema: { params: InvitePath, response: { 200: Type.Object({ data: InviteReply }) } },
-      config,
+      config: forPeople,
       onRequest: requireManager,
     },
     async (request) => {

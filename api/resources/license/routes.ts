@@ -1,5 +1,6 @@
 /** The licence of this service: there is none to check, and the reply says so. Needs a session; limited per user. */
 import { Type } from 'typebox';
+import { forPeople } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 
@@ -14,7 +15,7 @@ export const licenseRoutes: Routes = async (app, { context }) => {
           }),
         },
       },
-      config: { credentials: 'session', limit: 'actions.licenseRecheck', acceptsKeyWithoutWorkspace: true },
+      config: { ...forPeople, limit: 'actions.licenseRecheck' },
     },
     async () => ({
       data: {

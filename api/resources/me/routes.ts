@@ -44,7 +44,7 @@ export const meRoutes: Routes = async (app, { context }) => {
       url,
       {
         schema: { response: { 200: Type.Union([Account, User]) } },
-        config: { acceptsKeyWithoutWorkspace: true, refuses: ['bad_request', 'not_found'] },
+        config: { needsNoWorkspace: true, refuses: ['bad_request', 'not_found'] },
       },
       async (request) => {
         const principal = principalOf(request);

@@ -18,7 +18,7 @@ const EnvironmentPermission = Type.Object({
 });
 
 /** Both answer a key that reaches no workspace. */
-const config = { acceptsKeyWithoutWorkspace: true } as const;
+const config = { needsNoWorkspace: true } as const;
 
 export const v2MeRoutes: Routes = async (app, { context }) => {
   app.get(

@@ -4,6 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
+import { forPeople } from '#api/auth/plugin.ts';
 import { runsOrganization } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -42,8 +43,6 @@ const MemberReply = Type.Object({
   teams: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), role: Type.String() })),
 });
 
-const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
-
 export const memberRoutes: Routes = async (app, { context }) => {
   const { db } = context;
   const url = '/api/v1/organizations/:organizationId/members';
@@ -57,7 +56,7 @@ export const memberRoutes: Routes = async (app, { context }) => {
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(MemberReply) }) },
       },
-      config,
+      config: forPeople,
       onRequest: requireMember,
     },
     async (request, reply) => {
@@ -76,7 +75,7 @@ export const memberRoutes: Routes = async (app, { context }) => {
         body: Type.Object({ role: OneOf(['owner', 'manager', 'member'] as const) }),
         response: { 200: Type.Object({ data: MemberReply }) },
       },
-      config: { ...config, refuses: ['conflict'] },
+      config: { ...forPeople, refuses: ['conflict'] },
       onRequest: requireManager,
     },
     async (request) => {
@@ -106,7 +105,7 @@ export const memberRoutes: Routes = async (app, { context }) => {
           }),
         },
       },
-      config: { ...config, refuses: ['conflict'] },
+      config: { ...forPeople, refuses: ['conflict'] },
       onRequest: requireMember,
     },
     async (request) => {

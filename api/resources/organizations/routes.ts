@@ -1,6 +1,6 @@
 /** The organizations of a logged-in person, and their names. */
 import { Type } from 'typebox';
-import { sessionOf } from '#api/auth/plugin.ts';
+import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { notFound } from '#api/errors.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -17,14 +17,15 @@ const OrganizationReply = Type.Object({
   updatedAt: Type.String(),
 });
 
-const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
-
 export const organizationRoutes: Routes = async (app, { context }) => {
   const { db, clock } = context;
 
   app.get(
     '/api/v1/organizations',
-    { schema: { response: { 200: Type.Object({ data: Type.Array(OrganizationReply) }) } }, config },
+    {
+      schema: { response: { 200: Type.Object({ data: Type.Array(OrganizationReply) }) } },
+      config: forPeople,
+    },
     async (request) => ({ data: [...(await listOrganizations(db, sessionOf(request).userId))] }),
   );
 
@@ -36,7 +37,7 @@ export const organizationRoutes: Routes = async (app, { context }) => {
         body: Type.Object({ name: Type.String() }),
         response: { 200: Type.Object({ data: OrganizationReply }) },
       },
-      config,
+      config: forPeople,
       onRequest: requireManager,
     },
     async (request) => {

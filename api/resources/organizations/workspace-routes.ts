@@ -4,7 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
+import { forPeople, principalOf } from '#api/auth/plugin.ts';
 import { type Principal, workspacesWith } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -48,7 +48,7 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(WorkspaceReply) }) },
       },
-      config: { acceptsKeyWithoutWorkspace: true },
+      config: { needsNoWorkspace: true },
     },
     async (request, reply) => {
       const principal = principalOf(request);
@@ -68,11 +68,7 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
         body: NewWorkspace,
         response: one,
       },
-      config: {
-        credentials: 'session',
-        acceptsKeyWithoutWorkspace: true,
-        refuses: ['forbidden', 'conflict'],
-      },
+      config: { ...forPeople, refuses: ['forbidden', 'conflict'] },
       onRequest: requireManager,
     },
     async (request) => {

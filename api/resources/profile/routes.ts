@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import { isTooLong, normalizeEmail } from '#api/auth/password.ts';
-import { sessionOf } from '#api/auth/plugin.ts';
+import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notAuthenticated } from '#api/errors.ts';
 import { changeEmailMail, mailAccount } from '#api/resources/accounts/mails.ts';
@@ -27,9 +27,8 @@ export const profileRoutes: Routes = async (app, { context }) => {
         response: { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) },
       },
       config: {
-        credentials: 'session',
+        ...forPeople,
         limit: 'actions.emailUpdate',
-        acceptsKeyWithoutWorkspace: true,
         refuses: ['bad_request'],
       },
     },

@@ -52,7 +52,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
   for (const prefix of ['/api/v1/management/surveys', '/api/v1/surveys']) {
     app.get(
       prefix,
-      { schema: { querystring: Page, response: many }, config: { acceptsKeyWithoutWorkspace: true } },
+      { schema: { querystring: Page, response: many }, config: { needsNoWorkspace: true } },
       async (request, reply) => {
         const workspaceIds = workspacesWith(principalOf(request), 'read');
         const { limit, offset } = request.query;

@@ -5,6 +5,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
+import { forPeople } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { notFound } from '#api/errors.ts';
@@ -34,7 +35,6 @@ const WorkspacePath = Type.Object({
   workspaceId: Type.String(),
 });
 const response = { 200: Type.Object({ data: TeamDetailsReply }) };
-const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
 export const teamContentRoutes: Routes = async (app, { context }) => {
   const { db, clock } = context;
@@ -44,7 +44,7 @@ export const teamContentRoutes: Routes = async (app, { context }) => {
     `${url}/members/:userId`,
     {
       schema: { params: MemberPath, body: Type.Object({ role: TeamRoleName }), response },
-      config,
+      config: forPeople,
       onRequest: requireMember,
     },
     async (request) => {
@@ -61,7 +61,7 @@ export const teamContentRoutes: Routes = async (app, { context }) => {
 
   app.delete(
     `${url}/members/:userId`,
-    { schema: { params: MemberPath, response }, config, onRequest: requireMember },
+    { schema: { params: MemberPath, response }, config: forPeople, onRequest: requireMember },
     async (request) => {
       const { userId } = request.params;
       return change(async (trx) => {
@@ -76,7 +76,7 @@ export const teamContentRoutes: Routes = async (app, { context }) => {
     `${url}/workspaces/:workspaceId`,
     {
       schema: { params: WorkspacePath, body: Type.Object({ permission: TeamPermissionName }), response },
-      config,
+      config: forPeople,
       onRequest: requireManager,
     },
     async (request) => {
@@ -92,7 +92,7 @@ export const teamContentRoutes: Routes = async (app, { context }) => {
 
   app.delete(
     `${url}/workspaces/:workspaceId`,
-    { schema: { params: WorkspacePath, response }, config, onRequest: requireManager },
+    { schema: { params: WorkspacePath, response }, config: forPeople, onRequest: requireManager },
     async (request) =>
       change(async (trx) => {
         const team = await managedTeam(trx, request, request.params);

@@ -1,5 +1,6 @@
 /** Teams of an organization: made, renamed and deleted by owners and managers; who is in one sees it. */
 import { Type } from 'typebox';
+import { forPeople } from '#api/auth/plugin.ts';
 import { runsOrganization } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
@@ -26,7 +27,6 @@ const TEAMS_MAX = 200;
 
 const OrganizationPath = Type.Object({ organizationId: Type.String() });
 const TeamPath = Type.Object({ organizationId: Type.String(), teamId: Type.String() });
-const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
 export const teamRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
@@ -41,7 +41,7 @@ export const teamRoutes: Routes = async (app, { context }) => {
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(TeamReply) }) },
       },
-      config,
+      config: forPeople,
       onRequest: requireMember,
     },
     async (request, reply) => {
@@ -64,7 +64,7 @@ export const teamRoutes: Routes = async (app, { context }) => {
         body: NewTeam,
         response: { 200: Type.Object({ data: TeamDetailsReply }) },
       },
-      config: { ...config, refuses: ['forbidden', 'conflict'] },
+      config: { ...forPeople, refuses: ['forbidden', 'conflict'] },
       onRequest: requireManager,
     },
     async (request) => {
@@ -89,7 +89,7 @@ export const teamRoutes: Routes = async (app, { context }) => {
     oneUrl,
     {
       schema: { params: TeamPath, response: { 200: Type.Object({ data: TeamDetailsReply }) } },
-      config,
+      config: forPeople,
       onRequest: requireMember,
     },
     async (request) => ({
@@ -105,7 +105,7 @@ export const teamRoutes: Routes = async (app, { context }) => {
         body: NewTeam,
         response: { 200: Type.Object({ data: TeamDetailsReply }) },
       },
-      config: { ...config, refuses: ['conflict'] },
+      config: { ...forPeople, refuses: ['conflict'] },
       onRequest: requireManager,
     },
     async (request) => {
@@ -125,7 +125,7 @@ export const teamRoutes: Routes = async (app, { context }) => {
     oneUrl,
     {
       schema: { params: TeamPath, response: { 200: Type.Object({ data: TeamDetailsReply }) } },
-      config,
+      config: forPeople,
       onRequest: requireManager,
     },
     async (request) =>
