@@ -1,6 +1,7 @@
 /** The mails of an account: what they say, and how many of them an address may get. */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
+import { countRows } from '#api/db/count.ts';
 import { lockName } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Mail } from '#api/mail/mail.ts';
@@ -21,14 +22,14 @@ export async function mayMail(
   { to, kind }: Pick<Mail, 'to' | 'kind'>,
 ): Promise<boolean> {
   await lockName(trx, `mail to ${to}`);
-  const { count } = await trx
-    .selectFrom('mailOutbox')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('recipient', '=', to)
-    .where('kind', '=', kind)
-    .where('createdAt', '>', toTimestamp(clock() - PER))
-    .executeTakeFirstOrThrow();
-  return Number(count) < PER_ADDRESS_MAX;
+  const count = await countRows(
+    trx
+      .selectFrom('mailOutbox')
+      .where('recipient', '=', to)
+      .where('kind', '=', kind)
+      .where('createdAt', '>', toTimestamp(clock() - PER)),
+  );
+  return count < PER_ADDRESS_MAX;
 }
 
 /** Accepts the mail, unless its recipient has had enough of this kind lately; then it is dropped without a word. */

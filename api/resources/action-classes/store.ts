@@ -1,5 +1,6 @@
 /** Action classes: what happens in an app and may trigger a survey. */
 import type { Kysely, Selectable } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { ActionClassTable, Database, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
@@ -70,13 +71,8 @@ export async function findTaken(
   return others.length > 0 ? 'name' : null;
 }
 
-export async function countActionClasses(db: Kysely<Database>, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('actionClasses')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('workspaceId', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countActionClasses(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  return countRows(db.selectFrom('actionClasses').where('workspaceId', '=', workspaceId));
 }
 
 /**

@@ -1,5 +1,6 @@
 /** The keys under which contacts have attributes. Attribute classes are an older view on the same rows. */
 import type { Kysely, Selectable } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { ContactAttributeKeyTable, Database, Timestamp } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import type { ListPage } from '#api/http/pagination.ts';
@@ -61,13 +62,8 @@ export async function findAttributeKey(db: Kysely<Database>, id: string): Promis
   return row === undefined ? null : toAttributeKey(row);
 }
 
-export async function countAttributeKeys(db: Kysely<Database>, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('contactAttributeKeys')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('workspaceId', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countAttributeKeys(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  return countRows(db.selectFrom('contactAttributeKeys').where('workspaceId', '=', workspaceId));
 }
 
 /** @throws the driver's unique violation when the workspace has the key */

@@ -1,5 +1,6 @@
 /** Changes to the languages of workspaces; `workspaces/store.ts` lists those of one. */
 import type { Kysely } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import type { Language } from '#api/resources/workspaces/store.ts';
@@ -25,13 +26,8 @@ export async function findLanguage(db: Kysely<Database>, id: string): Promise<La
   return (await db.selectFrom('languages').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-export async function countLanguages(db: Kysely<Database>, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('languages')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('workspaceId', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countLanguages(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  return countRows(db.selectFrom('languages').where('workspaceId', '=', workspaceId));
 }
 
 export async function isLanguageUsed(db: Kysely<Database>, id: string): Promise<boolean> {

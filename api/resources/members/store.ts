@@ -1,5 +1,6 @@
 /** The people of an organization, as the others see them. Writes go to `memberships`, and clean up behind them. */
 import type { Kysely, Selectable } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database, Role, TeamRole, Timestamp, UserTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
@@ -49,13 +50,8 @@ export async function countMembers(
   organizationId: string,
   role?: Role,
 ): Promise<number> {
-  let query = db
-    .selectFrom('memberships')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('organizationId', '=', organizationId);
-  if (role !== undefined) query = query.where('role', '=', role);
-  const { count } = await query.executeTakeFirstOrThrow();
-  return Number(count);
+  const members = db.selectFrom('memberships').where('organizationId', '=', organizationId);
+  return countRows(role === undefined ? members : members.where('role', '=', role));
 }
 
 /** What they invited others to with a role that they no longer have is withdrawn. Call it inside a transaction. */

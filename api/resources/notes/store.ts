@@ -1,5 +1,6 @@
 /** Notes on responses. Writes go to `responseNotes` only; responses/store.ts reads them along with responses. */
 import type { Kysely } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Note } from '#api/resources/responses/store.ts';
 import { listNotesOf } from '#api/resources/responses/store.ts';
@@ -13,13 +14,8 @@ export interface NewNote {
   readonly createdAt: Timestamp;
 }
 
-export async function countNotes(db: Kysely<Database>, responseId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('responseNotes')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('responseId', '=', responseId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countNotes(db: Kysely<Database>, responseId: string): Promise<number> {
+  return countRows(db.selectFrom('responseNotes').where('responseId', '=', responseId));
 }
 
 /** @returns null when the response has no such note */

@@ -1,5 +1,6 @@
 /** Segments: groups of contacts that surveys are shown to. Every app survey has one, if only a private one for all. */
 import type { Kysely, Selectable } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database, SegmentTable, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
@@ -96,14 +97,10 @@ export async function* eachSegment(db: Kysely<Database>, workspaceId: string): A
 }
 
 /** Those that do not belong to one survey. */
-export async function countSharedSegments(db: Kysely<Database>, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('segments')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('workspaceId', '=', workspaceId)
-    .where('isPrivate', '=', 0)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countSharedSegments(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  return countRows(
+    db.selectFrom('segments').where('workspaceId', '=', workspaceId).where('isPrivate', '=', 0),
+  );
 }
 
 /** Segment id -> ids of the surveys that are shown to it, the oldest first; at most `limit` in all. */

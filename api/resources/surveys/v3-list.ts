@@ -1,5 +1,6 @@
 /** The survey list of v3: filters, three orders, pages by cursor. */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type Cursor, pageOf } from '#api/http/cursor-pagination.ts';
 
@@ -83,11 +84,8 @@ export async function listSurveyItems(
   };
 }
 
-export async function countSurveys(db: Kysely<Database>, filter: SurveyFilter): Promise<number> {
-  const { total } = await matching(db, filter)
-    .select((select) => select.fn.countAll().as('total'))
-    .executeTakeFirstOrThrow();
-  return Number(total);
+export function countSurveys(db: Kysely<Database>, filter: SurveyFilter): Promise<number> {
+  return countRows(matching(db, filter));
 }
 
 export async function hasArchivedSurveys(db: Kysely<Database>, workspaceId: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 /** Tags of a workspace, and which responses have them. Writes go to `tags` and `responseTags` only. */
 import type { Kysely } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
@@ -51,13 +52,8 @@ export async function withCounts(db: Kysely<Database>, tags: readonly Tag[]): Pr
   return tags.map((tag) => ({ ...tag, count: counts.get(tag.id) ?? 0 }));
 }
 
-export async function countTags(db: Kysely<Database>, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('tags')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('workspaceId', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countTags(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  return countRows(db.selectFrom('tags').where('workspaceId', '=', workspaceId));
 }
 
 /** Names differ in upper and lower case. */

@@ -1,5 +1,6 @@
 /** Teams: who is in them, and what they give in which workspace. */
 import type { Kysely } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database, TeamPermission, TeamRole, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
@@ -92,13 +93,8 @@ export async function teamRoleOf(
   return row?.role ?? null;
 }
 
-export async function countTeams(db: Kysely<Database>, organizationId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('teams')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('organizationId', '=', organizationId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countTeams(db: Kysely<Database>, organizationId: string): Promise<number> {
+  return countRows(db.selectFrom('teams').where('organizationId', '=', organizationId));
 }
 
 /** @throws the driver's unique violation when the name is taken */

@@ -1,5 +1,6 @@
 /** Webhooks: who is told about responses. Their deliveries are in events/. */
 import { type Expression, expressionBuilder, type Kysely, type Selectable, type SqlBool } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database, Timestamp, WebhookTable } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import type { ListPage } from '#api/http/pagination.ts';
@@ -69,13 +70,8 @@ export function namesOneOf(surveyIds: readonly string[]): Expression<SqlBool> {
     : or(surveyIds.map((id) => expressionBuilder<Database, 'webhooks'>()('surveyIds', 'like', `%"${id}"%`)));
 }
 
-export async function countWebhooks(db: Kysely<Database>, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('webhooks')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('workspaceId', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countWebhooks(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  return countRows(db.selectFrom('webhooks').where('workspaceId', '=', workspaceId));
 }
 
 export async function insertWebhook(db: Kysely<Database>, webhook: Webhook): Promise<void> {

@@ -1,5 +1,6 @@
 /** Workspaces, their languages, and how either of their two ids finds them. */
 import type { Kysely, Selectable } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database, LanguageTable, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
 
@@ -104,13 +105,8 @@ export async function listWorkspaces(
   return rows.map(toWorkspace);
 }
 
-export async function countWorkspaces(db: Kysely<Database>, organizationId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('workspaces')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('organizationId', '=', organizationId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countWorkspaces(db: Kysely<Database>, organizationId: string): Promise<number> {
+  return countRows(db.selectFrom('workspaces').where('organizationId', '=', organizationId));
 }
 
 /** @param except the workspace that may have it */
