@@ -10,7 +10,9 @@
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Signer } from '#api/auth/signer.ts';
-import type { AuditEventTable, Database } from '#api/db/schema.ts';
+import { unlocked } from '#api/db/locks.ts';
+import type { AuditEventTable, Database, Timestamp } from '#api/db/schema.ts';
+import { inSlices } from '#api/db/slices.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
 import { digestIdentity } from '#api/limits/limiter.ts';
@@ -224,4 +226,31 @@ function actorOf({ userId, email }: AuthFailure): string {
   if (email === null || email === '') return 'unknown';
   const hash = createHash('sha256').update(email.trim().toLowerCase()).digest('hex');
   return `email_${hash.slice(0, EMAIL_HASH_LENGTH)}`;
+}
+
+/** @returns how many there were */
+export async function forgetAuditEvents(
+  db: Kysely<Database>,
+  before: Timestamp,
+  isStopping: () => boolean = () => false,
+): Promise<number> {
+  let forgotten = 0;
+  await inSlices(async (rowsMax) => {
+    const { numDeletedRows } = await db
+      .deleteFrom('auditEvents')
+      .where('id', 'in', unlocked(db, oldAuditEvents(db, before, rowsMax)))
+      .executeTakeFirst();
+    forgotten += Number(numDeletedRows);
+    return Number(numDeletedRows);
+  }, isStopping);
+  return forgotten;
+}
+
+export function oldAuditEvents(db: Kysely<Database>, before: Timestamp, rowsMax: number) {
+  return db
+    .selectFrom('auditEvents')
+    .select('id')
+    .where('timestamp', '<', before)
+    .orderBy('timestamp')
+    .limit(rowsMax);
 }

@@ -4,7 +4,7 @@
  */
 import { type TSchema, Type } from 'typebox';
 import { ActionClassBody, ActionClassReply } from '#api/resources/action-classes/schema.ts';
-import { PersonReply } from '#api/resources/contacts/people-schema.ts';
+import { PersonReply } from '#api/resources/contacts/people-routes.ts';
 import { State } from '#api/resources/environment/schema.ts';
 import {
   Answer,

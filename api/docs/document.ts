@@ -1,4 +1,9 @@
-/** What the schemas of routes do not say: words, errors, names. Completes what @fastify/swagger built. */
+/**
+ * Builds the description with @fastify/swagger, and adds what the schemas of routes do not say: words, errors, names. It is
+ * loaded with its first reader, so a start does not wait for it.
+ */
+import fastifySwagger from '@fastify/swagger';
+import fastify, { type RouteOptions } from 'fastify';
 import type { Code } from '#api/errors.ts';
 import { isRecord } from '#api/schemas.ts';
 import { surfaceOf } from '#api/surfaces/surfaces.ts';
@@ -6,12 +11,35 @@ import { namedShapes } from './components.ts';
 import { errorComponents, errorResponsesOf } from './error-responses.ts';
 import { createNamer, type Namer } from './named-schemas.ts';
 import { namesOf } from './operation-names.ts';
-import { notes, REST, securitySchemes } from './route.ts';
+import { describeRoute, notes, REST, securitySchemes } from './route.ts';
 
 type Part = Record<string, unknown>;
 type Errors = ReturnType<typeof errorComponents>;
 
-export function documentOf(publicUrl: string) {
+/**
+ * Adds the routes to an application that nobody calls, because @fastify/swagger watches routes being added.
+ *
+ * @param routes all routes of the API, as they were added
+ */
+export async function describeRoutes(publicUrl: string, routes: readonly RouteOptions[]): Promise<object> {
+  const app = fastify({ exposeHeadRoutes: false });
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => () => '');
+  await app.register(fastifySwagger, {
+    openapi: documentOf(publicUrl),
+    stripBasePath: false,
+    transform: describeRoute,
+    transformObject: (built) =>
+      'openapiObject' in built ? completed(built.openapiObject) : built.swaggerObject,
+  });
+  for (const route of routes) app.route({ ...route, exposeHeadRoute: false });
+  await app.ready();
+  const description = app.swagger();
+  await app.close();
+  return description;
+}
+
+function documentOf(publicUrl: string) {
   return {
     openapi: '3.1.0' as const,
     info: {
@@ -31,7 +59,7 @@ export function documentOf(publicUrl: string) {
 }
 
 /** @param built the document with paths, parameters, bodies and successes */
-export function completed(built: object): Part {
+function completed(built: object): Part {
   const document: Part = { ...built };
   const namer = createNamer(namedShapes);
   const errors = errorComponents();

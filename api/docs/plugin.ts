@@ -25,7 +25,7 @@ export const docsPlugin = fastifyPlugin<DocsOptions>(
     });
     /** Made when it is first asked for, and once: it takes a tenth of a second, in which no request is answered. */
     const description = onFirstUse(async () => {
-      const { describeRoutes } = await import('./description.ts');
+      const { describeRoutes } = await import('./document.ts');
       return describeRoutes(publicUrl, routes);
     });
     const texts: Record<Format, () => Promise<string>> = {

@@ -14,6 +14,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import {
   ATTEMPTS_MAX,
   type Mail,
+  type MailAddress,
   MailRefused,
   type MailTransport,
   pauseAfter,
@@ -172,4 +173,13 @@ function within<T>(ms: Millis, work: Promise<T>): Promise<T> {
     const timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
+}
+
+/**
+ * @param url smtp:// or smtps://; null: mails are not sent, and nodemailer is not loaded
+ */
+export async function openTransport(url: string | null, from: MailAddress): Promise<MailTransport | null> {
+  if (url === null) return null;
+  const { createSmtpTransport } = await import('./smtp.ts');
+  return createSmtpTransport(url, from);
 }

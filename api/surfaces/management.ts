@@ -1,5 +1,4 @@
 /** The management API v1: programs with an API key, and people who are logged in. */
-
 import { actionClassRoutes } from '#api/resources/action-classes/routes.ts';
 import { apiKeyRoutes } from '#api/resources/api-keys/routes.ts';
 import { attributeClassRoutes } from '#api/resources/contacts/attribute-class-routes.ts';
@@ -21,7 +20,7 @@ import { workspaceRoutes } from '#api/resources/organizations/workspace-routes.t
 import { profileRoutes } from '#api/resources/profile/routes.ts';
 import { managementResponseRoutes } from '#api/resources/responses/management-routes.ts';
 import { segmentRoutes } from '#api/resources/segments/routes.ts';
-import { managementGrantRoutes } from '#api/resources/storage/management-grant-routes.ts';
+import { managementGrantRoutes } from '#api/resources/storage/grant-routes.ts';
 import { surveyRoutes } from '#api/resources/surveys/routes.ts';
 import { responseTagRoutes } from '#api/resources/tags/response-routes.ts';
 import { teamContentRoutes } from '#api/resources/teams/content-routes.ts';

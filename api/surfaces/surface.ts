@@ -6,7 +6,7 @@
 import type { Credentials } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import type { ReplyRules } from '#api/http/reply-headers.ts';
-import type { SurfaceLimit } from '#api/limits/surface-limit.ts';
+import type { SurfaceLimit } from '#api/limits/plugin.ts';
 
 export interface Surface extends ReplyRules {
   readonly name: 'client' | 'management' | 'v2' | 'v3' | 'pages';

@@ -18,8 +18,7 @@ import { keyProblem } from './attribute-key-rules.ts';
 import { type AttributeKey, insertAttributeKeys, listKeysOf } from './attribute-key-store.ts';
 import { checkCount, customKey } from './attribute-key-write.ts';
 import { findOwnersOf, type NewContactAttribute, upsertContactAttributes } from './attribute-store.ts';
-import { valueProblem } from './given-attributes.ts';
-import { identityProblem } from './identity.ts';
+import { identityProblem, valueProblem } from './given-attributes.ts';
 import {
   attributesOf,
   type Contact,

@@ -1,5 +1,6 @@
 /** Which of the attributes that a client sends are stored, and as what. Pure. */
-
+import { normalizeEmail } from '#api/auth/password.ts';
+import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
 import { readTimestamp } from '#api/timestamps.ts';
 import { ATTRIBUTE_KEYS_MAX, keyProblem } from './attribute-key-rules.ts';
 import type { AttributeKey } from './attribute-key-store.ts';
@@ -80,4 +81,18 @@ export function shown(name: string): string {
 function bounded(problems: readonly string[]): readonly string[] {
   if (problems.length <= ERRORS_MAX) return problems;
   return [...problems.slice(0, ERRORS_MAX), `${problems.length - ERRORS_MAX} more were not stored`];
+}
+
+/** @returns what is wrong with a value under one of these two keys, as a sentence about it; null for other keys */
+export function identityProblem(key: string, value: string): string | null {
+  switch (key) {
+    case 'email':
+      return normalizeEmail(value) === null ? 'must be an e-mail address' : null;
+    case 'userId':
+      return value === '' || value.length > USER_ID_LENGTH_MAX
+        ? `must have 1 to ${USER_ID_LENGTH_MAX} characters`
+        : null;
+    default:
+      return null;
+  }
 }

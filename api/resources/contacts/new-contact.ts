@@ -9,8 +9,7 @@ import { newId } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { listKeysOf } from './attribute-key-store.ts';
 import { findTakenValues, UNIQUE_VALUE, upsertContactAttributes } from './attribute-store.ts';
-import { type GivenAttributes, shown, valueProblem } from './given-attributes.ts';
-import { identityProblem } from './identity.ts';
+import { type GivenAttributes, identityProblem, shown, valueProblem } from './given-attributes.ts';
 import { type Attributes, type Contact, findContactByUserId, insertContacts } from './store.ts';
 
 /** Unknown keys that an error names. */

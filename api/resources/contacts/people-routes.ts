@@ -8,7 +8,7 @@ import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
-import { PersonReply } from './people-schema.ts';
+import { MapOf } from '#api/schemas.ts';
 import {
   attributesOf,
   type Contact,
@@ -19,6 +19,17 @@ import {
 
 /** Smaller than a page of contacts: each person brings up to 150 attributes along. */
 const PEOPLE_MAX = 1_000;
+
+/** A contact as clients of before know it. */
+export const PersonReply = Type.Object({
+  id: Type.String(),
+  userId: Type.String(),
+  environmentId: Type.String(),
+  workspaceId: Type.String(),
+  attributes: MapOf(Type.String()),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
 
 export const peopleRoutes: Routes = async (app, { context }) => {
   const people = v1Resource(app, context, {

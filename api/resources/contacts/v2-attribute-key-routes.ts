@@ -6,8 +6,8 @@ import type { Routes } from '#api/context.ts';
 import { badRequest, conflict, invalidFields, notFound } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import { type Shown, v2Resource } from '#api/resources/workspaces/resource.ts';
+import { v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/v2-scope.ts';
 import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { keyProblem, titleOf } from './attribute-key-rules.ts';
@@ -79,7 +79,7 @@ export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
       const workspaceIds =
         scope === undefined
           ? workspacesWith(principalOf(request), 'read')
-          : [(await v2Workspace(db, request, scope)).id];
+          : [(await v2Workspace(context, request, scope)).id];
       const matching = db.selectFrom('contactAttributeKeys').where('workspaceId', 'in', workspaceIds);
       const { data, meta } = await readV2Page(matching, page, (ids) => findAttributeKeys(db, ids));
       return { data: (await withEnvironmentIds(db, data)).map(toReply), meta };
@@ -96,7 +96,7 @@ export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
       const { key, name, description, dataType = 'string' } = request.body;
       const problem = keyProblem(key);
       if (problem !== null) throw invalidFields({ key: `The key ${problem}` });
-      const { id: workspaceId, environmentId } = await v2BodyWorkspace(db, request);
+      const { id: workspaceId, environmentId } = await v2BodyWorkspace(context, request);
       const fields = {
         workspaceId,
         key,

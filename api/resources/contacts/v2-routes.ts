@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { limitConcurrency } from '#api/concurrency.ts';
 import type { Routes } from '#api/context.ts';
-import { v2BodyWorkspace } from '#api/resources/workspaces/v2-scope.ts';
+import { v2BodyWorkspace } from '#api/resources/workspaces/scope.ts';
 import { MapOf, Nullable, scopeFields } from '#api/schemas.ts';
 import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
 import { readBatch, writeBatch } from './bulk.ts';
@@ -53,7 +53,6 @@ const SomeWritten = Type.Object({
 });
 
 export const v2ContactRoutes: Routes = async (app, { context }) => {
-  const { db } = context;
   const writeWhenItsTurn = limitConcurrency(writeBatch, BATCHES);
 
   app.post(
@@ -63,7 +62,7 @@ export const v2ContactRoutes: Routes = async (app, { context }) => {
       config: { refuses: ['bad_request', 'not_found', 'forbidden', 'conflict'] },
     },
     async (request, reply) => {
-      const { id: workspaceId, environmentId } = await v2BodyWorkspace(db, request);
+      const { id: workspaceId, environmentId } = await v2BodyWorkspace(context, request);
       const { contact, attributes } = await createContact(context, workspaceId, request.body.attributes);
       const { id, createdAt } = contact;
       return reply.code(201).send({ data: { id, createdAt, workspaceId, environmentId, attributes } });
@@ -79,7 +78,7 @@ export const v2ContactRoutes: Routes = async (app, { context }) => {
     async (request, reply) => {
       const { contacts } = request.body;
       const batch = readBatch(contacts);
-      const { id: workspaceId } = await v2BodyWorkspace(db, request);
+      const { id: workspaceId } = await v2BodyWorkspace(context, request);
       const left = await writeWhenItsTurn(context, workspaceId, batch);
       if (left.length === 0) {
         return { data: { status: 'success', message: 'Contacts bulk upload successful' } };

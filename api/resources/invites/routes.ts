@@ -10,6 +10,7 @@ import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { conflict, forbidden, invalidFields, notFound, RetryLater, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
+import type { Mail } from '#api/mail/mail.ts';
 import { mayMail } from '#api/resources/accounts/mails.ts';
 import { findUser, findUserByEmail } from '#api/resources/accounts/store.ts';
 import { managerNow, mayGive, requireManager } from '#api/resources/organizations/access.ts';
@@ -17,7 +18,6 @@ import { findOrganization, roleOf } from '#api/resources/organizations/store.ts'
 import { findTeam } from '#api/resources/teams/store.ts';
 import { Id, Nullable, OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { inviteLink, inviteMail } from './mail.ts';
 import {
   countInvites,
   findInvite,
@@ -26,6 +26,7 @@ import {
   type Invite,
   insertInvite,
   listInvites,
+  type OpenInvite,
   renewInvite,
   revokeInvite,
 } from './store.ts';
@@ -209,4 +210,30 @@ async function inviteIn(trx: Kysely<Database>, organizationId: string, id: strin
 
 function toReply(invite: Invite) {
   return { ...invite, teamIds: [...invite.teamIds] };
+}
+
+export function inviteLink(publicUrl: string, token: string): string {
+  return `${publicUrl}/invite?token=${token}`;
+}
+
+export function inviteMail(
+  {
+    email,
+    organizationName,
+    inviterName,
+    role,
+  }: Pick<OpenInvite, 'email' | 'organizationName' | 'inviterName' | 'role'>,
+  link: string,
+): Mail {
+  return {
+    kind: 'invite',
+    to: email,
+    subject: `Invitation to ${organizationName}`,
+    body: `${inviterName} invites you to ${organizationName}, as ${role}. Open this link within seven days to accept:
+
+${link}
+
+If you do not know what this is about, ignore this mail: nothing happens without the link.
+`,
+  };
 }

@@ -12,8 +12,7 @@ import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import type { Language } from '#api/resources/workspaces/store.ts';
 import { Nullable, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { addLanguage } from './add.ts';
-import { deleteLanguage, findLanguage, isLanguageUsed, listLanguagesOf } from './store.ts';
+import { addLanguage, deleteLanguage, findLanguage, isLanguageUsed, listLanguagesOf } from './store.ts';
 
 const LIST_MAX = 5_000;
 

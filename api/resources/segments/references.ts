@@ -2,8 +2,8 @@
 import { type Kysely, sql } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
+import type { EvaluatedSegment } from './evaluate.ts';
 import { compileFilters } from './filters.ts';
-import { hasReferenceCycle } from './reference-cycles.ts';
 import { eachSegment, type Segment } from './store.ts';
 
 /** As JSON. Anonymous requests of users ask every segment of a workspace, so all of them together are bounded. */
@@ -62,4 +62,24 @@ async function checkTotal(trx: Kysely<Database>, { id, workspaceId, filters }: S
 
 function bytesOf(filters: readonly unknown[]): number {
   return Buffer.byteLength(JSON.stringify(filters));
+}
+
+/** @param segments all of the workspace, the one in question as it is about to be */
+export function hasReferenceCycle(id: string, segments: readonly EvaluatedSegment[]): boolean {
+  const filtersOf = new Map(segments.map((segment) => [segment.id, segment.filters]));
+  const seen = new Set<string>();
+  const pending = [...referencesOf(filtersOf.get(id))];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (next === id) return true;
+    if (seen.has(next)) continue;
+    seen.add(next);
+    pending.push(...referencesOf(filtersOf.get(next)));
+  }
+  return false;
+}
+
+/** Of filters that make no sense, or of a segment that is not there: none. */
+export function referencesOf(filters: unknown): readonly string[] {
+  const compiled = compileFilters(filters ?? []);
+  return 'issues' in compiled ? [] : compiled.references;
 }

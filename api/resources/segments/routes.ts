@@ -2,16 +2,16 @@
  * Segments on v1, for API keys and sessions. GET needs the right to read, POST and PUT to write, DELETE to manage. The
  * original product has no such routes; surveys refer to segments, and nothing else could make them.
  */
+import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import { badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
+import { Nullable, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { referencesOf } from './reference-cycles.ts';
-import { checkFilters, referencesIn } from './references.ts';
-import { NewSegment, SegmentChange, SegmentReply } from './schema.ts';
+import { checkFilters, referencesIn, referencesOf } from './references.ts';
 import {
   countSharedSegments,
   deleteSegment,
@@ -30,6 +30,29 @@ const LIST_MAX = 500;
 const SHARED_MAX = 500;
 /** Surveys that a reply shows for one segment. */
 const SURVEYS_MAX = 500;
+
+const described = {
+  description: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
+  /** Held to their operators separately, see filters.ts. */
+  filters: Type.Optional(Type.Array(Type.Unknown())),
+};
+const Title = Type.String({ minLength: 1, maxLength: 255 });
+
+export const NewSegment = Type.Object({ ...scopeFields, title: Title, ...described });
+export const SegmentChange = Type.Object({ title: Type.Optional(Title), ...described });
+
+export const SegmentReply = Type.Object({
+  id: Type.String(),
+  title: Type.String(),
+  description: Nullable(Type.String()),
+  isPrivate: Type.Boolean(),
+  filters: Type.Unknown(),
+  surveys: Type.Array(Type.String()),
+  environmentId: Type.String(),
+  workspaceId: Type.String(),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
 
 export const segmentRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, states } = context;

@@ -8,7 +8,7 @@ import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type Issue, invalidFields } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
-import { addLanguage } from '#api/resources/languages/add.ts';
+import { addLanguage } from '#api/resources/languages/store.ts';
 import { type Language, listLanguages } from '#api/resources/workspaces/store.ts';
 import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';

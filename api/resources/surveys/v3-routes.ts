@@ -5,7 +5,7 @@ import { may } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
 import { readCursor } from '#api/http/cursor-pagination.ts';
-import { outOfReach, readableWorkspace } from '#api/resources/workspaces/v3-access.ts';
+import { outOfReach, v3Workspace } from '#api/resources/workspaces/scope.ts';
 import { Id, OneOf } from '#api/schemas.ts';
 import { findSurvey } from './store.ts';
 import { countSurveys, hasArchivedSurveys, listSurveyItems, surveyStatuses } from './v3-list.ts';
@@ -77,7 +77,7 @@ export const v3SurveyRoutes: Routes = async (app, { context }) => {
       const statuses = valuesOf('filter[status][in]', query['filter[status][in]'], surveyStatuses);
       const types = valuesOf('filter[type][in]', query['filter[type][in]'], ['link', 'app'] as const);
       const nameContains = query['filter[name][contains]'] || null;
-      const workspace = await readableWorkspace(context, request, query.workspaceId);
+      const workspace = await v3Workspace(context, request, query.workspaceId, 'read');
       const filter = { workspaceId: workspace.id, nameContains, statuses, types };
       const { items, nextCursor } = await listSurveyItems(db, filter, { sortBy, limit, cursor });
       const isCounted = query.includeTotalCount !== 'false';

@@ -9,7 +9,7 @@ import type { Database } from '#api/db/schema.ts';
 import { FieldError, invalidFields, routeNotFound, UNSUPPORTED_FIELD } from '#api/errors.ts';
 import { paramsOf } from '#api/http/envelopes.ts';
 import { validatorCompiler } from '#api/http/validation.ts';
-import { outOfReach, writableWorkspace } from '#api/resources/workspaces/v3-access.ts';
+import { outOfReach, v3Workspace } from '#api/resources/workspaces/scope.ts';
 import { Id, MapOf, Nullable, OneOf } from '#api/schemas.ts';
 import { removeSurvey } from './deletion.ts';
 import { findSurvey, type Survey } from './store.ts';
@@ -185,7 +185,7 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
     request: FastifyRequest,
     document: Fields,
   ): Promise<(trx: Kysely<Database>) => Promise<Survey>> {
-    const workspace = await writableWorkspace(context, request, String(document.workspaceId));
+    const workspace = await v3Workspace(context, request, String(document.workspaceId), 'write');
     const principal = principalOf(request);
     const createdBy = principal.kind === 'session' ? principal.userId : null;
     const { complete, content } = readDraft(context, document, null, createdBy);

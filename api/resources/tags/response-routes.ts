@@ -10,7 +10,7 @@ import { RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
 import type { Routes } from '#api/context.ts';
 import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { badRequest, forbidden, invalidFields, notFound } from '#api/errors.ts';
+import { badRequest, forbidden, notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { TagReply } from '#api/resources/responses/schema.ts';
@@ -18,7 +18,6 @@ import { findResponse, type Tag } from '#api/resources/responses/store.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { NAME_REFUSED, readTagName } from './name.ts';
 import {
   countTags,
   findTag,
@@ -26,6 +25,7 @@ import {
   insertTag,
   listTags,
   listTagsOfResponse,
+  readTagName,
   tagResponse,
   untagResponse,
 } from './store.ts';
@@ -85,7 +85,6 @@ export const responseTagRoutes: Routes = async (app, { context }) => {
         throw badRequest('Give either the name of a tag, or the tagId of one that exists');
       }
       const read = name === undefined ? null : readTagName(name);
-      if (name !== undefined && read === null) throw invalidFields({ name: NAME_REFUSED });
       const tag = await db.transaction().execute(async (trx) => {
         const wanted =
           read === null

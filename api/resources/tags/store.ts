@@ -3,8 +3,11 @@ import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import { invalidFields } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
 import type { Tag } from '#api/resources/responses/store.ts';
+
+const NAME_LENGTH_MAX = 255;
 
 export interface CountedTag extends Tag {
   /** Of responses. */
@@ -123,4 +126,13 @@ export async function untagResponse(
     .where('tagId', '=', tagId)
     .executeTakeFirst();
   return numDeletedRows > 0n;
+}
+
+/** @returns the name without blanks around it @throws ApiError invalid_fields */
+export function readTagName(text: string): string {
+  const name = text.trim();
+  if (name === '' || name.length > NAME_LENGTH_MAX) {
+    throw invalidFields({ name: `must have 1 to ${NAME_LENGTH_MAX} characters besides blanks around it` });
+  }
+  return name;
 }

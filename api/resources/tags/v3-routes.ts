@@ -10,12 +10,11 @@ import { TAGS_MAX } from '#api/content-limits.ts';
 import type { Routes } from '#api/context.ts';
 import { invalidFields, unprocessable } from '#api/errors.ts';
 import type { Tag } from '#api/resources/responses/store.ts';
-import { outOfReach, readableWorkspace } from '#api/resources/workspaces/v3-access.ts';
+import { outOfReach, v3Workspace } from '#api/resources/workspaces/scope.ts';
 import { Id } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { NAME_REFUSED, readTagName } from './name.ts';
 import { deleteTag, mergeTag } from './remove.ts';
-import { findTag, listTags, renameTag, withCounts } from './store.ts';
+import { findTag, listTags, readTagName, renameTag, withCounts } from './store.ts';
 
 const url = '/api/v3/tags';
 const Params = Type.Object({ tagId: Id });
@@ -44,7 +43,7 @@ export const v3TagRoutes: Routes = async (app, { context }) => {
       config,
     },
     async (request) => {
-      const workspace = await readableWorkspace(context, request, request.query.workspaceId);
+      const workspace = await v3Workspace(context, request, request.query.workspaceId, 'read');
       return { data: [...(await listTags(db, [workspace.id], { limit: TAGS_MAX, skip: 0 }))] };
     },
   );
@@ -61,7 +60,6 @@ export const v3TagRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const name = readTagName(request.body.name);
-      if (name === null) throw invalidFields({ name: NAME_REFUSED });
       const { id } = await writableTag(request, request.params.tagId);
       if (!(await renameTag(db, id, name, toTimestamp(clock())))) {
         throw unprocessable({ name: 'Another tag of the workspace has this name; merge the two instead' });

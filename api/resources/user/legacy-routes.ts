@@ -12,10 +12,9 @@ import { findContactByUserId } from '#api/resources/contacts/store.ts';
 import { createSegmentCache } from '#api/resources/segments/compiled.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { deviceOf } from './device.ts';
 import { checkEmail, identify } from './identify.ts';
 import { AttributesBody, AttributesReply, IdentifiedReply } from './schema.ts';
-import { readUserState } from './state.ts';
+import { deviceOf, readUserState } from './state.ts';
 
 const Params = Type.Object({ workspaceId: Type.String(), userId: Type.String() });
 

@@ -9,10 +9,9 @@ import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.
 import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
-import { deviceOf } from './device.ts';
 import { checkEmail, identify } from './identify.ts';
 import { UserBody, UserReply } from './schema.ts';
-import { readUserState } from './state.ts';
+import { deviceOf, readUserState } from './state.ts';
 
 /** SDKs ask again after this time. */
 const STATE_LIFETIME: Millis = 30 * 60 * 1000;

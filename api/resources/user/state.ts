@@ -5,11 +5,11 @@
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
+import { readUserAgent } from '#api/resources/responses/user-agent.ts';
 import { readCompiledSegments, type SegmentCache } from '#api/resources/segments/compiled.ts';
-import type { Device } from '#api/resources/segments/contact-profile.ts';
+import type { AnsweredSurvey, Device, SeenSurvey } from '#api/resources/segments/contact-profile.ts';
 import { segmentsOf } from '#api/resources/segments/evaluate.ts';
 import type { Millis } from '#shared/clock.ts';
-import { listDisplaysOfContact, listResponsesOfContact } from './store.ts';
 
 /** Of one contact, the newest: so far back SDKs and segment filters look. */
 const DISPLAYS_MAX = 1_000;
@@ -54,4 +54,46 @@ export async function readUserState(
     lastDisplayAt: displays[0]?.createdAt ?? null,
     ...(language === undefined || language === '' ? {} : { language }),
   };
+}
+
+/** The newest first, ties by id. */
+export function listDisplaysOfContact(
+  db: Kysely<Database>,
+  contactId: string,
+  limit: number,
+): Promise<readonly SeenSurvey[]> {
+  return db
+    .selectFrom('displays')
+    .select(['surveyId', 'createdAt'])
+    .where('contactId', '=', contactId)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** The newest first, ties by id. */
+export async function listResponsesOfContact(
+  db: Kysely<Database>,
+  contactId: string,
+  limit: number,
+): Promise<readonly AnsweredSurvey[]> {
+  const rows = await db
+    .selectFrom('responses')
+    .select(['surveyId', 'createdAt', 'updatedAt', 'finished'])
+    .where('contactId', '=', contactId)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({ ...row, finished: row.finished === 1 }));
+}
+
+/** Mobile SDKs are no browsers: what they send names the HTTP library of their system. */
+const mobileLibraries = /\b(okhttp|Dalvik|CFNetwork|Darwin|Expo|ReactNative)\b/i;
+
+/** @param userAgent the header; a tablet counts as a phone, because it is held and touched like one */
+export function deviceOf(userAgent: string): Device {
+  const { device } = readUserAgent(userAgent);
+  return device !== 'desktop' || mobileLibraries.test(userAgent) ? 'phone' : 'desktop';
 }

@@ -4,10 +4,9 @@ import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import { checkScope, onlyWorkspace, reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
-import { toWebhookReply } from './reply.ts';
 import { NewWebhook, NewWebhookReply, WebhookChange, WebhookReply } from './schema.ts';
 import { deleteWebhook, findWebhook, listWebhooks } from './store.ts';
-import { anySurveys, changeWebhook, createWebhook } from './write.ts';
+import { anySurveys, changeWebhook, createWebhook, toWebhookReply } from './write.ts';
 
 const LIST_MAX = 5_000;
 

@@ -7,13 +7,11 @@ import type { Routes } from '#api/context.ts';
 import { IdList, idsFrom } from '#api/http/id-list.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import { v2Resource } from '#api/resources/workspaces/resource.ts';
-import { onlyWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
+import { onlyWorkspace, scopeIn, v2Workspace } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { v2Workspace } from '#api/resources/workspaces/v2-scope.ts';
-import { toWebhookReply } from './reply.ts';
 import { NewV2Webhook, NewWebhookReply, V2WebhookChange, WebhookReply } from './schema.ts';
 import { deleteWebhook, findWebhook, findWebhooks, namesOneOf } from './store.ts';
-import { changeWebhook, createWebhook, surveysOf } from './write.ts';
+import { changeWebhook, createWebhook, surveysOf, toWebhookReply } from './write.ts';
 
 /** Surveys that a list may be about. */
 const FILTER_SURVEYS_MAX = 100;
@@ -60,7 +58,7 @@ export const v2WebhookRoutes: Routes = async (app, { context }) => {
     async (request, reply) => {
       const scope = scopeIn(request.body);
       const workspace =
-        scope === null ? await onlyWorkspace(context, request) : await v2Workspace(db, request, scope);
+        scope === null ? await onlyWorkspace(context, request) : await v2Workspace(context, request, scope);
       const made = await createWebhook(context, workspace, request.body, surveysReadBy(request));
       const shown = toWebhookReply({ ...made, environmentId: workspace.environmentId });
       return reply.code(201).send({ data: { ...shown, secret: made.secret } });

@@ -136,3 +136,11 @@ export function surveysOf(readable: readonly string[]): CheckSurveys {
 function onlyFields({ name, source, surveyIds, triggers, url }: WebhookFields): WebhookFields {
   return { name, source, url, triggers: [...new Set(triggers)], surveyIds: [...new Set(surveyIds)] };
 }
+
+export function toWebhookReply({
+  triggers,
+  surveyIds,
+  ...webhook
+}: Webhook & { readonly environmentId: string }) {
+  return { ...webhook, triggers: [...triggers], surveyIds: [...surveyIds] };
+}

@@ -10,7 +10,7 @@ import type { Context } from '#api/context.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { isAfter, pageOf, readCursor } from '#api/http/cursor-pagination.ts';
 import { Id } from '#api/schemas.ts';
-import { readableWorkspace } from './v3-access.ts';
+import { v3Workspace } from './scope.ts';
 
 const LIMIT_DEFAULT = 50;
 const SORTED_BY = 'createdAt';
@@ -52,7 +52,7 @@ export function v3List<Table extends keyof Database, Item extends TSchema>(
     async (request) => {
       const { limit = LIMIT_DEFAULT, workspaceId } = request.query;
       const cursor = readCursor(request.query.cursor, SORTED_BY);
-      const { id } = await readableWorkspace(context, request, workspaceId);
+      const { id } = await v3Workspace(context, request, workspaceId, 'read');
       const matching = cursor === null ? rowsOf(id) : rowsOf(id).where(isAfter(cursor));
       const found = await matching
         .orderBy(sql.ref(SORTED_BY))
