@@ -54,7 +54,7 @@ export async function buildApp(
   await app.register(authPlugin, { db, clock, publicUrl, findSurface: surfaceOf });
   await app.register(auditPlugin, { audit: context.audit, db, trustedProxies, findSurface: surfaceOf });
   await app.register(limitsPlugin, { limiter: limits, trustedProxies, findSurface: surfaceOf });
-  await app.register(docsPlugin, { publicUrl, random });
+  await app.register(docsPlugin, { publicUrl, random, findSurface: surfaceOf });
   await registerSurfaces(app, context);
   methods.refuseOtherMethods();
   await app.ready();

@@ -9,7 +9,6 @@ import { resolve } from 'node:path';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
-import { readWorkers, workerVariables } from '#api/processes/workers.ts';
 import { type RecaptchaKeys, readRecaptchaKeys, recaptchaVariables } from '#api/recaptcha.ts';
 import {
   readS3Credentials,
@@ -40,6 +39,8 @@ import {
   parseRedisUrl,
   parseSmtpUrl,
   parseWorkspaceId,
+  readWorkers,
+  workerVariables,
 } from './setting-values.ts';
 
 /** Every variable that the API reads. docs/configuration.md has a row for each; a test compares them. */

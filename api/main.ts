@@ -31,8 +31,7 @@ import { createParentCounters, type ParentChannel } from '#api/limits/parent-cou
 import { createMailer, openTransport } from '#api/mail/mailer.ts';
 import { type News, NO_NEWS } from '#api/processes/news.ts';
 import { openNews } from '#api/processes/open-news.ts';
-import { createSupervisor } from '#api/processes/supervisor.ts';
-import type { ReadyMessage } from '#api/processes/workers.ts';
+import { createSupervisor, type ReadyMessage } from '#api/processes/supervisor.ts';
 import { openStorage } from '#api/storage/open.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { ConfigError } from '#shared/configuration.ts';

@@ -5,15 +5,17 @@
 import fastifySwagger from '@fastify/swagger';
 import fastify, { type RouteOptions } from 'fastify';
 import type { Code } from '#api/errors.ts';
+import type { ErrorShape } from '#api/http/envelopes.ts';
 import { isRecord } from '#api/schemas.ts';
-import { surfaceOf } from '#api/surfaces/surfaces.ts';
 import { namedShapes } from './components.ts';
 import { errorComponents, errorResponsesOf } from './error-responses.ts';
 import { createNamer, type Namer } from './named-schemas.ts';
 import { namesOf } from './operation-names.ts';
+import type { DescribedSurface } from './refusals.ts';
 import { describeRoute, notes, REST, securitySchemes } from './route.ts';
 
 type Part = Record<string, unknown>;
+type FindSurface = (path: string) => DescribedSurface;
 type Errors = ReturnType<typeof errorComponents>;
 
 /**
@@ -21,16 +23,20 @@ type Errors = ReturnType<typeof errorComponents>;
  *
  * @param routes all routes of the API, as they were added
  */
-export async function describeRoutes(publicUrl: string, routes: readonly RouteOptions[]): Promise<object> {
+export async function describeRoutes(
+  publicUrl: string,
+  routes: readonly RouteOptions[],
+  findSurface: FindSurface,
+): Promise<object> {
   const app = fastify({ exposeHeadRoutes: false });
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => () => '');
   await app.register(fastifySwagger, {
     openapi: documentOf(publicUrl),
     stripBasePath: false,
-    transform: describeRoute,
+    transform: (described) => describeRoute(described, findSurface(described.url)),
     transformObject: (built) =>
-      'openapiObject' in built ? completed(built.openapiObject) : built.swaggerObject,
+      'openapiObject' in built ? completed(built.openapiObject, findSurface) : built.swaggerObject,
   });
   for (const route of routes) app.route({ ...route, exposeHeadRoute: false });
   await app.ready();
@@ -59,7 +65,7 @@ function documentOf(publicUrl: string) {
 }
 
 /** @param built the document with paths, parameters, bodies and successes */
-function completed(built: object): Part {
+function completed(built: object, findSurface: FindSurface): Part {
   const document: Part = { ...built };
   const namer = createNamer(namedShapes);
   const errors = errorComponents();
@@ -69,13 +75,11 @@ function completed(built: object): Part {
     path,
     Object.fromEntries(
       operationsOf(item).map(([method, operation]) => {
-        const done = operationOf(
-          method.toUpperCase(),
-          path,
-          isRecord(operation) ? operation : {},
+        const done = operationOf(method.toUpperCase(), path, isRecord(operation) ? operation : {}, {
           errors,
           namer,
-        );
+          errorShape: findSurface(path).errorShape,
+        });
         tags.add(done.tags[0]);
         return [method, done];
       }),
@@ -109,14 +113,17 @@ function operationOf(
   method: string,
   path: string,
   built: Part,
-  shared: Errors,
-  namer: Namer,
+  {
+    errors: shared,
+    namer,
+    errorShape,
+  }: { readonly errors: Errors; readonly namer: Namer; readonly errorShape: ErrorShape },
 ): Part & { tags: [string] } {
   const { operationId, summary, tag } = namesOf(method, path);
   const parameters = parametersOf(built.parameters, namer);
   const codes = built[notes.refusals] as readonly Code[];
   const requestBody = bodyOf(built[notes.reads], built.requestBody, namer);
-  const errors = errorResponsesOf(codes, surfaceOf(path).errorShape, path);
+  const errors = errorResponsesOf(codes, errorShape, path);
   return {
     operationId,
     summary,

@@ -7,6 +7,7 @@ import fastifyPlugin from 'fastify-plugin';
 import type { Random } from '#api/ids.ts';
 import { onFirstUse } from '#shared/first-use.ts';
 import { DOCS_PATH, readerRoutes } from './reader.ts';
+import type { DescribedSurface } from './refusals.ts';
 
 const formats = ['json', 'yaml'] as const;
 type Format = (typeof formats)[number];
@@ -14,10 +15,12 @@ type Format = (typeof formats)[number];
 export interface DocsOptions {
   readonly publicUrl: string;
   readonly random: Random;
+  /** @param target the router's pattern of a path */
+  readonly findSurface: (target: string) => DescribedSurface;
 }
 
 export const docsPlugin = fastifyPlugin<DocsOptions>(
-  async (app, { publicUrl, random }) => {
+  async (app, { publicUrl, random, findSurface }) => {
     const routes: RouteOptions[] = [];
     app.addHook('onRoute', (route) => {
       // HEAD comes with its GET, and OPTIONS are preflights: neither is an operation of its own.
@@ -26,7 +29,7 @@ export const docsPlugin = fastifyPlugin<DocsOptions>(
     /** Made when it is first asked for, and once: it takes a tenth of a second, in which no request is answered. */
     const description = onFirstUse(async () => {
       const { describeRoutes } = await import('./document.ts');
-      return describeRoutes(publicUrl, routes);
+      return describeRoutes(publicUrl, routes, findSurface);
     });
     const texts: Record<Format, () => Promise<string>> = {
       json: onFirstUse(async () => JSON.stringify(await description())),

@@ -15,6 +15,19 @@ t.test('no files and no folders import each other, directly or by way of others'
     for (const node of graph.keys()) t.equal(loopThrough(graph, node), null, node);
 });
 
+t.test('no chain of imports is longer than 14 nodes, so that few files lie below each', async (t) => {
+  const longest = new Map<string, readonly string[]>();
+  const longestFrom = (node: string): readonly string[] => {
+    const known = longest.get(node);
+    if (known !== undefined) return known;
+    const below = [...(graph.get(node)?.keys() ?? [])].map(longestFrom);
+    const chain = [node, ...below.reduce((one, other) => (other.length > one.length ? other : one), [])];
+    longest.set(node, chain);
+    return chain;
+  };
+  for (const node of graph.keys()) t.ok(longestFrom(node).length <= 14, longestFrom(node).join(' -> '));
+});
+
 t.test('the context is for routes and for what wires them together', async (t) => {
   const importers = files.filter((file) => importsOf(file).includes('api/context.ts'));
   t.strictSame(

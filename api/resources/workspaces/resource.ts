@@ -6,15 +6,16 @@
  * right to write, DELETE needs the right to manage. This is checked before the body is read.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Kysely } from 'kysely';
 import { type Static, type TSchema, Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
 import type { Code, ResourceType } from '#api/errors.ts';
 import { type ListPage, ListQuery, readPage } from '#api/http/pagination.ts';
 import { Id } from '#api/schemas.ts';
 import { workspaceRow } from './row.ts';
-import { loadBodyWorkspace, workspaceOf } from './scope.ts';
+import { loadBodyWorkspace, type WithDatabase, workspaceOf } from './scope.ts';
 import { type Workspace, withEnvironmentIds } from './store.ts';
 
 interface Row {
@@ -31,7 +32,7 @@ interface Resource<R extends Row, Reply extends TSchema> {
   readonly param: string;
   /** The name that a 404 uses. */
   readonly type: ResourceType;
-  readonly find: (db: Context['db'], id: string) => Promise<R | null>;
+  readonly find: (db: Kysely<Database>, id: string) => Promise<R | null>;
   readonly reply: Reply;
   readonly toReplies: (
     rows: readonly Shown<R>[],
@@ -46,7 +47,7 @@ interface Refusing {
 /** v1 asks for the row before it checks anything else in the request, and wraps every reply in `data`. */
 export function v1Resource<R extends Row, Reply extends TSchema>(
   app: FastifyInstance,
-  context: Pick<Context, 'db'>,
+  context: WithDatabase,
   resource: Resource<R, Reply>,
 ) {
   const { db } = context;
@@ -59,7 +60,7 @@ export function v1Resource<R extends Row, Reply extends TSchema>(
     /** @param list in a stated order, with ties broken */
     list(
       limitMax: number,
-      list: (db: Context['db'], workspaceIds: readonly string[], page: ListPage) => Promise<readonly R[]>,
+      list: (db: Kysely<Database>, workspaceIds: readonly string[], page: ListPage) => Promise<readonly R[]>,
     ): void {
       app.get<{ Querystring: ListQuery }>(
         url,
@@ -100,7 +101,7 @@ export function v1Resource<R extends Row, Reply extends TSchema>(
 /** v2 checks the shape of an id first, and answers a wrong one with 422. */
 export function v2Resource<R extends Row, Reply extends TSchema>(
   app: FastifyInstance,
-  context: Pick<Context, 'db'>,
+  context: WithDatabase,
   resource: Resource<R, Reply>,
 ) {
   return rowRoutes(app, context, resource, 'v2');
@@ -108,7 +109,7 @@ export function v2Resource<R extends Row, Reply extends TSchema>(
 
 function rowRoutes<R extends Row, Reply extends TSchema>(
   app: FastifyInstance,
-  { db }: Pick<Context, 'db'>,
+  { db }: WithDatabase,
   { url, param, type, find, reply: shape, toReplies }: Resource<R, Reply>,
   version: 'v1' | 'v2',
 ) {

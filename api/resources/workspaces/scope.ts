@@ -10,7 +10,7 @@ import { requestValue } from '#api/http/request-value.ts';
 import { isRecord } from '#api/schemas.ts';
 import { findWorkspace, type Workspace } from './store.ts';
 
-interface WithDatabase {
+export interface WithDatabase {
   readonly db: Kysely<Database>;
 }
 

@@ -6,11 +6,10 @@
 import type { FastifyInstance } from 'fastify';
 import { type SelectQueryBuilder, sql } from 'kysely';
 import { type Static, type TSchema, Type } from 'typebox';
-import type { Context } from '#api/context.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { isAfter, pageOf, readCursor } from '#api/http/cursor-pagination.ts';
 import { Id } from '#api/schemas.ts';
-import { v3Workspace } from './scope.ts';
+import { v3Workspace, type WithDatabase } from './scope.ts';
 
 const LIMIT_DEFAULT = 50;
 const SORTED_BY = 'createdAt';
@@ -29,7 +28,7 @@ const Meta = Type.Object({ limit: Type.Integer(), nextCursor: TextOrNull });
 /** @param rowsOf selects the rows of a workspace from one table */
 export function v3List<Table extends keyof Database, Item extends TSchema>(
   app: FastifyInstance,
-  context: Pick<Context, 'db'>,
+  context: WithDatabase,
   url: string,
   item: Item,
   rowsOf: (
