@@ -12,7 +12,7 @@ import { createOrganization } from '#api/resources/organizations/create.ts';
 import { newId, type Random } from './ids.ts';
 import { toTimestamp } from './timestamps.ts';
 
-export interface FirstStart {
+interface FirstStart {
   readonly workspaceId: string;
   readonly apiKey: string;
   readonly email: string;

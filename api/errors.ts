@@ -20,10 +20,10 @@ export type Code =
   | 'service_unavailable'
   | 'internal_server_error';
 
-export type DetailValue = string | number | boolean | null | readonly string[];
+type DetailValue = string | number | boolean | null | readonly string[];
 export type Details = Readonly<Record<string, DetailValue>>;
 
-export type IssueCode =
+type IssueCode =
   | 'dangling_reference'
   | 'duplicate_identifier'
   | 'duplicate_locale'

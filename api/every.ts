@@ -1,12 +1,12 @@
 /** Runs a job now and then again in equal intervals, until it is stopped. Runs of one job never overlap. */
 import type { Millis } from '#shared/clock.ts';
 
-export interface PeriodicJob {
+interface PeriodicJob {
   /** Waits for a run that is under way. */
   stop(): Promise<void>;
 }
 
-export interface JobRun {
+interface JobRun {
   /** A long job asks between its steps. */
   isStopping(): boolean;
 }

@@ -25,7 +25,7 @@ export interface Pass {
   track(work: Promise<void>): void;
 }
 
-export interface QueueOptions {
+interface QueueOptions {
   /** @returns true when there is more to do at once */
   readonly pass: (pass: Pass) => Promise<boolean>;
   readonly pollMs: Millis;

@@ -1,7 +1,7 @@
 /** Ending the process in time, whatever hangs. What is cut off is durable: it is leased, or still to be done, in a table. */
 import type { Millis } from '#shared/clock.ts';
 
-export interface StopStep {
+interface StopStep {
   /** Said in the log when it does not end in time. */
   readonly name: string;
   stop(): Promise<void> | void;

@@ -38,7 +38,7 @@ export interface CacheBounds {
   readonly bytesMax?: number;
 }
 
-export interface WorkspaceCacheOptions extends CacheBounds {
+interface WorkspaceCacheOptions extends CacheBounds {
   readonly clock: Clock;
   /** Do we hear of what other processes change? Unset: there are none. */
   readonly isHeard?: () => boolean;

@@ -30,7 +30,7 @@ export type FailureReason =
   | 'invalid_token'
   | 'email_already_verified';
 
-export interface AuthFailure {
+interface AuthFailure {
   readonly provider: 'credentials' | 'token';
   readonly reason: FailureReason;
   /** The account that was tried, when there is one. */
@@ -60,7 +60,7 @@ export interface FileDeletion {
 }
 
 /** Something that a known caller did, or was refused. */
-export interface AuditEntry {
+interface AuditEntry {
   /** What was done, such as `created` or `userSignedOut`. */
   readonly action: string;
   readonly actor: { readonly type: 'user' | 'api'; readonly id: string };
@@ -89,7 +89,7 @@ export interface AuditLog {
   stats(): { readonly written: number; readonly throttled: number; readonly skipped: number };
 }
 
-export interface AuditOptions {
+interface AuditOptions {
   readonly isEnabled: boolean;
   readonly db: Kysely<Database>;
   readonly counters: Counters;

@@ -14,7 +14,7 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { AuditLog } from './audit.ts';
 import { type Written, writtenBy } from './write.ts';
 
-export interface AuditPluginOptions {
+interface AuditPluginOptions {
   readonly audit: AuditLog;
   readonly db: Kysely<Database>;
   readonly trustedProxies: ProxyTrust;

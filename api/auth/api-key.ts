@@ -44,7 +44,7 @@ export function presentedKey(headers: {
   return bearer?.[1] ?? null;
 }
 
-export interface FoundApiKey {
+interface FoundApiKey {
   readonly principal: ApiKeyPrincipal;
   readonly lastUsedAt: Timestamp | null;
 }
@@ -94,7 +94,7 @@ async function permissionsOf(
   return new Map(listed.map(({ workspaceId, permission }) => [workspaceId, permission]));
 }
 
-export interface UseRecorder {
+interface UseRecorder {
   /** Notes the use of a key, when the last note is old enough. Nobody waits for it, and a note that fails is lost. */
   record(key: FoundApiKey): void;
 }

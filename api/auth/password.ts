@@ -15,7 +15,7 @@ const HASH_BYTES = 32;
 /** Half of Node's threads, so that files and names are still looked up; a hundred waiting are about two seconds. */
 const CONCURRENCY: ConcurrencyLimit = { runningMax: 2, waitingMax: 100, retryAfterSeconds: 2 };
 
-export interface Cost {
+interface Cost {
   /** KiB */
   readonly memory: number;
   readonly passes: number;
@@ -23,7 +23,7 @@ export interface Cost {
 }
 
 /** One argon2id: all the work there is in a password. Replaceable, so that a test can count how often it is done. */
-export type Derive = (password: string, salt: Uint8Array, cost: Cost) => Promise<Buffer>;
+type Derive = (password: string, salt: Uint8Array, cost: Cost) => Promise<Buffer>;
 
 export interface Passwords {
   /**

@@ -52,9 +52,9 @@ declare module 'fastify' {
  * @returns null when there are none, or none that are valid
  * @throws ApiError forbidden when a page of another site makes use of a session
  */
-export type Authenticate = (request: FastifyRequest, accepted: Credentials) => Promise<Principal | null>;
+type Authenticate = (request: FastifyRequest, accepted: Credentials) => Promise<Principal | null>;
 
-export interface AuthOptions {
+interface AuthOptions {
   readonly db: Kysely<Database>;
   readonly clock: Clock;
   /** Pages of this origin may use a session. */

@@ -9,7 +9,7 @@ const DIFFERENCES = {
   changed: 'is not the same',
 } as const;
 
-export interface ReportOptions {
+interface ReportOptions {
   /** null: nothing was, they were only compared. */
   readonly copied: Copied | null;
   readonly json: boolean;

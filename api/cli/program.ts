@@ -12,7 +12,7 @@ import type { CommandContext, GlobalOptions } from './command.ts';
 import { addDatabase } from './database.ts';
 import { addFiles } from './files.ts';
 
-export type CliOptions = Omit<CommandContext, 'run'>;
+type CliOptions = Omit<CommandContext, 'run'>;
 
 /** @param args without the names of Node and of the program */
 export async function runCli(args: readonly string[], options: CliOptions): Promise<ExitCode> {

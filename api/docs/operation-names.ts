@@ -1,6 +1,6 @@
 /** How operations are called and grouped. A route that is added later gets its words from its method and path. Pure. */
 
-export interface OperationNames {
+interface OperationNames {
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;

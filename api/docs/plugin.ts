@@ -12,7 +12,7 @@ import type { DescribedSurface } from './refusals.ts';
 const formats = ['json', 'yaml'] as const;
 type Format = (typeof formats)[number];
 
-export interface DocsOptions {
+interface DocsOptions {
   readonly publicUrl: string;
   readonly random: Random;
   /** @param target the router's pattern of a path */

@@ -16,7 +16,7 @@ export interface DescribedSurface {
   readonly errorShape: ErrorShape;
 }
 
-export interface RouteFacts {
+interface RouteFacts {
   readonly method: string;
   /** The router's pattern. */
   readonly url: string;

@@ -11,12 +11,12 @@ import { type Counters, CountersUnavailable } from './counters.ts';
 import { createMemoryCounters } from './memory-counters.ts';
 import { type LimitName, limitTable } from './table.ts';
 
-export type LimitResult =
+type LimitResult =
   /** `isCounted` is false when the store is away or the limiter is disabled. */
   | { readonly isAllowed: true; readonly isCounted: boolean }
   | { readonly isAllowed: false; readonly retryAfterSeconds: number };
 
-export interface LimiterStats {
+interface LimiterStats {
   readonly allowed: number;
   readonly refused: number;
   /** Allowed because the store did not answer. */
@@ -35,12 +35,12 @@ export interface Limiter {
   isStoreUp(): Promise<boolean>;
 }
 
-export interface LimiterLog {
+interface LimiterLog {
   warn(fields: object, message: string): void;
   info(fields: object, message: string): void;
 }
 
-export interface LimiterOptions {
+interface LimiterOptions {
   readonly counters: Counters;
   readonly signer: Signer;
   /** RATE_LIMITING_DISABLED=1 */

@@ -34,7 +34,7 @@ export interface SurfaceLimit {
   isCountedByGateway(request: RoutedRequest): boolean;
 }
 
-export interface LimitsOptions {
+interface LimitsOptions {
   readonly limiter: Limiter;
   readonly trustedProxies: ProxyTrust;
   /** @param target the router's pattern, or the target where no route matches */

@@ -16,7 +16,7 @@ const FAILURES_TO_OPEN = 3;
 const PROBE_MS: Millis = 250;
 const PREFIX = 'fga';
 
-export interface RedisCountersOptions {
+interface RedisCountersOptions {
   /** redis://, or rediss:// for TLS; may carry a password. */
   readonly url: string;
   /** How long a use may take before it counts as failed. */

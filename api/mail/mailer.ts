@@ -42,7 +42,7 @@ const ATTEMPT_TIMEOUT_MS: Millis = 60_000;
 const STOP_TIMEOUT_MS: Millis = 5_000;
 const LEASE_MS: Millis = 2 * ATTEMPT_TIMEOUT_MS;
 
-export interface MailerLog {
+interface MailerLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
@@ -66,7 +66,7 @@ export interface Mailer {
   close(): Promise<void>;
 }
 
-export interface MailerOptions {
+interface MailerOptions {
   readonly db: Kysely<Database>;
   /** null: nothing is sent; mails stay in the table for the operator to read. */
   readonly transport: MailTransport | null;

@@ -9,7 +9,7 @@ import { v2 } from './v2.ts';
 import { v3 } from './v3.ts';
 
 /** The client's prefix for v2 lies below that of v2, so the client comes first. */
-export const surfaces: readonly Surface[] = [client, management, v2, v3, pages];
+const surfaces: readonly Surface[] = [client, management, v2, v3, pages];
 
 /** @param target a request target or a route's pattern: a path, perhaps with a query; it may be malformed */
 export function surfaceOf(target: string): Surface {

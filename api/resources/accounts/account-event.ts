@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 
-export interface AccountEvent {
+interface AccountEvent {
   readonly action:
     | 'passwordVerified'
     | 'authenticationSucceeded'

@@ -14,7 +14,7 @@ import { isFormOurs, protect } from './protection.ts';
 
 const TEXT_LENGTH_MAX = 500;
 
-export interface AccountForm {
+interface AccountForm {
   /** Where the form is. */
   readonly path: string;
   /** Where it is sent. */
@@ -53,7 +53,7 @@ export const signUpForm: AccountForm = {
   links: [logIn],
 };
 
-export const verificationForm: AccountForm = {
+const verificationForm: AccountForm = {
   path: '/auth/verification-requested',
   action: '/api/auth/resend-verification',
   title: 'Confirm your e-mail address',
@@ -65,7 +65,7 @@ export const verificationForm: AccountForm = {
   links: [logIn],
 };
 
-export const forgotForm: AccountForm = {
+const forgotForm: AccountForm = {
   path: '/auth/forgot-password',
   action: '/api/auth/forgot-password',
   title: 'Forgot your password?',
@@ -77,7 +77,7 @@ export const forgotForm: AccountForm = {
   links: [logIn],
 };
 
-export const resetForm: AccountForm = {
+const resetForm: AccountForm = {
   path: '/auth/forgot-password/reset',
   action: '/api/auth/reset-password',
   title: 'Choose a new password',

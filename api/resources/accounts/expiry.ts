@@ -9,7 +9,7 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 
 const STEP = 200;
 
-export interface EndedAccounts {
+interface EndedAccounts {
   readonly accounts: number;
   readonly organizations: number;
 }

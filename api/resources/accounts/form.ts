@@ -22,7 +22,7 @@ export function acceptForms(app: FastifyInstance): void {
  * @returns of a form its fields, the first of each name
  * @throws ApiError malformed_json; bad_request for a form without end, or with a NUL character
  */
-export function parseFormOrJson(body: Buffer): unknown {
+function parseFormOrJson(body: Buffer): unknown {
   // Byte 0x7b is an opening brace; a form percent-encodes it.
   if (body.toString('latin1', 0, 64).trimStart().charCodeAt(0) === 0x7b) return parseJsonBody(body);
   if (body.length > FORM_BYTES_MAX) throw badRequest(`A form has at most ${FORM_BYTES_MAX} bytes`);

@@ -21,7 +21,7 @@ import {
   updateUser,
 } from './store.ts';
 
-export interface Refusal {
+interface Refusal {
   readonly kind: 'refused';
   /** For the caller. */
   readonly text: string;
@@ -69,7 +69,7 @@ export async function checkPassword(
 }
 
 /** A link of a verification mail, and what came with it; '' stands for what is missing. */
-export interface Verification {
+interface Verification {
   readonly token: string;
   /** The password of the sign-up that the link belongs to. */
   readonly password: string;

@@ -8,7 +8,7 @@ import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export type User = Selectable<UserTable>;
-export type Purpose = AccountTokenTable['purpose'];
+type Purpose = AccountTokenTable['purpose'];
 
 /** The name and password that somebody chose at sign-up. */
 export interface Choice {

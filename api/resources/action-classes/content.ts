@@ -4,7 +4,7 @@ import { checker } from '#api/http/validation.ts';
 import { reshape } from '#api/schemas.ts';
 import { type ActionClassBody, type NoCodeConfig, type NoCodeType, noCodeShapes } from './schema.ts';
 
-export interface ActionClassContent {
+interface ActionClassContent {
   readonly name: string;
   readonly description: string | null;
   readonly type: 'code' | 'noCode';

@@ -10,7 +10,7 @@ import { managed, managedNow } from './managed.ts';
 import { type ApiKey, deleteApiKey, findApiKey, updateApiKey } from './store.ts';
 
 /** Unset members stay as they are. Either member of `WantedReach` replaces all permissions of the key. */
-export interface ApiKeyChange extends WantedReach {
+interface ApiKeyChange extends WantedReach {
   readonly label?: string;
   readonly organizationAccess?: ApiKey['organizationAccess'];
 }

@@ -5,7 +5,7 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 import { digestOfValue } from '#api/db/unique-values.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-export interface ContactAttribute {
+interface ContactAttribute {
   readonly id: string;
   readonly attributeKeyId: string;
   readonly contactId: string;
@@ -38,7 +38,7 @@ export function listContactAttributes(
 }
 
 /** A value under a key. */
-export interface KeyedValue {
+interface KeyedValue {
   readonly attributeKeyId: string;
   readonly value: string;
 }

@@ -34,7 +34,7 @@ const SLICE_ATTRIBUTES = 500;
 /** What is wrong with a batch is said up to here. */
 const PROBLEMS_MAX = 50;
 
-export interface GivenContact {
+interface GivenContact {
   readonly attributes: readonly {
     readonly attributeKey: { readonly key: string; readonly name?: string | null | undefined };
     readonly value: string | number | boolean;
@@ -49,7 +49,7 @@ interface BatchAttribute {
   readonly path: string;
 }
 
-export interface BatchContact {
+interface BatchContact {
   readonly index: number;
   readonly email: string;
   readonly userId: string | null;

@@ -8,7 +8,7 @@ import type { AttributeKey } from './attribute-key-store.ts';
 /** Attribute key -> value, as clients send them. */
 export type GivenAttributes = Readonly<Record<string, string | number | boolean>>;
 
-export interface AttributePlan {
+interface AttributePlan {
   /** Attribute key -> text to store, for keys that the workspace has or is about to get. */
   readonly values: ReadonlyMap<string, string>;
   readonly newKeys: readonly string[];

@@ -15,7 +15,7 @@ import { type Attributes, type Contact, findContactByUserId, insertContacts } fr
 /** Unknown keys that an error names. */
 const NAMED_MAX = 20;
 
-export interface NewContact {
+interface NewContact {
   readonly contact: Contact;
   readonly attributes: Attributes;
 }

@@ -9,7 +9,7 @@ import { findTakenValues, upsertContactAttributes } from './attribute-store.ts';
 import { type GivenAttributes, planAttributes } from './given-attributes.ts';
 import { type Attributes, attributesOf, type Contact, touchContacts } from './store.ts';
 
-export interface SetAttributes {
+interface SetAttributes {
   /** All attributes of the contact, as they are now. */
   readonly attributes: Attributes;
   readonly isChanged: boolean;
@@ -18,7 +18,7 @@ export interface SetAttributes {
 }
 
 /** What is about to be stored: the keys are there. */
-export interface PreparedAttributes {
+interface PreparedAttributes {
   readonly values: ReadonlyMap<string, string>;
   readonly keys: ReadonlyMap<string, AttributeKey>;
   readonly errors: readonly string[];

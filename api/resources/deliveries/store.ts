@@ -4,7 +4,7 @@ import type { Database, DeliveryTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { type DeliveryReply, shown } from './schema.ts';
 
-export interface WebhookTarget {
+interface WebhookTarget {
   readonly id: string;
   readonly workspaceId: string;
   readonly url: string;

@@ -8,7 +8,7 @@ import { type ApiKey, listApiKeys } from '#api/resources/api-keys/store.ts';
 
 const WORKSPACES_SHOWN_MAX = 500;
 
-export interface Workspace {
+interface Workspace {
   readonly id: string;
   readonly name: string;
   readonly organizationId: string;
@@ -16,7 +16,7 @@ export interface Workspace {
   readonly permission: Permission;
 }
 
-export interface AccountView {
+interface AccountView {
   readonly user: { readonly name: string; readonly email: string };
   /** In the order of their names. At most 500. */
   readonly workspaces: readonly Workspace[];
@@ -61,7 +61,7 @@ export async function readAccount(
   return { user, workspaces, organizations, keys };
 }
 
-export interface AccountFormState {
+interface AccountFormState {
   readonly label: string;
   readonly error: string | undefined;
 }

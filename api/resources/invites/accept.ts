@@ -24,7 +24,7 @@ import { findTeam, setTeamMember } from '#api/resources/teams/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { findOpenInvite, type Invite, takeInvite } from './store.ts';
 
-export interface Acceptance {
+interface Acceptance {
   readonly token: string;
   /** Who is logged in; null: nobody. */
   readonly sessionUserId: string | null;
@@ -33,7 +33,7 @@ export interface Acceptance {
   readonly password: string;
 }
 
-export interface Accepted {
+interface Accepted {
   readonly userId: string;
   readonly organizationId: string;
   /** The account was made for it. */

@@ -212,11 +212,11 @@ function toReply(invite: Invite) {
   return { ...invite, teamIds: [...invite.teamIds] };
 }
 
-export function inviteLink(publicUrl: string, token: string): string {
+function inviteLink(publicUrl: string, token: string): string {
   return `${publicUrl}/invite?token=${token}`;
 }
 
-export function inviteMail(
+function inviteMail(
   {
     email,
     organizationName,

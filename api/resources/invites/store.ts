@@ -10,7 +10,7 @@ import type { Millis } from '#shared/clock.ts';
 
 const DAY: Millis = 24 * 60 * 60 * 1000;
 /** How long a link serves. */
-export const INVITE_LIFETIME: Millis = 7 * DAY;
+const INVITE_LIFETIME: Millis = 7 * DAY;
 /** How long one that ended is still listed, to be sent again. */
 const ENDED_KEPT: Millis = 30 * DAY;
 const TOKEN_LENGTH_MAX = 128;

@@ -31,7 +31,7 @@ export async function findLanguage(db: Kysely<Database>, id: string): Promise<La
   return (await db.selectFrom('languages').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-export function countLanguages(db: Kysely<Database>, workspaceId: string): Promise<number> {
+function countLanguages(db: Kysely<Database>, workspaceId: string): Promise<number> {
   return countRows(db.selectFrom('languages').where('workspaceId', '=', workspaceId));
 }
 

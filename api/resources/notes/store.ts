@@ -5,7 +5,7 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Note } from '#api/resources/responses/store.ts';
 import { listNotesOf } from '#api/resources/responses/store.ts';
 
-export interface NewNote {
+interface NewNote {
   readonly id: string;
   readonly responseId: string;
   /** null: nobody we know. */

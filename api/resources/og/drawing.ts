@@ -5,8 +5,8 @@
  * default: whatever a link says, previews get an image.
  */
 
-export const WIDTH = 800;
-export const HEIGHT = 400;
+const WIDTH = 800;
+const HEIGHT = 400;
 export const FONT_FAMILY = 'DejaVu Sans';
 
 const DEFAULT_COLOR = '#64748b';

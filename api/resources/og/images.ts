@@ -14,7 +14,7 @@ const IMAGES_MAX = 100;
 /** Node has four threads for such work, which others need too. */
 const CONCURRENCY: ConcurrencyLimit = { runningMax: 2, waitingMax: 100, retryAfterSeconds: 1 };
 
-export interface Images {
+interface Images {
   /**
    * @param svg equal drawings that are asked for at the same time are made once
    * @throws ApiError too_many_requests when too many are being waited for
@@ -22,7 +22,7 @@ export interface Images {
   png(svg: string): Promise<Buffer>;
 }
 
-export type Render = (svg: string) => Promise<Buffer>;
+type Render = (svg: string) => Promise<Buffer>;
 
 export function createImages(render: Render = renderPng): Images {
   const images = new Map<string, Promise<Buffer>>();

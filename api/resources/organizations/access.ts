@@ -10,7 +10,7 @@ import { isRecord } from '#api/schemas.ts';
 import { lockPeople } from './store.ts';
 
 /** Who asks for a change, as they stand at its beginning. */
-export interface Actor {
+interface Actor {
   readonly userId: string;
   readonly role: Role;
 }
@@ -26,7 +26,7 @@ export function actorIn(request: FastifyRequest, organizationId: string): Actor 
 }
 
 /** @throws ApiError not_found for strangers, unauthorized for members */
-export function managerIn(request: FastifyRequest, organizationId: string): Actor {
+function managerIn(request: FastifyRequest, organizationId: string): Actor {
   return asManager(actorIn(request, organizationId));
 }
 

@@ -7,7 +7,7 @@ import { insertDefaultAttributeKeys } from '#api/resources/contacts/store.ts';
 import { defaultSettings, insertWorkspace, type Workspace } from '#api/resources/workspaces/store.ts';
 import { hasMembers, insertMembership } from './store.ts';
 
-export interface NewOrganization {
+interface NewOrganization {
   readonly name: string;
   readonly ownerId: string;
   /** null: one is made. */

@@ -4,7 +4,7 @@ import { lockRow } from '#api/db/locks.ts';
 import type { Database, Role, Timestamp } from '#api/db/schema.ts';
 import type { Reach } from '#api/events/targets.ts';
 
-export interface Organization {
+interface Organization {
   readonly id: string;
   readonly name: string;
   readonly createdAt: Timestamp;

@@ -7,7 +7,7 @@ import type { Kept, WorkspaceCache } from '#api/workspace-cache.ts';
 import { type CompiledSegments, compileSegments } from './evaluate.ts';
 import { eachSegment, type StoredFilters } from './store.ts';
 
-export interface KeptSegments extends Kept, CompiledSegments {}
+interface KeptSegments extends Kept, CompiledSegments {}
 
 export type SegmentCache = WorkspaceCache<KeptSegments>;
 

@@ -12,7 +12,7 @@ import { before } from './time.ts';
  *
  * @returns null when nobody can say: there is no such segment, or its filters make no sense
  */
-export type IsIn = (segmentId: string) => boolean | null;
+type IsIn = (segmentId: string) => boolean | null;
 
 export type Condition = (profile: ContactProfile, isIn: IsIn) => boolean;
 

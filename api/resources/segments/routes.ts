@@ -38,10 +38,10 @@ const described = {
 };
 const Title = Type.String({ minLength: 1, maxLength: 255 });
 
-export const NewSegment = Type.Object({ ...scopeFields, title: Title, ...described });
-export const SegmentChange = Type.Object({ title: Type.Optional(Title), ...described });
+const NewSegment = Type.Object({ ...scopeFields, title: Title, ...described });
+const SegmentChange = Type.Object({ title: Type.Optional(Title), ...described });
 
-export const SegmentReply = Type.Object({
+const SegmentReply = Type.Object({
   id: Type.String(),
   title: Type.String(),
   description: Nullable(Type.String()),

@@ -3,7 +3,7 @@ import { readTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export const spanUnits = ['days', 'weeks', 'months', 'years'] as const;
-export type SpanUnit = (typeof spanUnits)[number];
+type SpanUnit = (typeof spanUnits)[number];
 
 export interface Span {
   readonly amount: number;

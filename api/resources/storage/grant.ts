@@ -39,7 +39,7 @@ export const Grant = Type.Object({
   }),
 });
 
-export interface CheckedFile {
+interface CheckedFile {
   readonly name: SafeName | null;
   readonly fileName: string;
   readonly extension: Extension;
@@ -105,7 +105,7 @@ function isSame(written: string, extension: Extension): boolean {
   return written.trim().toLowerCase().replace(/^\./, '') === extension;
 }
 
-export interface GrantOptions {
+interface GrantOptions {
   readonly workspaceId: string;
   readonly access: FileLocation['access'];
   readonly surveyId: string | null;

@@ -3,20 +3,20 @@ import { matchesEtag } from '#api/http/conditional.ts';
 import type { ByteRange } from '#api/storage/storage.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface FileVersion {
+interface FileVersion {
   readonly size: number;
   readonly etag: string;
   readonly modifiedAt: Millis;
 }
 
-export interface Conditions {
+interface Conditions {
   readonly range?: string | undefined;
   readonly ifRange?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
   readonly ifModifiedSince?: string | undefined;
 }
 
-export type Selection =
+type Selection =
   | { readonly kind: 'whole' }
   | { readonly kind: 'part'; readonly range: ByteRange }
   | { readonly kind: 'notModified' }

@@ -7,7 +7,7 @@ import { isRecord } from '#api/schemas.ts';
 /** What a question has of its own and its block keeps for it. */
 const blockFields = ['buttonLabel', 'backButtonLabel', 'logic', 'logicFallback'] as const;
 
-export interface BlockLike {
+interface BlockLike {
   readonly id: string;
   readonly elements: readonly object[];
 }

@@ -11,7 +11,7 @@ import type { Survey } from './store.ts';
 
 const PARAMETER = 'contactToken';
 
-export interface ContactLink {
+interface ContactLink {
   readonly contactId: string;
   /** A full second; null: it never ends. */
   readonly expiresAt: Millis | null;

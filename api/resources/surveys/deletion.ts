@@ -23,7 +23,7 @@ export async function removeSurvey(
   await removeFilesOf(context, { surveyId: survey.id }, log);
 }
 
-export async function deleteSurveyWithContent(
+async function deleteSurveyWithContent(
   db: Kysely<Database>,
   { id, workspaceId }: Pick<Survey, 'id' | 'workspaceId'>,
   now: Timestamp,

@@ -11,7 +11,7 @@ export interface PatternParams {
   readonly flags?: string;
 }
 
-export interface Pattern {
+interface Pattern {
   /** Instructions; a test takes at most so many steps per character. */
   readonly size: number;
   /** Is it found anywhere in the text? */

@@ -233,7 +233,7 @@ export const questionShapes = {
   ranking,
 } as const satisfies Record<string, TObject>;
 
-export type QuestionType = keyof typeof questionShapes;
+type QuestionType = keyof typeof questionShapes;
 
 /** A question as blocks hold it: what belongs to its block (labels of the buttons, logic) is there. */
 export type Element = { [Type in QuestionType]: Static<(typeof questionShapes)[Type]> }[QuestionType];

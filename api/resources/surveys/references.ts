@@ -85,7 +85,7 @@ export async function resolveTriggers(
 }
 
 /** What decides whether a survey may leave its draft. */
-export interface Launched {
+interface Launched {
   readonly content: Pick<SurveyContent, 'type' | 'status'>;
   readonly triggers: readonly unknown[];
 }

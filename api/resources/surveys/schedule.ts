@@ -11,7 +11,7 @@ import { inTurn } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 
 /** Whose state has changed. */
-export interface ChangedSurvey {
+interface ChangedSurvey {
   readonly workspaceId: string;
 }
 

@@ -28,7 +28,7 @@ interface WantedLanguage {
   readonly path: string;
 }
 
-export interface LanguagePlan {
+interface LanguagePlan {
   readonly locales: Locales;
   /** null: they stay as they are. */
   readonly languages: readonly WantedLanguage[] | null;

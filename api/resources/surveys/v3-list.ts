@@ -12,9 +12,9 @@ export const surveyStatuses = [
   'completed',
   'archived',
 ] as const;
-export type SurveyStatus = (typeof surveyStatuses)[number];
+type SurveyStatus = (typeof surveyStatuses)[number];
 
-export interface SurveyFilter {
+interface SurveyFilter {
   readonly workspaceId: string;
   /** Part of the name, upper and lower case alike; null: any. */
   readonly nameContains: string | null;
@@ -24,7 +24,7 @@ export interface SurveyFilter {
   readonly types: readonly ('link' | 'app')[] | null;
 }
 
-export type SortBy = 'createdAt' | 'updatedAt' | 'name';
+type SortBy = 'createdAt' | 'updatedAt' | 'name';
 
 type Surveys<O> = SelectQueryBuilder<Database, 'surveys', O>;
 

@@ -17,7 +17,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** What logic may refer to: a change to one of these can leave a reference behind. */
 const referredTo = ['blocks', 'endings', 'hiddenFields', 'variables'];
 
-export interface Draft {
+interface Draft {
   readonly content: SurveyContent;
   readonly complete: Complete;
 }

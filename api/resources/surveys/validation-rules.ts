@@ -13,7 +13,7 @@ const dates = Type.Object({ startDate: Type.String(), endDate: Type.String() });
 const extensions = Type.Object({ extensions: Type.Array(Type.String()) });
 const pattern = Type.Object({ pattern: Type.String(), flags: Type.Optional(Type.String()) });
 
-export const ruleParams = {
+const ruleParams = {
   minLength: min,
   maxLength: max,
   pattern,
@@ -42,7 +42,7 @@ export const ruleParams = {
   fileExtensionIsNot: extensions,
 } as const satisfies Record<string, TSchema>;
 
-export type RuleType = keyof typeof ruleParams;
+type RuleType = keyof typeof ruleParams;
 
 const ruleTypes = Object.keys(ruleParams);
 
@@ -68,7 +68,7 @@ const Rules = Type.Object({
   ),
 });
 
-export interface RuleSet {
+interface RuleSet {
   readonly logic?: 'and' | 'or';
   readonly rules: readonly Rule[];
 }

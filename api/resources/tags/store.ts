@@ -9,7 +9,7 @@ import type { Tag } from '#api/resources/responses/store.ts';
 
 const NAME_LENGTH_MAX = 255;
 
-export interface CountedTag extends Tag {
+interface CountedTag extends Tag {
   /** Of responses. */
   readonly count: number;
 }

@@ -8,7 +8,7 @@ import { notFound, unauthorized } from '#api/errors.ts';
 import { actorIn, actorNow, managerNow } from '#api/resources/organizations/access.ts';
 import { findTeam, type Team, teamRoleOf } from './store.ts';
 
-export interface TeamPath {
+interface TeamPath {
   readonly organizationId: string;
   readonly teamId: string;
 }

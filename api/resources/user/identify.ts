@@ -14,7 +14,7 @@ import {
 } from '#api/resources/contacts/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 
-export interface Identified {
+interface Identified {
   readonly contact: Contact;
   readonly attributes: Attributes;
   /** Why attributes were left out, one sentence each. */

@@ -15,7 +15,7 @@ import type { Millis } from '#shared/clock.ts';
 const DISPLAYS_MAX = 1_000;
 const RESPONSES_MAX = 1_000;
 
-export interface UserState {
+interface UserState {
   readonly contactId: string;
   readonly userId: string;
   /** Ids of every segment that the contact is in; SDKs show no survey whose segment is not among them. */
@@ -57,7 +57,7 @@ export async function readUserState(
 }
 
 /** The newest first, ties by id. */
-export function listDisplaysOfContact(
+function listDisplaysOfContact(
   db: Kysely<Database>,
   contactId: string,
   limit: number,
@@ -73,7 +73,7 @@ export function listDisplaysOfContact(
 }
 
 /** The newest first, ties by id. */
-export async function listResponsesOfContact(
+async function listResponsesOfContact(
   db: Kysely<Database>,
   contactId: string,
   limit: number,

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 
 export const triggers = ['responseCreated', 'responseUpdated', 'responseFinished'] as const;
-export const sources = ['user', 'zapier', 'make', 'n8n', 'activepieces'] as const;
+const sources = ['user', 'zapier', 'make', 'n8n', 'activepieces'] as const;
 
 const SURVEYS_MAX = 500;
 

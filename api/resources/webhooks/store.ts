@@ -110,6 +110,6 @@ function toRow(webhook: Webhook): Selectable<WebhookTable> {
   };
 }
 
-export function toWebhook(row: Selectable<WebhookTable>): Webhook {
+function toWebhook(row: Selectable<WebhookTable>): Webhook {
   return { ...row, triggers: JSON.parse(row.triggers), surveyIds: JSON.parse(row.surveyIds) };
 }

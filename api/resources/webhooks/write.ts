@@ -21,17 +21,17 @@ import {
 /** Of one workspace: every response is told to each of them. */
 const WEBHOOKS_MAX = 100;
 
-export type WebhookFields = Pick<Webhook, 'name' | 'url' | 'source' | 'triggers' | 'surveyIds'>;
+type WebhookFields = Pick<Webhook, 'name' | 'url' | 'source' | 'triggers' | 'surveyIds'>;
 
 /** What is undefined stays. */
-export type WebhookChange = { readonly [Name in keyof WebhookFields]?: WebhookFields[Name] | undefined };
+type WebhookChange = { readonly [Name in keyof WebhookFields]?: WebhookFields[Name] | undefined };
 
 /**
  * Looks at the surveys that a webhook is about to name, inside the transaction.
  *
  * @throws ApiError
  */
-export type CheckSurveys = (
+type CheckSurveys = (
   trx: Kysely<Database>,
   surveyIds: readonly string[],
   workspaceId: string,

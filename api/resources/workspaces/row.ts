@@ -14,7 +14,7 @@ interface OfWorkspace {
   readonly workspaceId: string;
 }
 
-export interface WorkspaceRow<R extends OfWorkspace> {
+interface WorkspaceRow<R extends OfWorkspace> {
   /** A hook that runs before the body is read: 404 without the row, 401 without the right that the method needs. */
   readonly load: (request: FastifyRequest) => Promise<void>;
   /** The row that the hook found. */
