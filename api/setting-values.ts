@@ -1,6 +1,6 @@
 /**
- * Values of settings: each function reads one, and throws an Error that says what would be right. Where the value may
- * carry a password, the message does not repeat it.
+ * Values of settings. Each function parses one, and throws an Error that says what would be right. If the value may
+ * contain a password, the message does not repeat it.
  */
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import type { MailAddress } from '#api/mail/mail.ts';

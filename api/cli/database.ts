@@ -1,4 +1,4 @@
-/** `db`: copies a database into another, compares two, and backs one up. */
+/** `db`: copies a database into another one, compares two databases, and backs one up. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Argv } from 'yargs';
@@ -135,7 +135,7 @@ async function copy(options: CopyArguments, context: CommandContext): Promise<Ex
       );
       const tables = await compareWith(source, to, { shape, total, context });
       const isSame = tables.every((table) => table.isSame);
-      // Without it the API starts on the target, so it stays until both are the same.
+      // The API starts on the target only without this note, so it stays until both databases are the same.
       if (isSame) await endNote(target.db);
       report(tables, { copied, json: options.json, terminal: context.terminal });
       return isSame ? EXIT.ok : EXIT.no;

@@ -97,12 +97,12 @@ function completed(built: object, findSurface: FindSurface): Part {
   });
 }
 
-/** YAML writes what occurs twice as an alias, and readers refuse a document with hundreds of them. */
+/** YAML would write a repeated object as an alias, and readers refuse a document with hundreds of aliases. */
 function withoutSharing(document: Part): Part {
   return JSON.parse(JSON.stringify(document));
 }
 
-/** What answers HEAD is what answers GET, and OPTIONS are preflights: neither is an operation of its own. */
+/** HEAD belongs to GET, and OPTIONS are preflights: neither is an operation of its own. */
 function operationsOf(item: unknown): readonly [string, unknown][] {
   return Object.entries(isRecord(item) ? item : {}).filter(
     ([method]) => method !== 'head' && method !== 'options',
@@ -137,13 +137,14 @@ function operationOf(
 
 function parametersOf(built: unknown, namer: Namer): readonly Part[] {
   const all = Array.isArray(built) ? built.map((one) => withSchema(one, namer)) : [];
-  // A schema that knows the rest of a path calls it `*`; the renamed path brings a second one without words.
+  // If a schema describes the rest of a path, it calls it `*`. The renamed path adds a second parameter without a
+  // description.
   const knowsRest = all.some(({ name }) => name === '*');
   const known = knowsRest ? all.filter(({ name }) => name !== REST) : all;
   return known.map((one) => (one.name === '*' ? { ...one, name: REST } : one));
 }
 
-/** @param reads by media type, from a route that reads its body by hand */
+/** @param reads by media type, for a route that reads its body by hand */
 function bodyOf(reads: unknown, built: unknown, namer: Namer): Part | null {
   if (isRecord(reads)) {
     const content = Object.entries(reads).map(([type, schema]) => [type, { schema: namer.refer(schema) }]);
@@ -152,7 +153,7 @@ function bodyOf(reads: unknown, built: unknown, namer: Namer): Part | null {
   return isRecord(built) ? { ...built, content: contentOf(recordAt(built, 'content'), namer) } : null;
 }
 
-/** Where a route has an error of its own under a status of its surface, both shapes of it are shown. */
+/** If a route and its surface have different errors with the same status, the description shows both shapes. */
 function ownResponses(
   built: Part,
   errors: Readonly<Record<string, { $ref: string }>>,
@@ -171,7 +172,7 @@ function ownResponses(
   );
 }
 
-/** Bodies of both; where a media type has two shapes, either of them. */
+/** Joins both contents. A media type with two shapes accepts either. */
 function eitherOf(one: Part, other: Part): Part {
   const both = Object.entries(other).map(([type, media]) => {
     const schemas = [recordAt(one, type).schema, isRecord(media) ? media.schema : undefined];

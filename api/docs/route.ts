@@ -1,4 +1,4 @@
-/** What a route's own options tell the description: which credentials it takes, what it reads, what it refuses. */
+/** Adds to the schema of a route what its other options say: credentials, bodies that it reads by hand, errors. */
 import type { FastifySchema, RouteOptions } from 'fastify';
 import { type DescribedSurface, refusalsOf } from './refusals.ts';
 
@@ -17,10 +17,10 @@ export const securitySchemes = {
   },
 } as const;
 
-/** How a path's rest is called where the router writes `*`. */
+/** The name of the parameter that the router writes as `*`. */
 export const REST = 'fileName';
 
-/** Notes on a built operation, which document.ts takes up and removes. */
+/** Notes on an operation, which document.ts reads and removes. */
 export const notes = { refusals: 'x-refusals', reads: 'x-reads' } as const;
 
 type Requirement = Readonly<Record<string, string[]>>;
@@ -45,12 +45,12 @@ export function describeRoute(
   };
   return {
     schema: { ...schema, security: securityOf(route, surface), ...noted },
-    // OpenAPI has no wildcards: the rest of a path is one parameter.
+    // OpenAPI has no wildcards, so the rest of a path is one parameter.
     url: url.replace(/\*$/, `:${REST}`),
   };
 }
 
-/** As the auth plugin decides it. An empty list says: everybody; an empty entry in a list: also without. */
+/** Follows the auth plugin. An empty list means that no credentials are needed. */
 function securityOf({ config }: RouteOptions, surface: DescribedSurface): Requirement[] {
   const credentials = config?.credentials === undefined ? surface.credentials : config.credentials;
   switch (credentials) {

@@ -21,9 +21,9 @@ declare module 'fastify' {
 
 interface RoutedRequest {
   readonly method: string;
-  /** The router's pattern; the request's path where no route matches. */
+  /** The router's pattern; the path of the request where no route matches. */
   readonly route: string;
-  /** null: nobody was asked who is calling. */
+  /** null: the route required no credentials. */
   readonly principal: Principal | null;
 }
 

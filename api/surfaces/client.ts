@@ -1,4 +1,7 @@
-/** For SDKs, in browsers on other people's pages and in apps. Nobody is asked who is calling. */
+/**
+ * The client API: for SDKs in browsers, on pages of other origins, and in apps. Anybody may call it without
+ * credentials.
+ */
 import type { Routes } from '#api/context.ts';
 import { answerPreflights } from '#api/http/preflight.ts';
 import { clientDisplayRoutes } from '#api/resources/displays/routes.ts';
@@ -15,7 +18,9 @@ import type { Surface } from './surface.ts';
 
 const prefixes = ['/api/v1/client', '/api/v2/client'];
 
-/** Routes that the gateway limits per address, as our router writes them. A test holds the list to its policies. */
+/**
+ * Routes that the gateway limits per address, in the router's notation. A test compares the list with its policies.
+ */
 export const gatewayRoutes: ReadonlySet<string> = new Set([
   'GET /api/v1/client/:workspaceId/environment',
   'POST /api/v1/client/:workspaceId/responses',

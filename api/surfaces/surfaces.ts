@@ -1,4 +1,4 @@
-/** All surfaces, which of them a path belongs to, and how each becomes one Fastify scope. */
+/** Finds the surface of a path, and registers each surface as one Fastify scope. */
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { client } from './client.ts';
@@ -30,12 +30,12 @@ export async function registerSurfaces(app: FastifyInstance, context: Context): 
   }
 }
 
-/** The router decodes percent-encodings before it matches, so the surface must be found by the same path. */
+/** The router decodes percent-encodings before it matches, so the surface is found by the decoded path. */
 function decoded(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
-    // Not decodable: such a target is refused with 400, in the error shape of its literal prefix.
+    // The router refuses such a target with 400, in the error shape of its literal prefix.
     return path;
   }
 }

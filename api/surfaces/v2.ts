@@ -1,4 +1,4 @@
-/** The management API v2: programs with an API key; a session is not looked at. */
+/** The management API v2: for programs with an API key. Sessions are ignored. */
 import { v2ContactLinkRoutes } from '#api/resources/contact-links/v2-routes.ts';
 import { v2AttributeKeyRoutes } from '#api/resources/contacts/v2-attribute-key-routes.ts';
 import { v2ContactRoutes } from '#api/resources/contacts/v2-routes.ts';
