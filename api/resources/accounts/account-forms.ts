@@ -1,6 +1,6 @@
 /**
- * The forms of an account, each a page of its own that sends to a route of `/api/auth`. Those routes answer programs with
- * data; somebody who sent the form gets the next page instead, or the form again with what is wrong beside its field.
+ * The forms of an account, each on a page of its own, which send to a route of `/api/auth`. Those routes answer
+ * programs with data. People get the next page, or the form again with the problem beside its field.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
@@ -15,18 +15,18 @@ import { isFormOurs, protect } from './protection.ts';
 const TEXT_LENGTH_MAX = 500;
 
 interface AccountForm {
-  /** Where the form is. */
+  /** The path of the page. */
   readonly path: string;
-  /** Where it is sent. */
+  /** The path that the form is sent to. */
   readonly action: string;
   readonly title: string;
   /** HTML above the form. */
   readonly lead: string;
   readonly fields: readonly Field[];
-  /** Carried along from the address of the page, such as the token of a link. */
+  /** Values from the address of the page, such as the token of a link. */
   readonly hidden: readonly string[];
   readonly submit: string;
-  /** Where somebody goes when it worked. */
+  /** The page after success. */
   readonly next: string;
   readonly links: readonly (readonly [path: string, text: string])[];
 }
@@ -99,7 +99,7 @@ interface Shown {
   readonly errors: Readonly<Record<string, string>>;
 }
 
-/** @param given what was typed, or the query of the address */
+/** @param given the typed values, or the query of the address */
 export function sendForm(
   context: Context,
   request: FastifyRequest,
@@ -131,7 +131,7 @@ export function sendForm(
   ]);
 }
 
-/** For the scope of the routes that the forms are sent to. Programs notice nothing of it. */
+/** Adds hooks to the routes that the forms are sent to. Programs are not affected. */
 export function answerForms(app: FastifyInstance, context: Context): void {
   const formOf = (request: FastifyRequest): AccountForm | undefined =>
     prefersHtml(request) ? accountForms.find(({ action }) => action === request.routeOptions.url) : undefined;
@@ -166,7 +166,7 @@ export function answerForms(app: FastifyInstance, context: Context): void {
   });
 }
 
-/** By the names of fields, as sentences: `Name must have …` out of `must have …`. */
+/** By the names of fields, as sentences: `must have …` becomes `Name must have …`. */
 export function fieldErrors(
   { fields }: { readonly fields: readonly Pick<Field, 'name' | 'label'>[] },
   { details }: ApiError,

@@ -1,4 +1,8 @@
-/** The login page, and what it says to those who are sent back to it. */
+/**
+ * The login page, with a message for people who were sent back to it.
+ *
+ * Callers: anybody.
+ */
 import { sessionCookie } from '#api/auth/cookies.ts';
 import { findSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
@@ -11,7 +15,7 @@ import { texts } from './login.ts';
 import { protect } from './protection.ts';
 import { isSignupOpen } from './signup.ts';
 
-/** Where a login leads when nobody says otherwise. */
+/** The page after a login without another destination. */
 export const ACCOUNT_PATH = '/account';
 
 const page = {
@@ -71,7 +75,7 @@ export const loginPage: Routes = async (app, { context }) => {
     return token !== null && (await findSession(context.db, token, context.clock)) !== null;
   }
 
-  /** Only what we say ourselves: whoever makes a link must not put words on this page. @returns HTML */
+  /** Shows only our own texts, so that nobody can put words on this page with a link. @returns HTML */
   function saidOf(error: string): string {
     switch (error) {
       case texts.unverified:
@@ -91,7 +95,7 @@ export const loginPage: Routes = async (app, { context }) => {
   }
 };
 
-/** What brought somebody here, by the `notice` of the address. */
+/** The texts by the `notice` in the address. */
 const notices: ReadonlyMap<string, string> = new Map([
   [
     'password-changed',

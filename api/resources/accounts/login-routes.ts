@@ -1,4 +1,8 @@
-/** Login and logout as NextAuth 4 offers them. Nobody needs credentials to come here. */
+/**
+ * Login and logout in the form of NextAuth 4.
+ *
+ * Callers: anybody. The gateway limits logins.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
@@ -54,7 +58,7 @@ const signOut = {
   config: { refuses: ['bad_request'], reads: formFields() },
 } as const;
 
-/** What was right a moment ago. */
+/** The credentials were right when they were checked. */
 const outdated = {
   credentials: { kind: 'refused', text: texts.invalid, reason: 'invalid_password' },
   token: { kind: 'refused', text: texts.invalidToken, reason: 'invalid_token' },
@@ -64,7 +68,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, config, signer } = context;
   const { publicUrl } = config;
   acceptForms(app);
-  // Somebody who sends the login form gets a page, whatever happens: with too many at once, say.
+  // A person who sends the form gets a page in every case, also when too many log in at once.
   app.setErrorHandler((cause, request, reply) => {
     const error = asApiError(cause);
     if (error.code === 'invalid_fields' && isFromPage(request)) {
@@ -175,7 +179,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
       if (isFromPage(request) && isRetryable(text)) {
         return sendVerifyPage(context, request, reply, request.body, { status: 401, problem: text });
       }
-      // Clients tell this case by the address, not by the status.
+      // Clients recognise this case by the address, not by the status.
       if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
       return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
     }
@@ -196,7 +200,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   }
 
-  /** @returns its token; null: the account has changed since it was looked at */
+  /** @returns the token of the session; null: the account has changed since the check */
   function beginSession(user: User): Promise<string | null> {
     return db.transaction().execute(async (trx) => {
       if (!(await isAsProven(trx, user))) return null;
@@ -206,7 +210,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
   }
 };
 
-/** Browsers send forms, and say that they read HTML. */
+/** Browsers send forms, and accept HTML. */
 function isFromPage(request: FastifyRequest): boolean {
   return prefersHtml(request) && !wantsJson(request.body);
 }
@@ -216,7 +220,7 @@ function go(request: FastifyRequest, reply: FastifyReply, url: string) {
   return wantsJson(request.body) ? { url } : redirect(request, reply, url);
 }
 
-/** Browsers stay on the host that they came to, which has their cookies and need not be that of PUBLIC_URL. */
+/** Browsers stay on the host of their request, which has their cookies and may differ from PUBLIC_URL. */
 function redirect(request: FastifyRequest, reply: FastifyReply, url: string) {
   const { pathname, search, hash } = new URL(url);
   // Two slashes at the beginning would name another host.

@@ -1,4 +1,4 @@
-/** The mails of an account: what they say, and how many of them an address may get. */
+/** The mails of an account: their texts, and how many of them an address may get. */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { countRows } from '#api/db/count.ts';
@@ -8,13 +8,13 @@ import type { Mail } from '#api/mail/mail.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** Callers are limited by their address; this protects the owner of a mailbox from callers with many addresses. */
+/** Callers are limited by their address. This limit protects a mailbox from callers with many addresses. */
 const PER_ADDRESS_MAX = 5;
 const PER: Millis = 60 * 60 * 1000;
 
 /**
- * May this address get another mail of this kind? Ask before a link is made. Call it inside the transaction that accepts
- * the mail: from here on nobody else counts.
+ * May this address get another mail of this kind? Call it before a link is created, in the transaction that accepts
+ * the mail. It locks the address, so that nobody else counts meanwhile.
  */
 export async function mayMail(
   { clock }: Pick<Context, 'clock'>,
@@ -32,7 +32,7 @@ export async function mayMail(
   return count < PER_ADDRESS_MAX;
 }
 
-/** Accepts the mail, unless its recipient has had enough of this kind lately; then it is dropped without a word. */
+/** Accepts the mail. If the recipient got too many of this kind lately, the mail is dropped silently. */
 export async function mailAccount(
   parts: Pick<Context, 'clock' | 'mailer'>,
   trx: Kysely<Database>,
@@ -55,7 +55,7 @@ export function verificationMail(publicUrl: string, to: string, token: string): 
   };
 }
 
-/** Somebody signed up with an address that has its account: only its owner learns that. */
+/** For a sign-up with an address that has an account. Only the owner of the address learns that it has one. */
 export function accountExistsMail(publicUrl: string, to: string): Mail {
   return {
     kind: 'accountExists',
@@ -95,7 +95,7 @@ export function changeEmailMail(publicUrl: string, to: string, token: string): M
   };
 }
 
-/** To the old address: who did not change it has to know at once. */
+/** To the old address, so that an owner who did not ask for the change learns of it at once. */
 export function emailChangedMail(to: string): Mail {
   return {
     kind: 'emailChanged',

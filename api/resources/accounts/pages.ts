@@ -1,6 +1,8 @@
 /**
- * The pages of an account, and those that links in mails lead to. They need no script: their forms are those of
- * `/api/auth`, and whoever has a front end of their own serves these paths there instead.
+ * The pages of an account, and the pages behind links in mails. They need no script: their forms are sent to
+ * `/api/auth`. Operators with a front end of their own serve these paths there instead.
+ *
+ * Callers: anybody.
  */
 import type { Routes } from '#api/context.ts';
 import { htmlPage } from '#api/http/media.ts';
@@ -42,7 +44,7 @@ export const accountPages: Routes = async (app, { context }) => {
   );
 };
 
-/** What brought somebody here, by the `notice` of the address. */
+/** The texts by the `notice` in the address. */
 const notices: ReadonlyMap<string, string> = new Map([
   ['signed-up', 'Almost done: a mail is on its way to you.'],
   ['sent', 'If this address waits for its confirmation, another mail is on its way.'],

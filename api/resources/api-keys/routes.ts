@@ -1,6 +1,7 @@
 /**
- * API keys, made, changed and revoked by a logged-in owner or manager of an organization. A key itself is shown once, in the
- * reply that makes it.
+ * API keys. The text of a key is shown once, in the reply that creates it.
+ *
+ * Callers: sessions of owners and managers of an organization.
  */
 import { Type } from 'typebox';
 import { forPeople, sessionOf } from '#api/auth/plugin.ts';
@@ -25,7 +26,7 @@ const organizationAccess = Type.Optional(
 );
 const NewApiKey = Type.Object({
   label,
-  /** Needed only by members of several organizations. */
+  /** Only members of several organizations need it. */
   organizationId: Type.Optional(Id),
   /** Neither of the two: manage on every workspace of the organization. */
   allWorkspaces,

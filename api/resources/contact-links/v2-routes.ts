@@ -1,4 +1,8 @@
-/** Personal links to a survey, on v2. Needs a key with read: what comes by the link is the contact's response. */
+/**
+ * Personal links to a survey, on v2. A response through such a link belongs to the contact.
+ *
+ * Callers: API keys with the right to read the workspace.
+ */
 import { Type } from 'typebox';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
@@ -45,7 +49,7 @@ export const v2ContactLinkRoutes: Routes = async (app, { context }) => {
       if ((await findContact(db, survey.workspaceId, contactId)) === null) {
         throw notFound('Contact', contactId);
       }
-      // Of a full second, which is what the link says.
+      // Rounded to a full second, which is the unit in the link.
       const expiresAt =
         expirationDays === undefined ? null : Math.ceil((clock() + expirationDays * DAY) / 1_000) * 1_000;
       const address = linkAddressOf(config, survey.id);

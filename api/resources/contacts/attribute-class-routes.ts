@@ -1,6 +1,8 @@
 /**
- * Attribute classes on v1: older clients know contact attribute keys by this name, and the key as `name` (docs/api.md).
- * For API keys and sessions. GET needs the right to read, POST and PUT to write, DELETE to manage.
+ * Attribute classes on v1: older clients know contact attribute keys by this name, and the key as `name`
+ * (docs/api.md).
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
@@ -18,7 +20,7 @@ import {
 import { changeAttributeKey, createAttributeKey, customKey } from './attribute-key-write.ts';
 
 const ALREADY_EXISTS = 'Attribute class already exists';
-/** Default keys that the older view knows as built in; its other two default keys were once made by code. */
+/** Default keys that attribute classes show as built in. Older clients created the other two themselves. */
 const automaticNames: ReadonlySet<string> = new Set(['userId', 'email', 'language']);
 
 const LIST_MAX = 5_000;

@@ -1,6 +1,7 @@
 /**
- * Contact attribute keys on v1, and a list of them on v3, for API keys and sessions. GET needs the right to read, POST and
- * PUT to write, DELETE to manage.
+ * Contact attribute keys on v1, and a list of them on v3.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';

@@ -1,4 +1,4 @@
-/** Making and changing attribute keys: the part that keys and attribute classes share. Each is one transaction. */
+/** Creates and changes attribute keys and attribute classes, each in one transaction. */
 import type { Kysely } from 'kysely';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
@@ -14,7 +14,7 @@ import {
   updateAttributeKey,
 } from './attribute-key-store.ts';
 
-/** A key that somebody made, by asking for it or by using it. */
+/** A key that a request creates, either explicitly or by using it. */
 export function customKey(
   given: Pick<AttributeKey, 'workspaceId' | 'key'> &
     Partial<Pick<AttributeKey, 'name' | 'description' | 'dataType'>>,
@@ -39,7 +39,7 @@ export function customKey(
 
 /**
  * @param alreadyExists thrown when the workspace has the key
- * @throws ApiError forbidden when the workspace has as many as it can
+ * @throws ApiError forbidden when the workspace has the maximum
  */
 export async function createAttributeKey(
   db: Kysely<Database>,
@@ -55,7 +55,7 @@ export async function createAttributeKey(
   );
 }
 
-/** @param count of a workspace, with those that are about to be made @throws ApiError forbidden */
+/** @param count in a workspace, including the new ones @throws ApiError forbidden */
 export function checkCount(count: number): void {
   if (count > ATTRIBUTE_KEYS_MAX) {
     throw forbidden(`A workspace can have ${ATTRIBUTE_KEYS_MAX} attribute keys; delete one that is not used`);
@@ -63,11 +63,11 @@ export function checkCount(count: number): void {
 }
 
 /**
- * Lays a change over the key as it is, in one transaction.
+ * Applies a change to the stored key, in one transaction.
  *
- * @param change throws to refuse
- * @param gone thrown when it was deleted meanwhile
- * @param alreadyExists thrown when another key of the workspace is called the same
+ * @param change returns the new key, or throws to refuse the change
+ * @param gone thrown when the key was deleted meanwhile
+ * @param alreadyExists thrown when another key of the workspace has the same name
  */
 export async function changeAttributeKey(
   db: Kysely<Database>,

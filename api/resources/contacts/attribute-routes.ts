@@ -1,4 +1,8 @@
-/** Contact attributes on the management API. Needs a key that may read. */
+/**
+ * Contact attributes on v1.
+ *
+ * Callers: API keys and sessions with the right to read the workspace.
+ */
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
@@ -6,7 +10,7 @@ import type { Routes } from '#api/context.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { listContactAttributes } from './attribute-store.ts';
 
-/** Without long values an attribute is some 250 bytes of JSON, so a page of them has about one megabyte. */
+/** Without long values an attribute is some 250 bytes of JSON, so a page has about one megabyte. */
 const ATTRIBUTES_MAX = 5_000;
 
 const ContactAttributeReply = Type.Object({

@@ -1,4 +1,4 @@
-/** Making a contact as a manager says who it is. One transaction. */
+/** Creates a contact for the management API, in one transaction. */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
@@ -21,9 +21,9 @@ interface NewContact {
 }
 
 /**
- * @param given with an `email`; `userId` is who the contact is to clients
- * @throws ApiError invalid_fields for a value that cannot be, bad_request for keys that the workspace does not have,
- * conflict when another contact has the address or the user id
+ * @param given with an `email`. `userId` is the id that client routes use.
+ * @throws ApiError invalid_fields for an invalid value, bad_request for keys that the workspace does not have,
+ *   conflict when another contact has the address or the user id
  */
 export async function createContact(
   { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
@@ -40,7 +40,7 @@ export async function createContact(
     createdAt: now,
     updatedAt: now,
   };
-  // Of two who make a contact with one address at once, the second finds that of the first.
+  // If two requests create a contact with one address at once, the second finds the contact of the first.
   return againWhenTaken(UNIQUE_VALUE, () => db.transaction().execute(insert));
 
   async function insert(trx: Kysely<Database>): Promise<NewContact> {

@@ -1,6 +1,7 @@
 /**
- * People on v1: older clients know contacts that have a user id by this name, and get their attributes with them. For API
- * keys and sessions. GET needs the right to read, DELETE to manage.
+ * People on v1: older clients know contacts that have a user id by this name, and get their attributes with them.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, DELETE to manage.
  */
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
@@ -17,10 +18,9 @@ import {
   listIdentifiedContacts,
 } from './store.ts';
 
-/** Smaller than a page of contacts: each person brings up to 150 attributes along. */
+/** Smaller than a page of contacts: each person comes with up to 150 attributes. */
 const PEOPLE_MAX = 1_000;
 
-/** A contact as clients of before know it. */
 export const PersonReply = Type.Object({
   id: Type.String(),
   userId: Type.String(),
@@ -66,7 +66,7 @@ async function findPerson(db: Kysely<Database>, id: string) {
   return person;
 }
 
-/** With their attributes, which count for the size of a page. */
+/** Includes their attributes, which count for the size of a page. */
 async function listPeople(db: Kysely<Database>, workspaceIds: readonly string[], page: ListPage) {
   return toPeople(db, await listIdentifiedContacts(db, workspaceIds, page));
 }

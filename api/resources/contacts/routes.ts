@@ -1,4 +1,8 @@
-/** Contacts on v1, for API keys and sessions. GET needs the right to read, DELETE to manage. */
+/**
+ * Contacts on v1.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, DELETE to manage.
+ */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';

@@ -1,4 +1,8 @@
-/** Contact attribute keys on v2, for API keys. GET needs the right to read, POST and PUT to write, DELETE to manage. */
+/**
+ * Contact attribute keys on v2.
+ *
+ * Callers: API keys. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ */
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
@@ -31,7 +35,7 @@ const NewKey = Type.Object({
   ...described,
   dataType: Type.Optional(OneOf(['string', 'number', 'date'])),
 });
-/** What is absent stays. The key and its type cannot change. */
+/** Absent fields stay as they are. The key and its type cannot change. */
 const KeyChange = Type.Object(described);
 
 const KeyReply = Type.Object({

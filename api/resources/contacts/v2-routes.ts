@@ -1,4 +1,8 @@
-/** Contacts on v2: made one at a time, or many. Needs a key with write. */
+/**
+ * Contacts on v2: creates one contact, or many.
+ *
+ * Callers: API keys with the right to write to the workspace.
+ */
 import { Type } from 'typebox';
 import { limitConcurrency } from '#api/concurrency.ts';
 import type { Routes } from '#api/context.ts';
@@ -10,7 +14,10 @@ import { createContact } from './new-contact.ts';
 
 const CONTACTS_MAX = 250;
 
-/** 250 contacts of 79 attributes took 0.1 to 0.65 s in slices (one run, 2 busy cores); more of them at once would only keep each other waiting. */
+/**
+ * 250 contacts with 79 attributes took 0.1 to 0.65 s in slices (one run, 2 busy cores). More of them at once would
+ * only delay each other.
+ */
 const BATCHES = { runningMax: 2, waitingMax: 20, retryAfterSeconds: 2 } as const;
 
 const Value = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
@@ -26,7 +33,7 @@ const ContactReply = Type.Object({
 
 const AttributeKey = Type.Object({
   key: Type.String({ minLength: 1, maxLength: 255 }),
-  /** Of a key that is made. */
+  /** For a key that is created. */
   name: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
 });
 const Batch = Type.Object({
@@ -43,7 +50,7 @@ const Batch = Type.Object({
 const Skipped = Type.Array(Type.Object({ index: Type.Integer(), userId: Nullable(Type.String()) }));
 const said = { status: Type.String(), message: Type.String() };
 const AllWritten = Type.Object({ data: Type.Object(said) });
-/** Readers look for those who were left out in either of two places. */
+/** Clients read the contacts that were left out in either of two places. */
 const SomeWritten = Type.Object({
   data: Type.Object({
     ...said,

@@ -1,4 +1,8 @@
-/** Health checks. Anybody may call them, and they are never limited. */
+/**
+ * Health checks, which are never limited.
+ *
+ * Callers: anybody.
+ */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 

@@ -1,4 +1,8 @@
-/** The first address: what runs here, whether it is ready, and where to go. A page for people, data for programs. */
+/**
+ * The start page: what this service is, whether it is ready, and where to go. Programs get data, people a page.
+ *
+ * Callers: anybody.
+ */
 import type { FastifyBaseLogger } from 'fastify';
 import { sql } from 'kysely';
 import { Type } from 'typebox';

@@ -1,6 +1,8 @@
 /**
- * Integrations, as far as there are any: other services reach this one through webhooks, which note who made them. So this
- * lists the webhooks of the user's workspaces by their source, and changes nothing. Needs a session.
+ * Lists the webhooks of the user's workspaces by their source. Other services integrate through webhooks, which store
+ * who created them, so there are no other integrations.
+ *
+ * Callers: sessions.
  */
 import { Type } from 'typebox';
 import { forPeople, sessionOf } from '#api/auth/plugin.ts';

@@ -1,4 +1,8 @@
-/** The link of an invite: a page for people, and the route behind its form, which programs call as well. */
+/**
+ * The page behind the link of an invite, and the route behind its form, which programs may call too.
+ *
+ * Callers: anybody who has the link. If its address has an account, a session of that account.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sessionCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { findSession, startSession } from '#api/auth/session.ts';
@@ -27,7 +31,7 @@ const page = {
     response: { 200: htmlPage('A page.'), 400: htmlPage('A page: the link has ended, or was used.') },
   },
 };
-/** 401: the address has an account, whose owner must be logged in. */
+/** 401: the address has an account, and its owner must be logged in. */
 const acceptance = {
   schema: { response: sessionReplies },
   config: {
@@ -54,7 +58,7 @@ export const inviteAcceptRoutes: Routes = async (app, { context }) => {
       setSessionCookie(reply, token, config.sessionMaxAgeSeconds, publicUrl);
       const url = callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl);
       if (wantsJson(request.body)) return { url };
-      // On the host that the page came from, which has the cookie.
+      // On the host of the page, which has the cookie.
       return reply.redirect(isFromPage(request) ? `${basePath}${ACCOUNT_PATH}` : url);
     } catch (error) {
       if (!(error instanceof ApiError) || !isFromPage(request)) throw error;
@@ -141,7 +145,7 @@ function problemOf(error: ApiError): NonNullable<InvitePage['problem']> {
     : { text: error.message, fields: {} };
 }
 
-/** Browsers send forms, and say that they read HTML. */
+/** Browsers send forms, and accept HTML. */
 function isFromPage(request: FastifyRequest): boolean {
   return !wantsJson(request.body) && prefersHtml(request);
 }

@@ -1,6 +1,8 @@
 /**
- * Inviting people to an organization: owners to every role, managers as members. The link goes by mail, once; where no
- * mail server is configured, the reply shows it, once, and whoever invites hands it over.
+ * Invites people to an organization. The link goes by mail. Without a mail server, the reply shows it once, so that
+ * the inviter can pass it on.
+ *
+ * Callers: sessions of owners, who may invite to every role, and of managers, who may invite members.
  */
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
@@ -31,7 +33,7 @@ import {
   revokeInvite,
 } from './store.ts';
 
-/** Of one organization; those that were revoked count for a day, so nobody mails the world from here. */
+/** In an organization. Revoked invites count for a day, so that nobody uses them to send many mails. */
 const INVITES_MAX = 200;
 const TEAMS_MAX = 50;
 const RETRY_SECONDS = 3_600;
@@ -40,7 +42,7 @@ const NewInvite = Type.Object({
   email: Type.String(),
   /** Unset: member. */
   role: Type.Optional(OneOf(['owner', 'manager', 'member'] as const)),
-  /** Teams that the person is put into, as a contributor. */
+  /** The person joins these teams as a contributor. */
   teamIds: Type.Optional(Type.Array(Id, { maxItems: TEAMS_MAX })),
 });
 const shape = {
@@ -54,7 +56,7 @@ const shape = {
   expiresAt: Type.String(),
 };
 const InviteReply = Type.Object(shape);
-/** null: it is on its way by mail. */
+/** null: the link was mailed. */
 const SentInviteReply = Type.Object({ ...shape, link: Nullable(Type.String()) });
 
 const OrganizationPath = Type.Object({ organizationId: Type.String() });
@@ -166,7 +168,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
     },
   );
 
-  /** @throws ApiError conflict for members, and for those whose invite still serves */
+  /** @throws ApiError conflict for members, and for people with a valid invite */
   async function refuseKnown(trx: Kysely<Database>, organizationId: string, email: string): Promise<void> {
     const user = await findUserByEmail(trx, email);
     if (user !== null && (await roleOf(trx, organizationId, user.id)) !== null) {
@@ -180,7 +182,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
     }
   }
 
-  /** By mail or, without a server for mails, in the reply. @throws RetryLater when the mailbox had enough lately */
+  /** Mails the link or, without a mail server, returns it. @throws RetryLater when the mailbox got too many lately */
   async function send(
     trx: Kysely<Database>,
     { invite, token }: { readonly invite: Invite; readonly token: string },

@@ -1,6 +1,8 @@
 /**
- * Languages of a workspace on v1, for API keys and sessions. GET needs the right to read, POST to write, DELETE to manage.
- * The original product has no such routes; the languages of a survey must exist in its workspace.
+ * Languages of a workspace on v1. The original product has no such routes; the languages of a survey must exist in
+ * its workspace.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST to write, DELETE to manage.
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';

@@ -1,4 +1,4 @@
-/** Changes to the languages of workspaces; `workspaces/store.ts` lists those of one. */
+/** Changes the languages of workspaces; `workspaces/store.ts` lists those of one. */
 import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import { lockRow } from '#api/db/locks.ts';
@@ -10,7 +10,7 @@ import { insertLanguage, type Language } from '#api/resources/workspaces/store.t
 /** In a workspace; there are some 180 codes of two letters. */
 const LANGUAGES_MAX = 200;
 
-/** Of several workspaces, by workspace and code: the order of the index. */
+/** Of several workspaces, by workspace and code. This is the order of the index. */
 export function listLanguagesOf(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
@@ -49,7 +49,7 @@ export async function deleteLanguage(db: Kysely<Database>, id: string): Promise<
   await db.deleteFrom('languages').where('id', '=', id).execute();
 }
 
-/** @throws ApiError forbidden when there are too many; the driver's unique violation when the code is there */
+/** @throws ApiError forbidden when there are too many; the driver's unique violation when the code is taken */
 export async function addLanguage(trx: Kysely<Database>, language: Language): Promise<void> {
   await lockRow(trx, 'workspaces', language.workspaceId);
   if ((await countLanguages(trx, language.workspaceId)) >= LANGUAGES_MAX) {

@@ -1,4 +1,8 @@
-/** The licence of this service: there is none to check, and the reply says so. Needs a session; limited per user. */
+/**
+ * The licence of this service. There is none to check, and the reply says so.
+ *
+ * Callers: sessions, limited per user.
+ */
 import { Type } from 'typebox';
 import { forPeople } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';

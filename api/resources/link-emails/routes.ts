@@ -1,6 +1,7 @@
 /**
- * Mails the link of a link survey, with the proof that the address was written to, which the survey may ask for. Needs
- * write on the survey's workspace; limited by the caller's address.
+ * Mails the link of a link survey. The link contains the proof of the address that some surveys require.
+ *
+ * Callers: API keys and sessions with the right to write to the survey's workspace, limited by the caller's address.
  */
 import { Type } from 'typebox';
 import { normalizeEmail } from '#api/auth/password.ts';

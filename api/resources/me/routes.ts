@@ -1,6 +1,7 @@
 /**
- * Whose key, or whose session, is this? The reply is not wrapped in `data`: a key gets its workspace, a session its
- * user.
+ * Returns the workspace of an API key, or the user of a session. The reply is not wrapped in `data`.
+ *
+ * Callers: API keys and sessions.
  */
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
@@ -22,7 +23,7 @@ const Account = Type.Object({
   project: IdAndName,
 });
 
-/** Exactly these keys. */
+/** Clients expect exactly these keys. */
 const User = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -71,7 +72,7 @@ export const meRoutes: Routes = async (app, { context }) => {
   }
 };
 
-/** @param user null when it was deleted after its session was looked at */
+/** @param user null when the user was deleted after the session was checked */
 function userReply(user: UserRow | null) {
   if (user === null) throw notAuthenticated();
   return {

@@ -1,4 +1,8 @@
-/** Whose key is this, and which roles are there? Needs a key. */
+/**
+ * Returns the workspaces and the organization of an API key, and the list of roles.
+ *
+ * Callers: API keys. `/me` needs the right to read the organization.
+ */
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
@@ -17,7 +21,7 @@ const EnvironmentPermission = Type.Object({
   projectName: Type.String(),
 });
 
-/** Both answer a key that reaches no workspace. */
+/** Both routes serve a key that reaches no workspace. */
 const config = { needsNoWorkspace: true } as const;
 
 export const v2MeRoutes: Routes = async (app, { context }) => {

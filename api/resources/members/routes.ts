@@ -1,6 +1,8 @@
 /**
- * The people of an organization. Every member may look; owners give and take every role, managers only remove members.
- * Everybody may leave, but for the last owner.
+ * The members of an organization.
+ *
+ * Callers: sessions of its members, who may list them and leave. Managers may remove members; owners may give and
+ * take every role. The last owner stays.
  */
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
@@ -32,7 +34,7 @@ const LIST_MAX = 1_000;
 
 const Params = Type.Object({ organizationId: Type.String(), userId: Type.String() });
 const MemberReply = Type.Object({
-  /** The user's. */
+  /** The id of the user. */
   id: Type.String(),
   name: Type.String(),
   email: Type.String(),
@@ -100,7 +102,7 @@ export const memberRoutes: Routes = async (app, { context }) => {
         response: {
           200: Type.Object({
             data: MemberReply,
-            /** Keys that the person made: they go on working until somebody deletes them. */
+            /** Keys that the person created. They work until somebody deletes them. */
             meta: Type.Object({ apiKeyIds: Type.Array(Type.String()) }),
           }),
         },
@@ -131,7 +133,7 @@ async function memberOf(trx: Kysely<Database>, organizationId: string, userId: s
   return member;
 }
 
-/** @throws ApiError conflict when the member is the last owner: nobody could give that role again */
+/** @throws ApiError conflict when the member is the last owner, because nobody could give that role again */
 async function keepAnOwner(trx: Kysely<Database>, organizationId: string, member: Member): Promise<void> {
   if (member.role !== 'owner' || (await countMembers(trx, organizationId, 'owner')) > 1) return;
   throw conflict('An organization keeps its last owner; make somebody else an owner first');

@@ -1,6 +1,7 @@
 /**
- * The notes on a response, on the management API: routes of ours, as the original has none any more. Needs a key or a
- * session; rights go by method.
+ * The notes of a response on v1. The original product no longer has such routes.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
@@ -114,7 +115,7 @@ async function noteIn(trx: Kysely<Database>, responseId: string, id: string): Pr
   return note;
 }
 
-/** Who writes with a key is who made it. */
+/** The author of a note that a key writes is the person who created the key. */
 async function authorOf(db: Kysely<Database>, principal: Principal): Promise<string | null> {
   if (principal.kind === 'session') return principal.userId;
   const key = await db

@@ -1,4 +1,7 @@
-/** Notes on responses. Writes go to `responseNotes` only; responses/store.ts reads them along with responses. */
+/**
+ * Notes of responses. This file writes the table `responseNotes`; responses/store.ts reads it together with
+ * responses.
+ */
 import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
@@ -8,7 +11,7 @@ import { listNotesOf } from '#api/resources/responses/store.ts';
 interface NewNote {
   readonly id: string;
   readonly responseId: string;
-  /** null: nobody we know. */
+  /** null: unknown. */
   readonly userId: string | null;
   readonly text: string;
   readonly createdAt: Timestamp;

@@ -1,4 +1,7 @@
-/** What people and organizations may be called: their names stand in mails to people who do not know them yet. */
+/**
+ * Checks names of people and organizations. They appear in mails to people who do not know them yet, so they must not
+ * contain links or instructions.
+ */
 import { invalidFields } from '#api/errors.ts';
 
 /** Letters, marks, digits, spaces and `' , . & ( ) -` of any script. */

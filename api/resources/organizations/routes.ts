@@ -1,4 +1,8 @@
-/** The organizations of a logged-in person, and their names. */
+/**
+ * The organizations of a person, and their names.
+ *
+ * Callers: sessions. Owners and managers may rename an organization.
+ */
 import { Type } from 'typebox';
 import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
@@ -11,7 +15,7 @@ import { findOrganization, listOrganizations, renameOrganization } from './store
 const OrganizationReply = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  /** The caller's: `owner`, `manager` or `member`. */
+  /** The caller's role: `owner`, `manager` or `member`. */
   role: Type.String(),
   createdAt: Type.String(),
   updatedAt: Type.String(),

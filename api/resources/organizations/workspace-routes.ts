@@ -1,6 +1,8 @@
 /**
- * Workspaces: listed and read by whoever may read them, changed by whoever manages them, made by owners and managers of
- * the organization. The original product has no such routes.
+ * Workspaces. The original product has no such routes.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, PUT to manage. POST is for sessions of
+ * owners and managers of the organization.
  */
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
@@ -28,7 +30,7 @@ import { createWorkspace } from './create.ts';
 import { lockPeople } from './store.ts';
 import { NewWorkspace, WorkspaceChange, WorkspaceReply } from './workspace-schema.ts';
 
-/** Of one organization. */
+/** In an organization. */
 const WORKSPACES_MAX = 100;
 const LIST_MAX = 500;
 const STYLING_BYTES_MAX = 65_536;
@@ -105,7 +107,7 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
       const { name: given, styling, ...settings } = request.body;
       const name = given === undefined ? undefined : nameIn(given);
       const changed = await db.transaction().execute(async (trx) => {
-        // So that of two workspaces that take one name at once, one does not get it.
+        // Of two workspaces that take one name at once, the second is refused.
         await lockPeople(trx, organizationId, '');
         if (name !== undefined) await refuseTakenName(trx, organizationId, name, id);
         const stored = await findWorkspace(trx, id);

@@ -1,6 +1,8 @@
 /**
- * The e-mail address of one's own account. Asking needs a session and the password; the change happens on the page of
- * the link that went to the new address (pages.ts), which needs neither.
+ * Changes the e-mail address of one's own account. The change happens on the page behind the link that goes to the
+ * new address, see pages.ts.
+ *
+ * Callers: sessions, with the password of the account.
  */
 import { Type } from 'typebox';
 import { isTooLong, normalizeEmail } from '#api/auth/password.ts';
@@ -47,7 +49,7 @@ export const profileRoutes: Routes = async (app, { context }) => {
       if (email === user.email) throw badRequest('This is the address of the account already');
       await db.transaction().execute(async (trx) => {
         if (!(await isAsProven(trx, user))) throw wrongPassword();
-        // An address that is taken gets no mail, and the answer is the same.
+        // An address that is taken gets no mail, and the reply is the same.
         if ((await findUserByEmail(trx, email)) !== null) return;
         await deleteTokens(trx, userId, ['changeEmail']);
         const token = await insertToken(trx, { userId, purpose: 'changeEmail', email }, clock(), random);

@@ -2,6 +2,8 @@
  * Serves the SDK scripts where pages that use the original product look for them. The scripts are not part of this service:
  * an operator puts them into the folder SDK_PATH. Until then the reply is a script that prints on the browser's console
  * what is missing, because a browser does not show the body of an error.
+ *
+ * Callers: anybody.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';

@@ -1,6 +1,8 @@
 /**
- * Segments on v1, for API keys and sessions. GET needs the right to read, POST and PUT to write, DELETE to manage. The
- * original product has no such routes; surveys refer to segments, and nothing else could make them.
+ * Segments on v1. The original product has no such routes; surveys refer to segments, and nothing else could create
+ * them.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
@@ -33,7 +35,7 @@ const SURVEYS_MAX = 500;
 
 const described = {
   description: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
-  /** Held to their operators separately, see filters.ts. */
+  /** filters.ts checks them. */
   filters: Type.Optional(Type.Array(Type.Unknown())),
 };
 const Title = Type.String({ minLength: 1, maxLength: 255 });

@@ -1,6 +1,8 @@
 /**
- * Permissions to upload a file. Anybody may upload a private file for a survey; the gateway limits these per address. API
- * keys and sessions with the right to write may upload public files; the gateway limits keys, the application sessions.
+ * Permissions to upload a file.
+ *
+ * Callers: anybody, for private files of a survey, which the gateway limits per address. API keys and sessions with
+ * the right to write, for public files; the gateway limits keys, the application sessions.
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';

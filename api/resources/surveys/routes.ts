@@ -1,4 +1,9 @@
-/** Surveys on the management API. Needs a key; rights go by method. */
+/**
+ * Surveys on v1.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ * Single-use links need the right to write.
+ */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
@@ -22,7 +27,7 @@ import { checkSurveySize } from './size.ts';
 import { findSurvey, findSurveys, listSurveys, type Survey } from './store.ts';
 import { completed, insertNewSurvey, rewriteSurvey, saveSurvey } from './write.ts';
 
-/** Larger pages are cut to this size; the next page continues with `offset`. */
+/** Larger pages are cut to this size. The next page continues with `offset`. */
 const SURVEYS_MAX = 500;
 const SINGLE_USE_LINKS_DEFAULT = 10;
 const SINGLE_USE_LINKS_MAX = 5_000;
@@ -39,7 +44,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
   const { db, random } = context;
   const surveys = requestValue<Survey>('survey');
 
-  /** Before the body is read: 404 without the survey, 401 without the right. */
+  /** A hook before the body is read: 404 without the survey, 401 without the right. */
   const loadSurvey = async (request: FastifyRequest): Promise<void> => {
     const id = isRecord(request.params) ? String(request.params.surveyId) : '';
     const survey = await findSurvey(db, id);
@@ -142,7 +147,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
         const { limit = SINGLE_USE_LINKS_DEFAULT } = request.query;
         const survey = await findSurvey(db, surveyId);
         if (survey === null) throw notFound('Survey', surveyId);
-        // Whoever holds such a link may write, so reading is not enough.
+        // A person with such a link may write, so the right to read is not enough.
         requireRight(request, survey.workspaceId, 'write');
         if (limit < 1) throw badRequest('Limit cannot be less than 1');
         if (limit > SINGLE_USE_LINKS_MAX) {

@@ -1,4 +1,4 @@
-/** The survey list of v3: filters, three orders, pages by cursor. */
+/** The survey list of v3: filters, three orders, and pages with a cursor. */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -16,7 +16,7 @@ type SurveyStatus = (typeof surveyStatuses)[number];
 
 interface SurveyFilter {
   readonly workspaceId: string;
-  /** Part of the name, upper and lower case alike; null: any. */
+  /** Part of the name, ignoring case; null: any. */
   readonly nameContains: string | null;
   /** null: all that are not archived. */
   readonly statuses: readonly SurveyStatus[] | null;
@@ -28,7 +28,7 @@ type SortBy = 'createdAt' | 'updatedAt' | 'name';
 
 type Surveys<O> = SelectQueryBuilder<Database, 'surveys', O>;
 
-/** Times newest first, names from A to Z, ties by id. Counts of responses are read from an index. */
+/** Times newest first, names from A to Z, ties by id. An index has the counts of responses. */
 export async function listSurveyItems(
   db: Kysely<Database>,
   filter: SurveyFilter,
@@ -135,7 +135,10 @@ async function countResponses(db: Kysely<Database>, surveyIds: readonly string[]
   return counts;
 }
 
-/** Finds only members of the workspace's organization, because a survey may be created with any user id as `createdBy`. */
+/**
+ * Finds only members of the workspace's organization, because a program may create a survey with any user id as
+ * `createdBy`.
+ */
 async function namesOf(
   db: Kysely<Database>,
   workspaceId: string,

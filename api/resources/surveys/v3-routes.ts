@@ -1,4 +1,8 @@
-/** Surveys on v3, for reading. Needs a key or a session with read on the workspace. */
+/**
+ * Reads surveys on v3.
+ *
+ * Callers: API keys and sessions with the right to read the workspace.
+ */
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
@@ -71,7 +75,7 @@ export const v3SurveyRoutes: Routes = async (app, { context }) => {
     async (request) => {
       const { query } = request;
       const { limit = LIMIT_DEFAULT } = query;
-      // Without a search engine, what was changed last is the most relevant.
+      // Without a search engine, the latest change is the most relevant.
       const sortBy = query.sortBy === undefined || query.sortBy === 'relevance' ? 'updatedAt' : query.sortBy;
       const cursor = readCursor(query.cursor, sortBy);
       const statuses = valuesOf('filter[status][in]', query['filter[status][in]'], surveyStatuses);
@@ -112,7 +116,7 @@ export const v3SurveyRoutes: Routes = async (app, { context }) => {
   );
 };
 
-/** @returns null when nothing was asked for @throws ApiError invalid_fields for a value that is not known */
+/** @returns null when the parameter is absent @throws ApiError invalid_fields for an unknown value */
 function valuesOf<T extends string>(
   name: string,
   given: string | readonly string[] | undefined,

@@ -1,4 +1,8 @@
-/** Writing surveys on v3. Needs a key or a session with write on the workspace, also to delete. */
+/**
+ * Writes surveys on v3.
+ *
+ * Callers: API keys and sessions with the right to write to the workspace, also to delete.
+ */
 import type { FastifyRequest, FastifySchemaCompiler } from 'fastify';
 import type { Kysely } from 'kysely';
 import { type TSchema, Type } from 'typebox';
@@ -55,7 +59,7 @@ const Verdict = Type.Object({
   }),
 });
 
-/** Holds a body to the shape of its elements' types; the route's schema describes the same in one piece. */
+/** Checks each element of a body against the shape of its type. The route's schema describes the same in one piece. */
 function documentCompiler(operation: Operation): FastifySchemaCompiler<TSchema> {
   return (part) => {
     if (part.httpPart !== 'body') return validatorCompiler(part);
@@ -68,7 +72,7 @@ function documentCompiler(operation: Operation): FastifySchemaCompiler<TSchema> 
 
 const invalidBodyMessage = 'Invalid survey document';
 const creating = { invalidBodyMessage, refuses: ['forbidden', 'unprocessable_content'] } as const;
-/** conflict: an app survey has a segment of its own, and another one may have its title. */
+/** conflict: an app survey has a segment of its own, and another segment may have its title. */
 const changing = { invalidBodyMessage, refuses: [...creating.refuses, 'conflict'] } as const;
 
 export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
@@ -133,7 +137,7 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
     );
   }
 
-  // The original has these. Without a word they would be taken for ids of surveys and answer 405.
+  // The original product has these routes. Without an entry here they would count as ids of surveys, and answer 405.
   for (const missing of ['generate', 'templates']) {
     app.route({
       method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],

@@ -1,4 +1,4 @@
-/** The rules a question may set for its answers, as they are written. */
+/** The validation rules that a question may set for its answers. */
 import { type Static, type TSchema, Type } from 'typebox';
 import { type Checker, checker } from '#api/http/validation.ts';
 import { MapOf, OneOf } from '#api/schemas.ts';
@@ -46,7 +46,7 @@ type RuleType = keyof typeof ruleParams;
 
 const ruleTypes = Object.keys(ruleParams);
 
-/** A rule whose parameters are those of its type. */
+/** A rule with the parameters of its type. */
 export type Rule = {
   [Type in RuleType]: {
     readonly id: string;
@@ -73,14 +73,14 @@ interface RuleSet {
   readonly rules: readonly Rule[];
 }
 
-/** `rules[].params` are open here; `ruleIssues` holds them to their type. */
+/** `rules[].params` may be anything here. `ruleIssues` checks them against their type. */
 export const ValidationRules = Type.Unsafe<RuleSet>(Rules);
 
 const checkers = new Map<string, Checker<unknown>>(
   Object.entries(ruleParams).map(([type, shape]) => [type, checker(shape)]),
 );
 
-/** @returns dotted path -> what is wrong with a rule's parameters */
+/** @returns dotted path -> problem of a rule's parameters */
 export function ruleIssues(set: RuleSet, path: string): Record<string, string> {
   return Object.assign(
     {},

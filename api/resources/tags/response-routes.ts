@@ -1,6 +1,8 @@
 /**
- * The tags of a response on the management API: routes of ours, as the original has none. A tag that the workspace does
- * not have comes into being when a response is given it. Needs a key or a session; rights go by method.
+ * The tags of a response on v1. The original product has no such routes. A tag that the workspace does not have is
+ * created when a response gets it.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST to write, DELETE to manage.
  */
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';

@@ -1,4 +1,4 @@
-/** Tags of a workspace, and which responses have them. Writes go to `tags` and `responseTags` only. */
+/** Tags of a workspace, and the responses that have them. This file writes the tables `tags` and `responseTags`. */
 import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
@@ -10,7 +10,7 @@ import type { Tag } from '#api/resources/responses/store.ts';
 const NAME_LENGTH_MAX = 255;
 
 interface CountedTag extends Tag {
-  /** Of responses. */
+  /** The number of responses. */
   readonly count: number;
 }
 
@@ -19,7 +19,7 @@ export async function findTag(db: Kysely<Database>, id: string): Promise<Tag | n
   return (await db.selectFrom('tags').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** Of the workspaces by id, of each by name: the order of the index. */
+/** By workspace, in each by name. This is the order of the index. */
 export async function listTags(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
@@ -59,7 +59,7 @@ export function countTags(db: Kysely<Database>, workspaceId: string): Promise<nu
   return countRows(db.selectFrom('tags').where('workspaceId', '=', workspaceId));
 }
 
-/** Names differ in upper and lower case. */
+/** Names are case-sensitive. */
 export async function findTagByName(
   db: Kysely<Database>,
   workspaceId: string,
@@ -105,7 +105,7 @@ export async function listTagsOfResponse(db: Kysely<Database>, responseId: strin
     .execute();
 }
 
-/** A response that has the tag keeps it. */
+/** Does nothing if the response has the tag. */
 export async function tagResponse(db: Kysely<Database>, responseId: string, tagId: string): Promise<void> {
   await db
     .insertInto('responseTags')

@@ -1,6 +1,7 @@
 /**
- * Tags on v3, for people who are logged in: a list, and what keeps it tidy. New tags come into being where a response is
- * given one, see response-routes.ts. Needs read on the workspace for the list, write for the rest.
+ * Tags on v3. A tag is created when a response gets it, see response-routes.ts.
+ *
+ * Callers: sessions. The list needs the right to read the workspace, everything else to write.
  */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';

@@ -1,6 +1,8 @@
 /**
- * Who is in a team, and what it gives in which workspace. The team's admins decide about its people; only owners and
- * managers decide about workspaces. Both routes set or change, so that doing it twice is the same as once.
+ * The members of a team, and its workspaces. PUT adds or changes, so repeating a request has no further effect.
+ *
+ * Callers: sessions. Owners, managers and the team's admins change its members, and members may leave. Only owners
+ * and managers change its workspaces.
  */
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
@@ -102,7 +104,7 @@ export const teamContentRoutes: Routes = async (app, { context }) => {
       }),
   );
 
-  /** @returns the team as it is afterwards */
+  /** @returns the team after the change */
   async function change(work: (trx: Kysely<Database>) => Promise<Team>) {
     return db.transaction().execute(async (trx) => {
       const { members, workspaces, ...team } = await withDetails(trx, await work(trx));

@@ -1,4 +1,8 @@
-/** Teams of an organization: made, renamed and deleted by owners and managers; who is in one sees it. */
+/**
+ * Teams of an organization.
+ *
+ * Callers: sessions. Owners and managers may do everything; members see the teams that they are in.
+ */
 import { Type } from 'typebox';
 import { forPeople } from '#api/auth/plugin.ts';
 import { runsOrganization } from '#api/auth/principal.ts';
@@ -22,7 +26,7 @@ import {
   withDetails,
 } from './store.ts';
 
-/** Of one organization. */
+/** In an organization. */
 const TEAMS_MAX = 200;
 
 const OrganizationPath = Type.Object({ organizationId: Type.String() });

@@ -1,4 +1,4 @@
-/** Teams: who is in them, and what they give in which workspace. */
+/** Teams, with their members and workspaces. */
 import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { Database, TeamPermission, TeamRole, Timestamp } from '#api/db/schema.ts';
@@ -28,7 +28,7 @@ export interface TeamDetails extends Team {
   }[];
 }
 
-/** By name. @param userId whose teams; null: all of the organization's */
+/** By name. @param userId only teams of this user; null: all of the organization */
 export function listTeams(
   db: Kysely<Database>,
   organizationId: string,
@@ -112,12 +112,12 @@ export async function renameTeam(
   await db.updateTable('teams').set({ name, updatedAt: now }).where('id', '=', id).execute();
 }
 
-/** With its places and what it gives. */
+/** Deletes its memberships and permissions too. */
 export async function deleteTeam(db: Kysely<Database>, id: string): Promise<void> {
   await db.deleteFrom('teams').where('id', '=', id).execute();
 }
 
-/** Puts a person into the team, or changes the person's role there. */
+/** Adds a person to the team, or changes the person's role there. */
 export async function setTeamMember(
   db: Kysely<Database>,
   place: { readonly teamId: string; readonly userId: string; readonly role: TeamRole },
@@ -144,7 +144,7 @@ export async function removeTeamMember(
   return numDeletedRows > 0n;
 }
 
-/** Gives the team's members a permission on a workspace, or changes it. */
+/** Gives the team a permission on a workspace, or changes it. */
 export async function setTeamWorkspace(
   db: Kysely<Database>,
   given: { readonly teamId: string; readonly workspaceId: string; readonly permission: TeamPermission },

@@ -1,5 +1,7 @@
 /**
- * What SDKs before version 5 and the npm package `@formbricks/api` 3 call about users. No key.
+ * The routes about users for SDKs before version 5 and the npm package `@formbricks/api` 3.
+ *
+ * Callers: anybody.
  */
 import { Type } from 'typebox';
 import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
@@ -57,7 +59,7 @@ export const legacyUserRoutes: Routes = async (app, { context }) => {
     );
   }
 
-  /** Makes the contact when there is none: this is how old SDKs introduce their user. */
+  /** Creates the contact when there is none, because old SDKs introduce their user this way. */
   for (const name of ['identify/contacts', 'identify/people', 'app/people']) {
     app.get(
       `${base}/${name}/:userId`,

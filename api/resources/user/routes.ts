@@ -1,4 +1,9 @@
-/** Who is using the app, and which surveys may be shown to them. No key. v1 and v2 are one. */
+/**
+ * Tells an SDK the state of its user: the segments, and the surveys that were seen and answered. v1 and v2 are the
+ * same.
+ *
+ * Callers: anybody.
+ */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
@@ -68,7 +73,7 @@ async function rejectMalformedId(request: FastifyRequest): Promise<void> {
   if (!isId(id)) throw badRequest('Invalid workspace ID format');
 }
 
-/** A missing user id has a text of its own; everything else is told by field. */
+/** A missing user id has a text of its own. Other errors name their field. */
 function refuseInvalid({ body, validationError }: FastifyRequest): void {
   if (validationError === undefined) return;
   const userId = isRecord(body) ? body.userId : undefined;

@@ -1,4 +1,8 @@
-/** Webhooks on v1, for API keys and sessions. GET needs the right to read, POST and PUT to write, DELETE to manage. */
+/**
+ * Webhooks on v1.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';

@@ -1,4 +1,8 @@
-/** Webhooks on v2, for API keys. GET needs the right to read, POST and PUT to write, DELETE to manage. */
+/**
+ * Webhooks on v2.
+ *
+ * Callers: API keys. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
@@ -13,7 +17,7 @@ import { NewV2Webhook, NewWebhookReply, V2WebhookChange, WebhookReply } from './
 import { deleteWebhook, findWebhook, findWebhooks, namesOneOf } from './store.ts';
 import { changeWebhook, createWebhook, surveysOf, toWebhookReply } from './write.ts';
 
-/** Surveys that a list may be about. */
+/** Surveys that the filter of a list may name. */
 const FILTER_SURVEYS_MAX = 100;
 
 const url = '/api/v2/management/webhooks';

@@ -1,9 +1,9 @@
 /**
- * The routes of a resource whose rows belong to a workspace. A routes file describes the resource once and then names each
- * route of the usual shape in one call. A route of another shape is written out beside them.
+ * Adds the routes of a resource whose rows belong to a workspace. A routes file describes the resource once, and then
+ * calls one function for each route of the usual shape. Routes of another shape are written out beside them.
  *
- * The method says who may call such a route: GET needs the right to read the workspace of the row, POST and PUT need the
- * right to write, DELETE needs the right to manage. This is checked before the body is read.
+ * The method says who may call such a route: GET needs the right to read the workspace of the row, POST and PUT need
+ * the right to write, DELETE needs the right to manage. The right to a row is checked before the body is read.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
@@ -44,7 +44,7 @@ interface Refusing {
   readonly refuses?: readonly Code[];
 }
 
-/** v1 asks for the row before it checks anything else in the request, and wraps every reply in `data`. */
+/** v1 looks for the row before it checks anything else in the request. */
 export function v1Resource<R extends Row, Reply extends TSchema>(
   app: FastifyInstance,
   context: WithDatabase,

@@ -1,4 +1,4 @@
-/** The row of a workspace that a management path names by its id, for the routes that read, change or delete it. */
+/** Finds the row of a workspace that the path of a management route names by its id. */
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { requireRight } from '#api/auth/plugin.ts';
@@ -28,9 +28,9 @@ export function workspaceRow<R extends OfWorkspace>({
   find,
 }: {
   readonly db: Kysely<Database>;
-  /** What a 404 calls it. */
+  /** The name that a 404 uses. */
   readonly type: ResourceType;
-  /** The path's name for the id. */
+  /** The path parameter with the id. */
   readonly param: string;
   readonly find: (db: Kysely<Database>, id: string) => Promise<R | null>;
 }): WorkspaceRow<R> {

@@ -1,7 +1,7 @@
 /**
- * A list of v3 for reading: rows of one workspace, the oldest first, ties by id, in pages with a cursor.
+ * A read-only list on v3: rows of one workspace, the oldest first, ties by id, in pages with a cursor.
  *
- * Who may call it: whoever has the right to read the workspace.
+ * Callers need the right to read the workspace.
  */
 import type { FastifyInstance } from 'fastify';
 import { type SelectQueryBuilder, sql } from 'kysely';
