@@ -33,7 +33,7 @@ export function createBackground(log: { error(fields: object, message: string): 
     try {
       await run(work);
     } catch (error) {
-      log.error({ err: error }, 'work behind an answer failed');
+      log.error({ err: error }, 'a task after a reply failed, and is not repeated');
     }
   };
   return {

@@ -135,7 +135,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   // A missing folder is a mistake. A bucket may come back, and until then only uploads fail.
   if (config.storage.kind === 'disk') await checked;
   else
-    checked.catch((error: unknown) => log.warn({ err: error }, 'the bucket of the uploaded files is away'));
+    checked.catch((error: unknown) => log.warn({ err: error }, 'the bucket for uploads does not answer; uploads fail until it does'));
   let news: News = NO_NEWS;
   const states = createWorkspaceCache<State>({ clock: Date.now, isHeard: () => news.isHeard() });
   const outbox = createSignal();
@@ -247,12 +247,12 @@ async function closeServer(app: FastifyInstance): Promise<void> {
 /** Waits a bounded time. Work that is cut off is done by the next process. */
 async function stopAll(steps: Parameters<typeof stopWithin>[1], log: Logger): Promise<void> {
   const open = await stopWithin(STOP_MS, steps, (name, error) =>
-    log.error({ err: error, name }, 'something could not be closed'),
+    log.error({ err: error, name }, 'a part of the API could not be stopped'),
   );
   if (open.length > 0) {
     log.warn(
       { open },
-      'the process ends although something hangs; what is cut off is done after the next start',
+      'the process ends although some parts hang; the next start does the work that is cut off',
     );
   }
 }

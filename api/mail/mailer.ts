@@ -94,7 +94,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       if (error instanceof MailRefused || attempts >= ATTEMPTS_MAX) return park(mail, reason);
       const pauseMs = pauseAfter(attempts, chance(random));
       await markFailed(db, id, { error: reason, nextAttemptAt: clock() + pauseMs });
-      log.warn({ mailId: id, kind, attempts, reason, pauseMs }, 'a mail was not sent; it is tried again');
+      log.warn({ mailId: id, kind, attempts, reason, pauseMs }, 'a mail was not sent; this is tried again');
     }
   };
 
@@ -113,7 +113,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       refusal.count += 1;
       const pauseMs = senderPauseAfter(refusal.count);
       refusal.pausedUntil = now + pauseMs;
-      log.error({ reason, pauseMs }, `the mail server does not take us (${reason}); mails wait`);
+      log.error({ reason, pauseMs }, `the mail server refuses every mail (${reason}); mails wait`);
     }
     if (now - Date.parse(mail.createdAt) > SENDER_REFUSED_MS_MAX) return park(mail, reason);
     await markKept(db, mail.id, { error: reason, nextAttemptAt: refusal.pausedUntil });
@@ -146,7 +146,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
         pollMs: POLL_MS,
         stopTimeoutMs: STOP_TIMEOUT_MS,
         onError: (error) =>
-          log.error({ err: error }, 'the outbox of mails cannot be read; it is tried again'),
+          log.error({ err: error }, 'the table mailOutbox could not be read or written; this is tried again'),
         async pass({ isStopping }) {
           await sendAll(isStopping);
           return false;

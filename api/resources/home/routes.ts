@@ -67,7 +67,7 @@ export const homeRoutes: Routes = async (app, { context }) => {
     return sql`select 1`.execute(db).then(
       () => true,
       (error: unknown) => {
-        log.error({ err: error }, 'the database does not answer the first page');
+        log.error({ err: error }, 'the start page could not read the database');
         return false;
       },
     );

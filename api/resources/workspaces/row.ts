@@ -43,7 +43,7 @@ export function workspaceRow<R extends OfWorkspace>({
         if (row === null) throw notFound(type, id);
         requireRight(request, row.workspaceId);
         const [complete] = await withEnvironmentIds(db, [row]);
-        if (complete === undefined) throw new Error('A row came back without itself');
+        if (complete === undefined) throw new Error('A row has no environment id');
         slot.set(request, complete);
       },
       'not_found',
