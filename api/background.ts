@@ -17,7 +17,6 @@ export interface Background {
    * @throws ApiError too_many_requests when too many tasks wait; the same for every caller
    */
   add(work: () => Promise<void>, sent?: Promise<unknown>): void;
-  /** Resolves when all accepted tasks have ended. */
   idle(): Promise<void>;
 }
 

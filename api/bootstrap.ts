@@ -115,7 +115,6 @@ export function firstStartNotice(first: FirstStart, publicUrl: string): string {
   ].join('\n');
 }
 
-/** Makes a value fit between single quotes. */
 function shellQuoted(text: string): string {
   return text.replaceAll("'", "'\\''");
 }
@@ -125,7 +124,6 @@ function newPassword(random: Random): string {
   return `F1${Buffer.from(random(PASSWORD_RANDOM_BYTES)).toString('base64url')}`;
 }
 
-/** Does the database already have an organization? */
 export async function hasOrganization(db: Kysely<Database>): Promise<boolean> {
   return (await db.selectFrom('organizations').select('id').limit(1).executeTakeFirst()) !== undefined;
 }

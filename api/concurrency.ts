@@ -9,7 +9,6 @@ import { tooManyRequests } from './errors.ts';
 export interface ConcurrencyLimit {
   readonly runningMax: number;
   readonly waitingMax: number;
-  /** Sent to a refused caller as Retry-After. */
   readonly retryAfterSeconds: number;
 }
 

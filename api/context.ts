@@ -30,7 +30,6 @@ export interface Context {
   readonly signer: Signer;
   /** The cached states of workspaces. Code that changes the content of a state purges it. */
   readonly states: StateCache;
-  /** Stores uploaded files. */
   readonly storage: Storage;
   /** The scripts that `/js/` serves. */
   readonly sdkScripts: SdkScripts;
@@ -57,5 +56,4 @@ export interface Context {
   readonly outbox: Signal;
 }
 
-/** A plugin that adds the routes of a resource. */
 export type Routes = FastifyPluginAsyncTypebox<{ readonly context: Context }>;

@@ -54,7 +54,6 @@ export interface Issue {
 /** Dotted path -> problem. */
 export type Issues = Readonly<Record<string, string | Issue>>;
 
-/** The types that a 404 names. */
 export type ResourceType =
   | 'Workspace'
   | 'Survey'
@@ -126,7 +125,6 @@ export function badRequest(message: string, details?: Details): ApiError {
 /** The reason for a field that the shape does not have, where such fields are refused. */
 export const UNSUPPORTED_FIELD = 'is not a field of this request';
 
-/** `details` has the problem of each field. */
 export class FieldError extends ApiError {
   readonly issues: Issues;
 
@@ -174,7 +172,6 @@ export function forbidden(message: string, details?: Details): ApiError {
   return new ApiError('forbidden', message, details);
 }
 
-/** @param id as the caller sent it; null when none was sent */
 export function notFound(type: ResourceType, id: string | null): ApiError {
   return new ApiError('not_found', `${type} not found`, { resource_id: id, resource_type: type });
 }
@@ -206,9 +203,7 @@ export function payloadTooLarge(): ApiError {
   });
 }
 
-/** The same request may succeed later. */
 export class RetryLater extends ApiError {
-  /** Sent as Retry-After. */
   readonly retryAfterSeconds: number;
 
   constructor(

@@ -53,7 +53,6 @@ export function newId(random: Random): string {
   return id;
 }
 
-/** A UUID version 4, for request ids. */
 export function newUuid(random: Random): string {
   const bytes = Buffer.from(random(16));
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);

@@ -135,7 +135,9 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   // A missing folder is a mistake. A bucket may come back, and until then only uploads fail.
   if (config.storage.kind === 'disk') await checked;
   else
-    checked.catch((error: unknown) => log.warn({ err: error }, 'the bucket for uploads does not answer; uploads fail until it does'));
+    checked.catch((error: unknown) =>
+      log.warn({ err: error }, 'the bucket for uploads does not answer; uploads fail until it does'),
+    );
   let news: News = NO_NEWS;
   const states = createWorkspaceCache<State>({ clock: Date.now, isHeard: () => news.isHeard() });
   const outbox = createSignal();

@@ -2,7 +2,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { ID_PATTERN } from './ids.ts';
 
-/** The id of one of our rows. */
 export const Id = Type.String({ pattern: ID_PATTERN });
 
 export function Nullable<S extends TSchema>(schema: S) {

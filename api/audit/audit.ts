@@ -45,14 +45,12 @@ interface AuthFailure {
 export interface FileDeletion {
   /** null: unknown. */
   readonly actor: { readonly type: 'user' | 'api'; readonly id: string } | null;
-  /** As in the path. */
   readonly workspaceId: string;
   /** `{public|private}/{name}`, as in the path. */
   readonly file: string;
   readonly organizationId: string | null;
   /** The code of the error; null: the file was deleted. */
   readonly failureReason: string | null;
-  /** See `countedAddress`. */
   readonly ipAddress: string;
   readonly requestId: string;
 }
@@ -69,7 +67,6 @@ interface AuditEntry {
   readonly failureReason: string | null;
   /** Contains no text that a person typed. */
   readonly changes: Readonly<Record<string, unknown>>;
-  /** See `countedAddress`. */
   readonly ipAddress: string;
   readonly requestId: string;
 }

@@ -71,7 +71,6 @@ export async function findApiKey(db: Kysely<Database>, key: string): Promise<Fou
   };
 }
 
-/** In the order of the workspace ids. */
 async function permissionsOf(
   db: Kysely<Database>,
   { id, organizationId, allWorkspaces }: Selectable<ApiKeyTable>,

@@ -5,7 +5,6 @@ import type { Seconds } from '#shared/clock.ts';
 const SESSION = 'next-auth.session-token';
 const CSRF = 'next-auth.csrf-token';
 
-/** The type that @fastify/cookie uses. */
 export type Cookies = Readonly<Record<string, string | undefined>>;
 
 /** Both names are read, because the scheme behind the gateway may differ from the one in front of it. */
@@ -28,7 +27,6 @@ export function setSessionCookie(
   reply.setCookie(isSecure ? `__Secure-${SESSION}` : SESSION, token, { ...attributes(isSecure), maxAge });
 }
 
-/** Lives until the browser is closed. */
 export function setCsrfCookie(reply: FastifyReply, value: string, publicUrl: string): void {
   const isSecure = isHttps(publicUrl);
   reply.setCookie(isSecure ? `__Host-${CSRF}` : CSRF, value, attributes(isSecure));

@@ -18,7 +18,6 @@ export function csrfToken(
   return { token, cookie: `${token}|${signer.sign(textOf(token))}` };
 }
 
-/** @param given the field `csrfToken` of the form */
 export function isCsrfTokenValid(cookies: Cookies, given: string, signer: Signer): boolean {
   return given !== '' && tokenOfCookie(cookies, signer) === given;
 }

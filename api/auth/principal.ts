@@ -59,7 +59,6 @@ export function permissionIn(role: Role, teams: readonly TeamPermission[]): Perm
   );
 }
 
-/** The right that a method needs. */
 export function rightOf(method: string): Right {
   switch (method) {
     case 'GET':
@@ -92,7 +91,6 @@ export function hasLess(now: Principal, before: Principal): boolean {
   });
 }
 
-/** The workspaces in which the caller has the right. */
 export function workspacesWith(principal: Principal, right: Right): readonly string[] {
   return [...principal.permissions.keys()].filter((id) => may(principal, id, right));
 }

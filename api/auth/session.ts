@@ -136,7 +136,6 @@ async function permissionsOf(db: Kysely<Database>, userId: string): Promise<Read
   );
 }
 
-/** The permissions that teams give the user, in the organizations that the user is a member of. */
 function teamRights(db: Kysely<Database>, userId: string) {
   return db
     .selectFrom('teamMembers')

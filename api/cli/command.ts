@@ -13,7 +13,6 @@ export interface GlobalOptions {
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly env: Environment;
-  /** The base of relative paths. */
   readonly cwd: string;
   readonly clock: Clock;
   /** Runs the body of a command. An error ends the process with its exit code and one sentence. */
@@ -34,7 +33,6 @@ export function databaseAt(option: string, value: string, { env, cwd }: CommandC
   }
 }
 
-/** The address of the API's database. */
 export function databaseUrl({ env }: CommandContext): string {
   return env.DATABASE_URL?.trim() || 'file:./data/floodgate.sqlite';
 }

@@ -98,7 +98,6 @@ function withEnds(command: Argv<GlobalOptions>, context: CommandContext) {
     .option('to', { type: 'string', demandOption: true, describe: `The target, ${URLS}` });
 }
 
-/** @throws CommandError */
 function endsOf({ from, to }: Ends, context: CommandContext) {
   const ends = { from: databaseAt('--from', from, context), to: databaseAt('--to', to, context) };
   if (describeLocation(ends.from) === describeLocation(ends.to)) {

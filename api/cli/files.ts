@@ -112,7 +112,6 @@ async function copy(options: FilesArguments, context: CommandContext): Promise<E
   }
 }
 
-/** @throws CommandError, ConfigError */
 async function openStore(option: string, value: string, context: CommandContext): Promise<Storage> {
   const { env, cwd, clock } = context;
   // This command grants no uploads, so the address and the signer of a grant do not matter.

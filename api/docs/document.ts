@@ -102,7 +102,6 @@ function withoutSharing(document: Part): Part {
   return JSON.parse(JSON.stringify(document));
 }
 
-/** HEAD belongs to GET, and OPTIONS are preflights: neither is an operation of its own. */
 function operationsOf(item: unknown): readonly [string, unknown][] {
   return Object.entries(isRecord(item) ? item : {}).filter(
     ([method]) => method !== 'head' && method !== 'options',

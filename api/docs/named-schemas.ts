@@ -8,7 +8,6 @@ const OURS: ReadonlySet<string> = new Set(['text', 'isLocalized']);
 export interface Namer {
   /** Returns the schema without our keywords, with references in place of named parts. */
   refer(schema: unknown): unknown;
-  /** All named shapes, for the components. */
   components(): Record<string, unknown>;
 }
 

@@ -126,7 +126,6 @@ export function namesOf(method: string, path: string): OperationNames {
   };
 }
 
-/** The part of a path that names the resource. */
 function tailOf(path: string): string {
   const tail = path
     .replace(/^\/api\/v\d/, '')

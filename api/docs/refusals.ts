@@ -18,11 +18,9 @@ export interface DescribedSurface {
 
 interface RouteFacts {
   readonly method: string;
-  /** The router's pattern. */
   readonly url: string;
   readonly schema?: FastifySchema | undefined;
   readonly config?: FastifyContextConfig | undefined;
-  /** The route's own hooks, which may say what they refuse. */
   readonly onRequest?: unknown;
   readonly preValidation?: unknown;
   readonly preHandler?: unknown;

@@ -19,7 +19,6 @@ type LimitResult =
 interface LimiterStats {
   readonly allowed: number;
   readonly refused: number;
-  /** Allowed because the store did not answer. */
   readonly failedOpen: number;
 }
 

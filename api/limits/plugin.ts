@@ -82,7 +82,6 @@ function identityOf(name: LimitName, request: FastifyRequest, trustedProxies: Pr
   }
 }
 
-/** @returns null when no limit of the application applies */
 export function limitOf(limit: SurfaceLimit | null, request: RoutedRequest): LimitName | null {
   return limit === null || limit.isCountedByGateway(request) ? null : limit.name;
 }

@@ -19,7 +19,6 @@ const PREFIX = 'fga';
 interface RedisCountersOptions {
   /** redis://, or rediss:// for TLS; may contain a password. */
   readonly url: string;
-  /** After this time a use has failed. */
   readonly budgetMs: Millis;
   /** Called when an outage begins, after which uses fail at once. */
   readonly onDown: (cause: Error) => void;

@@ -56,7 +56,6 @@ export interface Mailer {
   accept(db: Kysely<Database>, mail: Mail): Promise<void>;
   /** Call it when there may be something to send. */
   wake(): void;
-  /** Starts to send mails, including those that were accepted earlier. */
   start(): void;
   /** Sends everything that is due, once. Resolves when each mail has been tried. */
   sendDue(): Promise<void>;
@@ -119,7 +118,6 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
     await markKept(db, mail.id, { error: reason, nextAttemptAt: refusal.pausedUntil });
   };
 
-  /** Leases due mails in batches until none is left. */
   const sendAll = async (isStopping: () => boolean): Promise<void> => {
     if (transport === null) return;
     while (!isStopping() && clock() >= refusal.pausedUntil) {
@@ -161,7 +159,6 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
   };
 }
 
-/** From 0 to 1. */
 function chance(random: Random): number {
   return (random(1)[0] ?? 0) / 255;
 }

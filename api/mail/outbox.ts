@@ -18,7 +18,6 @@ export interface LeasedMail extends OutgoingMail {
   readonly createdAt: Timestamp;
 }
 
-/** @returns the mail's id */
 export async function insertMail(
   db: Kysely<Database>,
   mail: Mail,

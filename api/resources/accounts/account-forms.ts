@@ -15,9 +15,7 @@ import { isFormOurs, protect } from './protection.ts';
 const TEXT_LENGTH_MAX = 500;
 
 interface AccountForm {
-  /** The path of the page. */
   readonly path: string;
-  /** The path that the form is sent to. */
   readonly action: string;
   readonly title: string;
   /** HTML above the form. */
@@ -26,7 +24,6 @@ interface AccountForm {
   /** Values from the address of the page, such as the token of a link. */
   readonly hidden: readonly string[];
   readonly submit: string;
-  /** The page after success. */
   readonly next: string;
   readonly links: readonly (readonly [path: string, text: string])[];
 }
@@ -93,7 +90,6 @@ export const accountForms = [signUpForm, verificationForm, forgotForm, resetForm
 
 interface Shown {
   readonly status: number;
-  /** HTML above the form. */
   readonly message: string;
   /** By the names of fields. */
   readonly errors: Readonly<Record<string, string>>;

@@ -34,7 +34,6 @@ function parseFormOrJson(body: Buffer): unknown {
   return Object.fromEntries(fields);
 }
 
-/** @returns the text of a field; '' when it is missing or not a text */
 export function fieldOf(body: unknown, name: string): string {
   const value = isRecord(body) && Object.hasOwn(body, name) ? body[name] : undefined;
   return typeof value === 'string' ? value : '';

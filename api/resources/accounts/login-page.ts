@@ -95,7 +95,6 @@ export const loginPage: Routes = async (app, { context }) => {
   }
 };
 
-/** The texts by the `notice` in the address. */
 const notices: ReadonlyMap<string, string> = new Map([
   [
     'password-changed',

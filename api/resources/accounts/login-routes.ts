@@ -41,7 +41,6 @@ const session = {
   },
 };
 const toPage = { schema: { response: { 302: redirectTo('a page') } } };
-/** The gateway limits logins. */
 const login = {
   schema: { response: loginReplies },
   config: { refuses: ['bad_request', 'too_many_requests'], reads: formFields('email', 'password') },
@@ -210,7 +209,6 @@ export const loginRoutes: Routes = async (app, { context }) => {
   }
 };
 
-/** Browsers send forms, and accept HTML. */
 function isFromPage(request: FastifyRequest): boolean {
   return prefersHtml(request) && !wantsJson(request.body);
 }

@@ -23,7 +23,6 @@ import {
 
 interface Refusal {
   readonly kind: 'refused';
-  /** For the caller. */
   readonly text: string;
   /** For the audit log; null: not a failed authentication. */
   readonly reason: FailureReason | null;

@@ -44,7 +44,6 @@ export const accountPages: Routes = async (app, { context }) => {
   );
 };
 
-/** The texts by the `notice` in the address. */
 const notices: ReadonlyMap<string, string> = new Map([
   ['signed-up', 'Almost done: a mail is on its way to you.'],
   ['sent', 'If this address waits for its confirmation, another mail is on its way.'],

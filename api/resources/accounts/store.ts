@@ -10,13 +10,11 @@ import type { Millis } from '#shared/clock.ts';
 export type User = Selectable<UserTable>;
 type Purpose = AccountTokenTable['purpose'];
 
-/** The name and password from a sign-up. */
 export interface Choice {
   readonly name: string;
   readonly passwordHash: string;
 }
 
-/** A link in a mail. */
 export interface AccountLink {
   readonly user: User;
   /** The address that the mail was sent to. */

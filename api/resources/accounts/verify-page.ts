@@ -34,7 +34,6 @@ export function isRetryable(text: string): boolean {
 
 interface Shown {
   readonly status: number;
-  /** A refusal, or another sentence. */
   readonly problem: string;
   /** By the names of the fields of a new password. */
   readonly errors: Readonly<Record<string, string>>;

@@ -17,7 +17,6 @@ const checkers = new Map(
   Object.entries(noCodeShapes).map(([type, shape]) => [type, checker(shape)] as const),
 );
 
-/** @throws ApiError invalid_fields */
 export function readActionClass(body: ActionClassBody): ActionClassContent {
   const { name, type, description = null, key } = body;
   if (type === 'noCode') {

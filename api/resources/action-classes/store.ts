@@ -16,7 +16,6 @@ export interface ActionClass {
   readonly updatedAt: Timestamp;
 }
 
-/** All of a workspace, the oldest first. */
 export async function listActionClasses(
   db: Kysely<Database>,
   workspaceId: string,

@@ -150,7 +150,6 @@ async function insertPermissions(db: Kysely<Database>, key: ApiKey): Promise<voi
     .execute();
 }
 
-/** Its permissions are deleted with it. */
 export async function deleteApiKey(db: Kysely<Database>, id: string): Promise<void> {
   await db.deleteFrom('apiKeys').where('id', '=', id).execute();
 }

@@ -38,7 +38,6 @@ export function listContactAttributes(
     .execute();
 }
 
-/** A value for a key. */
 interface KeyedValue {
   readonly attributeKeyId: string;
   readonly value: string;
@@ -84,7 +83,6 @@ export async function findOwnersOf(
 export const UNIQUE_VALUE = ['contactAttributes.attributeKeyId', 'contactAttributes.uniqueDigest'] as const;
 
 export interface NewContactAttribute extends ContactAttribute {
-  /** `isUnique` of the key. */
   readonly isUnique: boolean;
 }
 

@@ -32,7 +32,6 @@ import {
 
 /** Attributes in one transaction; at least one contact. */
 const SLICE_ATTRIBUTES = 500;
-/** Problems of a batch that an error lists. */
 const PROBLEMS_MAX = 50;
 
 interface GivenContact {

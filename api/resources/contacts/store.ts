@@ -15,7 +15,6 @@ export interface Contact {
 /** Attribute key -> value, as in replies and in responses. */
 export type Attributes = Readonly<Record<string, string>>;
 
-/** The default keys of every workspace. */
 const defaultKeys = [
   { key: 'userId', name: 'User Id', description: 'The user id of a contact', isUnique: 1 },
   { key: 'email', name: 'Email', description: 'The email of a contact', isUnique: 1 },

@@ -33,7 +33,6 @@ export const DeliveryReply = Type.Object({
 });
 export type DeliveryReply = Static<typeof DeliveryReply>;
 
-/** The result of a test event. */
 export const TestReply = Type.Object({
   isDelivered: Type.Boolean(),
   statusCode: Nullable(Type.Integer()),

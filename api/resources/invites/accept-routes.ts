@@ -145,7 +145,6 @@ function problemOf(error: ApiError): NonNullable<InvitePage['problem']> {
     : { text: error.message, fields: {} };
 }
 
-/** Browsers send forms, and accept HTML. */
 function isFromPage(request: FastifyRequest): boolean {
   return !wantsJson(request.body) && prefersHtml(request);
 }

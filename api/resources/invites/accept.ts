@@ -28,7 +28,6 @@ interface Acceptance {
   readonly token: string;
   /** The id of the logged-in user; null: nobody is. */
   readonly sessionUserId: string | null;
-  /** For a new account. */
   readonly name: string;
   readonly password: string;
 }
@@ -36,7 +35,6 @@ interface Acceptance {
 interface Accepted {
   readonly userId: string;
   readonly organizationId: string;
-  /** The account was created for the invite. */
   readonly isNew: boolean;
 }
 

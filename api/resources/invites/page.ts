@@ -15,7 +15,6 @@ export interface InvitePage {
   readonly otherEmail: string | null;
   /** The problems of the form that was sent: one sentence, and sentences by field. */
   readonly problem: { readonly text: string; readonly fields: Readonly<Record<string, string>> } | null;
-  /** The name that was typed. */
   readonly name: string;
 }
 

@@ -9,7 +9,6 @@ import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
 const DAY: Millis = 24 * 60 * 60 * 1000;
-/** How long a link is valid. */
 const INVITE_LIFETIME: Millis = 7 * DAY;
 /** How long an expired invite is still listed, so that it can be sent again. */
 const ENDED_KEPT: Millis = 30 * DAY;
@@ -66,7 +65,6 @@ export async function findInvite(
   return row === undefined ? null : toInvite(row);
 }
 
-/** The valid invite for this address. */
 export async function findInviteFor(
   db: Kysely<Database>,
   organizationId: string,

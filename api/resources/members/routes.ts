@@ -34,7 +34,6 @@ const LIST_MAX = 1_000;
 
 const Params = Type.Object({ organizationId: Type.String(), userId: Type.String() });
 const MemberReply = Type.Object({
-  /** The id of the user. */
   id: Type.String(),
   name: Type.String(),
   email: Type.String(),

@@ -10,13 +10,11 @@ import type { ListPage } from '#api/http/pagination.ts';
 export const MEMBERS_MAX = 1_000;
 
 export interface Member {
-  /** The id of the user. */
   readonly id: string;
   readonly name: string;
   readonly email: string;
   readonly role: Role;
   readonly isActive: boolean;
-  /** When the person joined. */
   readonly createdAt: Timestamp;
   /** In the order of their names. */
   readonly teams: readonly { readonly id: string; readonly name: string; readonly role: TeamRole }[];

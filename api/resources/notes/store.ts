@@ -21,7 +21,6 @@ export function countNotes(db: Kysely<Database>, responseId: string): Promise<nu
   return countRows(db.selectFrom('responseNotes').where('responseId', '=', responseId));
 }
 
-/** @returns null when the response has no such note */
 export async function findNote(db: Kysely<Database>, responseId: string, id: string): Promise<Note | null> {
   const notes = await listNotesOf(db, [responseId]);
   return notes.get(responseId)?.find((note) => note.id === id) ?? null;

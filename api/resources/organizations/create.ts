@@ -13,7 +13,6 @@ interface NewOrganization {
   /** null: generated. */
   readonly workspaceId: string | null;
   readonly createdAt: Timestamp;
-  /** The organization of the first start. */
   readonly isOperators: boolean;
 }
 

@@ -30,7 +30,6 @@ import { createWorkspace } from './create.ts';
 import { lockPeople } from './store.ts';
 import { NewWorkspace, WorkspaceChange, WorkspaceReply } from './workspace-schema.ts';
 
-/** In an organization. */
 const WORKSPACES_MAX = 100;
 const LIST_MAX = 500;
 const STYLING_BYTES_MAX = 65_536;
@@ -148,7 +147,6 @@ function nameIn(given: string): string {
   return name;
 }
 
-/** @throws ApiError invalid_fields when it becomes too large */
 function laidOver(stored: unknown, given: object | undefined): unknown {
   if (given === undefined) return stored;
   const styling = { ...(isRecord(stored) ? stored : {}), ...given };

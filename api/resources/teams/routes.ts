@@ -26,7 +26,6 @@ import {
   withDetails,
 } from './store.ts';
 
-/** In an organization. */
 const TEAMS_MAX = 200;
 
 const OrganizationPath = Type.Object({ organizationId: Type.String() });

@@ -117,7 +117,6 @@ export async function deleteTeam(db: Kysely<Database>, id: string): Promise<void
   await db.deleteFrom('teams').where('id', '=', id).execute();
 }
 
-/** Adds a person to the team, or changes the person's role there. */
 export async function setTeamMember(
   db: Kysely<Database>,
   place: { readonly teamId: string; readonly userId: string; readonly role: TeamRole },
@@ -130,7 +129,6 @@ export async function setTeamMember(
     .execute();
 }
 
-/** @returns whether the person was in the team */
 export async function removeTeamMember(
   db: Kysely<Database>,
   teamId: string,
@@ -144,7 +142,6 @@ export async function removeTeamMember(
   return numDeletedRows > 0n;
 }
 
-/** Gives the team a permission on a workspace, or changes it. */
 export async function setTeamWorkspace(
   db: Kysely<Database>,
   given: { readonly teamId: string; readonly workspaceId: string; readonly permission: TeamPermission },
@@ -160,7 +157,6 @@ export async function setTeamWorkspace(
     .execute();
 }
 
-/** @returns whether the team had one */
 export async function removeTeamWorkspace(
   db: Kysely<Database>,
   teamId: string,

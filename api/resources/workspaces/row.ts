@@ -28,9 +28,7 @@ export function workspaceRow<R extends OfWorkspace>({
   find,
 }: {
   readonly db: Kysely<Database>;
-  /** The name that a 404 uses. */
   readonly type: ResourceType;
-  /** The path parameter with the id. */
   readonly param: string;
   readonly find: (db: Kysely<Database>, id: string) => Promise<R | null>;
 }): WorkspaceRow<R> {

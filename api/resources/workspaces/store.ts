@@ -17,7 +17,6 @@ export interface Workspace {
   readonly updatedAt: Timestamp;
 }
 
-/** How SDKs show surveys. */
 export interface WorkspaceSettings {
   readonly recontactDays: number;
   readonly clickOutsideClose: boolean;
