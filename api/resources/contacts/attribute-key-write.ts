@@ -1,8 +1,8 @@
 /** Creates and changes attribute keys and attribute classes, each in one transaction. */
 import type { Kysely } from 'kysely';
-import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import { unlessTaken } from '#api/db/taken.ts';
 import { type ApiError, forbidden } from '#api/errors.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { ATTRIBUTE_KEYS_MAX, titleOf } from './attribute-key-rules.ts';
@@ -13,6 +13,8 @@ import {
   insertAttributeKeys,
   updateAttributeKey,
 } from './attribute-key-store.ts';
+
+const KEY_OF_WORKSPACE = ['contactAttributeKeys.workspaceId', 'contactAttributeKeys.key'] as const;
 
 /** A key that a request creates, either explicitly or by using it. */
 export function customKey(
@@ -46,7 +48,7 @@ export async function createAttributeKey(
   key: AttributeKey,
   alreadyExists: ApiError,
 ): Promise<void> {
-  await unlessTaken(alreadyExists, () =>
+  await unlessTaken(KEY_OF_WORKSPACE, alreadyExists, () =>
     db.transaction().execute(async (trx) => {
       await lockRow(trx, 'workspaces', key.workspaceId);
       checkCount((await countAttributeKeys(trx, key.workspaceId)) + 1);
@@ -75,7 +77,7 @@ export async function changeAttributeKey(
   change: (stored: AttributeKey) => AttributeKey,
   { alreadyExists, gone }: { readonly alreadyExists: ApiError; readonly gone: ApiError },
 ): Promise<AttributeKey> {
-  return unlessTaken(alreadyExists, () =>
+  return unlessTaken(KEY_OF_WORKSPACE, alreadyExists, () =>
     db.transaction().execute(async (trx) => {
       await lockRow(trx, 'contactAttributeKeys', id);
       const stored = await findAttributeKey(trx, id);
@@ -85,14 +87,4 @@ export async function changeAttributeKey(
       return changed;
     }),
   );
-}
-
-async function unlessTaken<T>(alreadyExists: ApiError, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write();
-  } catch (error) {
-    if (!isUniqueViolation(error, 'contactAttributeKeys.workspaceId', 'contactAttributeKeys.key'))
-      throw error;
-    throw alreadyExists;
-  }
 }

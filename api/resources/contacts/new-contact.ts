@@ -1,9 +1,8 @@
 /** Creates a contact for the management API, in one transaction. */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
-import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
-import { againWhenTaken } from '#api/db/taken.ts';
+import { againWhenTaken, unlessTaken } from '#api/db/taken.ts';
 import { type ApiError, badRequest, conflict, invalidFields } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -63,12 +62,9 @@ export async function createContact(
         unique.find(({ attributeKeyId }) => attributeKeyId === taken.attributeKeyId)?.key.key ?? '',
       );
     }
-    try {
-      await insertContacts(trx, [contact]);
-    } catch (error) {
-      if (isUniqueViolation(error, 'contacts.workspaceId', 'contacts.userId')) throw alreadyExists('userId');
-      throw error;
-    }
+    await unlessTaken(['contacts.workspaceId', 'contacts.userId'], alreadyExists('userId'), () =>
+      insertContacts(trx, [contact]),
+    );
     await upsertContactAttributes(
       trx,
       values.map(({ attributeKeyId, key, value }) => ({

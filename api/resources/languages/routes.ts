@@ -6,8 +6,8 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
+import { unlessTaken } from '#api/db/taken.ts';
 import { conflict } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
@@ -59,13 +59,10 @@ export const languageRoutes: Routes = async (app, { context }) => {
       createdAt: now,
       updatedAt: now,
     };
-    try {
-      await db.transaction().execute((trx) => addLanguage(trx, made));
-    } catch (error) {
-      if (isUniqueViolation(error, 'languages.workspaceId', 'languages.code'))
-        throw conflict(`Language with code ${code} already exists`);
-      throw error;
-    }
+    const taken = conflict(`Language with code ${code} already exists`);
+    await unlessTaken(['languages.workspaceId', 'languages.code'], taken, () =>
+      db.transaction().execute((trx) => addLanguage(trx, made)),
+    );
     return made;
   });
 

@@ -27,6 +27,7 @@ import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { managerNow, requireManager } from './access.ts';
 import { createWorkspace } from './create.ts';
+import { visibleName } from './name.ts';
 import { lockPeople } from './store.ts';
 import { NewWorkspace, WorkspaceChange, WorkspaceReply } from './workspace-schema.ts';
 
@@ -74,7 +75,7 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const { organizationId } = request.params;
-      const name = nameIn(request.body.name);
+      const name = visibleName(request.body.name);
       const made = await db.transaction().execute(async (trx) => {
         await managerNow(trx, request, organizationId);
         if ((await countWorkspaces(trx, organizationId)) >= WORKSPACES_MAX) {
@@ -104,7 +105,7 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
     async (request) => {
       const { id, organizationId, environmentId } = workspaceOf(request);
       const { name: given, styling, ...settings } = request.body;
-      const name = given === undefined ? undefined : nameIn(given);
+      const name = given === undefined ? undefined : visibleName(given);
       const changed = await db.transaction().execute(async (trx) => {
         // Of two workspaces that take one name at once, the second is refused.
         await lockPeople(trx, organizationId, '');
@@ -137,14 +138,6 @@ async function refuseTakenName(
   if (await isNameTaken(trx, organizationId, name, except)) {
     throw conflict(`A workspace with the name ${name} already exists`);
   }
-}
-
-function nameIn(given: string): string {
-  const name = given.trim();
-  if (name === '' || /\p{Cc}/u.test(name)) {
-    throw invalidFields({ name: 'must have more than spaces, and no control characters' });
-  }
-  return name;
 }
 
 function laidOver(stored: unknown, given: object | undefined): unknown {

@@ -6,8 +6,8 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
+import { unlessTaken } from '#api/db/taken.ts';
 import { badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
@@ -154,11 +154,7 @@ export const segmentRoutes: Routes = async (app, { context }) => {
   });
 };
 
-async function unlessTitleTaken<T>(title: string, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write();
-  } catch (error) {
-    if (!isUniqueViolation(error, 'segments.workspaceId', 'segments.title')) throw error;
-    throw conflict(`Segment with title ${title} already exists`);
-  }
+function unlessTitleTaken<T>(title: string, write: () => Promise<T>): Promise<T> {
+  const taken = conflict(`Segment with title ${title} already exists`);
+  return unlessTaken(['segments.workspaceId', 'segments.title'], taken, write);
 }

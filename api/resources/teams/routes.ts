@@ -7,11 +7,12 @@ import { Type } from 'typebox';
 import { forPeople } from '#api/auth/plugin.ts';
 import { runsOrganization } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { isUniqueViolation } from '#api/db/database.ts';
-import { conflict, forbidden, invalidFields } from '#api/errors.ts';
+import { unlessTaken } from '#api/db/taken.ts';
+import { conflict, forbidden } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { actorIn, managerNow, requireManager, requireMember } from '#api/resources/organizations/access.ts';
+import { visibleName } from '#api/resources/organizations/name.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { managedTeam, visibleTeam } from './access.ts';
 import { NewTeam, TeamDetailsReply, TeamReply } from './schema.ts';
@@ -72,7 +73,7 @@ export const teamRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const { organizationId } = request.params;
-      const name = nameIn(request.body);
+      const name = visibleName(request.body.name);
       const now = toTimestamp(clock());
       const made: Team = { id: newId(random), organizationId, name, createdAt: now, updatedAt: now };
       await withFreeName(name, () =>
@@ -112,7 +113,7 @@ export const teamRoutes: Routes = async (app, { context }) => {
       onRequest: requireManager,
     },
     async (request) => {
-      const name = nameIn(request.body);
+      const name = visibleName(request.body.name);
       return withFreeName(name, () =>
         db.transaction().execute(async (trx) => {
           const team = await managedTeam(trx, request, request.params);
@@ -141,21 +142,9 @@ export const teamRoutes: Routes = async (app, { context }) => {
   );
 };
 
-function nameIn(body: { readonly name: string }): string {
-  const name = body.name.trim();
-  if (name === '' || /\p{Cc}/u.test(name)) {
-    throw invalidFields({ name: 'must have more than spaces, and no control characters' });
-  }
-  return name;
-}
-
-async function withFreeName<T>(name: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!isUniqueViolation(error, 'teams.organizationId', 'teams.name')) throw error;
-    throw conflict(`A team with the name ${name} already exists`);
-  }
+function withFreeName<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const taken = conflict(`A team with the name ${name} already exists`);
+  return unlessTaken(['teams.organizationId', 'teams.name'], taken, work);
 }
 
 function toReply({ members, workspaces, ...team }: TeamDetails) {
