@@ -37,7 +37,7 @@ export interface WorkspaceCache<T extends Kept> {
   beside<U extends Kept>(bounds?: CacheBounds): WorkspaceCache<U>;
 }
 
-export interface CacheBounds {
+interface CacheBounds {
   readonly entriesMax?: number;
   readonly bytesMax?: number;
 }
