@@ -1,4 +1,4 @@
-/** The API's wiring in reading order: context in, FastifyInstance out. Tests drive it with `app.inject`. */
+/** Puts the API together: context in, FastifyInstance out. Tests call it with `app.inject`. */
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { auditPlugin } from '#api/audit/plugin.ts';
 import { authPlugin } from '#api/auth/plugin.ts';
@@ -12,15 +12,15 @@ import { httpPlugin } from './http/plugin.ts';
 import { newUuid } from './ids.ts';
 import { registerSurfaces, surfaceOf } from './surfaces/surfaces.ts';
 
-/** The longest part of a path that is looked at; our ids have 25 characters, user ids up to 255. */
+/** Longest path parameter that a route accepts; our ids have 25 characters, user ids up to 255. */
 const PATH_PART_LENGTH_MAX = 512;
 /** A client that does not finish its request in this time loses the connection: 10 MiB at 35 KiB a second. */
 const REQUEST_TIMEOUT_MS = 300_000;
 
 /**
- * The returned app is ready for `inject`; `listen` and `close` are the caller's.
+ * The app is ready for `inject`; the caller calls `listen` and `close`.
  *
- * @param isReady until it says so, every request is answered 503: a first start has credentials to make
+ * @param isReady while it returns false, every request is answered 503: a first start has to create credentials
  */
 export async function buildApp(
   context: Context,
@@ -32,11 +32,11 @@ export async function buildApp(
   const errorHandler = createErrorHandler(surfaceOf);
   const app = fastify({
     loggerInstance: logger,
-    // Requests are logged where they enter, by the gateway.
+    // The gateway logs requests.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // Those who close us stop listening first; requests that still arrive on open connections are answered.
+    // The process stops listening before it closes the app, so requests on open connections are still answered.
     return503OnClosing: false,
     schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PART_LENGTH_MAX },
@@ -54,14 +54,16 @@ export async function buildApp(
   await app.register(authPlugin, { db, clock, publicUrl, findSurface: surfaceOf });
   await app.register(auditPlugin, { audit: context.audit, db, trustedProxies, findSurface: surfaceOf });
   await app.register(limitsPlugin, { limiter: limits, trustedProxies, findSurface: surfaceOf });
-  await app.register(docsPlugin, { publicUrl, random });
+  await app.register(docsPlugin, { publicUrl, random, findSurface: surfaceOf });
   await registerSurfaces(app, context);
   methods.refuseOtherMethods();
   await app.ready();
   return app;
 }
 
-/** In place of Ajv and its serializer, which Fastify would load: the compilers of `httpPlugin` do their work. */
+/**
+ * Replaces Ajv and its serializer, which Fastify would load otherwise. The compilers of `httpPlugin` do their work.
+ */
 function unused(): never {
   throw new Error('the API has compilers of its own');
 }

@@ -1,6 +1,7 @@
 /**
- * Work that goes on behind an answer, so that its time tells the caller nothing. One piece runs at a time and a bounded
- * number waits. The work is not durable: a process that is killed loses it, so it must be something to ask for again.
+ * Runs work after the reply, so that its duration tells the caller nothing. One task runs at a time, and a bounded
+ * number waits. Tasks are not durable: a killed process loses them, so use this only for work that people can ask for
+ * again.
  */
 import { limitConcurrency } from './concurrency.ts';
 import { tooManyRequests } from './errors.ts';
@@ -10,13 +11,12 @@ const RETRY_AFTER_SECONDS = 5;
 
 export interface Background {
   /**
-   * Takes a piece of work on; what it throws goes to the log.
+   * Accepts a task. Errors that it throws are logged.
    *
-   * @param sent the work begins after it, such as when the reply is sent; a rejection counts as well
-   * @throws ApiError too_many_requests when too much waits already; the same for every caller
+   * @param sent the task begins when this settles, such as when the reply is sent
+   * @throws ApiError too_many_requests when too many tasks wait; the same for every caller
    */
   add(work: () => Promise<void>, sent?: Promise<unknown>): void;
-  /** Resolves when everything that was added has ended. */
   idle(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export function createBackground(log: { error(fields: object, message: string): 
     try {
       await run(work);
     } catch (error) {
-      log.error({ err: error }, 'work behind an answer failed');
+      log.error({ err: error }, 'a task after a reply failed, and is not repeated');
     }
   };
   return {

@@ -1,6 +1,7 @@
 /**
- * The first start: one organization with an owner, a workspace and an API key, so that the service can be used at once.
- * What was made up is told once and stored only as hashes; later starts find an organization and change nothing.
+ * The first start creates an organization with an owner, a workspace and an API key, so that the service can be used
+ * at once. Generated credentials are shown once and stored only as hashes. Later starts find an organization and
+ * change nothing.
  */
 import type { Kysely } from 'kysely';
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
@@ -12,7 +13,7 @@ import { createOrganization } from '#api/resources/organizations/create.ts';
 import { newId, type Random } from './ids.ts';
 import { toTimestamp } from './timestamps.ts';
 
-export interface FirstStart {
+interface FirstStart {
   readonly workspaceId: string;
   readonly apiKey: string;
   readonly email: string;
@@ -40,7 +41,7 @@ export async function bootstrap(
   const row = { createdAt: now, updatedAt: now };
 
   return db.transaction().execute(async (trx) => {
-    // Asked again inside: two processes may be starting on the same new database.
+    // Ask again inside the transaction: two processes may be starting on the same new database.
     await lockName(trx, 'first start');
     if (await hasOrganization(trx)) return null;
     const userId = newId(random);
@@ -96,7 +97,7 @@ export async function bootstrap(
   });
 }
 
-/** What the operator reads, once: the credentials, and two calls that work as they stand. */
+/** The text that the operator sees once: the credentials, and two calls that work as they are. */
 export function firstStartNotice(first: FirstStart, publicUrl: string): string {
   return [
     'First start. These are shown only now; keep them:',
@@ -114,7 +115,6 @@ export function firstStartNotice(first: FirstStart, publicUrl: string): string {
   ].join('\n');
 }
 
-/** Fits between single quotes. */
 function shellQuoted(text: string): string {
   return text.replaceAll("'", "'\\''");
 }
@@ -124,7 +124,6 @@ function newPassword(random: Random): string {
   return `F1${Buffer.from(random(PASSWORD_RANDOM_BYTES)).toString('base64url')}`;
 }
 
-/** Was there a first start already? */
 export async function hasOrganization(db: Kysely<Database>): Promise<boolean> {
   return (await db.selectFrom('organizations').select('id').limit(1).executeTakeFirst()) !== undefined;
 }

@@ -1,15 +1,14 @@
 /**
- * The API's settings: the only reader of the environment.
+ * The API's settings, and the only reader of the environment.
  *
  * Everything is parsed once, at start, into readonly objects. All mistakes are reported together, each with its
- * variable and what would be right. Secrets are kept in an object of their own, so that the rest can be logged.
+ * variable and the values that it takes. Secrets are in an object of their own, so that the rest can be logged.
  */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
-import { readWorkers, workerVariables } from '#api/processes/workers.ts';
 import { type RecaptchaKeys, readRecaptchaKeys, recaptchaVariables } from '#api/recaptcha.ts';
 import {
   readS3Credentials,
@@ -40,6 +39,8 @@ import {
   parseRedisUrl,
   parseSmtpUrl,
   parseWorkspaceId,
+  readWorkers,
+  workerVariables,
 } from './setting-values.ts';
 
 /** Every variable that the API reads. docs/configuration.md has a row for each; a test compares them. */
@@ -173,24 +174,23 @@ const removed = {
 export interface Config {
   readonly port: number;
   readonly host: string;
-  /** Processes that share the port. */
   readonly workers: number;
   readonly trustedProxies: ProxyTrust;
   readonly database: DatabaseLocation;
   /** Without a slash at the end. */
   readonly publicUrl: string;
-  /** null: nowhere, as far as we know. */
+  /** null: link surveys have no address. */
   readonly surveyUrl: SurveyUrl | null;
   /** Absolute. null: there are no scripts. */
   readonly sdkPath: string | null;
   readonly logLevel: LogLevel;
   readonly isRateLimitingDisabled: boolean;
   readonly isAuditLogEnabled: boolean;
-  /** 0: for ever. */
+  /** 0: keep them. */
   readonly auditRetentionDays: number;
-  /** 0: for ever. */
+  /** 0: keep them. */
   readonly unverifiedAccountDays: number;
-  /** false: only who is invited, and the first person of all. */
+  /** false: only invited people may sign up, and the very first person. */
   readonly isSignupEnabled: boolean;
   readonly sessionMaxAgeSeconds: Seconds;
   readonly mailFrom: MailAddress;
@@ -202,25 +202,25 @@ export interface Config {
   readonly storage: StorageLocation;
   readonly storageQuota: StorageQuota;
   readonly bootstrap: {
-    /** null: one is made. */
+    /** null: generated. */
     readonly workspaceId: string | null;
     readonly email: string;
   };
 }
 
-/** What must never be logged. */
+/** Values that must never be logged. */
 export interface Secrets {
-  /** May carry a password. null: in-process memory. */
+  /** May contain a password. null: in-process memory. */
   readonly redisUrl: string | null;
-  /** May carry a password. null: mails stay in the outbox. */
+  /** May contain a password. null: mails stay in the outbox. */
   readonly smtpUrl: string | null;
-  /** null: the SDK looks for them, or files are no business of S3's. */
+  /** null: the AWS SDK looks for them, or files are not stored in S3. */
   readonly s3: S3Credentials | null;
-  /** null: no response is held to it. */
+  /** null: no survey can require reCAPTCHA. */
   readonly recaptcha: RecaptchaKeys | null;
-  /** null: one is made. */
+  /** null: generated. */
   readonly bootstrapApiKey: string | null;
-  /** null: one is made. */
+  /** null: generated. */
   readonly bootstrapPassword: string | null;
 }
 
@@ -232,9 +232,9 @@ const SESSION_SECONDS_MAX: Seconds = 31_536_000;
 
 /**
  * @param env usually process.env; blank values count as unset
- * @param cwd what relative paths are relative to
- * @param cores that this process may use
- * @throws ConfigError with one sentence per mistake
+ * @param cwd base of relative paths
+ * @param cores number of cores that this process may use
+ * @throws ConfigError with one sentence for each mistake
  */
 export function readConfig(
   env: Environment,
@@ -242,7 +242,7 @@ export function readConfig(
   cores = availableParallelism(),
 ): { readonly config: Config; readonly secrets: Secrets } {
   return readSettings({ variables, removed }, env, (read) => {
-    // In the order of the table, which is that of the mistakes.
+    // In the order of the table, because mistakes are reported in this order.
     const port = read.integer('API_PORT', 0, 65_535);
     const host = read.parse('API_HOST', '', parseHost);
     const database = read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>

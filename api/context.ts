@@ -1,4 +1,5 @@
-/** Everything a route may use: built once, from config, and replaceable part by part in tests. */
+/** Everything that routes may use. It is built once, from the settings; tests replace parts of it. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import type { AuditLog } from '#api/audit/audit.ts';
 import type { Passwords } from '#api/auth/password.ts';
@@ -23,34 +24,36 @@ import type { StateCache } from './state-cache.ts';
 export interface Context {
   readonly config: Config;
   readonly db: Kysely<Database>;
-  /** Whether the database can do its work. */
   readonly health: DatabaseHealth;
   readonly clock: Clock;
   readonly random: Random;
   readonly signer: Signer;
-  /** What the environment route answers, per workspace. Whoever changes what is in there purges it. */
+  /** The cached states of workspaces. Code that changes the content of a state purges it. */
   readonly states: StateCache;
-  /** Where uploaded files live. */
   readonly storage: Storage;
-  /** What is served at `/js/`. */
+  /** The scripts that `/js/` serves. */
   readonly sdkScripts: SdkScripts;
   readonly passwords: Passwords;
-  /** The application's limits. Routes are limited by their surface and their options; what is no route asks here. */
+  /**
+   * The limits of the application. The surface and the options of a route say which one applies to it. Other code
+   * calls this.
+   */
   readonly limits: Limiter;
-  /** What the limits count in, for what is limited otherwise. Shared as far as the limits are. */
+  /** The counters behind the limits, for code that limits something else. They are shared in the same way. */
   readonly counters: Counters;
-  /** Mails are accepted inside the transaction of what they are about, and sent right after. */
+  /** Mails are accepted in the transaction of the change that they are about, and sent after it. */
   readonly mailer: Mailer;
-  /** Who did what. */
   readonly audit: AuditLog;
-  /** Tells respondents that are persons from others. */
+  /** Tells people from programs. */
   readonly recaptcha: Recaptcha;
-  /** Where webhooks may point. */
+  /** Decides where webhooks may point. */
   readonly targets: Targets;
-  /** Hands messages to receivers of webhooks. */
+  /** Sends messages to the receivers of webhooks. */
   readonly sender: Sender;
-  /** Work that must not delay an answer, because its time would tell something. */
+  /** Runs work whose duration must not be visible in a reply. */
   readonly background: Background;
-  /** To be notified after a commit that wrote events or made a delivery due, see events/outbox.ts. */
+  /** Notify it after a commit that wrote events or made a delivery due, see events/outbox.ts. */
   readonly outbox: Signal;
 }
+
+export type Routes = FastifyPluginAsyncTypebox<{ readonly context: Context }>;

@@ -1,7 +1,7 @@
 /**
- * Every error the API answers with, independent of its shape on the wire. A route throws one of these, and
- * http/error-handler.ts turns it into the body of the surface. Messages are written for the caller; what only we may
- * know goes into `cause`, and from there into the log.
+ * Every error that the API returns, independent of its shape on the wire. A route throws one of these, and
+ * http/error-handler.ts turns it into the body of the surface. Messages are for the caller. Internal details go into
+ * `cause`, and from there into the log.
  */
 
 export type Code =
@@ -20,10 +20,10 @@ export type Code =
   | 'service_unavailable'
   | 'internal_server_error';
 
-export type DetailValue = string | number | boolean | null | readonly string[];
+type DetailValue = string | number | boolean | null | readonly string[];
 export type Details = Readonly<Record<string, DetailValue>>;
 
-export type IssueCode =
+type IssueCode =
   | 'dangling_reference'
   | 'duplicate_identifier'
   | 'duplicate_locale'
@@ -36,26 +36,24 @@ export type IssueCode =
   | 'unsupported_field'
   | 'unsupported_locale';
 
-/** What is wrong with one field. v3 sends all of it, the other surfaces the reason. */
+/** The problem with one field. v3 sends all of it, the other surfaces only the reason. */
 export interface Issue {
-  /** For people. */
   readonly reason: string;
   readonly code: IssueCode;
   /** The id, name or locale that is wrong. */
   readonly identifier?: string;
-  /** What the missing thing would be, e.g. `block`. */
+  /** The kind of thing that is missing, such as `block`. */
   readonly referenceType?: string;
   readonly missingId?: string;
-  /** Path of the same identifier, further up. */
+  /** Path of the first use of the same identifier. */
   readonly firstUsedAt?: string;
-  /** Path of another field that does not go together with this one. */
+  /** Path of another field that contradicts this one. */
   readonly conflictsWith?: string;
 }
 
-/** Dotted path -> what is wrong there. */
+/** Dotted path -> problem. */
 export type Issues = Readonly<Record<string, string | Issue>>;
 
-/** Types that a 404 names. */
 export type ResourceType =
   | 'Workspace'
   | 'Survey'
@@ -97,17 +95,17 @@ const statuses: Readonly<Record<Code, number>> = {
   internal_server_error: 500,
 };
 
-/** Long enough for another process to end its write, or for a start. */
+/** Long enough for another process to finish a write, or for a start. */
 const UNAVAILABLE_RETRY_SECONDS = 2;
 
-/** Somebody has to do something first. */
+/** Somebody has to act first. */
 const FAULT_RETRY_SECONDS = 30;
 
 export const BODY_BYTES_MAX = 2_097_152;
 
 export class ApiError extends Error {
   readonly code: Code;
-  /** As envelopes A and C send it; envelope B has a status of its own for invalid fields. */
+  /** The status on v1 and v3. v2 uses another one for invalid fields. */
   readonly statusCode: number;
   readonly details: Details;
 
@@ -124,10 +122,9 @@ export function badRequest(message: string, details?: Details): ApiError {
   return new ApiError('bad_request', message, details);
 }
 
-/** What is said of a field that a shape does not have, where such fields are refused. */
+/** The reason for a field that the shape does not have, where such fields are refused. */
 export const UNSUPPORTED_FIELD = 'is not a field of this request';
 
-/** Fields are wrong; `details` has the reasons. */
 export class FieldError extends ApiError {
   readonly issues: Issues;
 
@@ -143,17 +140,17 @@ function reasonOf(issue: string | Issue): string {
   return typeof issue === 'string' ? issue : issue.reason;
 }
 
-/** @param issues dotted path -> what is wrong there, e.g. `questions.0.headline` -> `Required` */
+/** @param issues dotted path -> problem, such as `questions.0.headline` -> `Required` */
 export function invalidFields(issues: Issues): FieldError {
   return new FieldError('invalid_fields', 'Fields are missing or incorrectly formatted', issues);
 }
 
-/** The document has the right shape, but its parts do not go together. v3 only. */
+/** The document has the right shape, but its parts contradict each other. v3 only. */
 export function invalidDocument(issues: Issues): FieldError {
   return new FieldError('unprocessable_content', 'Survey document failed validation', issues);
 }
 
-/** A value of the right shape that is taken. v3 only; elsewhere that is a conflict. */
+/** The value has the right shape, but it is taken. v3 only; other surfaces answer with a conflict. */
 export function unprocessable(issues: Issues): FieldError {
   return new FieldError('unprocessable_content', 'The request cannot be carried out as it is', issues);
 }
@@ -164,7 +161,7 @@ export function notAuthenticated(): ApiError {
   });
 }
 
-/** Said of whoever lacks the right: as 401, or as 403 where v2 and v3 do so. */
+/** The message when a right is missing, which is 401, or 403 in some cases on v2 and v3. */
 export const NO_ACCESS = 'You are not authorized to access this resource';
 
 export function unauthorized(): ApiError {
@@ -175,7 +172,6 @@ export function forbidden(message: string, details?: Details): ApiError {
   return new ApiError('forbidden', message, details);
 }
 
-/** @param id as the caller gave it; null when none was given */
 export function notFound(type: ResourceType, id: string | null): ApiError {
   return new ApiError('not_found', `${type} not found`, { resource_id: id, resource_type: type });
 }
@@ -194,7 +190,7 @@ export function conflict(message: string, details?: Details): ApiError {
   return new ApiError('conflict', message, details);
 }
 
-/** @param reason what the parser found, for the details of client replies */
+/** @param reason the parser's message, for the details of replies on the client API */
 export function malformedJson(reason: string): ApiError {
   return new ApiError('malformed_json', 'Malformed JSON input, please check your request body', {
     error: reason,
@@ -207,9 +203,7 @@ export function payloadTooLarge(): ApiError {
   });
 }
 
-/** The same request may succeed later. */
 export class RetryLater extends ApiError {
-  /** The reply carries it as Retry-After. */
   readonly retryAfterSeconds: number;
 
   constructor(
@@ -226,17 +220,17 @@ export class RetryLater extends ApiError {
 
 export const TOO_MANY_REQUESTS = 'Maximum number of requests reached. Please try again later.';
 
-/** The caller is over a limit of the application's. @param retryAfterSeconds until the window ends */
+/** The caller is over a limit of the application. @param retryAfterSeconds until the window ends */
 export function tooManyRequests(retryAfterSeconds: number): RetryLater {
   return new RetryLater('too_many_requests', TOO_MANY_REQUESTS, retryAfterSeconds);
 }
 
-/** What the service needs is busy, or not there yet. */
+/** A dependency is busy or has not started yet. */
 export function serviceUnavailable(message: string, cause?: unknown): RetryLater {
   return new RetryLater('service_unavailable', message, UNAVAILABLE_RETRY_SECONDS, { cause });
 }
 
-/** A fault of ours. The cause is logged, never sent. */
+/** A fault of the service. The cause is logged and never sent. */
 export function internalError(cause: unknown): ApiError {
   return new ApiError('internal_server_error', 'Something went wrong. Please try again.', {}, { cause });
 }
@@ -250,7 +244,7 @@ const faults = {
     'The database cannot be read or written. Tell the operator of this service; its log says what is wrong.',
 } as const;
 
-/** @param problem also the code for programs, in the details */
+/** @param problem a code for programs, which is also in the details */
 export function databaseFailed(problem: keyof typeof faults, cause: unknown): RetryLater {
   const options = { cause, details: { error: problem } };
   return new RetryLater('service_unavailable', faults[problem], FAULT_RETRY_SECONDS, options);

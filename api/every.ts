@@ -1,17 +1,17 @@
-/** Runs a job now and then again in equal intervals, until it is stopped. Runs of one job never overlap. */
+/** Runs a job at once, and again in equal intervals until it is stopped. Runs of one job never overlap. */
 import type { Millis } from '#shared/clock.ts';
 
-export interface PeriodicJob {
-  /** Waits for a run that is under way. */
+interface PeriodicJob {
+  /** Resolves when a run that is in progress has ended. */
   stop(): Promise<void>;
 }
 
-export interface JobRun {
-  /** A long job asks between its steps. */
+interface JobRun {
+  /** A long job asks this between its steps. */
   isStopping(): boolean;
 }
 
-/** @param onError a run failed; the next one comes in its time */
+/** @param onError called when a run fails; the next one follows after the interval */
 export function every(
   intervalMs: Millis,
   job: (run: JobRun) => Promise<void>,

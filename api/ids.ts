@@ -1,15 +1,15 @@
-/** Identifiers and tokens, all from one source of chance that arrives from outside. */
+/** Identifiers and tokens. The random source is an argument. */
 
-/** That many unpredictable bytes. Only `main.ts` and `test/support` name a real source. */
+/** Returns so many unpredictable bytes. Only `main.ts` and `test/support` name a real source. */
 export type Random = (bytes: number) => Uint8Array;
 
 const POOL_BYTES = 4_096;
-/** A pool is for short ones, so that little of it is left over. */
+/** Short requests come from a pool, so that few of its bytes are wasted. */
 const POOLED_BYTES_MAX = 256;
 
 /**
- * The same source, asked for many bytes at once: of what a short reply costs, asking for each id took a fifteenth. No byte is
- * given twice, and none stays here once it is given.
+ * The same source, read in large portions: reading it for each id took a fifteenth of the time of a short reply. No
+ * byte is returned twice, and the pool forgets a byte when it returns it.
  */
 export function pooled(random: Random): Random {
   let pool: Uint8Array = new Uint8Array();
@@ -20,7 +20,7 @@ export function pooled(random: Random): Random {
       pool = random(POOL_BYTES);
       at = 0;
     }
-    // A copy; what a Buffer slices is none.
+    // Copy them, because a slice of a Buffer shares its memory.
     const given = new Uint8Array(pool.subarray(at, at + bytes));
     pool.fill(0, at, at + bytes);
     at += bytes;
@@ -29,20 +29,20 @@ export function pooled(random: Random): Random {
 }
 
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
-/** The largest multiple of 36 in a byte: larger bytes are thrown away, so that every character is equally likely. */
+/** The largest multiple of 36 in a byte. Larger bytes are skipped, so that every character is equally likely. */
 const UNBIASED = 252;
 const ID_LENGTH = 25;
 
-/** What the ids of our own rows look like in a path or body. */
+/** The pattern of the ids of our own rows. */
 export const ID_PATTERN = '^[0-9a-z]{1,64}$';
 const idPattern = new RegExp(ID_PATTERN);
 
-/** Can this text be the id of a row at all? What cannot is not worth a query. */
+/** Can this text be the id of a row? If not, it needs no query. */
 export function isId(text: string): boolean {
   return idPattern.test(text);
 }
 
-/** 25 lower-case alphanumerics starting with `c`: 124 bits of chance. */
+/** 25 lower-case alphanumerics starting with `c`: 124 random bits. */
 export function newId(random: Random): string {
   let id = 'c';
   while (id.length < ID_LENGTH) {
@@ -53,7 +53,6 @@ export function newId(random: Random): string {
   return id;
 }
 
-/** A UUID version 4, for request ids. */
 export function newUuid(random: Random): string {
   const bytes = Buffer.from(random(16));
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);

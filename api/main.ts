@@ -1,67 +1,65 @@
 /**
- * The API's process: environment -> config -> app -> listen. Everything that ends it is in this file.
+ * The API's process: environment -> config -> app -> listen. Everything that ends the process is in this file.
  *
- * With API_WORKERS it starts others of its kind, with --worker, and serves nothing itself. One that has a parent, be it
- * such a process or `start.ts` (--supervised), says over IPC when it is ready, leaves the first start's notice to the
- * parent, and ends when the parent is gone.
+ * With API_WORKERS it starts workers, which run this file with --worker, and serves nothing itself. A process with a
+ * parent, which is this one or `start.ts` (--supervised), reports over IPC when it is ready, lets the parent show the
+ * notice of the first start, and ends when the parent is gone.
  */
 import { randomBytes } from 'node:crypto';
 import type { ListenOptions } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyListenOptions } from 'fastify';
 import type { Logger } from 'pino';
+import { createAuditLog } from '#api/audit/audit.ts';
+import { createPasswords } from '#api/auth/password.ts';
+import { createSigner, loadSigningSecret } from '#api/auth/signer.ts';
+import { CopyUnfinished, refuseUnfinishedCopy } from '#api/db/copy/note.ts';
+import { awaitDatabase, openDatabase } from '#api/db/database.ts';
+import { DatabaseBusy, DatabaseFault, DatabaseUnavailable } from '#api/db/faults.ts';
+import { createDatabaseHealth } from '#api/db/health.ts';
+import { migrate, SchemaTooNew } from '#api/db/migrate.ts';
+import { createResolve } from '#api/events/resolve.ts';
+import { createSender } from '#api/events/sender.ts';
+import { createSignal } from '#api/events/signal.ts';
+import { createTargets } from '#api/events/targets.ts';
+import { startWorker } from '#api/events/worker.ts';
+import { fanOut } from '#api/jobs/fan-out.ts';
+import { startReport } from '#api/jobs/limits-report.ts';
+import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
+import { createLimiter, openCounters } from '#api/limits/limiter.ts';
+import { createParentCounters, type ParentChannel } from '#api/limits/parent-counters.ts';
+import { createMailer, openTransport } from '#api/mail/mailer.ts';
+import { type News, NO_NEWS } from '#api/processes/news.ts';
+import { openNews } from '#api/processes/open-news.ts';
+import { createSupervisor, type ReadyMessage } from '#api/processes/supervisor.ts';
+import { openStorage } from '#api/storage/open.ts';
+import { StorageUnavailable } from '#api/storage/storage.ts';
 import { ConfigError } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
 import { buildApp } from './app.ts';
-import { createAuditLog } from './audit/audit.ts';
-import { createPasswords } from './auth/password.ts';
-import { createSigner, loadSigningSecret } from './auth/signer.ts';
 import { createBackground } from './background.ts';
 import { bootstrap, firstStartNotice, hasOrganization } from './bootstrap.ts';
 import { type Config, readConfig, type Secrets } from './config.ts';
 import type { Context } from './context.ts';
-import { CopyUnfinished, refuseUnfinishedCopy } from './db/copy/note.ts';
-import { awaitDatabase, openDatabase } from './db/database.ts';
-import { DatabaseBusy, DatabaseFault, DatabaseUnavailable } from './db/faults.ts';
-import { createDatabaseHealth } from './db/health.ts';
-import { migrate, SchemaTooNew } from './db/migrate.ts';
-import { createResolve } from './events/resolve.ts';
-import { createSender } from './events/sender.ts';
-import { createSignal } from './events/signal.ts';
-import { createTargets } from './events/targets.ts';
-import { startWorker } from './events/worker.ts';
 import { pooled } from './ids.ts';
-import { fanOut } from './jobs/fan-out.ts';
-import { startReport } from './jobs/limits-report.ts';
-import { startScheduledJobs } from './jobs/scheduled-jobs.ts';
-import { createLimiter, openCounters } from './limits/limiter.ts';
-import { createParentCounters, type ParentChannel } from './limits/parent-counters.ts';
-import { createMailer } from './mail/mailer.ts';
-import { openTransport } from './mail/open.ts';
-import { type News, NO_NEWS } from './processes/news.ts';
-import { openNews } from './processes/open-news.ts';
-import { createSupervisor } from './processes/supervisor.ts';
-import type { ReadyMessage } from './processes/workers.ts';
 import { createRecaptcha } from './recaptcha.ts';
 import { loadSdkScripts } from './sdk-scripts.ts';
 import type { State } from './state-cache.ts';
 import { stopWithin } from './stop.ts';
-import { openStorage } from './storage/open.ts';
-import { StorageUnavailable } from './storage/storage.ts';
 import { createWorkspaceCache } from './workspace-cache.ts';
 
-/** How long requests in flight may take once we were told to stop. */
+/** How long requests in progress may take after a stop was requested. */
 const REQUESTS_MS = 6_000;
-/** Then the process ends, whatever hangs: orchestrators commonly kill after ten seconds. */
+/** The process ends after this time in any case. Orchestrators commonly kill after ten seconds. */
 const STOP_MS = 8_500;
-/** For a worker: a little more than it takes itself. */
+/** For a worker, which gets a little more time than it takes itself. */
 const WORKER_END_MS = 9_000;
 
 const isWorker = process.argv.includes('--worker');
 const isSupervised = isWorker || process.argv.includes('--supervised');
 
-/** Until there is something to stop: who started us is gone, and nobody else would end us. */
+/** Before there is anything to stop, a process without its parent just ends. */
 const abandoned = (): never => process.exit(1);
 if (isSupervised) process.on('disconnect', abandoned);
 if (isSupervised && !process.connected) abandoned();
@@ -85,7 +83,7 @@ async function supervise({ workers, host, port }: Config, log: Logger): Promise<
     endTimeoutMs: WORKER_END_MS,
     log,
   });
-  // From the beginning: workers that are starting must not be left behind.
+  // From the beginning, because workers that are starting must not outlive this process.
   const isStopping = stopOnSignals(() => supervisor.close());
   try {
     tellReady(await supervisor.start(), ` (${workers} processes)`);
@@ -134,10 +132,12 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     random: randomBytes,
   });
   const checked = storage.check();
-  // A folder is there or is a mistake; a bucket may come back, and until then only uploads fail.
+  // A missing folder is a mistake. A bucket may come back, and until then only uploads fail.
   if (config.storage.kind === 'disk') await checked;
   else
-    checked.catch((error: unknown) => log.warn({ err: error }, 'the bucket of the uploaded files is away'));
+    checked.catch((error: unknown) =>
+      log.warn({ err: error }, 'the bucket for uploads does not answer; uploads fail until it does'),
+    );
   let news: News = NO_NEWS;
   const states = createWorkspaceCache<State>({ clock: Date.now, isHeard: () => news.isHeard() });
   const outbox = createSignal();
@@ -168,7 +168,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
       listen: outbox.listen,
     },
   };
-  // Before the first state is kept.
+  // Before the first state is cached.
   news = await openNews(config.database, {
     db,
     listener: {
@@ -179,7 +179,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     },
     log,
   });
-  // Fastify's own words at level info are one line, which is said below for people to read.
+  // Fastify's only line at level info is the one about listening, which is logged below for people.
   let isReady = await hasOrganization(db);
   const appLog = log.level === 'info' ? log.child({}, { level: 'warn' }) : log;
   const app = await buildApp(context, appLog, () => isReady);
@@ -211,14 +211,14 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   };
   stopOnSignals(() => stopAll(steps, log));
 
-  // After the port is ours: a start that fails must not use up the one time the credentials are told.
+  // After the port is open: a start that fails must not use up the only time that the credentials are shown.
   const first = await bootstrap(context, secrets);
   isReady = true;
   mailer.start();
   tellReady({ address, notice: first === null ? null : firstStartNotice(first, config.publicUrl) });
 }
 
-/** Fastify hands them on to node:net as they are. */
+/** Fastify passes these options on to node:net. */
 function listenOptions({ host, port }: Config): FastifyListenOptions & Pick<ListenOptions, 'reusePort'> {
   return { host, port, reusePort: isWorker };
 }
@@ -232,34 +232,34 @@ const parentChannel: ParentChannel = {
   isConnected: () => process.connected,
 };
 
-/** To the parent, or to whoever looks at the screen; a worker's parent says it for all of them. */
+/** To the parent, or else to the terminal. The parent of a worker reports for all workers. */
 function tellReady({ address, notice }: Omit<ReadyMessage, 'kind'>, how = ''): void {
   if (!isWorker) console.log(`API ready on ${address}${how}`);
   if (isSupervised) process.send?.({ kind: 'ready', address, notice } satisfies ReadyMessage);
   else if (notice !== null) console.log(`\n${notice}`);
 }
 
-/** Stops listening, and lets requests in flight finish within a bound. */
+/** Stops listening, and waits a bounded time for requests in progress. */
 async function closeServer(app: FastifyInstance): Promise<void> {
   const deadline = setTimeout(() => app.server.closeAllConnections(), REQUESTS_MS);
   await app.close();
   clearTimeout(deadline);
 }
 
-/** Within a bound: what is cut off is done by the next process. */
+/** Waits a bounded time. Work that is cut off is done by the next process. */
 async function stopAll(steps: Parameters<typeof stopWithin>[1], log: Logger): Promise<void> {
   const open = await stopWithin(STOP_MS, steps, (name, error) =>
-    log.error({ err: error, name }, 'something could not be closed'),
+    log.error({ err: error, name }, 'a part of the API could not be stopped'),
   );
   if (open.length > 0) {
     log.warn(
       { open },
-      'the process ends although something hangs; what is cut off is done after the next start',
+      'the process ends although some parts hang; the next start does the work that is cut off',
     );
   }
 }
 
-/** Ends with 0 in any case. @returns whether we were told to */
+/** Ends the process with exit code 0. @returns whether a stop was requested */
 function stopOnSignals(stopEverything: () => Promise<void>): () => boolean {
   let isStopping = false;
   const stop = async (): Promise<void> => {
@@ -275,7 +275,7 @@ function stopOnSignals(stopEverything: () => Promise<void>): () => boolean {
   return () => isStopping;
 }
 
-/** One sentence for what an operator can fix; everything else is a fault of ours and comes with its stack. */
+/** One sentence for mistakes that an operator can fix. Anything else is a bug, and is logged with its stack. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return `The API cannot start. ${error.problems.join('; ')}`;
   if (
@@ -315,7 +315,7 @@ function listenProblem(error: Error): string {
 }
 
 start().catch((error: unknown) => {
-  // A worker has said it itself.
+  // A worker has logged it itself.
   if (!(error instanceof WorkerStartError)) console.error(explain(error));
   process.exit(1);
 });

@@ -1,36 +1,37 @@
 /**
- * Runs a durable queue: work in a table, which outlives this process and is shared by all of them.
+ * Runs a durable queue. The work is in a table, which all processes share and which outlives them.
  *
- * A pass does what is due. It runs as soon as the queue is woken, and otherwise once per poll interval: for work whose
- * time has come, for work of other processes, and for what a dead process left behind. Passes never overlap.
+ * A pass does the work that is due. It runs when the queue is notified, and otherwise once per poll interval: for
+ * work that becomes due later, for work of other processes, and for work that a dead process left behind. Passes
+ * never overlap.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Millis } from '#shared/clock.ts';
 
-/** Between passes that follow one another: under load a pass then finds several pieces of work at once. */
+/** Pause between passes. Under load a pass then finds several pieces of work at once. */
 const GATHER_MS: Millis = 10;
 
 export interface QueueRunner {
-  /** There is something to do. Losing a call loses time, never work. */
+  /** There is work to do. If a call is lost, the next poll finds the work. */
   wake(): void;
-  /** Resolves when nothing is due and nothing is under way. */
+  /** Resolves when nothing is due and nothing is in progress. */
   idle(): Promise<void>;
-  /** Begins nothing new, and waits a bounded time for what is under way; the rest is due again when its lease ends. */
+  /** Begins nothing new, and waits a bounded time for work in progress. The rest is due again when its lease ends. */
   stop(): Promise<void>;
 }
 
 export interface Pass {
   isStopping(): boolean;
-  /** Work that the pass starts without waiting for it. The queue is woken when it ends. */
+  /** Work that the pass starts without waiting for it. The queue is notified when it ends. */
   track(work: Promise<void>): void;
 }
 
-export interface QueueOptions {
+interface QueueOptions {
   /** @returns true when there is more to do at once */
   readonly pass: (pass: Pass) => Promise<boolean>;
   readonly pollMs: Millis;
   readonly stopTimeoutMs: Millis;
-  /** A pass failed; the next one comes with the next poll. */
+  /** A pass failed. The next one runs at the next poll. */
   readonly onError: (error: unknown) => void;
 }
 

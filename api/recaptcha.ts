@@ -1,8 +1,9 @@
 /**
- * reCAPTCHA: is the respondent a person? Pages fetch a token with the site key that the workspace state shows them; the
- * token comes with the response, and its maker says how sure it is.
+ * reCAPTCHA. Pages get a token with the site key in the workspace state. The token comes with the response, and
+ * Google's service returns a score for it.
  *
- * The only file that knows the service. Without keys nothing is asked for: nobody could have a token then.
+ * This is the only file that knows the service. Without keys no response needs a token, because nobody could have
+ * one.
  */
 
 import type { Millis } from '#shared/clock.ts';
@@ -25,11 +26,12 @@ export interface RecaptchaKeys {
 }
 
 export interface Recaptcha {
-  /** What pages fetch tokens with; null: not configured. */
+  /** The key with which pages get tokens; null: not configured. */
   readonly siteKey: string | null;
   /**
-   * @param threshold the least score that passes, from 0 to 1
-   * @returns false also when nobody can tell: who writes a survey that asks for proof wants no response without it
+   * @param threshold the lowest score that passes, from 0 to 1
+   * @returns false also when the service does not answer: a survey that requires a proof takes no response without
+   *   one
    */
   verify(token: string, threshold: number): Promise<boolean>;
 }
@@ -80,7 +82,7 @@ export function readRecaptchaKeys(
   });
 }
 
-/** The key is not repeated in the message: it may be the secret one. @throws Error */
+/** The message does not repeat the key, which may be the secret one. @throws Error */
 function parseKey(value: string): string {
   if (!/^[\w-]{0,200}$/.test(value))
     throw new Error('not a key; give letters, digits, hyphens and underscores');

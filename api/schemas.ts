@@ -1,15 +1,14 @@
-/** TypeBox shapes that many resources share, and the walk that brings a value into a shape. */
+/** TypeBox shapes that many resources share, and `reshape`, which brings a value into a shape. */
 import { type Static, type TSchema, Type } from 'typebox';
 import { ID_PATTERN } from './ids.ts';
 
-/** The id of one of our rows. */
 export const Id = Type.String({ pattern: ID_PATTERN });
 
 export function Nullable<S extends TSchema>(schema: S) {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** Where something is to be made. Either says it; where neither does, resources/workspaces/scope.ts has the words. */
+/** The workspace of a new row. Either field names it; resources/workspaces/scope.ts checks that one is there. */
 export const scopeFields = {
   workspaceId: Type.Optional(Nullable(Type.String())),
   environmentId: Type.Optional(
@@ -17,7 +16,7 @@ export const scopeFields = {
   ),
 };
 
-/** An object with free keys and values of one shape. */
+/** An object with any keys, and values of one shape. */
 export function MapOf<S extends TSchema>(value: S) {
   return Type.Unsafe<Record<string, Static<S>>>({ type: 'object', additionalProperties: value });
 }
@@ -45,11 +44,11 @@ interface SchemaPart {
 }
 
 /**
- * Copies a value, keeping of every object only the keys that its shape names. What the shape leaves open is copied as
- * it is, and what does not fit is left for the check that follows.
+ * Copies a value and keeps only those keys of objects that the shape names. Parts that the shape leaves open are
+ * copied as they are. Values that do not fit are left for the check that follows.
  *
- * @param onLocalized what to put in place of a value where the shape has a localized text; told its dotted path
- * @param path that of the value itself
+ * @param onLocalized returns the value to use where the shape has a localized text; gets its dotted path
+ * @param path the path of `value` itself
  */
 export function reshape(schema: TSchema, value: unknown, onLocalized: OnLocalized, path = ''): unknown {
   return reshapePart(schema, value, onLocalized, path);
@@ -77,12 +76,12 @@ function reshapePart(schema: SchemaPart, value: unknown, onLocalized: OnLocalize
   return value;
 }
 
-/** A plain string is accepted where a localized text belongs: it is the default language's. */
+/** A plain string is accepted for a localized text: it becomes the text of the default language. */
 export function localize(value: unknown): unknown {
   return typeof value === 'string' ? { default: value } : value;
 }
 
-/** The default language's text, for readers that expect a plain string. */
+/** The text in the default language, for readers that expect a plain string. */
 export function plainText(value: unknown): unknown {
   return typeof value === 'object' && value !== null && 'default' in value ? value.default : value;
 }

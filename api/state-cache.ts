@@ -1,8 +1,8 @@
 /**
- * The answers of the environment route, in the cache of workspace-cache.ts.
+ * The replies of the environment route, in the cache of workspace-cache.ts.
  *
- * All processes build the same bytes within a window of five minutes, so the ETag of one is good for all. Each workspace
- * has windows of its own, so that not all states are built at once.
+ * All processes build the same bytes within a window of five minutes, so an ETag of one is valid for all. The windows
+ * of workspaces begin at different times, so that not all states are built at once.
  */
 import { createHash } from 'node:crypto';
 import type { Millis } from '#shared/clock.ts';
@@ -19,7 +19,7 @@ export interface State extends Kept {
 
 export type StateCache = WorkspaceCache<State>;
 
-/** @param json what the route sends */
+/** @param json the body that the route sends */
 export function toCachedState(json: string, validUntil: Millis): State {
   const body = Buffer.from(json);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;

@@ -1,17 +1,20 @@
-/** Ending the process in time, whatever hangs. What is cut off is durable: it is leased, or still to be done, in a table. */
+/**
+ * Ends the process in time, even when something hangs. Work that is cut off is durable: a table has it, leased or
+ * still due.
+ */
 import type { Millis } from '#shared/clock.ts';
 
-export interface StopStep {
-  /** Said in the log when it does not end in time. */
+interface StopStep {
+  /** For the log, when the step does not end in time. */
   readonly name: string;
   stop(): Promise<void> | void;
 }
 
 /**
- * Stops all that takes or does work side by side, then, in order, what they needed.
+ * Runs the first steps side by side, and then the others in order.
  *
- * @param onError a step failed, which holds up no other
- * @returns the names of what had not ended after `timeoutMs`; nobody waits for it any longer
+ * @param onError called when a step fails; the other steps go on
+ * @returns the names of the steps that had not ended after `timeoutMs`
  */
 export async function stopWithin(
   timeoutMs: Millis,

@@ -1,20 +1,20 @@
-/** Timestamps are ISO 8601 in UTC with three decimals, as text: what is stored is what is sent. */
+/** Timestamps are ISO 8601 in UTC with three decimals, as text. They are stored in the form in which they are sent. */
 import type { Millis } from '#shared/clock.ts';
 
 export function toTimestamp(time: Millis): string {
   return new Date(time).toISOString();
 }
 
-/** Years beyond these sort wrongly as text, so they are refused. */
+/** Other years sort wrongly as text, so they are refused. */
 const EARLIEST = Date.UTC(1, 0);
 const LATEST = Date.UTC(10_000, 0) - 1;
 
 const DATE = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 
 /**
- * Reads what a client may send: any ISO date text, and nothing looser. A time without a zone is in UTC.
+ * Reads a date of a client: any ISO date, and nothing looser. A time without a zone is in UTC.
  *
- * @returns the same point in our own form; null when it is not a date
+ * @returns the same time in our own form; null when it is not a date
  */
 export function readTimestamp(text: string): string | null {
   const [, day, clockTime, zone] = DATE.exec(text) ?? [];
@@ -24,7 +24,7 @@ export function readTimestamp(text: string): string | null {
   return time >= EARLIEST && time <= LATEST ? toTimestamp(time) : null;
 }
 
-/** @param text `YYYY-MM-DD`; the days 29 to 31 are not in every month, but Date would move them into the next one */
+/** @param text `YYYY-MM-DD`. Date moves the days 29 to 31 of shorter months into the next month. */
 export function isDay(text: string): boolean {
   const date = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(date.getTime()) && date.getUTCDate() === Number(text.slice(-2));

@@ -1,16 +1,17 @@
 /**
- * Something that is built from the rows of a workspace and kept for up to five minutes.
+ * A cache of values that are built from the rows of a workspace, for up to five minutes.
  *
  * The cache keeps the promise, not its result: callers that arrive during a build wait for the same one, and a purge
- * during the build also throws away what is being built. So nothing that was read before a purge is kept after it.
- * Failures are not kept. The cache is bounded in entries and in bytes. When it is full, the oldest entry goes.
+ * during the build also drops the value that is being built. So no value that was read before a purge is used after
+ * it. Failures are not kept. The cache is bounded in entries and in bytes. When it is full, it drops the oldest
+ * entry.
  *
- * Other processes have caches of their own. Change notifications (processes/news.ts) tell what they have changed.
+ * Other processes have caches of their own. Change notifications (processes/news.ts) purge them.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
 const LIFETIME_MS: Millis = 5 * 60 * 1000;
-/** While changes of other processes are not heard of: HTTP caches may add two minutes. */
+/** The lifetime while notifications of other processes do not arrive. HTTP caches may add two minutes. */
 const UNHEARD_MS: Millis = 3 * 60 * 1000;
 const ENTRIES_MAX = 1_000;
 const BYTES_MAX = 67_108_864;
@@ -18,36 +19,39 @@ const BYTES_MAX = 67_108_864;
 export interface Kept {
   /** The size that counts against the bound of the cache. */
   readonly bytes: number;
-  /** From then on it is built anew. */
+  /** After this time it is built anew. */
   readonly validUntil: Millis;
 }
 
 export interface WorkspaceCache<T extends Kept> {
   /** @param scopeId a workspace id or a legacy environment id */
   get(scopeId: string, build: () => Promise<T>): Promise<T>;
-  /** After every write to a workspace's surveys, segments, action classes, languages or settings. Takes both of its ids. */
+  /**
+   * Call it after every write to a workspace's surveys, segments, action classes, languages or settings. Takes both
+   * of its ids.
+   */
   purge(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
-  /** Anything may have changed. */
+  /** Call it when anything may have changed. */
   purgeAll(): void;
-  /** Another cache with the same clock, which is purged at the same moment. */
+  /** Another cache with the same clock, which is purged together with this one. */
   beside<U extends Kept>(bounds?: CacheBounds): WorkspaceCache<U>;
 }
 
-export interface CacheBounds {
+interface CacheBounds {
   readonly entriesMax?: number;
   readonly bytesMax?: number;
 }
 
-export interface WorkspaceCacheOptions extends CacheBounds {
+interface WorkspaceCacheOptions extends CacheBounds {
   readonly clock: Clock;
-  /** Do we hear of what other processes change? Unset: there are none. */
+  /** Do notifications of other processes arrive? Unset: there are no other processes. */
   readonly isHeard?: () => boolean;
 }
 
 interface Entry<T> {
   readonly value: Promise<T>;
   readonly madeAt: Millis;
-  /** At the end of its own validity, once it is built. */
+  /** When the built value expires. */
   validUntil: Millis;
   /** 0 until it is built. A value that is found under two ids is held once and counted twice. */
   bytes: number;

@@ -1,16 +1,18 @@
 /**
- * The audit log: logins, what happens to accounts, files that are deleted, and everything that keys and logged-in people
- * write, whether it succeeded or not. Rows are never changed, in the table `auditEvents`, when AUDIT_LOG_ENABLED=1.
- * No row has an e-mail address, a password, a token or a key in it.
+ * The audit log: logins, changes of accounts, deleted files, and all writes of API keys and logged-in people, whether
+ * they succeed or not. The table is `auditEvents`, and AUDIT_LOG_ENABLED=1 turns it on. Rows are never changed. No
+ * row contains an e-mail address, a password, a token or a key.
  *
- * So that an attack does not fill the disk, failures are counted in windows of five minutes, per account, caller or
- * address: the first three are written, then every tenth. The counting needs the store; without it no failure is
- * written (fail closed), while the request gets its answer as ever.
+ * Failures are counted in windows of five minutes for each account, caller or address, so that an attack does not
+ * fill the disk: the first three are written, then every tenth. Without the store of the counters no failure is
+ * written (fail closed); the request is answered as usual.
  */
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Signer } from '#api/auth/signer.ts';
-import type { AuditEventTable, Database } from '#api/db/schema.ts';
+import { unlocked } from '#api/db/locks.ts';
+import type { AuditEventTable, Database, Timestamp } from '#api/db/schema.ts';
+import { inSlices } from '#api/db/slices.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
 import { digestIdentity } from '#api/limits/limiter.ts';
@@ -28,66 +30,62 @@ export type FailureReason =
   | 'invalid_token'
   | 'email_already_verified';
 
-export interface AuthFailure {
+interface AuthFailure {
   readonly provider: 'credentials' | 'token';
   readonly reason: FailureReason;
-  /** The account that was tried, when there is one. */
+  /** The account of the attempt; null: there is no such account. */
   readonly userId: string | null;
-  /** What was typed where an address belongs; only a hash of it is kept, and only when there is no such account. */
+  /** The text in the field for the address. Only a hash of it is stored, and only when there is no such account. */
   readonly email: string | null;
-  /** As it is counted, see `clientAddress`. */
+  /** See `countedAddress`. */
   readonly ipAddress: string;
-  /** The request's id. */
   readonly requestId: string;
 }
 
 export interface FileDeletion {
-  /** null: nobody we know. */
+  /** null: unknown. */
   readonly actor: { readonly type: 'user' | 'api'; readonly id: string } | null;
-  /** As the path names it. */
   readonly workspaceId: string;
-  /** `{public|private}/{name}`, as the path has it. */
+  /** `{public|private}/{name}`, as in the path. */
   readonly file: string;
   readonly organizationId: string | null;
-  /** The code of the error; null: the file is gone. */
+  /** The code of the error; null: the file was deleted. */
   readonly failureReason: string | null;
-  /** As it is counted, see `clientAddress`. */
   readonly ipAddress: string;
-  /** The request's id. */
   readonly requestId: string;
 }
 
-/** Something that a known caller did, or was refused. */
-export interface AuditEntry {
-  /** What was done, such as `created` or `userSignedOut`. */
+/** A write of a known caller, or one that was refused. */
+interface AuditEntry {
+  /** Such as `created` or `userSignedOut`. */
   readonly action: string;
   readonly actor: { readonly type: 'user' | 'api'; readonly id: string };
-  /** Which thing it was done to; the id may be what a caller wrote into a path. */
+  /** The thing that was changed. A caller may have written the id into a path. */
   readonly target: { readonly type: string; readonly id: string };
   readonly organizationId: string | null;
-  /** A code; null: it was done. */
+  /** The code of the error; null: it succeeded. */
   readonly failureReason: string | null;
-  /** Nothing that a person typed. */
+  /** Contains no text that a person typed. */
   readonly changes: Readonly<Record<string, unknown>>;
-  /** As it is counted, see `clientAddress`. */
   readonly ipAddress: string;
-  /** The request's id. */
   readonly requestId: string;
 }
 
 export interface AuditLog {
-  /** false: nothing is ever written, so nobody needs to find out what would be. */
+  /** false: nothing is ever written, so callers need not collect the details. */
   readonly isEnabled: boolean;
-  /** Resolves when the entry is written, or rightly is not; a success always is. Never rejects. */
+  /**
+   * Resolves when the entry is written, or skipped because of the counts. A success is always written. Never rejects.
+   */
   record(entry: AuditEntry): Promise<void>;
-  /** Resolves when the failure is recorded, or rightly is not. Never rejects. */
+  /** Resolves when the failure is written, or skipped because of the counts. Never rejects. */
   authFailed(failure: AuthFailure): Promise<void>;
-  /** Likewise. */
+  /** Like `authFailed`. */
   fileDeleted(deletion: FileDeletion): Promise<void>;
   stats(): { readonly written: number; readonly throttled: number; readonly skipped: number };
 }
 
-export interface AuditOptions {
+interface AuditOptions {
   readonly isEnabled: boolean;
   readonly db: Kysely<Database>;
   readonly counters: Counters;
@@ -101,14 +99,14 @@ const WINDOW: Seconds = 300;
 const ALWAYS_WRITTEN = 3;
 const THEN_EVERY = 10;
 const EMAIL_HASH_LENGTH = 32;
-/** Of what a caller wrote into the path. */
+/** Longest id that is stored, because callers write ids into paths. */
 const TARGET_LENGTH_MAX = 1_024;
 
 export function createAuditLog(options: AuditOptions): AuditLog {
   const { db, counters, signer, clock, random } = options;
   const stats = { written: 0, throttled: 0, skipped: 0 };
 
-  /** @returns how many there were in the window; null: this one is not written */
+  /** @returns the number of failures in the window; null: do not write this one */
   const countFailure = async (name: string, identity: string): Promise<number | null> => {
     const { used } = await counters.use(name, digestIdentity(signer, identity), WINDOW);
     if (used <= ALWAYS_WRITTEN || used % THEN_EVERY === 0) return used;
@@ -203,7 +201,7 @@ export function createAuditLog(options: AuditOptions): AuditLog {
       await recording();
     } catch (error) {
       stats.skipped += 1;
-      // The outage of the store is told by the store; anything else is a fault of ours.
+      // The store of the counters logs its own outage. Anything else is a bug.
       if (!(error instanceof CountersUnavailable)) {
         options.log.error({ err: error }, 'an audit entry could not be written');
       }
@@ -224,4 +222,31 @@ function actorOf({ userId, email }: AuthFailure): string {
   if (email === null || email === '') return 'unknown';
   const hash = createHash('sha256').update(email.trim().toLowerCase()).digest('hex');
   return `email_${hash.slice(0, EMAIL_HASH_LENGTH)}`;
+}
+
+/** Deletes old entries, a few at a time. @returns how many */
+export async function forgetAuditEvents(
+  db: Kysely<Database>,
+  before: Timestamp,
+  isStopping: () => boolean = () => false,
+): Promise<number> {
+  let forgotten = 0;
+  await inSlices(async (rowsMax) => {
+    const { numDeletedRows } = await db
+      .deleteFrom('auditEvents')
+      .where('id', 'in', unlocked(db, oldAuditEvents(db, before, rowsMax)))
+      .executeTakeFirst();
+    forgotten += Number(numDeletedRows);
+    return Number(numDeletedRows);
+  }, isStopping);
+  return forgotten;
+}
+
+export function oldAuditEvents(db: Kysely<Database>, before: Timestamp, rowsMax: number) {
+  return db
+    .selectFrom('auditEvents')
+    .select('id')
+    .where('timestamp', '<', before)
+    .orderBy('timestamp')
+    .limit(rowsMax);
 }

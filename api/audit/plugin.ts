@@ -1,6 +1,6 @@
 /**
- * Notes every write that a known caller makes or tries to make, on whatever route: who, what, which, from where, and how
- * it ended. It is written before the reply is sent, so whoever has the reply is in the log.
+ * Writes an audit entry for every write that a known caller makes or tries to make: who, what, from where, and how it
+ * ended. The entry is written before the reply is sent, so a caller that has the reply finds its entry.
  */
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
@@ -14,7 +14,7 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { AuditLog } from './audit.ts';
 import { type Written, writtenBy } from './write.ts';
 
-export interface AuditPluginOptions {
+interface AuditPluginOptions {
   readonly audit: AuditLog;
   readonly db: Kysely<Database>;
   readonly trustedProxies: ProxyTrust;
@@ -23,7 +23,7 @@ export interface AuditPluginOptions {
 }
 
 const FIELDS_MAX = 50;
-/** Names that a program could have; anything else may be somebody's data in the wrong place. */
+/** Field names that a program would use. Anything else may be personal data in the wrong place. */
 const FIELD = /^[A-Za-z][A-Za-z0-9]{0,39}$/;
 
 const failures: Readonly<Record<number, string>> = {
@@ -38,7 +38,7 @@ const failures: Readonly<Record<number, string>> = {
 export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
   async (app, { audit, db, trustedProxies, findSurface }) => {
     if (!audit.isEnabled) return;
-    /** `data` of the reply, where it is an object. */
+    /** `data` of the reply, if it is an object. */
     const replies = new WeakMap<FastifyRequest, Record<string, unknown>>();
 
     app.addHook('preSerialization', async (request, _reply, payload: unknown) => {
@@ -49,7 +49,7 @@ export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
     app.addHook('onSend', async (request, reply) => {
       const { principal, method } = request;
       const { url } = request.routeOptions;
-      // Routes outside of the API's surfaces, such as files, write what they know themselves.
+      // Other routes, such as those of files, write their own entries.
       if (principal === null || url === undefined || findSurface(url).credentials === null) return;
       const written = writtenBy(method, url);
       if (written === null) return;
@@ -72,7 +72,7 @@ export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
       });
     });
 
-    /** Of a person with several organizations, the one that it is about. */
+    /** For a person with several organizations, finds the one that the request is about. */
     async function organizationIn(
       request: FastifyRequest,
       principal: Principal,
@@ -112,7 +112,7 @@ function targetIn(
   { param, targetType }: Written,
 ): string {
   const named = param === null ? null : paramOf(request, param);
-  // The routes of the profile are about whoever is logged in.
+  // The routes of the profile are about the logged-in user.
   const self = targetType === 'user' && principal.kind === 'session' ? principal.userId : null;
   return named ?? idOf(data.id) ?? self ?? 'unknown';
 }
@@ -137,7 +137,7 @@ function paramOf({ params }: FastifyRequest, name: string): string | null {
   return isRecord(params) ? idOf(params[name]) : null;
 }
 
-/** Whatever else a caller puts where an id belongs may be somebody's data. */
+/** Any other text in place of an id may be personal data. */
 function idOf(value: unknown): string | null {
   return typeof value === 'string' && isId(value) ? value : null;
 }

@@ -1,13 +1,13 @@
-/** What a request that writes does, in the words of the audit log: read off its method and route. Pure. */
+/** Derives the action and the target of an audit entry from the method and the route of a write. Pure. */
 
 export interface Written {
   readonly action: 'created' | 'updated' | 'deleted' | 'bulkCreated' | 'merged';
   readonly targetType: string;
-  /** The name of the parameter that names the target; null: the reply does. */
+  /** The path parameter with the target's id; null: the reply has it. */
   readonly param: string | null;
 }
 
-/** By the last word of a path that names things. */
+/** By the last segment of a path that names a resource. */
 const types: Readonly<Record<string, string>> = {
   people: 'contact',
   'attribute-classes': 'contactAttributeKey',
@@ -18,7 +18,7 @@ const types: Readonly<Record<string, string>> = {
   email: 'user',
 };
 
-/** A step at the end of a path that is done to what stands before it. null: nothing is written. */
+/** By the last segment of a path that names an action on the resource before it. null: no entry. */
 const steps: Readonly<Record<string, Written['action'] | null>> = {
   bulk: 'bulkCreated',
   merge: 'merged',
@@ -39,7 +39,10 @@ const actions: Readonly<Record<string, Written['action']>> = {
   DELETE: 'deleted',
 };
 
-/** @param route as the router writes it: `/api/v1/management/surveys/:surveyId` @returns null: not a write */
+/**
+ * @param route the router's pattern, such as `/api/v1/management/surveys/:surveyId`
+ * @returns null: the request does not write
+ */
 export function writtenBy(method: string, route: string): Written | null {
   const action = actions[method];
   if (action === undefined) return null;
@@ -49,7 +52,7 @@ export function writtenBy(method: string, route: string): Written | null {
   if (step === null) return null;
   const path = step === undefined ? parts : parts.slice(0, -1);
   const named = path.findLast((part) => !part.startsWith(':')) ?? '';
-  // Who is in a team, and what it gives: changes of the team.
+  // Members and workspaces of a team are changes of the team.
   const isPartOfTeam = path.includes(':teamId') && named !== 'teams';
   if (isPartOfTeam) return { action: 'updated', targetType: 'team', param: 'teamId' };
   const end = path.at(-1) ?? '';

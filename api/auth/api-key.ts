@@ -1,8 +1,8 @@
 /**
- * API keys: how they are made, presented and found.
+ * Creates and finds API keys, and reads them from requests.
  *
- * At rest there is only the SHA-256 of a key. A fast hash is sound here because a key is 32 random bytes, not a
- * password: there is nothing to guess. A key of the operator's own (BOOTSTRAP_API_KEY) is as strong as it was chosen.
+ * The database has only the SHA-256 of a key. A fast hash is enough, because a key is 32 random bytes that nobody can
+ * guess. A key that the operator sets (BOOTSTRAP_API_KEY) is as strong as the operator made it.
  */
 import { createHash } from 'node:crypto';
 import type { Kysely, Selectable } from 'kysely';
@@ -14,9 +14,9 @@ import type { ApiKeyPrincipal } from './principal.ts';
 
 const KEY_PREFIX = 'fbk_';
 const KEY_BYTES = 32;
-/** Longer texts are not keys; refusing them here keeps hashing cheap. */
+/** Longer texts are not keys. Refusing them here keeps hashing cheap. */
 const KEY_LENGTH_MAX = 512;
-/** `lastUsedAt` is written at most this often per key, so that reads do not become writes. */
+/** `lastUsedAt` is written at most this often for each key, so that reads do not become writes. */
 const LAST_USED_PRECISION_MS: Millis = 30_000;
 
 export function newApiKey(random: Random): string {
@@ -28,28 +28,28 @@ export function hashApiKey(key: string): string {
 }
 
 /**
- * The key a request presents: `x-api-key`, or `Authorization: Bearer fbk_…`; the former decides when both are there.
+ * Reads `x-api-key`, or else `Authorization: Bearer fbk_…`.
  *
- * @returns null when there is none; blank counts as none
+ * @returns null when there is none; a blank value counts as none
  */
 export function presentedKey(headers: {
   readonly 'x-api-key'?: string | string[] | undefined;
   readonly authorization?: string | undefined;
 }): string | null {
   const header = headers['x-api-key'];
-  // Node joins repeated headers of this name with a comma, which then matches no key.
+  // Node joins repeated headers of this name with a comma. The result matches no key.
   const key = (Array.isArray(header) ? header.join(',') : (header ?? '')).trim();
   if (key !== '') return key;
   const bearer = /^bearer +(fbk_\S+)\s*$/i.exec(headers.authorization ?? '');
   return bearer?.[1] ?? null;
 }
 
-export interface FoundApiKey {
+interface FoundApiKey {
   readonly principal: ApiKeyPrincipal;
   readonly lastUsedAt: Timestamp | null;
 }
 
-/** Finds who a key belongs to. null: there is no such key. */
+/** Finds the owner and the permissions of a key. @returns null when there is no such key */
 export async function findApiKey(db: Kysely<Database>, key: string): Promise<FoundApiKey | null> {
   if (key.length > KEY_LENGTH_MAX) return null;
   const row = await db
@@ -71,7 +71,6 @@ export async function findApiKey(db: Kysely<Database>, key: string): Promise<Fou
   };
 }
 
-/** In the order of the workspace ids. */
 async function permissionsOf(
   db: Kysely<Database>,
   { id, organizationId, allWorkspaces }: Selectable<ApiKeyTable>,
@@ -94,13 +93,16 @@ async function permissionsOf(
   return new Map(listed.map(({ workspaceId, permission }) => [workspaceId, permission]));
 }
 
-export interface UseRecorder {
-  /** Notes the use of a key, when the last note is old enough. Nobody waits for it, and a note that fails is lost. */
+interface UseRecorder {
+  /**
+   * Writes `lastUsedAt`, if the stored time is old enough. Nobody waits for the write, and a failed one is not
+   * repeated.
+   */
   record(key: FoundApiKey): void;
 }
 
 export function createUseRecorder(db: Kysely<Database>, clock: Clock): UseRecorder {
-  /** Keys whose note is being written: at most one note of each waits. */
+  /** Keys whose write is in progress, so that each key has at most one. */
   const pending = new Set<string>();
   return {
     record({ principal: { apiKeyId }, lastUsedAt }) {

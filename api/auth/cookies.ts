@@ -1,14 +1,13 @@
-/** The two cookies of a login: their names and attributes. What is on the wire is the business of @fastify/cookie. */
+/** The names and attributes of the two cookies of a login. */
 import type { FastifyReply } from 'fastify';
 import type { Seconds } from '#shared/clock.ts';
 
 const SESSION = 'next-auth.session-token';
 const CSRF = 'next-auth.csrf-token';
 
-/** As @fastify/cookie reads them. */
 export type Cookies = Readonly<Record<string, string | undefined>>;
 
-/** Read under both names: the scheme behind the gateway may differ from the one in front of it. */
+/** Both names are read, because the scheme behind the gateway may differ from the one in front of it. */
 export function sessionCookie(cookies: Cookies): string | null {
   return cookies[`__Secure-${SESSION}`] || cookies[SESSION] || null;
 }
@@ -17,7 +16,7 @@ export function csrfCookie(cookies: Cookies): string | null {
   return cookies[`__Host-${CSRF}`] || cookies[CSRF] || null;
 }
 
-/** @param maxAge 0 takes the cookie away */
+/** @param maxAge seconds; 0 deletes the cookie */
 export function setSessionCookie(
   reply: FastifyReply,
   token: string,
@@ -28,7 +27,6 @@ export function setSessionCookie(
   reply.setCookie(isSecure ? `__Secure-${SESSION}` : SESSION, token, { ...attributes(isSecure), maxAge });
 }
 
-/** Lives as long as the browser is open. */
 export function setCsrfCookie(reply: FastifyReply, value: string, publicUrl: string): void {
   const isSecure = isHttps(publicUrl);
   reply.setCookie(isSecure ? `__Host-${CSRF}` : CSRF, value, attributes(isSecure));

@@ -1,6 +1,6 @@
 /**
- * Proof that a login form came from us: the token of the form must be that of the cookie, and the cookie must be ours.
- * The cookie is `token|signature`; another site can neither read it nor make one.
+ * Proof that a login form is ours: its token must equal the token in the cookie, and we must have signed the cookie.
+ * The cookie is `token|signature`. Another site can neither read it nor make one.
  */
 import type { Random } from '#api/ids.ts';
 import { type Cookies, csrfCookie } from './cookies.ts';
@@ -8,7 +8,7 @@ import type { Signer } from './signer.ts';
 
 const TOKEN_BYTES = 32;
 
-/** The token of the cookie that came along, or a new one. `cookie` is what to set. */
+/** Keeps the token of a valid cookie, or makes a new one. `cookie` is the value to set. */
 export function csrfToken(
   cookies: Cookies,
   signer: Signer,
@@ -18,7 +18,6 @@ export function csrfToken(
   return { token, cookie: `${token}|${signer.sign(textOf(token))}` };
 }
 
-/** @param given the field `csrfToken` of the form */
 export function isCsrfTokenValid(cookies: Cookies, given: string, signer: Signer): boolean {
   return given !== '' && tokenOfCookie(cookies, signer) === given;
 }

@@ -1,4 +1,4 @@
-/** Passwords and the addresses they belong to: what they must be like, and argon2id at rest. */
+/** Passwords and e-mail addresses: which ones are accepted, and how passwords are hashed (argon2id). */
 import { argon2, timingSafeEqual } from 'node:crypto';
 import { type ConcurrencyLimit, limitConcurrency } from '#api/concurrency.ts';
 import type { Random } from '#api/ids.ts';
@@ -12,35 +12,38 @@ const COST = { memory: 19_456, passes: 2, parallelism: 1 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 
-/** Half of Node's threads, so that files and names are still looked up; a hundred waiting are about two seconds. */
+/**
+ * Half of Node's threads, so that file access and DNS look-ups go on. A hundred waiting hashes take about two
+ * seconds.
+ */
 const CONCURRENCY: ConcurrencyLimit = { runningMax: 2, waitingMax: 100, retryAfterSeconds: 2 };
 
-export interface Cost {
+interface Cost {
   /** KiB */
   readonly memory: number;
   readonly passes: number;
   readonly parallelism: number;
 }
 
-/** One argon2id: all the work there is in a password. Replaceable, so that a test can count how often it is done. */
-export type Derive = (password: string, salt: Uint8Array, cost: Cost) => Promise<Buffer>;
+/** One argon2id hash. Tests replace it to count the hashes. */
+type Derive = (password: string, salt: Uint8Array, cost: Cost) => Promise<Buffer>;
 
 export interface Passwords {
   /**
-   * @returns what to store
+   * @returns the text to store
    * @throws ApiError too_many_requests when very many passwords are being hashed
    */
   hash(password: string): Promise<string>;
   /**
-   * Compares in constant time, and derives exactly once whatever it is given: for null, which stands for a user who does
-   * not exist or has no password, the work is the same and the answer is false.
+   * Compares in constant time. For null, which stands for an unknown user or one without a password, it does the same
+   * work and returns false.
    *
    * @throws ApiError too_many_requests, as `hash` does
    */
   verify(password: string, stored: string | null): Promise<boolean>;
 }
 
-/** Why a password is refused, as a sentence for the person who chose it; null when it is fine. */
+/** @returns the reason to refuse a password, as a sentence for the person who chose it; null: it is fine */
 export function passwordProblem(password: string): string | null {
   const { length } = password;
   if (length < PASSWORD_LENGTH_MIN || length > PASSWORD_LENGTH_MAX) {
@@ -51,12 +54,12 @@ export function passwordProblem(password: string): string | null {
   return null;
 }
 
-/** Longer ones are nobody's password; hashing them would be work for nothing. */
+/** No real password is longer, and hashing it would waste work. */
 export function isTooLong(password: string): boolean {
   return password.length > PASSWORD_LENGTH_MAX;
 }
 
-/** The address as it is stored, in lower case; null when it is not one, or could be read as several. */
+/** @returns the address in lower case, as it is stored; null when it is not one, or could be read as several */
 export function normalizeEmail(text: string): string | null {
   if (text.length > 2 * EMAIL_LENGTH_MAX) return null;
   const email = text.trim().toLowerCase();
@@ -65,7 +68,7 @@ export function normalizeEmail(text: string): string | null {
 }
 
 export function createPasswords(random: Random, derive: Derive = deriveArgon2id): Passwords {
-  /** Verifies nothing: nobody knows a password for it. */
+  /** A hash that no password matches. */
   const dummyHash = format(COST, new Uint8Array(SALT_BYTES), Buffer.from(random(HASH_BYTES)));
   const limitedDerive = limitConcurrency(derive, CONCURRENCY);
   return {

@@ -1,12 +1,12 @@
 /**
- * Who is calling, before anything else is looked at. On surfaces that ask for credentials, a request without valid ones
- * ends here: before its body is read, and also where the path leads nowhere.
+ * Authenticates every request before anything else. On surfaces that require credentials, a request without valid
+ * ones is refused here: before its body is read, and also when its path does not exist.
  *
- * A key header decides alone: with one, a session that comes along is not looked at. A session counts only where its
- * cookie cannot have been sent by a page of another site.
+ * If a request has a key header, its session is ignored. A session counts only if a page of another site cannot have
+ * sent its cookie.
  *
- * A body may take minutes to come. Whoever takes their time is asked again behind it: credentials that were withdrawn
- * meanwhile do not serve to the end.
+ * A body may take minutes to arrive. After a slow body the credentials are checked again, so that withdrawn ones stop
+ * working.
  */
 import fastifyCookie from '@fastify/cookie';
 import type { FastifyRequest } from 'fastify';
@@ -20,38 +20,41 @@ import { sessionCookie } from './cookies.ts';
 import { hasLess, may, type Principal, type Right, rightOf, type SessionPrincipal } from './principal.ts';
 import { authenticateSession } from './session.ts';
 
-/** A body that is here sooner is not worth asking twice. */
+/** After a body that arrived sooner, the credentials are not checked again. */
 const SLOW_BODY: Millis = 1_000;
 
-/** What a route takes as proof of who is calling. */
+/** Proofs of identity that a route accepts. */
 export type Credentials = 'key' | 'session' | 'any';
+
+/** `config` of a route for people who are logged in, and not for API keys. */
+export const forPeople = { credentials: 'session', needsNoWorkspace: true } as const;
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** For routes where credentials are not always needed, such as files. */
+    /** For routes where credentials are optional, such as files. */
     authenticate: Authenticate;
   }
   interface FastifyRequest {
-    /** null on routes that ask for no credentials. */
+    /** null on routes that require no credentials. */
     principal: Principal | null;
   }
   interface FastifyContextConfig {
-    /** A caller that reaches no workspace counts as not authenticated, except where a route says otherwise. */
-    readonly acceptsKeyWithoutWorkspace?: boolean;
-    /** What this route takes, where it differs from its surface; null: it asks for none. */
+    /** Serves callers that reach no workspace. Other routes refuse them. */
+    readonly needsNoWorkspace?: boolean;
+    /** The credentials that this route accepts; null: none are required. Unset: those of its surface. */
     readonly credentials?: Credentials | null;
   }
 }
 
 /**
- * Looks at the credentials of a request.
+ * Checks the credentials of a request.
  *
  * @returns null when there are none, or none that are valid
- * @throws ApiError forbidden when a page of another site makes use of a session
+ * @throws ApiError forbidden when a page of another origin uses a session
  */
-export type Authenticate = (request: FastifyRequest, accepted: Credentials) => Promise<Principal | null>;
+type Authenticate = (request: FastifyRequest, accepted: Credentials) => Promise<Principal | null>;
 
-export interface AuthOptions {
+interface AuthOptions {
   readonly db: Kysely<Database>;
   readonly clock: Clock;
   /** Pages of this origin may use a session. */
@@ -59,7 +62,7 @@ export interface AuthOptions {
   /** @param target the router's pattern, or the target where no route matches */
   readonly findSurface: (target: string) => {
     readonly credentials: Credentials | null;
-    /** v3 has a status of its own for a missing right. */
+    /** On v3 a missing right is 403. */
     readonly errorShape: 'v1' | 'v2' | 'v3';
   };
 }
@@ -92,9 +95,9 @@ export const authPlugin = fastifyPlugin<AuthOptions>(
       const principal = await authenticate(request, accepted);
       if (principal === null) throw notAuthenticated();
       const reachesNothing = principal.permissions.size === 0;
-      if (reachesNothing && request.routeOptions.config?.acceptsKeyWithoutWorkspace !== true) {
+      if (reachesNothing && request.routeOptions.config?.needsNoWorkspace !== true) {
         if (principal.kind === 'apiKey') throw notAuthenticated();
-        // We know this person, whom no team has given anything yet.
+        // A known person, who has no permission in any workspace yet.
         throw withoutRight(request);
       }
       request.principal = principal;
@@ -127,8 +130,8 @@ export const authPlugin = fastifyPlugin<AuthOptions>(
 );
 
 /**
- * SameSite=Lax keeps the cookie from other sites, but not from other origins of the same site, such as a neighbour's
- * subdomain. Browsers name the origin with everything that may change something; programs name none.
+ * SameSite=Lax keeps the cookie from other sites, but not from other origins of the same site, such as another
+ * subdomain. Browsers send the origin with every request that may change something. Programs send none.
  */
 function refuseForeignPages(request: FastifyRequest, publicUrl: string): void {
   if (rightOf(request.method) === 'read') return;
@@ -140,13 +143,13 @@ function refuseForeignPages(request: FastifyRequest, publicUrl: string): void {
   }
 }
 
-/** @throws ApiError not_authenticated, which on a route that asks for credentials cannot happen */
+/** @throws ApiError not_authenticated, which cannot happen on a route that requires credentials */
 export function principalOf(request: FastifyRequest): Principal {
   if (request.principal === null) throw notAuthenticated();
   return request.principal;
 }
 
-/** On routes with `credentials: 'session'`. @throws ApiError not_authenticated for a key */
+/** For routes with `credentials: 'session'`. @throws ApiError not_authenticated for a key */
 export function sessionOf(request: FastifyRequest): SessionPrincipal {
   const principal = principalOf(request);
   if (principal.kind !== 'session') throw notAuthenticated();
@@ -154,7 +157,7 @@ export function sessionOf(request: FastifyRequest): SessionPrincipal {
 }
 
 /**
- * @param right what the operation needs; by default what its method stands for
+ * @param right unset: the right that the method needs
  * @throws ApiError unauthorized
  */
 export function requireRight(

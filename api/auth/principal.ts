@@ -1,10 +1,10 @@
-/** Who is calling, and what they may do. */
+/** The caller of a request, and the rights of the caller. */
 
 import type { Permission, Role, TeamPermission } from '#api/db/schema.ts';
 
 export type { Permission, Role } from '#api/db/schema.ts';
 
-/** What an operation needs. manage includes write, write includes read. */
+/** manage includes write, and write includes read. */
 export type Right = Permission;
 
 export interface ApiKeyPrincipal {
@@ -19,11 +19,11 @@ export interface ApiKeyPrincipal {
 export interface SessionPrincipal {
   readonly kind: 'session';
   readonly userId: string;
-  /** The session's row; never the token itself. */
+  /** The id of the session's row, which is not the token. */
   readonly hashedToken: string;
   /** By organization id, in the order in which the user joined. */
   readonly roles: ReadonlyMap<string, Role>;
-  /** By workspace id, in the order of the ids: what the role gives in the workspace's organization, or a team. */
+  /** By workspace id, in the order of the ids. The role in the organization gives permissions, or a team does. */
   readonly permissions: ReadonlyMap<string, Permission>;
 }
 
@@ -45,10 +45,10 @@ export function runsOrganization(role: Role | undefined): boolean {
 }
 
 /**
- * What a person may do in a workspace. A member has only what teams give, of several the most.
+ * The permission of a person in a workspace. A member has only what teams give; of several teams, the highest counts.
  *
  * @param teams what each of the person's teams gives in this workspace
- * @returns null: not even look at it
+ * @returns null: none, not even to read
  */
 export function permissionIn(role: Role, teams: readonly TeamPermission[]): Permission | null {
   if (runsOrganization(role)) return 'manage';
@@ -59,7 +59,6 @@ export function permissionIn(role: Role, teams: readonly TeamPermission[]): Perm
   );
 }
 
-/** The right a method needs. */
 export function rightOf(method: string): Right {
   switch (method) {
     case 'GET':
@@ -77,7 +76,7 @@ export function may(principal: Principal, workspaceId: string, right: Right): bo
   return granted !== undefined && ranks[granted] >= ranks[right];
 }
 
-/** May the same caller do less than before, anywhere? */
+/** Has the same caller lost any right? */
 export function hasLess(now: Principal, before: Principal): boolean {
   if ([...before.permissions].some(([workspaceId, right]) => !may(now, workspaceId, right))) return true;
   if (now.kind === 'apiKey') {
@@ -92,7 +91,6 @@ export function hasLess(now: Principal, before: Principal): boolean {
   });
 }
 
-/** The workspaces in which the caller may do this. */
 export function workspacesWith(principal: Principal, right: Right): readonly string[] {
   return [...principal.permissions.keys()].filter((id) => may(principal, id, right));
 }

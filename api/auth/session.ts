@@ -1,6 +1,6 @@
 /**
- * Sessions: a random token in a cookie, its SHA-256 in a row with a date on which it ends. A fast hash is sound because
- * the token is 32 random bytes. Writes go to `sessions` only.
+ * Sessions. The cookie has a random token, and a row has its SHA-256 and the end of the session. A fast hash is
+ * enough, because the token is 32 random bytes. This file writes only the table `sessions`.
  */
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
@@ -12,9 +12,9 @@ import type { Clock, Seconds } from '#shared/clock.ts';
 import { type Permission, permissionIn, runsOrganization, type SessionPrincipal } from './principal.ts';
 
 const TOKEN_BYTES = 32;
-/** Longer texts are no tokens; refusing them here keeps hashing cheap. */
+/** Longer texts are not tokens. Refusing them here keeps hashing cheap. */
 const TOKEN_LENGTH_MAX = 128;
-/** The oldest sessions of a user end when there are more. */
+/** When a user has more sessions, the oldest ones end. */
 const SESSIONS_PER_USER_MAX = 50;
 
 export function newToken(random: Random): string {
@@ -25,7 +25,7 @@ export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-/** Begins a session, and sweeps out those that ended. @returns the token for the cookie */
+/** Begins a session, and deletes expired sessions. @returns the token for the cookie */
 export async function startSession(
   db: Kysely<Database>,
   userId: string,
@@ -65,12 +65,12 @@ export async function endSession(db: Kysely<Database>, token: string): Promise<v
   await db.deleteFrom('sessions').where('hashedToken', '=', hashToken(token)).execute();
 }
 
-/** After a new password or a new address: whoever is logged in anywhere has to do it again. */
+/** Ends all sessions of a user, after a new password or a new address. */
 export async function endSessionsOf(db: Kysely<Database>, userId: string): Promise<void> {
   await db.deleteFrom('sessions').where('userId', '=', userId).execute();
 }
 
-/** When the session ends; null when it is over, or never was. */
+/** @returns when the session ends; null when it has ended or never existed */
 export async function findSession(
   db: Kysely<Database>,
   token: string,
@@ -88,7 +88,9 @@ export async function findSession(
   return row ?? null;
 }
 
-/** Finds who a session belongs to, and what its user may do. null: there is no such session, or no longer. */
+/**
+ * Finds the user of a session and the user's permissions. @returns null when the session has ended or never existed
+ */
 export async function authenticateSession(
   db: Kysely<Database>,
   token: string,
@@ -134,7 +136,6 @@ async function permissionsOf(db: Kysely<Database>, userId: string): Promise<Read
   );
 }
 
-/** What the user's teams give, in the organizations that the user is a member of. */
 function teamRights(db: Kysely<Database>, userId: string) {
   return db
     .selectFrom('teamMembers')

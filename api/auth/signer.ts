@@ -1,8 +1,9 @@
 /**
- * What the service signs for the people it sends links to: single-use ids, PIN sessions, verified addresses.
+ * Signs single-use ids, PIN sessions, verified addresses and the like.
  *
- * All are HMAC-SHA-256 under one secret, which is made at the first start and kept in the database, so that links
- * outlive a restart. Each purpose has a prefix of its own in the signed text, so no token serves for another.
+ * A signature is HMAC-SHA-256 with one secret. The first start creates the secret and stores it in the database, so
+ * that links stay valid after a restart. Each purpose has a prefix of its own in the signed text, so no token works
+ * for another purpose.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Kysely } from 'kysely';
@@ -17,7 +18,7 @@ const SECRET_BYTES = 32;
 export interface Signer {
   /** @returns hex */
   sign(text: string): string;
-  /** Constant in time for signatures of the right length. */
+  /** Takes constant time for signatures of the right length. */
   verify(text: string, signature: string): boolean;
 }
 
@@ -33,7 +34,7 @@ export function createSigner(secret: Uint8Array): Signer {
   };
 }
 
-/** Reads the secret, after making it when there is none. Two processes starting at once end up with the same one. */
+/** Reads the secret, and creates it first when there is none. Two processes that start at once get the same one. */
 export async function loadSigningSecret(
   db: Kysely<Database>,
   random: Random,

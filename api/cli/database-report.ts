@@ -1,4 +1,4 @@
-/** What a copy or a comparison says at its end. */
+/** The report at the end of a copy or a comparison. */
 import type { Copied } from '#api/db/copy/copy.ts';
 import type { TableComparison } from '#api/db/copy/verify.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
@@ -9,8 +9,8 @@ const DIFFERENCES = {
   changed: 'is not the same',
 } as const;
 
-export interface ReportOptions {
-  /** null: nothing was, they were only compared. */
+interface ReportOptions {
+  /** null: nothing was copied, only compared. */
   readonly copied: Copied | null;
   readonly json: boolean;
   readonly terminal: Terminal;
@@ -42,7 +42,7 @@ export function report(tables: readonly TableComparison[], { copied, json, termi
     terminal.error(`The databases differ in ${others.join(', ')}.${advice}`);
     for (const { table, differences } of tables) {
       for (const { key, kind } of differences) {
-        // In quotes: what stands in a key must not steer the terminal.
+        // In quotes, because control characters in a key must not reach the terminal.
         terminal.error(`${table} ${JSON.stringify(key.join('/'))} ${DIFFERENCES[kind]}`);
       }
     }

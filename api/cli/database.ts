@@ -1,4 +1,4 @@
-/** `db`: copies a database into another, compares two, and backs one up. */
+/** `db`: copies a database into another one, compares two databases, and backs one up. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Argv } from 'yargs';
@@ -98,7 +98,6 @@ function withEnds(command: Argv<GlobalOptions>, context: CommandContext) {
     .option('to', { type: 'string', demandOption: true, describe: `The target, ${URLS}` });
 }
 
-/** @throws CommandError */
 function endsOf({ from, to }: Ends, context: CommandContext) {
   const ends = { from: databaseAt('--from', from, context), to: databaseAt('--to', to, context) };
   if (describeLocation(ends.from) === describeLocation(ends.to)) {
@@ -135,7 +134,7 @@ async function copy(options: CopyArguments, context: CommandContext): Promise<Ex
       );
       const tables = await compareWith(source, to, { shape, total, context });
       const isSame = tables.every((table) => table.isSame);
-      // Without it the API starts on the target, so it stays until both are the same.
+      // The API starts on the target only without this note, so it stays until both databases are the same.
       if (isSame) await endNote(target.db);
       report(tables, { copied, json: options.json, terminal: context.terminal });
       return isSame ? EXIT.ok : EXIT.no;

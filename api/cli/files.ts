@@ -77,7 +77,7 @@ async function copy(options: FilesArguments, context: CommandContext): Promise<E
     );
   }
   const location = databaseAt('--database', options.database, context);
-  // A database that is not there must not be made, and one of another version not be read.
+  // A database that does not exist must not be created, and one of another version must not be read.
   const shape = await readShape();
   await (await openSnapshot(location, { shape, isExclusive: false, what: 'the database' })).close();
   const opened: { close(): Promise<void> }[] = [];
@@ -86,7 +86,7 @@ async function copy(options: FilesArguments, context: CommandContext): Promise<E
     opened.push(from);
     const to = await openStore('--to', options.to, context);
     opened.push(to);
-    // A folder that is not there must not be made, and found empty.
+    // A missing folder must not be created and then look empty.
     if (options.from.startsWith(BUCKET)) await from.check();
     await to.check();
     const db = openDatabase(location);
@@ -112,10 +112,9 @@ async function copy(options: FilesArguments, context: CommandContext): Promise<E
   }
 }
 
-/** @throws CommandError, ConfigError */
 async function openStore(option: string, value: string, context: CommandContext): Promise<Storage> {
   const { env, cwd, clock } = context;
-  // Nothing is granted here, so neither the address nor the signature of a grant matters.
+  // This command grants no uploads, so the address and the signer of a grant do not matter.
   const parts = { publicUrl: '', signer: createSigner(randomBytes(32)), clock, random: randomBytes };
   if (!value.startsWith(BUCKET)) {
     return openStorage({

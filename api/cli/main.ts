@@ -1,8 +1,8 @@
-/** `npm run db` and `npm run files`: arguments in, a table or one JSON document out, and an exit code for scripts. */
+/** `npm run db` and `npm run files`. The output is a table or one JSON document, and the exit code is for scripts. */
 import { Terminal } from '#shared/cli/terminal.ts';
 import { runCli } from './program.ts';
 
-// Who has seen enough, such as `head`, closes the pipe.
+// A reader such as `head` closes the pipe early.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

@@ -1,4 +1,4 @@
-/** The commands that move and keep the API's data. */
+/** The commands that copy and back up the API's data. */
 import yargs, { type Argv } from 'yargs';
 import { NoBackup } from '#api/db/backup.ts';
 import { CopyRefused } from '#api/db/copy/copy.ts';
@@ -12,7 +12,7 @@ import type { CommandContext, GlobalOptions } from './command.ts';
 import { addDatabase } from './database.ts';
 import { addFiles } from './files.ts';
 
-export type CliOptions = Omit<CommandContext, 'run'>;
+type CliOptions = Omit<CommandContext, 'run'>;
 
 /** @param args without the names of Node and of the program */
 export async function runCli(args: readonly string[], options: CliOptions): Promise<ExitCode> {
@@ -34,7 +34,7 @@ export async function runCli(args: readonly string[], options: CliOptions): Prom
   };
   let program: Argv<GlobalOptions> = yargs(args)
     .scriptName('node api/cli/main.ts')
-    // The last of two counts.
+    // If an option is given twice, the last one counts.
     .parserConfiguration({ 'duplicate-arguments-array': false })
     .usage('$0 <command>\n\nMoves the data of the survey API, and backs it up.')
     .option('json', {
@@ -72,12 +72,12 @@ function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof DatabaseUnavailable || error instanceof DatabaseFault) return EXIT.unreachable;
   if (error instanceof DatabaseBusy || error instanceof StorageUnavailable) return EXIT.unreachable;
   if (error instanceof ConfigError) return EXIT.usage;
-  // What yargs itself refuses.
+  // Errors that yargs reports.
   if (error instanceof Error && error.name === 'YError') return EXIT.usage;
   return EXIT.fault;
 }
 
-/** Here the database is named by an option, not by the setting. */
+/** The commands name the database with an option instead. */
 function sentenceOf(error: unknown): string {
   return (error as Error).message.replace(/^DATABASE_URL: /, '');
 }

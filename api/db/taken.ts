@@ -1,13 +1,12 @@
-/**
- * If two transactions write the same unique value, the index refuses one. That one is repeated, and its own check then
- * finds the value.
- */
+/** A unique index refuses one of two transactions that write the same value. These functions handle the refusal. */
 import { isUniqueViolation } from './database.ts';
 
 /** Each failed attempt has met another writer. More than a few in a row are not a coincidence. */
 const ATTEMPTS_MAX = 10;
 
 /**
+ * Repeats the work, so that its own check finds the value of the other transaction.
+ *
  * @param constraint the columns of the index in order, each `table.column`
  * @param work a whole transaction
  * @throws the violation of the last attempt
@@ -19,5 +18,18 @@ export async function againWhenTaken<T>(constraint: readonly string[], work: () 
     } catch (error) {
       if (attempt === ATTEMPTS_MAX || !isUniqueViolation(error, ...constraint)) throw error;
     }
+  }
+}
+
+/** Refuses the write. @throws `taken` in place of the violation */
+export async function unlessTaken<T>(
+  constraint: readonly string[],
+  taken: Error,
+  write: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await write();
+  } catch (error) {
+    throw isUniqueViolation(error, ...constraint) ? taken : error;
   }
 }

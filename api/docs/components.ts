@@ -1,10 +1,10 @@
 /**
- * Shapes that the description shows under a name. Some routes serialise parts of a reply as they are, or read a body by
- * hand; here stands what is in there, made of the schemas that check it when it is written.
+ * Shapes that the description shows under a name. Some routes serialise parts of a reply as they are, or read a body
+ * by hand. Their content is described here, with the schemas that check it when it is written.
  */
 import { type TSchema, Type } from 'typebox';
 import { ActionClassBody, ActionClassReply } from '#api/resources/action-classes/schema.ts';
-import { PersonReply } from '#api/resources/contacts/people-schema.ts';
+import { PersonReply } from '#api/resources/contacts/people-routes.ts';
 import { State } from '#api/resources/environment/schema.ts';
 import {
   Answer,
@@ -40,7 +40,7 @@ import { envelopeSchemas } from './error-responses.ts';
 
 export interface NamedShape {
   readonly name: string;
-  /** What routes have in their options; null where a route reads by hand. */
+  /** The schema in the options of routes; null when routes read it by hand. */
   readonly used: TSchema | null;
   readonly shown: TSchema;
 }

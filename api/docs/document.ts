@@ -1,17 +1,51 @@
-/** What the schemas of routes do not say: words, errors, names. Completes what @fastify/swagger built. */
+/**
+ * Builds the description with @fastify/swagger, and adds what the schemas of routes do not say: words, errors, names. It is
+ * loaded with its first reader, so a start does not wait for it.
+ */
+import fastifySwagger from '@fastify/swagger';
+import fastify, { type RouteOptions } from 'fastify';
 import type { Code } from '#api/errors.ts';
+import type { ErrorShape } from '#api/http/envelopes.ts';
 import { isRecord } from '#api/schemas.ts';
-import { surfaceOf } from '#api/surfaces/surfaces.ts';
 import { namedShapes } from './components.ts';
 import { errorComponents, errorResponsesOf } from './error-responses.ts';
 import { createNamer, type Namer } from './named-schemas.ts';
 import { namesOf } from './operation-names.ts';
-import { notes, REST, securitySchemes } from './route.ts';
+import type { DescribedSurface } from './refusals.ts';
+import { describeRoute, notes, REST, securitySchemes } from './route.ts';
 
 type Part = Record<string, unknown>;
+type FindSurface = (path: string) => DescribedSurface;
 type Errors = ReturnType<typeof errorComponents>;
 
-export function documentOf(publicUrl: string) {
+/**
+ * Adds the routes to an application that nobody calls, because @fastify/swagger watches routes being added.
+ *
+ * @param routes all routes of the API, as they were added
+ */
+export async function describeRoutes(
+  publicUrl: string,
+  routes: readonly RouteOptions[],
+  findSurface: FindSurface,
+): Promise<object> {
+  const app = fastify({ exposeHeadRoutes: false });
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => () => '');
+  await app.register(fastifySwagger, {
+    openapi: documentOf(publicUrl),
+    stripBasePath: false,
+    transform: (described) => describeRoute(described, findSurface(described.url)),
+    transformObject: (built) =>
+      'openapiObject' in built ? completed(built.openapiObject, findSurface) : built.swaggerObject,
+  });
+  for (const route of routes) app.route({ ...route, exposeHeadRoute: false });
+  await app.ready();
+  const description = app.swagger();
+  await app.close();
+  return description;
+}
+
+function documentOf(publicUrl: string) {
   return {
     openapi: '3.1.0' as const,
     info: {
@@ -31,7 +65,7 @@ export function documentOf(publicUrl: string) {
 }
 
 /** @param built the document with paths, parameters, bodies and successes */
-export function completed(built: object): Part {
+function completed(built: object, findSurface: FindSurface): Part {
   const document: Part = { ...built };
   const namer = createNamer(namedShapes);
   const errors = errorComponents();
@@ -41,13 +75,11 @@ export function completed(built: object): Part {
     path,
     Object.fromEntries(
       operationsOf(item).map(([method, operation]) => {
-        const done = operationOf(
-          method.toUpperCase(),
-          path,
-          isRecord(operation) ? operation : {},
+        const done = operationOf(method.toUpperCase(), path, isRecord(operation) ? operation : {}, {
           errors,
           namer,
-        );
+          errorShape: findSurface(path).errorShape,
+        });
         tags.add(done.tags[0]);
         return [method, done];
       }),
@@ -65,12 +97,11 @@ export function completed(built: object): Part {
   });
 }
 
-/** YAML writes what occurs twice as an alias, and readers refuse a document with hundreds of them. */
+/** YAML would write a repeated object as an alias, and readers refuse a document with hundreds of aliases. */
 function withoutSharing(document: Part): Part {
   return JSON.parse(JSON.stringify(document));
 }
 
-/** What answers HEAD is what answers GET, and OPTIONS are preflights: neither is an operation of its own. */
 function operationsOf(item: unknown): readonly [string, unknown][] {
   return Object.entries(isRecord(item) ? item : {}).filter(
     ([method]) => method !== 'head' && method !== 'options',
@@ -81,14 +112,17 @@ function operationOf(
   method: string,
   path: string,
   built: Part,
-  shared: Errors,
-  namer: Namer,
+  {
+    errors: shared,
+    namer,
+    errorShape,
+  }: { readonly errors: Errors; readonly namer: Namer; readonly errorShape: ErrorShape },
 ): Part & { tags: [string] } {
   const { operationId, summary, tag } = namesOf(method, path);
   const parameters = parametersOf(built.parameters, namer);
   const codes = built[notes.refusals] as readonly Code[];
   const requestBody = bodyOf(built[notes.reads], built.requestBody, namer);
-  const errors = errorResponsesOf(codes, surfaceOf(path).errorShape, path);
+  const errors = errorResponsesOf(codes, errorShape, path);
   return {
     operationId,
     summary,
@@ -102,13 +136,14 @@ function operationOf(
 
 function parametersOf(built: unknown, namer: Namer): readonly Part[] {
   const all = Array.isArray(built) ? built.map((one) => withSchema(one, namer)) : [];
-  // A schema that knows the rest of a path calls it `*`; the renamed path brings a second one without words.
+  // If a schema describes the rest of a path, it calls it `*`. The renamed path adds a second parameter without a
+  // description.
   const knowsRest = all.some(({ name }) => name === '*');
   const known = knowsRest ? all.filter(({ name }) => name !== REST) : all;
   return known.map((one) => (one.name === '*' ? { ...one, name: REST } : one));
 }
 
-/** @param reads by media type, from a route that reads its body by hand */
+/** @param reads by media type, for a route that reads its body by hand */
 function bodyOf(reads: unknown, built: unknown, namer: Namer): Part | null {
   if (isRecord(reads)) {
     const content = Object.entries(reads).map(([type, schema]) => [type, { schema: namer.refer(schema) }]);
@@ -117,7 +152,7 @@ function bodyOf(reads: unknown, built: unknown, namer: Namer): Part | null {
   return isRecord(built) ? { ...built, content: contentOf(recordAt(built, 'content'), namer) } : null;
 }
 
-/** Where a route has an error of its own under a status of its surface, both shapes of it are shown. */
+/** If a route and its surface have different errors with the same status, the description shows both shapes. */
 function ownResponses(
   built: Part,
   errors: Readonly<Record<string, { $ref: string }>>,
@@ -136,7 +171,7 @@ function ownResponses(
   );
 }
 
-/** Bodies of both; where a media type has two shapes, either of them. */
+/** Joins both contents. A media type with two shapes accepts either. */
 function eitherOf(one: Part, other: Part): Part {
   const both = Object.entries(other).map(([type, media]) => {
     const schemas = [recordAt(one, type).schema, isRecord(media) ? media.schema : undefined];

@@ -1,4 +1,7 @@
-/** Errors as replies that operations refer to: one for each shape and status, with bodies that the code really sends. */
+/**
+ * The error replies that operations refer to: one for each shape and status. Their bodies come from the code that
+ * sends them.
+ */
 import { type TSchema, Type } from 'typebox';
 import {
   type ApiError,
@@ -33,7 +36,7 @@ const DetailValue = Type.Union([
   Type.Array(Type.String()),
 ]);
 
-/** By the names under which the description shows them. */
+/** By their names in the description. */
 export const envelopeSchemas: Readonly<Record<string, TSchema>> = {
   ErrorV1: Type.Object(
     { code: Type.String(), message: Type.String(), details: MapOf(DetailValue) },
@@ -81,7 +84,7 @@ export const envelopeSchemas: Readonly<Record<string, TSchema>> = {
 };
 
 const schemaOf: Readonly<Record<ErrorShape, string>> = { v1: 'ErrorV1', v2: 'ErrorV2', v3: 'ProblemV3' };
-/** Ends the names of responses that are pages for browsers. */
+/** The end of the names of responses that are pages for browsers. */
 const OR_PAGE = '-or-page';
 const shapes: readonly ErrorShape[] = ['v1', 'v2', 'v3'];
 
@@ -125,7 +128,10 @@ const headersOf: Readonly<Record<string, Part>> = {
   503: retryAfter,
 };
 
-/** @param path where errors are pages for those who prefer them @returns status -> where the components have it */
+/**
+ * @param path some paths answer browsers with pages
+ * @returns status -> reference to the components
+ */
 export function errorResponsesOf(
   codes: Iterable<Code>,
   shape: ErrorShape,
@@ -140,7 +146,7 @@ export function errorResponsesOf(
   );
 }
 
-/** Every status that some code has, in every shape. */
+/** All statuses of all codes, in every shape. */
 export function errorComponents(): Record<string, Part> {
   const components: Record<string, Part> = {};
   for (const shape of shapes) {

@@ -1,14 +1,13 @@
-/** Our schemas as other people's tools read them: plain JSON Schema, with names for what occurs often. Pure. */
+/** Turns our schemas into plain JSON Schema for other tools, with names for shapes that occur often. Pure. */
 import { isRecord } from '#api/schemas.ts';
 import type { NamedShape } from './components.ts';
 
-/** Notes to our own code (validation.ts, shapes.ts), which mean nothing to anybody else. */
+/** Keywords of our own code (validation.ts, schemas.ts), which no other tool knows. */
 const OURS: ReadonlySet<string> = new Set(['text', 'isLocalized']);
 
 export interface Namer {
-  /** The schema without our notes, with references in place of named parts. */
+  /** Returns the schema without our keywords, with references in place of named parts. */
   refer(schema: unknown): unknown;
-  /** All named shapes, for the components. */
   components(): Record<string, unknown>;
 }
 
@@ -24,7 +23,7 @@ export function createNamer(shapes: readonly NamedShape[]): Namer {
     }
   }
 
-  /** @param own the name whose own definition this is: it is spelled out */
+  /** @param own the name of the shape that this schema defines, which is spelled out */
   const refer = (schema: unknown, own: string | null): unknown => {
     if (!isRecord(schema)) return schema;
     const name = outlines.has(outlineOf(schema)) ? nameOf.get(keyOf(schema)) : undefined;
@@ -44,7 +43,7 @@ function clean(schema: unknown): unknown {
   return mapParts(kept, clean);
 }
 
-/** Applies `change` to every schema directly inside of this one; names of properties are nobody's keywords. */
+/** Applies `change` to each schema directly inside this one. Names of properties are not keywords. */
 function mapParts(
   schema: Record<string, unknown>,
   change: (part: unknown) => unknown,
@@ -74,7 +73,10 @@ function mapParts(
   );
 }
 
-/** Equal for equal schemas, and seldom for others: at every depth of every schema, the key would take half of a start. */
+/**
+ * Equal for equal schemas, and rarely for others. The full key of every schema at every depth would take half of a
+ * start.
+ */
 function outlineOf({ type, properties, ...others }: Record<string, unknown>): string {
   const names = isRecord(properties) ? Object.keys(properties).length : -1;
   return `${String(type)} ${names} ${Object.keys(others).length}`;

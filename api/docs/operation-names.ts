@@ -1,12 +1,15 @@
-/** How operations are called and grouped. A route that is added later gets its words from its method and path. Pure. */
+/** The names and groups of operations. A new route gets its name from its method and path. Pure. */
 
-export interface OperationNames {
+interface OperationNames {
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;
 }
 
-/** Where method and path alone would not say what happens. Keys are paths without what `tailOf` takes away. */
+/**
+ * Summaries for routes whose method and path do not say what happens. Keys are paths without the part that `tailOf`
+ * removes.
+ */
 const summaries: Readonly<Record<string, string>> = {
   'GET /environment': 'Read the state of a workspace: what SDKs show to whom',
   'GET /app/environment': 'Read the state of a workspace (older SDKs)',
@@ -110,7 +113,7 @@ const tags: Readonly<Record<string, string>> = {
   'api-keys': 'API keys',
 };
 
-/** @param path as OpenAPI writes it: `/api/v1/management/surveys/{surveyId}` */
+/** @param path in the form of OpenAPI: `/api/v1/management/surveys/{surveyId}` */
 export function namesOf(method: string, path: string): OperationNames {
   const tail = tailOf(path);
   const segment = tail.split('/')[1] ?? '';
@@ -123,7 +126,6 @@ export function namesOf(method: string, path: string): OperationNames {
   };
 }
 
-/** The part of a path that names the resource. */
 function tailOf(path: string): string {
   const tail = path
     .replace(/^\/api\/v\d/, '')
@@ -133,7 +135,9 @@ function tailOf(path: string): string {
   return tail === '' ? '/' : tail;
 }
 
-/** `GET /api/v1/management/surveys/{surveyId}` -> `getV1ManagementSurveysBySurveyId`: unique as the pair is. */
+/**
+ * `GET /api/v1/management/surveys/{surveyId}` -> `getV1ManagementSurveysBySurveyId`, which is unique like the pair.
+ */
 function operationIdOf(method: string, path: string): string {
   const words = path
     .replace(/^\/api\//, '/')

@@ -1,32 +1,36 @@
 /**
- * The API's description: OpenAPI 3.1 out of the schemas that validate and serialise, so that it cannot say anything
- * else than what the routes do, and a page to read it on. Registered before the routes, which it watches being added.
+ * The description of the API, and a page to read it. It is OpenAPI 3.1, generated from the schemas that validate and
+ * serialise, so it cannot differ from what the routes do. Register this before the routes, because it watches them
+ * being added.
  */
 import type { RouteOptions } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { Random } from '#api/ids.ts';
 import { onFirstUse } from '#shared/first-use.ts';
 import { DOCS_PATH, readerRoutes } from './reader.ts';
+import type { DescribedSurface } from './refusals.ts';
 
 const formats = ['json', 'yaml'] as const;
 type Format = (typeof formats)[number];
 
-export interface DocsOptions {
+interface DocsOptions {
   readonly publicUrl: string;
   readonly random: Random;
+  /** @param target the router's pattern of a path */
+  readonly findSurface: (target: string) => DescribedSurface;
 }
 
 export const docsPlugin = fastifyPlugin<DocsOptions>(
-  async (app, { publicUrl, random }) => {
+  async (app, { publicUrl, random, findSurface }) => {
     const routes: RouteOptions[] = [];
     app.addHook('onRoute', (route) => {
-      // HEAD comes with its GET, and OPTIONS are preflights: neither is an operation of its own.
+      // HEAD belongs to GET, and OPTIONS are preflights: neither is an operation of its own.
       if (route.method !== 'HEAD' && route.method !== 'OPTIONS') routes.push(route);
     });
-    /** Made when it is first asked for, and once: it takes a tenth of a second, in which no request is answered. */
+    /** Generated once, for the first reader: it blocks the process for a tenth of a second. */
     const description = onFirstUse(async () => {
-      const { describeRoutes } = await import('./description.ts');
-      return describeRoutes(publicUrl, routes);
+      const { describeRoutes } = await import('./document.ts');
+      return describeRoutes(publicUrl, routes, findSurface);
     });
     const texts: Record<Format, () => Promise<string>> = {
       json: onFirstUse(async () => JSON.stringify(await description())),
@@ -37,7 +41,7 @@ export const docsPlugin = fastifyPlugin<DocsOptions>(
     };
     for (const format of formats) {
       app.get(`${DOCS_PATH}/openapi.${format}`, { schema: { hide: true } }, async (_request, reply) => {
-        // Generators and other people's pages may read it.
+        // Generators and pages of other origins may read it.
         reply.header('access-control-allow-origin', '*');
         return reply
           .header('content-type', `application/${format}; charset=utf-8`)

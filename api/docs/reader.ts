@@ -1,8 +1,8 @@
 /**
- * The page to read the description on, which is Swagger UI. Its script and style are served from here: the page loads
+ * The page that shows the description, with Swagger UI. Its script and style are served from here: the page loads
  * nothing from elsewhere, and its policy allows nothing else.
  *
- * The script has 1.7 MB, so the files are read when the first reader comes.
+ * The script has 1.7 MB, so the files are read for the first reader.
  */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ import { onFirstUse } from '#shared/first-use.ts';
 export const DOCS_PATH = '/api/docs';
 const SCRIPT_PATH = `${DOCS_PATH}/js/swagger-ui.js`;
 const STYLE_PATH = `${DOCS_PATH}/css/swagger-ui.css`;
-/** The files are part of this program, so they change with it: a day is short enough to forget an old one. */
+/** The files change with this program, so a browser may keep them for a day. */
 const CACHEABLE = 'public, max-age=86400';
 const hidden = { schema: { hide: true } };
 
@@ -29,12 +29,15 @@ const OPTIONS = {
   deepLinking: true,
   docExpansion: 'none',
   filter: true,
-  // Otherwise the page sends the description to a service that checks it.
+  // Otherwise the page sends the description to a service that validates it.
   validatorUrl: null,
 };
 
 export const readerRoutes: FastifyPluginAsync<{ readonly random: Random }> = async (app, { random }) => {
-  /** The page is the same for everybody and shows nothing of a request, so one nonce does for this process. */
+  /**
+   * The page is the same for everybody and contains nothing from the request, so one nonce for each process is
+   * enough.
+   */
   const nonce = Buffer.from(random(16)).toString('base64');
   const policy = pagePolicy(nonce);
   const html = page(nonce);
@@ -71,7 +74,7 @@ function page(nonce: string): string {
 `;
 }
 
-/** Styles are set by script all over the page; requests go to this service only. */
+/** The page's script sets styles in many places. Requests go to this service only. */
 function pagePolicy(nonce: string): string {
   return [
     "default-src 'none'",

@@ -1,7 +1,6 @@
-/** What a route's own options tell the description: which credentials it takes, what it reads, what it refuses. */
+/** Adds to the schema of a route what its other options say: credentials, bodies that it reads by hand, errors. */
 import type { FastifySchema, RouteOptions } from 'fastify';
-import { refusalsOf } from '#api/surfaces/refusals.ts';
-import { surfaceOf } from '#api/surfaces/surfaces.ts';
+import { type DescribedSurface, refusalsOf } from './refusals.ts';
 
 export const securitySchemes = {
   apiKey: {
@@ -18,39 +17,42 @@ export const securitySchemes = {
   },
 } as const;
 
-/** How a path's rest is called where the router writes `*`. */
+/** The name of the parameter that the router writes as `*`. */
 export const REST = 'fileName';
 
-/** Notes on a built operation, which document.ts takes up and removes. */
+/** Notes on an operation, which document.ts reads and removes. */
 export const notes = { refusals: 'x-refusals', reads: 'x-reads' } as const;
 
 type Requirement = Readonly<Record<string, string[]>>;
 
-export function describeRoute({
-  schema,
-  url,
-  route,
-}: {
-  readonly schema: FastifySchema;
-  readonly url: string;
-  readonly route: RouteOptions;
-}): { schema: FastifySchema; url: string } {
+export function describeRoute(
+  {
+    schema,
+    url,
+    route,
+  }: {
+    readonly schema: FastifySchema;
+    readonly url: string;
+    readonly route: RouteOptions;
+  },
+  surface: DescribedSurface,
+): { schema: FastifySchema; url: string } {
   const method = [route.method].flat()[0] ?? 'GET';
   const { config } = route;
   const noted = {
-    [notes.refusals]: [...refusalsOf({ ...route, method, url, schema })],
+    [notes.refusals]: [...refusalsOf({ ...route, method, url, schema }, surface)],
     [notes.reads]: config?.reads ?? null,
   };
   return {
-    schema: { ...schema, security: securityOf(url, route), ...noted },
-    // OpenAPI has no wildcards: the rest of a path is one parameter.
+    schema: { ...schema, security: securityOf(route, surface), ...noted },
+    // OpenAPI has no wildcards, so the rest of a path is one parameter.
     url: url.replace(/\*$/, `:${REST}`),
   };
 }
 
-/** As the auth plugin decides it. An empty list says: everybody; an empty entry in a list: also without. */
-function securityOf(url: string, { config }: RouteOptions): Requirement[] {
-  const credentials = config?.credentials === undefined ? surfaceOf(url).credentials : config.credentials;
+/** Follows the auth plugin. An empty list means that no credentials are needed. */
+function securityOf({ config }: RouteOptions, surface: DescribedSurface): Requirement[] {
+  const credentials = config?.credentials === undefined ? surface.credentials : config.credentials;
   switch (credentials) {
     case null:
       return [];

@@ -1,7 +1,7 @@
-/** A JSON value as YAML 1.2. Pure. The `yaml` package takes 200 ms for our document, in which no request is answered. */
+/** Writes a JSON value as YAML 1.2. Pure. The `yaml` package would block the process for 200 ms with our document. */
 import { isRecord } from '#api/schemas.ts';
 
-/** Words that are plain in every reader of YAML, also in old ones that take `no` and `on` for booleans. */
+/** Keys that need no quotes in any reader of YAML. Old readers take `no` and `on` for booleans. */
 const PLAIN_KEY = /^[A-Za-z_$][\w.$-]*$/;
 const RESERVED = /^(y|n|yes|no|on|off|true|false|null)$/i;
 
@@ -9,7 +9,7 @@ export function toYaml(value: unknown): string {
   return `${blockOf(value, '').replace(/^\n/, '')}\n`;
 }
 
-/** @returns what stands behind a key or a dash: a scalar on its line, or a block below it */
+/** @returns the text behind a key or a dash: a scalar on the same line, or a block on the following lines */
 function blockOf(value: unknown, indent: string): string {
   if (Array.isArray(value) && value.length > 0) {
     return value.map((item) => `\n${indent}-${behind(blockOf(item, `${indent}  `))}`).join('');
@@ -20,7 +20,7 @@ function blockOf(value: unknown, indent: string): string {
       .map(([key, member]) => `\n${indent}${keyOf(key)}:${behind(blockOf(member, `${indent}  `))}`)
       .join('');
   }
-  // Texts of JSON are texts of YAML in double quotes, and `[]` and `{}` are the same.
+  // Strings of JSON are YAML strings in double quotes, and `[]` and `{}` are the same.
   return JSON.stringify(value);
 }
 

@@ -1,5 +1,5 @@
 /**
- * What routes and hooks declare about their errors. `api/surfaces/refusals.ts` adds what follows from the surface, the
+ * What routes and hooks declare about their errors. `api/docs/refusals.ts` adds what follows from the surface, the
  * method and the schemas.
  */
 import type { TSchema } from 'typebox';

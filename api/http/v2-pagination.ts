@@ -2,6 +2,7 @@
 import { type Expression, type SelectQueryBuilder, sql } from 'kysely';
 import { type Static, Type } from 'typebox';
 import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
+import { countRows } from '#api/db/count.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
 import { OneOf } from '#api/schemas.ts';
@@ -84,10 +85,7 @@ export async function readV2Page<Table extends keyof Database, Row extends { rea
   let inRange = matching;
   if (page.startDate !== null) inRange = inRange.where(sql<boolean>`${field} >= ${page.startDate}`);
   if (page.endDate !== null) inRange = inRange.where(sql<boolean>`${field} <= ${page.endDate}`);
-  const { total } = await inRange
-    .clearSelect()
-    .select(({ fn }) => fn.countAll().as('total'))
-    .executeTakeFirstOrThrow();
+  const total = await countRows(inRange);
   const found = await inRange
     .clearSelect()
     .select([sql.ref<string>('id').as('id'), sql<number>`${bytes}`.as('bytes')])
@@ -109,7 +107,7 @@ export async function readV2Page<Table extends keyof Database, Row extends { rea
     }
   }
   await work.done(written);
-  return { data, meta: { total: Number(total), limit: page.limit, offset: page.skip } };
+  return { data, meta: { total, limit: page.limit, offset: page.skip } };
 }
 
 function dateAt(name: string, text: string | undefined): Timestamp | null {

@@ -1,6 +1,6 @@
 /** The scheduled jobs: surveys start and end at their dates, and old data is deleted. */
 import type { FastifyBaseLogger } from 'fastify';
-import { forgetAuditEvents } from '#api/audit/retention.ts';
+import { forgetAuditEvents } from '#api/audit/audit.ts';
 import type { Context } from '#api/context.ts';
 import {
   type Forgotten,

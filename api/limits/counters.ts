@@ -1,37 +1,38 @@
 /**
- * Where uses are counted. Three stores do so: Redis, shared by all processes; the memory of the process; and that of its
- * parent, shared by the workers of one API.
+ * The interface of the counters behind the limits. There are three implementations: in Redis, shared by all
+ * processes; in the memory of the process; and in the memory of the parent, shared by the workers of one API.
  */
 import type { Millis, Seconds } from '#shared/clock.ts';
 
 export interface Count {
-  /** Uses in the current window, this one included, refused ones too. */
+  /** Uses in the current window, including this one and refused ones. */
   readonly used: number;
-  /** Until the window ends and counting begins anew; above 0. */
+  /** Time until the window ends and counting begins anew; above 0. */
   readonly resetMs: Millis;
 }
 
 export interface Counters {
   /**
-   * Counts one use, atomically. A window begins with the first use in it and is not prolonged by later ones.
+   * Counts one use, atomically. A window begins with its first use, and later uses do not prolong it.
    *
-   * @param name what is counted, one window length per name
+   * @param name the limit; each name has one length of window
    * @param key a digest, never an address or a credential
-   * @throws CountersUnavailable, at once or within a bound
+   * @throws CountersUnavailable at once or within a bounded time
    */
   use(name: string, key: string, windowSeconds: Seconds): Promise<Count>;
   /**
-   * Takes one use of the current window back: it turned out not to count. With the last one the window ends.
+   * Removes one use from the current window, because it turned out not to count. Removing the last use ends the
+   * window.
    *
-   * @throws CountersUnavailable likewise
+   * @throws CountersUnavailable as `use` does
    */
   giveBack(name: string, key: string): Promise<void>;
-  /** Does the store answer? Never rejects, and says so within the bound of a use. */
+  /** Does the store answer? Never rejects, and takes no longer than a use. */
   isUp(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** The store did not answer. Each caller has a rule of its own for this. */
+/** The store did not answer. Each caller decides what this means. */
 export class CountersUnavailable extends Error {
   constructor(cause: unknown) {
     super('The store of the counters does not answer', { cause });

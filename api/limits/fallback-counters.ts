@@ -1,12 +1,12 @@
 /**
- * For limits that must hold when the store is away: then each process counts for itself. Limits that allow every request
- * meanwhile have no need of it.
+ * Counters for limits that must also hold while the store is away: each process then counts for itself. Limits that
+ * allow every request meanwhile do not need this.
  */
 import type { Clock } from '#shared/clock.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
 import { createMemoryCounters } from './memory-counters.ts';
 
-/** Beyond it the window that began first is forgotten. */
+/** With more windows, the oldest one is dropped. */
 const WINDOWS_MAX = 10_000;
 
 export function withFallback(counters: Counters, clock: Clock): Pick<Counters, 'use' | 'giveBack'> {

@@ -1,9 +1,9 @@
 /**
- * The application's limiter: may this caller do that once more?
+ * The application's limiter.
  *
- * Identities are digested before they are counted, so neither an address nor an id of a key reaches the store. When the
- * store does not answer, a check allows (fail open): the beginning and the end of an outage are logged once each, and
- * the numbers by `report.ts`.
+ * It digests identities before they are counted, so neither an address nor the id of a key reaches the store. While
+ * the store does not answer, requests are allowed (fail open). The beginning and the end of such an outage are
+ * logged, and jobs/limits-report.ts logs the numbers.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -11,23 +11,22 @@ import { type Counters, CountersUnavailable } from './counters.ts';
 import { createMemoryCounters } from './memory-counters.ts';
 import { type LimitName, limitTable } from './table.ts';
 
-export type LimitResult =
+type LimitResult =
   /** `isCounted` is false when the store is away or the limiter is disabled. */
   | { readonly isAllowed: true; readonly isCounted: boolean }
   | { readonly isAllowed: false; readonly retryAfterSeconds: number };
 
-export interface LimiterStats {
+interface LimiterStats {
   readonly allowed: number;
   readonly refused: number;
-  /** Allowed because the store did not answer. */
   readonly failedOpen: number;
 }
 
 export interface Limiter {
   /**
-   * Counts one use and says whether it is within the limit. Never rejects; refused uses count too.
+   * Counts one use and says whether it is within the limit. Never rejects. Refused uses count too.
    *
-   * @param identity an address, or the id of a user, key or organization, as the row's identifier says
+   * @param identity an address, or the id of a user, key or organization, as the `identifier` of the limit says
    */
   consume(name: LimitName, identity: string): Promise<LimitResult>;
   stats(): LimiterStats;
@@ -35,23 +34,23 @@ export interface Limiter {
   isStoreUp(): Promise<boolean>;
 }
 
-export interface LimiterLog {
+interface LimiterLog {
   warn(fields: object, message: string): void;
   info(fields: object, message: string): void;
 }
 
-export interface LimiterOptions {
+interface LimiterOptions {
   readonly counters: Counters;
   readonly signer: Signer;
   /** RATE_LIMITING_DISABLED=1 */
   readonly isDisabled: boolean;
 }
 
-/** What a request may lose to its check. */
+/** The time that a request may lose to a check. */
 const BUDGET_MS: Millis = 50;
 const DIGEST_LENGTH = 32;
 
-/** What stands for an identity in the store; the same in every process that shares our database. */
+/** Replaces an identity in the store. It is the same in all processes that share the database. */
 export function digestIdentity(signer: Signer, identity: string): string {
   return signer.sign(`floodgate.limit.v1:${identity}`).slice(0, DIGEST_LENGTH);
 }
@@ -81,7 +80,7 @@ export function createLimiter({ counters, signer, isDisabled }: LimiterOptions):
   };
 }
 
-/** The store that the settings name: Redis, or memory without a REDIS_URL. Outages are told in the log. */
+/** Opens the store that the settings name: Redis, or memory without REDIS_URL. Outages are logged. */
 export async function openCounters(
   redisUrl: string | null,
   clock: Clock,

@@ -1,8 +1,11 @@
-/** Counters in the memory of a process, for a start without REDIS_URL. Ours, because the library's reads the wall clock. */
+/**
+ * Counters in the memory of a process, for a start without REDIS_URL. The in-memory limiter of the library reads the
+ * wall clock, so tests could not move the time.
+ */
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Counters } from './counters.ts';
 
-/** About 20 MB. Beyond it the window that began first is forgotten: its caller gets a fresh one. */
+/** About 20 MB. With more windows the oldest one is dropped, and its caller gets a fresh one. */
 const WINDOWS_MAX = 100_000;
 
 interface Window {
@@ -18,7 +21,7 @@ export function createMemoryCounters(clock: Clock, size = WINDOWS_MAX): Counters
       const windowKey = `${name}:${key}`;
       let window = windows.get(windowKey);
       if (window === undefined || window.endsAt <= now) {
-        // Set again at the end, so that the order of the map is the order in which windows began.
+        // Set again at the end, so that the map is in the order in which windows began.
         windows.delete(windowKey);
         const oldest = windows.size >= size ? windows.keys().next().value : undefined;
         if (oldest !== undefined) windows.delete(oldest);

@@ -1,20 +1,20 @@
 /**
- * Counters in the memory of the parent, for the workers of one API without REDIS_URL: what each of them would count for
- * itself, the parent counts for all, so a limit holds however many workers there are, and survives the death of one.
+ * Counters in the memory of the parent, for the workers of one API without REDIS_URL. The parent counts for all
+ * workers, so a limit holds however many there are, and outlives a worker that dies.
  *
- * The uses of one turn of the event loop travel together, in one message each way.
+ * All uses of one event-loop tick travel in one message each way.
  */
 import type { Millis, Seconds } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { type Count, type Counters, CountersUnavailable } from './counters.ts';
 
-/** The parent does nothing else; one that takes longer hangs, or is gone. */
+/** The parent does nothing else. If it takes longer, it hangs or is gone. */
 const ANSWER_TIMEOUT_MS: Millis = 1000;
 
 interface Use {
   readonly name: string;
   readonly key: string;
-  /** null: one use is given back. */
+  /** null: gives one use back. */
   readonly windowSeconds: Seconds | null;
 }
 
@@ -25,7 +25,7 @@ export interface UsesMessage {
   readonly uses: readonly Use[];
 }
 
-/** To the worker: an entry for each of its uses. */
+/** To the worker. Has an entry for each of its uses. */
 export interface CountsMessage {
   readonly kind: 'counts';
   readonly id: number;
@@ -89,7 +89,7 @@ export function createParentCounters(
   };
 }
 
-/** The parent's side. @param counters those of its own memory */
+/** The parent's side. @param counters those in the parent's memory */
 export async function countFor(counters: Counters, { id, uses }: UsesMessage): Promise<CountsMessage> {
   const counts: (Count | null)[] = [];
   for (const { name, key, windowSeconds } of uses) {

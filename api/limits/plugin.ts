@@ -1,16 +1,15 @@
 /**
- * Spends the limit of every route, right after we know who is calling and before the body is read. A route may name its
- * limit in its options, `config: { limit: 'storage.delete' }`; without one, that of its surface applies. Preflights
- * are never limited. A caller whom the row's identifier does not describe, such as a key where sessions are counted, is
- * not counted by it: that is the edge's part.
+ * Counts every request against a limit, after authentication and before the body is read. A route may name its limit in its
+ * options, `config: { limit: 'storage.delete' }`; without one, the limit of its surface applies. Preflights are never
+ * limited. A limit that counts sessions does not count API keys, and the other way round: the gateway limits those.
  */
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
+import type { Principal } from '#api/auth/principal.ts';
 import { tooManyRequests } from '#api/errors.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Limiter } from './limiter.ts';
-import { limitOf, type SurfaceLimit } from './surface-limit.ts';
 import { type LimitName, limitTable } from './table.ts';
 
 declare module 'fastify' {
@@ -20,7 +19,22 @@ declare module 'fastify' {
   }
 }
 
-export interface LimitsOptions {
+interface RoutedRequest {
+  readonly method: string;
+  /** The router's pattern; the path of the request where no route matches. */
+  readonly route: string;
+  /** null: the route required no credentials. */
+  readonly principal: Principal | null;
+}
+
+/** The limit of every route of a surface that does not name another one. */
+export interface SurfaceLimit {
+  readonly name: LimitName;
+  /** The gateway counts this request; the application does not count it a second time. */
+  isCountedByGateway(request: RoutedRequest): boolean;
+}
+
+interface LimitsOptions {
   readonly limiter: Limiter;
   readonly trustedProxies: ProxyTrust;
   /** @param target the router's pattern, or the target where no route matches */
@@ -47,7 +61,7 @@ export const limitsPlugin = fastifyPlugin<LimitsOptions>(
   { name: 'limits', dependencies: ['auth'] },
 );
 
-/** Who is counted; null: this caller is none of the row's. Ids of different kinds never meet: each has its prefix. */
+/** @returns whom the limit counts, with a prefix for the kind of id; null when it does not count this caller */
 function identityOf(name: LimitName, request: FastifyRequest, trustedProxies: ProxyTrust): string | null {
   const { principal } = request;
   switch (limitTable[name].identifier) {
@@ -55,7 +69,7 @@ function identityOf(name: LimitName, request: FastifyRequest, trustedProxies: Pr
       return `ip:${countedAddress(request, trustedProxies)}`;
     case 'sessionUser':
       if (principal?.kind === 'session') return `user:${principal.userId}`;
-      // Keys are the gateway's, except on routes that it does not know, such as /api/v1/me.
+      // The gateway counts keys, except on routes that no policy covers, such as /api/v1/me.
       return principal?.kind === 'apiKey' && name === 'api.v1' ? `key:${principal.apiKeyId}` : null;
     case 'apiKey':
     case 'caller':
@@ -63,7 +77,11 @@ function identityOf(name: LimitName, request: FastifyRequest, trustedProxies: Pr
       if (principal === null) return null;
       return principal.kind === 'session' ? `user:${principal.userId}` : `key:${principal.apiKeyId}`;
     case 'organization':
-      // Counted where the action happens, see `Limiter.consume`: no route is a follow-up.
+      // Counted where the action happens, see `Limiter.consume`.
       return null;
   }
+}
+
+export function limitOf(limit: SurfaceLimit | null, request: RoutedRequest): LimitName | null {
+  return limit === null || limit.isCountedByGateway(request) ? null : limit.name;
 }

@@ -1,10 +1,10 @@
 /**
- * Counters in the application's own Redis (REDIS_URL), shared by all its processes. The only file that knows
- * rate-limiter-flexible, and the API's only file that knows ioredis.
+ * Counters in the application's own Redis (REDIS_URL), which all its processes share. This is the only file that
+ * knows rate-limiter-flexible, and the API's only file that knows ioredis.
  *
- * A use is one Lua script of the library's, so it is atomic. It has 50 ms: there is no offline queue and nothing is sent
- * twice. After three failures in a row, or one lost connection, nobody waits at all, while a probe asks four times a
- * second whether the store takes writes again. A store that is away when the process starts is no reason not to start.
+ * A use is one Lua script of the library, so it is atomic. It has 50 ms: there is no offline queue, and nothing is
+ * sent twice. After three failures in a row, or one lost connection, uses fail at once, while a probe asks four times
+ * a second whether the store accepts writes again. The API also starts while the store is away.
  */
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
@@ -16,14 +16,13 @@ const FAILURES_TO_OPEN = 3;
 const PROBE_MS: Millis = 250;
 const PREFIX = 'fga';
 
-export interface RedisCountersOptions {
-  /** redis://, or rediss:// for TLS; may carry a password. */
+interface RedisCountersOptions {
+  /** redis://, or rediss:// for TLS; may contain a password. */
   readonly url: string;
-  /** How long a use may take before it counts as failed. */
   readonly budgetMs: Millis;
-  /** An outage begins: from now on uses fail at once. */
+  /** Called when an outage begins, after which uses fail at once. */
   readonly onDown: (cause: Error) => void;
-  /** It is over. */
+  /** Called when the outage is over. */
   readonly onUp: () => void;
 }
 
@@ -33,7 +32,7 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
   let failures = 0;
   let probe: NodeJS.Timeout | undefined;
   let isClosed = false;
-  /** Until the first connection is made, or has failed, a store that is not ready is no outage. */
+  /** Before the first attempt to connect has ended, a store that is not ready is no outage. */
   let isConnecting = true;
 
   const down = (cause: Error): void => {
@@ -50,7 +49,7 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
         failures = 0;
         options.onUp();
       } catch {
-        // Still away: the next probe asks again.
+        // Still away. The next probe asks again.
       } finally {
         isAsking = false;
       }
@@ -66,7 +65,7 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
       isConnecting = false;
     });
 
-  /** One of the library's limiters per name. Their `points` are never reached: who decides is our limiter. */
+  /** One limiter of the library for each name. Their `points` are never reached, because our limiter decides. */
   const limiters = new Map<string, RateLimiterRedis>();
   const limiterFor = (name: string, duration: number): RateLimiterRedis => {
     const known = limiters.get(name);
@@ -127,7 +126,7 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
   };
 }
 
-/** The library rejects with a result of its own where it refuses, which our `points` rule out. */
+/** The library rejects with a result of its own when it refuses, which `points` rule out. */
 function asError(error: unknown): Error {
   if (error instanceof RateLimiterRes) return new Error('the library refused a use', { cause: error });
   return error instanceof Error ? error : new Error(String(error));

@@ -1,13 +1,13 @@
 /**
- * The application's thirteen limits by name; those of the gateway are in its policy file (docs/policies.md). A request
- * over its limit is answered 429; a window begins with the first request that it counts.
+ * The limits of the application by name; the limits of the gateway are in its policy file (docs/policies.md). A request over
+ * its limit is answered 429. A window begins with the first request that it counts.
  */
 import type { Seconds } from '#shared/clock.ts';
 
-/** Whose quota is spent. `caller` is the API key, or the user of the session. */
-export type Identifier = 'ip' | 'sessionUser' | 'apiKey' | 'caller' | 'user' | 'organization';
+/** Whose requests are counted. `caller` is the API key or the user of the session. */
+type Identifier = 'ip' | 'sessionUser' | 'apiKey' | 'caller' | 'user' | 'organization';
 
-export interface LimitRow {
+interface LimitRow {
   readonly limit: number;
   readonly windowSeconds: Seconds;
   readonly identifier: Identifier;
@@ -33,5 +33,3 @@ export const limitTable = {
 } as const satisfies Readonly<Record<string, LimitRow>>;
 
 export type LimitName = keyof typeof limitTable;
-
-export const limitNames = Object.keys(limitTable) as readonly LimitName[];

@@ -1,10 +1,9 @@
 /**
- * Accepts mails and sees to it that they are sent: leases what is due, sends it, and notes what became of it. Several
- * processes may do so at once; a mail may arrive twice when one dies between sending and noting it, and never gets
- * lost.
+ * Accepts mails and sends them: leases mails that are due, sends them, and writes down the result. Several processes
+ * may do so at once. If one dies between sending and writing, the mail arrives twice. None gets lost.
  *
- * A server that does not take us (SenderRefused) would refuse every mail: then all of them wait, and after a pause one
- * mail finds out whether that has changed.
+ * If the server refuses every mail (SenderRefused), all of them wait. After a pause, one mail tries whether that has
+ * changed.
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
@@ -14,6 +13,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import {
   ATTEMPTS_MAX,
   type Mail,
+  type MailAddress,
   MailRefused,
   type MailTransport,
   pauseAfter,
@@ -31,43 +31,41 @@ import {
   markSent,
 } from './outbox.ts';
 
-/** How often the table is looked at for mails whose pause is over, and for those of other processes. */
+/** How often the table is read for mails whose pause is over, and for mails of other processes. */
 const POLL_MS: Millis = 5_000;
-/** Mails sent at once. */
 const BATCH = 5;
-/** Whatever a server does, an attempt is given up after this time, which is before its lease ends. */
+/** An attempt ends after this time, which is before its lease ends. */
 const ATTEMPT_TIMEOUT_MS: Millis = 60_000;
-/** How long closing waits for attempts that are under way. What is cut off is tried again when its lease is over. */
+/** How long closing waits for attempts in progress. An attempt that is cut off is repeated when its lease is over. */
 const STOP_TIMEOUT_MS: Millis = 5_000;
 const LEASE_MS: Millis = 2 * ATTEMPT_TIMEOUT_MS;
 
-export interface MailerLog {
+interface MailerLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
 
 export interface Mailer {
-  /** false: mails stay in the table, so nobody gets a link unless we show it. */
+  /** false: mails stay in the table, so people get a link only if the reply shows it. */
   readonly hasServer: boolean;
   /**
-   * Takes responsibility for a mail. Call it inside the transaction of what the mail is about: either both happen or
-   * none. It is sent right after, and `accept` does not wait for that.
+   * Accepts a mail. Call it in the transaction of the change that the mail is about: either both happen or neither.
+   * The mail is sent after the commit, and `accept` does not wait for that.
    */
   accept(db: Kysely<Database>, mail: Mail): Promise<void>;
-  /** There may be something to send. */
+  /** Call it when there may be something to send. */
   wake(): void;
-  /** Starts to send. Mails that were accepted before are sent too. */
   start(): void;
-  /** Sends everything that is due, once. Resolves when each has been tried. */
+  /** Sends everything that is due, once. Resolves when each mail has been tried. */
   sendDue(): Promise<void>;
-  /** Stops; attempts under way are waited for within a bound. */
+  /** Stops, and waits a bounded time for attempts in progress. */
   close(): Promise<void>;
 }
 
-export interface MailerOptions {
+interface MailerOptions {
   readonly db: Kysely<Database>;
-  /** null: nothing is sent; mails stay in the table for the operator to read. */
+  /** null: nothing is sent, and mails stay in the table for the operator to read. */
   readonly transport: MailTransport | null;
   readonly clock: Clock;
   readonly random: Random;
@@ -77,7 +75,7 @@ export interface MailerOptions {
 export function createMailer({ db, transport, clock, random, log }: MailerOptions): Mailer {
   let runner: QueueRunner | null = null;
 
-  /** The server does not take us: how often in a row, and until when nothing is tried. */
+  /** Refusals of every mail in a row, and the time until which none is tried. */
   const refusal = { count: 0, pausedUntil: 0 };
 
   const attempt = async (mail: LeasedMail, to: MailTransport): Promise<void> => {
@@ -95,7 +93,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       if (error instanceof MailRefused || attempts >= ATTEMPTS_MAX) return park(mail, reason);
       const pauseMs = pauseAfter(attempts, chance(random));
       await markFailed(db, id, { error: reason, nextAttemptAt: clock() + pauseMs });
-      log.warn({ mailId: id, kind, attempts, reason, pauseMs }, 'a mail was not sent; it is tried again');
+      log.warn({ mailId: id, kind, attempts, reason, pauseMs }, 'a mail was not sent; this is tried again');
     }
   };
 
@@ -109,18 +107,17 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
 
   const keep = async (mail: LeasedMail, reason: string): Promise<void> => {
     const now = clock();
-    // Of mails that were tried together, the first one has said it.
+    // The first of several mails that were tried together has logged it.
     if (now >= refusal.pausedUntil) {
       refusal.count += 1;
       const pauseMs = senderPauseAfter(refusal.count);
       refusal.pausedUntil = now + pauseMs;
-      log.error({ reason, pauseMs }, `the mail server does not take us (${reason}); mails wait`);
+      log.error({ reason, pauseMs }, `the mail server refuses every mail (${reason}); mails wait`);
     }
     if (now - Date.parse(mail.createdAt) > SENDER_REFUSED_MS_MAX) return park(mail, reason);
     await markKept(db, mail.id, { error: reason, nextAttemptAt: refusal.pausedUntil });
   };
 
-  /** Takes what is due in batches until nothing is left. */
   const sendAll = async (isStopping: () => boolean): Promise<void> => {
     if (transport === null) return;
     while (!isStopping() && clock() >= refusal.pausedUntil) {
@@ -138,7 +135,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       if (transport === null) {
         log.info({ mailId, kind: mail.kind }, 'SMTP_URL is unset: a mail waits in the table mailOutbox');
       }
-      // After the transaction: until then nobody else sees the row.
+      // After the transaction, because nobody else sees the row before.
       setImmediate(() => runner?.wake());
     },
     wake: () => runner?.wake(),
@@ -147,7 +144,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
         pollMs: POLL_MS,
         stopTimeoutMs: STOP_TIMEOUT_MS,
         onError: (error) =>
-          log.error({ err: error }, 'the outbox of mails cannot be read; it is tried again'),
+          log.error({ err: error }, 'the table mailOutbox could not be read or written; this is tried again'),
         async pass({ isStopping }) {
           await sendAll(isStopping);
           return false;
@@ -162,7 +159,6 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
   };
 }
 
-/** From 0 to 1. */
 function chance(random: Random): number {
   return (random(1)[0] ?? 0) / 255;
 }
@@ -172,4 +168,11 @@ function within<T>(ms: Millis, work: Promise<T>): Promise<T> {
     const timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
+}
+
+/** @param url smtp:// or smtps://; null: mails are not sent, and nodemailer is not loaded */
+export async function openTransport(url: string | null, from: MailAddress): Promise<MailTransport | null> {
+  if (url === null) return null;
+  const { createSmtpTransport } = await import('./smtp.ts');
+  return createSmtpTransport(url, from);
 }

@@ -1,4 +1,4 @@
-/** The table `mailOutbox`: the life of a mail is accepted -> leased -> sent, or tried again, or parked. */
+/** The table `mailOutbox`. A mail is accepted, then leased, then sent, tried again, or parked. */
 import type { Kysely } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
@@ -8,17 +8,16 @@ import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Mail, OutgoingMail } from './mail.ts';
 
-/** How long settled mails are remembered, and unsent ones are kept where no server is configured. */
+/** How long sent and parked mails are kept, and unsent ones where no server is configured. */
 const RETENTION_MS: Millis = 30 * 24 * 60 * 60 * 1000;
 const ERROR_LENGTH_MAX = 500;
 
 export interface LeasedMail extends OutgoingMail {
-  /** This one included. */
+  /** Including this one. */
   readonly attempts: number;
   readonly createdAt: Timestamp;
 }
 
-/** @returns the mail's id */
 export async function insertMail(
   db: Kysely<Database>,
   mail: Mail,
@@ -47,8 +46,8 @@ export async function insertMail(
 }
 
 /**
- * Takes mails that are due, the oldest first: nobody else gets them before the lease is over. The attempt counts from
- * here, so a mail that takes the process down with it does so a bounded number of times.
+ * Leases mails that are due, the oldest first. Nobody else gets them before the lease is over. The attempt counts
+ * from here, so a mail that crashes the process does so a bounded number of times.
  */
 export async function leaseMails(
   db: Kysely<Database>,
@@ -64,7 +63,7 @@ export async function leaseMails(
     .orderBy('id')
     .limit(options.limit);
   const rows = await db
-    // Those that nobody else is leasing at this moment.
+    // Mails that nobody else is leasing at this moment.
     .with('due', () => unlocked(db, due))
     .updateTable('mailOutbox')
     .set((row) => ({
@@ -111,7 +110,7 @@ export async function markFailed(
     .execute();
 }
 
-/** The attempt was none: the mail waits as if it had not been tried. */
+/** The attempt does not count: the mail waits as if it had not been tried. */
 export async function markKept(
   db: Kysely<Database>,
   id: string,
@@ -144,7 +143,7 @@ export async function markParked(
     .execute();
 }
 
-/** Forgets mails that are older than a month, whatever became of them. */
+/** Deletes mails that are older than a month, sent or not. */
 export async function forgetOldMails(
   db: Kysely<Database>,
   now: Millis,

@@ -1,20 +1,20 @@
-/** Mails over SMTP. The only file that knows nodemailer. */
+/** Sends mails over SMTP. This is the only file that knows nodemailer. */
 import { createTransport } from 'nodemailer';
 import type { Millis } from '#shared/clock.ts';
 import { type MailAddress, MailRefused, type MailTransport, SenderRefused } from './mail.ts';
 
 const CONNECT_TIMEOUT_MS: Millis = 10_000;
-/** Silence of the server in the middle of a mail. */
+/** Longest silence of the server in the middle of a mail. */
 const SOCKET_TIMEOUT_MS: Millis = 20_000;
 
-/** @param url smtp:// or smtps://, with user and password where the server asks for them */
+/** @param url smtp:// or smtps://, with user and password if the server requires them */
 export function createSmtpTransport(url: string, from: MailAddress): MailTransport {
   const transport = createTransport({
     url,
     connectionTimeout: CONNECT_TIMEOUT_MS,
     greetingTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
-    // Nothing of a mail is ever read from a file or fetched from an address.
+    // A mail never causes a file to be read or an address to be fetched.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -24,12 +24,12 @@ export function createSmtpTransport(url: string, from: MailAddress): MailTranspo
       try {
         await transport.sendMail({
           from,
-          // As objects: text would be read as a list of addresses.
+          // As objects, because text would be parsed as a list of addresses.
           to: { name: '', address: to },
           ...(replyTo ? { replyTo: { name: '', address: replyTo } } : {}),
           subject,
           text: body,
-          // The same at every attempt, so that a mail that arrives twice is known to be one.
+          // The same at every attempt, so that mail programs recognise a mail that arrives twice.
           messageId: `<${id}@${domain}>`,
           headers: { 'Auto-Submitted': 'auto-generated' },
         });
@@ -45,15 +45,16 @@ export function createSmtpTransport(url: string, from: MailAddress): MailTranspo
 }
 
 /**
- * What the operator should look at when the server refuses us rather than this mail; null when it does not. Only what no
- * mail can bring about counts, because every mail waits then: a login, TLS, and the answer to our own address.
+ * @returns what the operator should check when the server refuses every mail; null when only this mail may be the
+ *   cause. All mails wait in this case, so only errors count that no single mail can cause: a failed login, TLS, and
+ *   the reply to our own address.
  */
 function adviceFor(error: unknown): string | null {
   const kind = textOf(error, 'code');
   const command = textOf(error, 'command');
   const code = replyCode(error);
   const isLogin = /^E(NO|O)?AUTH/.test(kind) || command.startsWith('AUTH');
-  // RFC 4954: what concerns the login, to whichever command it is said.
+  // RFC 4954: replies about the login, to whichever command.
   if (isLogin || (code !== null && code >= 530 && code <= 538)) return 'check user and password in SMTP_URL';
   const isTls =
     /TLS$/.test(kind) || command === 'STARTTLS' || CERTIFICATE.test(textOf(error, 'originalCode'));
@@ -72,7 +73,7 @@ function isRefusal(error: unknown): boolean {
   return code !== null && code >= 500;
 }
 
-/** What went wrong, without the address that the server's own text repeats. */
+/** The error without the server's text, which repeats the address. */
 function describe(error: unknown): string {
   const code = replyCode(error);
   const kind = textOf(error, 'code') || 'error';

@@ -8,7 +8,15 @@ import { countFor, type UsesMessage } from '#api/limits/parent-counters.ts';
 import { assertFree } from '#shared/assert-free.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { type PoolLog, WorkerPool } from '#shared/worker-pool.ts';
-import type { ReadyMessage } from './workers.ts';
+
+/** The port is open, and the credentials of a first start exist. */
+export interface ReadyMessage {
+  readonly kind: 'ready';
+  /** Where it listens, such as `http://127.0.0.1:3000`. */
+  readonly address: string;
+  /** Shown to the operator once, at the first start. */
+  readonly notice: string | null;
+}
 
 interface SupervisorOptions {
   readonly main: string;

@@ -1,4 +1,8 @@
-/** For SDKs, in browsers on other people's pages and in apps. Nobody is asked who is calling. */
+/**
+ * The client API: for SDKs in browsers, on pages of other origins, and in apps. Anybody may call it without
+ * credentials.
+ */
+import type { Routes } from '#api/context.ts';
 import { answerPreflights } from '#api/http/preflight.ts';
 import { clientDisplayRoutes } from '#api/resources/displays/routes.ts';
 import { environmentRoutes } from '#api/resources/environment/routes.ts';
@@ -6,15 +10,17 @@ import { ogRoutes } from '#api/resources/og/routes.ts';
 import { clientResponseRoutes } from '#api/resources/responses/client-routes.ts';
 import { displayLinkRoutes } from '#api/resources/responses/display-routes.ts';
 import { pinRoutes } from '#api/resources/responses/pin-routes.ts';
-import { clientGrantRoutes } from '#api/resources/storage/client-grant-routes.ts';
+import { clientGrantRoutes } from '#api/resources/storage/grant-routes.ts';
 import { uploadRoutes } from '#api/resources/storage/upload-routes.ts';
 import { legacyUserRoutes } from '#api/resources/user/legacy-routes.ts';
 import { userRoutes } from '#api/resources/user/routes.ts';
-import type { Routes, Surface } from './surface.ts';
+import type { Surface } from './surface.ts';
 
 const prefixes = ['/api/v1/client', '/api/v2/client'];
 
-/** Routes that the gateway limits per address, as our router writes them. A test holds the list to its policies. */
+/**
+ * Routes that the gateway limits per address, in the router's notation. A test compares the list with its policies.
+ */
 export const gatewayRoutes: ReadonlySet<string> = new Set([
   'GET /api/v1/client/:workspaceId/environment',
   'POST /api/v1/client/:workspaceId/responses',

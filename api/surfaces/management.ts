@@ -1,5 +1,4 @@
-/** The management API v1: programs with an API key, and people who are logged in. */
-
+/** The management API v1: for programs with an API key, and for people with a session. */
 import { actionClassRoutes } from '#api/resources/action-classes/routes.ts';
 import { apiKeyRoutes } from '#api/resources/api-keys/routes.ts';
 import { attributeClassRoutes } from '#api/resources/contacts/attribute-class-routes.ts';
@@ -21,7 +20,7 @@ import { workspaceRoutes } from '#api/resources/organizations/workspace-routes.t
 import { profileRoutes } from '#api/resources/profile/routes.ts';
 import { managementResponseRoutes } from '#api/resources/responses/management-routes.ts';
 import { segmentRoutes } from '#api/resources/segments/routes.ts';
-import { managementGrantRoutes } from '#api/resources/storage/management-grant-routes.ts';
+import { managementGrantRoutes } from '#api/resources/storage/grant-routes.ts';
 import { surveyRoutes } from '#api/resources/surveys/routes.ts';
 import { responseTagRoutes } from '#api/resources/tags/response-routes.ts';
 import { teamContentRoutes } from '#api/resources/teams/content-routes.ts';
@@ -29,7 +28,7 @@ import { teamRoutes } from '#api/resources/teams/routes.ts';
 import { webhookRoutes } from '#api/resources/webhooks/routes.ts';
 import type { Surface } from './surface.ts';
 
-/** What the gateway limits per API key, with everything below. A test holds the list to its policies. */
+/** The prefixes that the gateway limits per API key. A test compares the list with its policies. */
 export const gatewayPrefixes: readonly string[] = ['/api/v1/management', '/api/v1/webhooks'];
 
 export const management: Surface = {
@@ -52,7 +51,7 @@ export const management: Surface = {
   showsRequestId: false,
   limit: {
     name: 'api.v1',
-    // Sessions are unknown to the gateway.
+    // The gateway does not know sessions.
     isCountedByGateway: ({ route, principal }) =>
       principal?.kind === 'apiKey' &&
       gatewayPrefixes.some((prefix) => route === prefix || route.startsWith(`${prefix}/`)),

@@ -1,4 +1,7 @@
-/** Everything else: login and accounts, the pages for people, stored files, the scripts of SDKs, health. Routes name their own limits. */
+/**
+ * Everything else: login and accounts, pages for people, stored files, SDK scripts, health. Each route says who may
+ * call it and how it is limited.
+ */
 import { loginPage } from '#api/resources/accounts/login-page.ts';
 import { loginRoutes } from '#api/resources/accounts/login-routes.ts';
 import { accountPages } from '#api/resources/accounts/pages.ts';

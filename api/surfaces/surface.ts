@@ -1,23 +1,20 @@
 /**
- * A surface is a part of the API with one kind of caller. Its file answers three questions for all of its routes: who may
- * call them, how they are limited, and what an error looks like. A route may narrow these in its own options
- * (`config.credentials`, `config.limit`), which is then said where the route stands.
+ * A surface is a part of the API with one kind of caller. Its file says for all of its routes who may call them, how
+ * they are limited, and what an error looks like. A route with other rules says so in its own options
+ * (`config.credentials`, `config.limit`).
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Credentials } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { ReplyRules } from '#api/http/reply-headers.ts';
-import type { SurfaceLimit } from '#api/limits/surface-limit.ts';
-
-export type Routes = FastifyPluginAsyncTypebox<{ readonly context: Context }>;
+import type { SurfaceLimit } from '#api/limits/plugin.ts';
 
 export interface Surface extends ReplyRules {
   readonly name: 'client' | 'management' | 'v2' | 'v3' | 'pages';
-  /** Paths that are one of these, or below one. Empty: every path that no other surface has. */
+  /** Paths that equal one of these, or lie below one. Empty: every path that no other surface has. */
   readonly prefixes: readonly string[];
   /**
-   * What proves who is calling. It comes first, also on paths that lead nowhere: strangers do not learn which paths exist.
-   * null: nobody is asked.
+   * The credentials that requests need; null: none. They are checked first, also on paths that do not exist, so that
+   * strangers do not learn which paths exist.
    */
   readonly credentials: Credentials | null;
   /** null: the application does not limit its routes. */

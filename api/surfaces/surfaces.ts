@@ -1,4 +1,4 @@
-/** All surfaces, which of them a path belongs to, and how each becomes one Fastify scope. */
+/** Finds the surface of a path, and registers each surface as one Fastify scope. */
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { client } from './client.ts';
@@ -9,7 +9,7 @@ import { v2 } from './v2.ts';
 import { v3 } from './v3.ts';
 
 /** The client's prefix for v2 lies below that of v2, so the client comes first. */
-export const surfaces: readonly Surface[] = [client, management, v2, v3, pages];
+const surfaces: readonly Surface[] = [client, management, v2, v3, pages];
 
 /** @param target a request target or a route's pattern: a path, perhaps with a query; it may be malformed */
 export function surfaceOf(target: string): Surface {
@@ -30,12 +30,12 @@ export async function registerSurfaces(app: FastifyInstance, context: Context): 
   }
 }
 
-/** The router decodes percent-encodings before it matches, so the surface must be found by the same path. */
+/** The router decodes percent-encodings before it matches, so the surface is found by the decoded path. */
 function decoded(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
-    // Not decodable: such a target is refused with 400, in the error shape of its literal prefix.
+    // The router refuses such a target with 400, in the error shape of its literal prefix.
     return path;
   }
 }

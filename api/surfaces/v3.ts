@@ -1,6 +1,9 @@
-/** The management API v3: programs with an API key, and people who are logged in. Errors are problem details (RFC 9457). */
-import { v3ActionClassRoutes } from '#api/resources/action-classes/v3-routes.ts';
-import { v3AttributeKeyRoutes } from '#api/resources/contacts/v3-routes.ts';
+/**
+ * The management API v3: for programs with an API key, and for people with a session. Errors are problem details (RFC
+ * 9457).
+ */
+import { v3ActionClassRoutes } from '#api/resources/action-classes/routes.ts';
+import { v3AttributeKeyRoutes } from '#api/resources/contacts/attribute-key-routes.ts';
 import { v3SurveyRoutes } from '#api/resources/surveys/v3-routes.ts';
 import { v3SurveyWriteRoutes } from '#api/resources/surveys/v3-write-routes.ts';
 import { v3TagRoutes } from '#api/resources/tags/v3-routes.ts';

@@ -1,6 +1,6 @@
 /** Imports in api/ point one way; see test/support/imports.ts. */
 import t from 'tap';
-import { loopThrough, readProgram } from '#test/support/imports.ts';
+import { longestChain, loopThrough, readProgram } from '#test/support/imports.ts';
 
 const { files, fileGraph, folderGraph, importsOf, holdersOf } = readProgram('api');
 
@@ -13,6 +13,11 @@ t.test('the graph is that of the program', async (t) => {
 t.test('no files and no folders import each other, directly or by way of others', async (t) => {
   for (const graph of [fileGraph, folderGraph])
     for (const node of graph.keys()) t.equal(loopThrough(graph, node), null, node);
+});
+
+t.test('at most 14 folders lie on one chain of imports', async (t) => {
+  const chain = longestChain(folderGraph, 'api/main.ts');
+  t.ok(chain.length <= 14, chain.join(' -> '));
 });
 
 t.test('the context is for routes and for what wires them together', async (t) => {

@@ -2,8 +2,8 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { errorResponsesOf } from '#api/docs/error-responses.ts';
+import { refusalsOf } from '#api/docs/refusals.ts';
 import { isRecord } from '#api/schemas.ts';
-import { refusalsOf } from '#api/surfaces/refusals.ts';
 import { surfaceOf } from '#api/surfaces/surfaces.ts';
 
 let watcher: ((app: FastifyInstance) => void) | null = null;
@@ -47,11 +47,8 @@ function watch(app: FastifyInstance, problems: string[]): void {
 }
 
 function statusesOf(method: string, route: RouteOptions): ReadonlySet<string> {
-  const errors = errorResponsesOf(
-    refusalsOf({ ...route, method }),
-    surfaceOf(route.url).errorShape,
-    route.url,
-  );
+  const surface = surfaceOf(route.url);
+  const errors = errorResponsesOf(refusalsOf({ ...route, method }, surface), surface.errorShape, route.url);
   const own = isRecord(route.schema?.response) ? Object.keys(route.schema.response) : [];
   return new Set([...Object.keys(errors), ...own]);
 }

@@ -1,9 +1,9 @@
-/** What happens to an account, for the audit log. */
+/** Writes audit entries about accounts. */
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 
-export interface AccountEvent {
+interface AccountEvent {
   readonly action:
     | 'passwordVerified'
     | 'authenticationSucceeded'
@@ -13,14 +13,14 @@ export interface AccountEvent {
     | 'updated'
     | 'deleted';
   readonly userId: string;
-  /** Names and codes; nothing that a person typed. */
+  /** Contains names and codes, and no text that a person typed. */
   readonly changes: Readonly<Record<string, unknown>>;
   readonly organizationId?: string;
   /** Unset: the account itself. */
   readonly target?: { readonly type: string; readonly id: string };
 }
 
-/** Resolves when it is written, or rightly is not. Never rejects. */
+/** Resolves when the entry is written, or skipped because of the counts. Never rejects. */
 export function noteAccountEvent(
   { audit, config }: Pick<Context, 'audit' | 'config'>,
   request: FastifyRequest,

@@ -1,6 +1,6 @@
 /**
- * The forms of an account, each a page of its own that sends to a route of `/api/auth`. Those routes answer programs with
- * data; somebody who sent the form gets the next page instead, or the form again with what is wrong beside its field.
+ * The forms of an account, each on a page of its own, which send to a route of `/api/auth`. Those routes answer
+ * programs with data. People get the next page, or the form again with the problem beside its field.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
@@ -14,19 +14,16 @@ import { isFormOurs, protect } from './protection.ts';
 
 const TEXT_LENGTH_MAX = 500;
 
-export interface AccountForm {
-  /** Where the form is. */
+interface AccountForm {
   readonly path: string;
-  /** Where it is sent. */
   readonly action: string;
   readonly title: string;
   /** HTML above the form. */
   readonly lead: string;
   readonly fields: readonly Field[];
-  /** Carried along from the address of the page, such as the token of a link. */
+  /** Values from the address of the page, such as the token of a link. */
   readonly hidden: readonly string[];
   readonly submit: string;
-  /** Where somebody goes when it worked. */
   readonly next: string;
   readonly links: readonly (readonly [path: string, text: string])[];
 }
@@ -53,7 +50,7 @@ export const signUpForm: AccountForm = {
   links: [logIn],
 };
 
-export const verificationForm: AccountForm = {
+const verificationForm: AccountForm = {
   path: '/auth/verification-requested',
   action: '/api/auth/resend-verification',
   title: 'Confirm your e-mail address',
@@ -65,7 +62,7 @@ export const verificationForm: AccountForm = {
   links: [logIn],
 };
 
-export const forgotForm: AccountForm = {
+const forgotForm: AccountForm = {
   path: '/auth/forgot-password',
   action: '/api/auth/forgot-password',
   title: 'Forgot your password?',
@@ -77,7 +74,7 @@ export const forgotForm: AccountForm = {
   links: [logIn],
 };
 
-export const resetForm: AccountForm = {
+const resetForm: AccountForm = {
   path: '/auth/forgot-password/reset',
   action: '/api/auth/reset-password',
   title: 'Choose a new password',
@@ -93,13 +90,12 @@ export const accountForms = [signUpForm, verificationForm, forgotForm, resetForm
 
 interface Shown {
   readonly status: number;
-  /** HTML above the form. */
   readonly message: string;
   /** By the names of fields. */
   readonly errors: Readonly<Record<string, string>>;
 }
 
-/** @param given what was typed, or the query of the address */
+/** @param given the typed values, or the query of the address */
 export function sendForm(
   context: Context,
   request: FastifyRequest,
@@ -131,7 +127,7 @@ export function sendForm(
   ]);
 }
 
-/** For the scope of the routes that the forms are sent to. Programs notice nothing of it. */
+/** Adds hooks to the routes that the forms are sent to. Programs are not affected. */
 export function answerForms(app: FastifyInstance, context: Context): void {
   const formOf = (request: FastifyRequest): AccountForm | undefined =>
     prefersHtml(request) ? accountForms.find(({ action }) => action === request.routeOptions.url) : undefined;
@@ -166,7 +162,7 @@ export function answerForms(app: FastifyInstance, context: Context): void {
   });
 }
 
-/** By the names of fields, as sentences: `Name must have …` out of `must have …`. */
+/** By the names of fields, as sentences: `must have …` becomes `Name must have …`. */
 export function fieldErrors(
   { fields }: { readonly fields: readonly Pick<Field, 'name' | 'label'>[] },
   { details }: ApiError,

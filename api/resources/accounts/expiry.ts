@@ -1,7 +1,7 @@
 /**
- * Ends accounts whose address nobody ever verified, with their organization where they own it alone and it is empty. An
- * account that was used in whatever way stays: one that logged in, has a session, a key or a link that still serves, or
- * shares an organization with others or with content.
+ * Deletes accounts whose address nobody ever verified, and their organization if they own it alone and it is empty.
+ * An account stays if it was used in any way: if it has logged in, has a session, a key or a valid link, or shares an
+ * organization with others or with content.
  */
 import type { Kysely } from 'kysely';
 import { hasManyWriters, lockRow, lockRows } from '#api/db/locks.ts';
@@ -9,12 +9,12 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 
 const STEP = 200;
 
-export interface EndedAccounts {
+interface EndedAccounts {
   readonly accounts: number;
   readonly organizations: number;
 }
 
-/** @param before accounts end that were last changed before it: at sign-up, or when a password was reset */
+/** @param before accounts are deleted if they were last changed before this time, at sign-up or by a new password */
 export async function endUnverifiedAccounts(
   db: Kysely<Database>,
   { before, now }: { readonly before: Timestamp; readonly now: Timestamp },
@@ -47,7 +47,7 @@ export function unverifiedUsers(db: Kysely<Database>, before: Timestamp, after: 
     .limit(limit);
 }
 
-/** @returns how many organizations went with it; null: it stays. Asked inside the transaction, where nothing changes. */
+/** Call it inside the transaction. @returns the number of deleted organizations; null: the account stays */
 async function endAccount(
   trx: Kysely<Database>,
   id: string,
@@ -102,7 +102,7 @@ async function endAccount(
   return organizationIds.length;
 }
 
-/** Nobody joins the organizations of the account or puts anything into their workspaces while it is looked at. */
+/** Locks the organizations, so that nobody joins them or adds anything to their workspaces meanwhile. */
 async function lockAccount(trx: Kysely<Database>, id: string): Promise<void> {
   if (!hasManyWriters(trx)) return;
   const organizations = trx.selectFrom('memberships').select('organizationId').where('userId', '=', id);
@@ -127,7 +127,7 @@ async function lockAccount(trx: Kysely<Database>, id: string): Promise<void> {
   );
 }
 
-/** What a workspace has that somebody put there; attribute keys of ours come with it. */
+/** Content that somebody added to a workspace. The default attribute keys do not count. */
 const contents = [
   'surveys',
   'contacts',

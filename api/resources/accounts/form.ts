@@ -1,4 +1,4 @@
-/** What pages and programs send to `/api/auth`: a form, or JSON. */
+/** Reads requests to `/api/auth`: a form, or JSON. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { badRequest } from '#api/errors.ts';
@@ -7,7 +7,7 @@ import { isRecord } from '#api/schemas.ts';
 
 const FORM_BYTES_MAX = 16_384;
 
-/** In the scope of this plugin a body is JSON when it begins like a JSON object, and else a form. */
+/** In the scope of this plugin a body that begins like a JSON object is JSON, and any other body is a form. */
 export function acceptForms(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -19,11 +19,11 @@ export function acceptForms(app: FastifyInstance): void {
 }
 
 /**
- * @returns of a form its fields, the first of each name
- * @throws ApiError malformed_json; bad_request for a form without end, or with a NUL character
+ * @returns the fields of a form, the first value of each name
+ * @throws ApiError malformed_json; bad_request for a form that breaks off, or with a NUL character
  */
-export function parseFormOrJson(body: Buffer): unknown {
-  // Byte 0x7b is an opening brace; a form percent-encodes it.
+function parseFormOrJson(body: Buffer): unknown {
+  // 0x7b is an opening brace. A form would percent-encode it.
   if (body.toString('latin1', 0, 64).trimStart().charCodeAt(0) === 0x7b) return parseJsonBody(body);
   if (body.length > FORM_BYTES_MAX) throw badRequest(`A form has at most ${FORM_BYTES_MAX} bytes`);
   const fields = new Map<string, string>();
@@ -34,7 +34,6 @@ export function parseFormOrJson(body: Buffer): unknown {
   return Object.fromEntries(fields);
 }
 
-/** The text of a field; '' when there is none, or it is no text. */
 export function fieldOf(body: unknown, name: string): string {
   const value = isRecord(body) && Object.hasOwn(body, name) ? body[name] : undefined;
   return typeof value === 'string' ? value : '';
@@ -46,7 +45,7 @@ export function wantsJson(body: unknown): boolean {
 }
 
 /**
- * Where to go after a login: the given address if it is on our own origin, and else our own.
+ * The page after a login: the given address if it is on our own origin, and otherwise our start page.
  *
  * @param given absolute, or a path
  */
@@ -55,7 +54,10 @@ export function callbackUrl(given: string, publicUrl: string): string {
   return url !== null && url.origin === new URL(publicUrl).origin ? url.href : publicUrl;
 }
 
-/** The shape of a form, or of JSON with the same fields, for the description. @param names besides those that every form has */
+/**
+ * The shape of a form, or of JSON with the same fields, for the description. @param names besides those that every
+ * form has
+ */
 export function formFields(...names: readonly string[]) {
   const all = [...names, 'csrfToken', 'callbackUrl', 'json'];
   const shape = Type.Partial(Type.Object(Object.fromEntries(all.map((name) => [name, Type.String()]))));

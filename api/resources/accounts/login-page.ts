@@ -1,8 +1,11 @@
-/** The login page, and what it says to those who are sent back to it. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * The login page, with a message for people who were sent back to it.
+ *
+ * Callers: anybody.
+ */
 import { sessionCookie } from '#api/auth/cookies.ts';
 import { findSession } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { TOO_MANY_REQUESTS } from '#api/errors.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
@@ -12,17 +15,14 @@ import { texts } from './login.ts';
 import { protect } from './protection.ts';
 import { isSignupOpen } from './signup.ts';
 
-/** Where a login leads when nobody says otherwise. */
+/** The page after a login without another destination. */
 export const ACCOUNT_PATH = '/account';
 
 const page = {
   schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the account of who is logged in') } },
 };
 
-export const loginPage: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const loginPage: Routes = async (app, { context }) => {
   const { publicUrl } = context.config;
   const { basePath } = app;
 
@@ -75,7 +75,7 @@ export const loginPage: FastifyPluginAsyncTypebox<{ readonly context: Context }>
     return token !== null && (await findSession(context.db, token, context.clock)) !== null;
   }
 
-  /** Only what we say ourselves: whoever makes a link must not put words on this page. @returns HTML */
+  /** Shows only our own texts, so that nobody can put words on this page with a link. @returns HTML */
   function saidOf(error: string): string {
     switch (error) {
       case texts.unverified:
@@ -95,7 +95,6 @@ export const loginPage: FastifyPluginAsyncTypebox<{ readonly context: Context }>
   }
 };
 
-/** What brought somebody here, by the `notice` of the address. */
 const notices: ReadonlyMap<string, string> = new Map([
   [
     'password-changed',

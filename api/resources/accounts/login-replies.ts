@@ -1,4 +1,4 @@
-/** What comes back where somebody is logged in or out, for the description: data for programs, a redirect for pages. */
+/** The replies of routes that log people in or out, for the description: data for programs, a redirect for pages. */
 import { Type } from 'typebox';
 import { redirectTo } from '#api/http/media.ts';
 
@@ -12,7 +12,7 @@ export const sessionReplies = {
   302: redirectTo('a page, without `json: true`'),
 };
 
-/** A page where it was sent from one, so that the same link can be tried again. */
+/** Answers a page with a page, so that the person can try the same link again. */
 export const verificationReplies = {
   ...sessionReplies,
   401: {

@@ -1,11 +1,14 @@
-/** Login and logout as NextAuth 4 offers them. Nobody needs credentials to come here. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Login and logout in the form of NextAuth 4.
+ *
+ * Callers: anybody. The gateway limits logins.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
 import { endSession, findSession, startSession } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
@@ -38,7 +41,6 @@ const session = {
   },
 };
 const toPage = { schema: { response: { 302: redirectTo('a page') } } };
-/** The gateway limits logins. */
 const login = {
   schema: { response: loginReplies },
   config: { refuses: ['bad_request', 'too_many_requests'], reads: formFields('email', 'password') },
@@ -55,20 +57,17 @@ const signOut = {
   config: { refuses: ['bad_request'], reads: formFields() },
 } as const;
 
-/** What was right a moment ago. */
+/** The credentials were right when they were checked. */
 const outdated = {
   credentials: { kind: 'refused', text: texts.invalid, reason: 'invalid_password' },
   token: { kind: 'refused', text: texts.invalidToken, reason: 'invalid_token' },
 } as const;
 
-export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const loginRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, config, signer } = context;
   const { publicUrl } = config;
   acceptForms(app);
-  // Somebody who sends the login form gets a page, whatever happens: with too many at once, say.
+  // A person who sends the form gets a page in every case, also when too many log in at once.
   app.setErrorHandler((cause, request, reply) => {
     const error = asApiError(cause);
     if (error.code === 'invalid_fields' && isFromPage(request)) {
@@ -179,7 +178,7 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
       if (isFromPage(request) && isRetryable(text)) {
         return sendVerifyPage(context, request, reply, request.body, { status: 401, problem: text });
       }
-      // Clients tell this case by the address, not by the status.
+      // Clients recognise this case by the address, not by the status.
       if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
       return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
     }
@@ -200,7 +199,7 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   }
 
-  /** @returns its token; null: the account has changed since it was looked at */
+  /** @returns the token of the session; null: the account has changed since the check */
   function beginSession(user: User): Promise<string | null> {
     return db.transaction().execute(async (trx) => {
       if (!(await isAsProven(trx, user))) return null;
@@ -210,7 +209,6 @@ export const loginRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
   }
 };
 
-/** Browsers send forms, and say that they read HTML. */
 function isFromPage(request: FastifyRequest): boolean {
   return prefersHtml(request) && !wantsJson(request.body);
 }
@@ -220,7 +218,7 @@ function go(request: FastifyRequest, reply: FastifyReply, url: string) {
   return wantsJson(request.body) ? { url } : redirect(request, reply, url);
 }
 
-/** Browsers stay on the host that they came to, which has their cookies and need not be that of PUBLIC_URL. */
+/** Browsers stay on the host of their request, which has their cookies and may differ from PUBLIC_URL. */
 function redirect(request: FastifyRequest, reply: FastifyReply, url: string) {
   const { pathname, search, hash } = new URL(url);
   // Two slashes at the beginning would name another host.

@@ -1,6 +1,6 @@
 /**
- * Who may log in. The one who fails learns nothing about accounts: unknown address, wrong password and account without
- * a password get the same answer for the same work, one argon2id each.
+ * Decides who may log in. A failed login reveals nothing about accounts: an unknown address, a wrong password and an
+ * account without a password get the same answer after the same work, one argon2id each.
  */
 import type { FailureReason } from '#api/audit/audit.ts';
 import { isTooLong, normalizeEmail, passwordProblem } from '#api/auth/password.ts';
@@ -21,9 +21,8 @@ import {
   updateUser,
 } from './store.ts';
 
-export interface Refusal {
+interface Refusal {
   readonly kind: 'refused';
-  /** For the caller. */
   readonly text: string;
   /** For the audit log; null: not a failed authentication. */
   readonly reason: FailureReason | null;
@@ -62,28 +61,28 @@ export async function checkPassword(
     const reason = user.passwordHash === null ? 'no_password_set' : 'invalid_password';
     return refused(texts.invalid, reason, user.id);
   }
-  // From here on the caller has shown to be the owner, and may know how the account stands.
+  // The caller has proven to own the account, so the reply may tell its state.
   if (user.isActive !== 1) return refused(texts.inactive, 'account_inactive', user.id);
   if (user.emailVerified === null) return refused(texts.unverified, null, user.id);
   return { kind: 'admitted', user };
 }
 
-/** A link of a verification mail, and what came with it; '' stands for what is missing. */
-export interface Verification {
+/** The link in a verification mail, and the values that came with it; '' stands for a missing one. */
+interface Verification {
   readonly token: string;
   /** The password of the sign-up that the link belongs to. */
   readonly password: string;
-  /** A password in place of that one. The link proves the mailbox, so nothing else is asked. */
+  /** Replaces that password. The link proves who owns the mailbox, so nothing else is required. */
   readonly newPassword: string;
-  /** A name that comes with the new password. */
+  /** A name for the account, with the new password. */
   readonly name: string;
 }
 
 /**
- * Verifies the address that the link was sent to, and logs in that one time. The account gets the name and the password of
- * the link's own sign-up; every other link of the account ends.
+ * Verifies the address that the link was sent to, and logs the person in, once. The account gets the name and the
+ * password of the link's own sign-up. All other links of the account end.
  *
- * @throws ApiError invalid_fields for a new password or a name that nobody may have
+ * @throws ApiError invalid_fields for a new password or a name that is not allowed
  */
 export async function redeemVerification(
   context: Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'passwords'>,
@@ -99,7 +98,7 @@ export async function redeemVerification(
   if (choice?.kind === 'refused') return choice;
 
   return db.transaction().execute(async (trx) => {
-    // Again: another link of the account may have served meanwhile.
+    // Check again, because another link of the account may have been used meanwhile.
     const found = await findTokenToUse(trx, 'verifyEmail', token, clock());
     const refusal = refusalOf(found);
     if (refusal !== null || found === null) return refusal ?? invalidToken();
@@ -113,12 +112,12 @@ export async function redeemVerification(
   });
 }
 
-/** null: the link serves. */
+/** null: the link is valid. */
 function refusalOf(link: AccountLink | null): Refusal | null {
   if (link === null) return invalidToken();
   const { id, isActive, emailVerified } = link.user;
   if (isActive !== 1) return refused(texts.inactive, 'account_inactive', id);
-  // The link stays until it ends, so that a second click is answered by what is the case.
+  // The link stays until it ends, so that a second click gets the right answer.
   return emailVerified === null ? null : refused(texts.alreadyVerified, 'email_already_verified', id);
 }
 

@@ -1,19 +1,20 @@
-/** The mails of an account: what they say, and how many of them an address may get. */
+/** The mails of an account: their texts, and how many of them an address may get. */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
+import { countRows } from '#api/db/count.ts';
 import { lockName } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Mail } from '#api/mail/mail.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** Callers are limited by their address; this protects the owner of a mailbox from callers with many addresses. */
+/** Callers are limited by their address. This limit protects a mailbox from callers with many addresses. */
 const PER_ADDRESS_MAX = 5;
 const PER: Millis = 60 * 60 * 1000;
 
 /**
- * May this address get another mail of this kind? Ask before a link is made. Call it inside the transaction that accepts
- * the mail: from here on nobody else counts.
+ * May this address get another mail of this kind? Call it before a link is created, in the transaction that accepts
+ * the mail. It locks the address, so that nobody else counts meanwhile.
  */
 export async function mayMail(
   { clock }: Pick<Context, 'clock'>,
@@ -21,17 +22,17 @@ export async function mayMail(
   { to, kind }: Pick<Mail, 'to' | 'kind'>,
 ): Promise<boolean> {
   await lockName(trx, `mail to ${to}`);
-  const { count } = await trx
-    .selectFrom('mailOutbox')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('recipient', '=', to)
-    .where('kind', '=', kind)
-    .where('createdAt', '>', toTimestamp(clock() - PER))
-    .executeTakeFirstOrThrow();
-  return Number(count) < PER_ADDRESS_MAX;
+  const count = await countRows(
+    trx
+      .selectFrom('mailOutbox')
+      .where('recipient', '=', to)
+      .where('kind', '=', kind)
+      .where('createdAt', '>', toTimestamp(clock() - PER)),
+  );
+  return count < PER_ADDRESS_MAX;
 }
 
-/** Accepts the mail, unless its recipient has had enough of this kind lately; then it is dropped without a word. */
+/** Accepts the mail. If the recipient got too many of this kind lately, the mail is dropped silently. */
 export async function mailAccount(
   parts: Pick<Context, 'clock' | 'mailer'>,
   trx: Kysely<Database>,
@@ -54,7 +55,7 @@ export function verificationMail(publicUrl: string, to: string, token: string): 
   };
 }
 
-/** Somebody signed up with an address that has its account: only its owner learns that. */
+/** For a sign-up with an address that has an account. Only the owner of the address learns that it has one. */
 export function accountExistsMail(publicUrl: string, to: string): Mail {
   return {
     kind: 'accountExists',
@@ -94,7 +95,7 @@ export function changeEmailMail(publicUrl: string, to: string, token: string): M
   };
 }
 
-/** To the old address: who did not change it has to know at once. */
+/** To the old address, so that an owner who did not ask for the change learns of it at once. */
 export function emailChangedMail(to: string): Mail {
   return {
     kind: 'emailChanged',

@@ -1,9 +1,10 @@
 /**
- * The pages of an account, and those that links in mails lead to. They need no script: their forms are those of
- * `/api/auth`, and whoever has a front end of their own serves these paths there instead.
+ * The pages of an account, and the pages behind links in mails. They need no script: their forms are sent to
+ * `/api/auth`. Operators with a front end of their own serve these paths there instead.
+ *
+ * Callers: anybody.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { htmlPage } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { links, notice } from '#api/http/page-form.ts';
@@ -16,10 +17,7 @@ export { escapeHtml, sendPage } from '#api/http/page.ts';
 
 const page = { schema: { response: { 200: htmlPage('A page.') } } };
 
-export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const accountPages: Routes = async (app, { context }) => {
   const { basePath } = app;
 
   for (const shown of accountForms) {
@@ -46,7 +44,6 @@ export const accountPages: FastifyPluginAsyncTypebox<{ readonly context: Context
   );
 };
 
-/** What brought somebody here, by the `notice` of the address. */
 const notices: ReadonlyMap<string, string> = new Map([
   ['signed-up', 'Almost done: a mail is on its way to you.'],
   ['sent', 'If this address waits for its confirmation, another mail is on its way.'],

@@ -1,4 +1,4 @@
-/** The proof that a form is ours, on its way out and on its way back. */
+/** Protects forms against requests from other sites: adds a token, and checks it when the form comes back. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { setCsrfCookie } from '#api/auth/cookies.ts';
 import { csrfToken, isCsrfTokenValid } from '#api/auth/csrf.ts';
@@ -19,8 +19,8 @@ export function protect(
 }
 
 /**
- * A neighbour's subdomain can plant a pair of cookie and token that we once gave it, and log somebody in as itself.
- * Browsers say so; they send no useful Origin here, because our pages keep their address from everybody.
+ * A page on another subdomain can set a cookie and token that it got from us, and log a visitor in as itself.
+ * Browsers report that in `sec-fetch-site`. They send no useful Origin here, because our pages set no-referrer.
  */
 export function isFormOurs(request: FastifyRequest, signer: Signer): boolean {
   const site = request.headers['sec-fetch-site'];

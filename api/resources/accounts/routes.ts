@@ -1,15 +1,16 @@
 /**
- * Accounts: sign up, forget and reset a password, ask again for the verification mail. Nobody needs credentials to come
- * here, so no answer says whether an address has an account. Limited by address.
+ * Accounts: sign up, forget and reset a password, get another verification mail. No reply says whether an address has
+ * an account.
+ *
+ * Callers: anybody, limited by address.
  */
 import { finished } from 'node:stream/promises';
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import { endSessionsOf } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
@@ -37,14 +38,11 @@ const done = {
   200: Type.Object({ data: Type.Object({ success: Type.String() }) }),
   303: redirectTo('the next page, for who sent the form of a page'),
 };
-/** Forms of pages must be ours, and sign-up may be closed. */
+/** A form of a page must be ours, and sign-up may be closed. */
 const refuses = ['bad_request', 'forbidden'] as const;
 const Text = Type.String();
 
-export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const accountRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, passwords, config, mailer, background } = context;
   acceptForms(app);
   answerForms(app, context);
@@ -62,10 +60,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       const email = emailIn(request.body.email);
       const problem = passwordProblem(password);
       if (problem !== null) throw invalidFields({ password: problem });
-      // Hashed whether the address is new or not, so that the time tells nothing.
+      // The password is hashed for new and for known addresses, so that the time reveals nothing.
       const passwordHash = await passwords.hash(password);
       const account = { name, email, passwordHash };
-      // Of two who sign up with one address at once, the second finds the account of the first.
+      // If two people sign up with one address at once, the second finds the account of the first.
       const userId = await againWhenTaken(['users.email'], () =>
         db.transaction().execute((trx) => signUp(trx, account)),
       );
@@ -128,16 +126,16 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       const { token, password } = request.body;
       const problem = passwordProblem(password);
       if (problem !== null) throw invalidFields({ password: problem });
-      // Before the hash: whoever invents links is not worth its work.
+      // Checked before the hash, so that invented links cost little.
       if ((await findToken(db, 'resetPassword', token, clock())) === null) throw linkEnded();
       const passwordHash = await passwords.hash(password);
       const userId = await db.transaction().execute(async (trx) => {
-        // Again: of two who open the link at once, one changes the password.
+        // Check again: if somebody opens the link twice at once, one of the requests changes the password.
         const found = await findTokenToUse(trx, 'resetPassword', token, clock());
         if (found === null) throw linkEnded();
         const { id } = found.user;
         await updateUser(trx, id, { passwordHash }, toTimestamp(clock()));
-        // A stranger who was in the account may have asked for a change of its address.
+        // An attacker who was in the account may have asked to change its address.
         await deleteTokens(trx, id, ['resetPassword', 'changeEmail']);
         await endSessionsOf(trx, id);
         return id;
@@ -151,14 +149,14 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     },
   );
 
-  /** Does the work once the reply is sent: looking up an address takes longer when there is an account to write to. */
+  /** Runs the work after the reply: looking up an address takes longer when it has an account. */
   function behind(reply: FastifyReply, work: (trx: Kysely<Database>) => Promise<void>): void {
     background.add(() => db.transaction().execute(work), finished(reply.raw));
   }
 
   /**
-   * Any number of people may sign up with an address that nobody has verified yet. Each gets a link of their own, which
-   * carries their name and password: a stranger's password must not be confirmed by the owner's click.
+   * Any number of people may sign up with an address that nobody has verified yet. Each gets a link of their own,
+   * which carries their name and password, so that the owner's click does not confirm a stranger's password.
    *
    * @returns the id of a new account; null: there was one
    */
@@ -187,14 +185,14 @@ export const accountRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     { id: userId, email }: Pick<User, 'id' | 'email'>,
     choice: Choice | null,
   ): Promise<void> {
-    // Links that nobody gets would only fill the table.
+    // Links that nobody receives would only fill the table.
     if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return;
     const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email, choice }, clock(), random);
     await mailer.accept(trx, verificationMail(config.publicUrl, email, token));
   }
 };
 
-/** The name and password of the first sign-up, or of a reset since then. */
+/** The name and password of the first sign-up, or of a later reset. */
 function choiceOf({ name, passwordHash }: User): Choice | null {
   return passwordHash === null ? null : { name, passwordHash };
 }

@@ -1,4 +1,4 @@
-/** Who may sign up: anybody, or only who is invited. */
+/** Decides whether anybody may sign up, or only invited people. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { forbidden } from '#api/errors.ts';
@@ -11,12 +11,12 @@ import { hasMembers } from '#api/resources/organizations/store.ts';
 const CLOSED =
   'Sign-up is closed on this server. Ask an owner or manager of your organization to invite you, and open the link of the invitation.';
 
-/** A server that nobody belongs to lets the first person in, whatever the setting says. */
+/** A server without any members lets the first person in, whatever the setting says. */
 export async function isSignupOpen({ db, config }: Pick<Context, 'db' | 'config'>): Promise<boolean> {
   return config.isSignupEnabled || !(await hasMembers(db));
 }
 
-/** A hook: ends the request while sign-up is closed, with a page for browsers. @throws ApiError forbidden */
+/** A hook that ends the request while sign-up is closed. Browsers get a page. @throws ApiError forbidden */
 export function refuseWhileClosed(context: Pick<Context, 'db' | 'config'>) {
   const refuse = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (await isSignupOpen(context)) return;

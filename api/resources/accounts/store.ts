@@ -1,4 +1,4 @@
-/** People who log in, and the links they are mailed. Writes go to `users` and `accountTokens`. */
+/** People who log in, and the links that mails send them. This file writes the tables `users` and `accountTokens`. */
 import type { Kysely, Selectable } from 'kysely';
 import { hashToken, newToken } from '#api/auth/session.ts';
 import { lockRow, unlocked } from '#api/db/locks.ts';
@@ -8,26 +8,24 @@ import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export type User = Selectable<UserTable>;
-export type Purpose = AccountTokenTable['purpose'];
+type Purpose = AccountTokenTable['purpose'];
 
-/** The name and password that somebody chose at sign-up. */
 export interface Choice {
   readonly name: string;
   readonly passwordHash: string;
 }
 
-/** A link that was mailed. */
 export interface AccountLink {
   readonly user: User;
-  /** Where it was sent. */
+  /** The address that the mail was sent to. */
   readonly email: string;
-  /** Takes effect when the link verifies the address; null: the link carries no password. */
+  /** The account gets these when the link verifies the address; null: the link carries no password. */
   readonly choice: Choice | null;
 }
 
 const HOUR: Millis = 60 * 60 * 1000;
 
-/** How long a link serves. */
+/** How long a link is valid. */
 const lifetimes: Readonly<Record<Purpose, Millis>> = {
   verifyEmail: 24 * HOUR,
   resetPassword: HOUR,
@@ -88,12 +86,12 @@ export async function updateUser(
     .execute();
 }
 
-/** A login is no change of the account, so `updatedAt` stays. */
+/** A login does not change the account, so `updatedAt` stays. */
 export async function noteLogin(db: Kysely<Database>, id: string, now: Timestamp): Promise<void> {
   await db.updateTable('users').set({ lastLoginAt: now }).where('id', '=', id).execute();
 }
 
-/** Makes a link's token, and sweeps out those that ended. @param email where the link is sent */
+/** Creates the token of a link, and deletes expired ones. @param email the address that gets the link */
 export async function insertToken(
   db: Kysely<Database>,
   token: {
@@ -129,7 +127,7 @@ export async function insertToken(
   return text;
 }
 
-/** @returns null when the link has ended, has served, or never was */
+/** @returns null when the link has ended, was used, or never existed */
 export async function findToken(
   db: Kysely<Database>,
   purpose: Purpose,
@@ -156,7 +154,9 @@ export async function findToken(
   return { user, email: tokenEmail, choice };
 }
 
-/** Likewise, inside the transaction that uses the link: of two who open it at once, the second sees what the first did. */
+/**
+ * The same in the transaction that uses the link. Of two requests with one link, the second sees what the first did.
+ */
 export async function findTokenToUse(
   trx: Kysely<Database>,
   purpose: Purpose,
@@ -169,7 +169,7 @@ export async function findTokenToUse(
   return findToken(trx, purpose, token, now);
 }
 
-/** The user with this address, inside the transaction of a change to the account: nobody else changes it meanwhile. */
+/** Finds and locks the user with this address, in the transaction that changes the account. */
 export async function findUserToChange(trx: Kysely<Database>, email: string): Promise<User | null> {
   const found = await findUserByEmail(trx, email);
   if (found === null) return null;
@@ -178,8 +178,8 @@ export async function findUserToChange(trx: Kysely<Database>, email: string): Pr
 }
 
 /**
- * Does what was proven about the account still hold? Asked inside the transaction of what comes of it: a password takes a
- * while to check, and a new one, or a new address, must end what the old one began.
+ * Is the fact that was proven about the account still true? Call it in the transaction that relies on it: checking a
+ * password takes time, and a new password or address in between must end the attempt.
  */
 export async function isAsProven(
   trx: Kysely<Database>,
@@ -190,7 +190,7 @@ export async function isAsProven(
   return now?.isActive === 1 && now.email === email && now.passwordHash === passwordHash;
 }
 
-/** Counts a password that is about to be tried with a link. @returns false when there were too many already */
+/** Counts a password before it is tried with a link. @returns false when too many were tried */
 export async function takePasswordAttempt(db: Kysely<Database>, token: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('accountTokens')
@@ -201,7 +201,7 @@ export async function takePasswordAttempt(db: Kysely<Database>, token: string): 
   return numUpdatedRows > 0n;
 }
 
-/** Ends every link of the user but this one, which stays so that a second click learns that it has served. */
+/** Ends every link of the user but this one, which stays so that a second click learns that it was used. */
 export async function deleteOtherTokens(db: Kysely<Database>, userId: string, token: string): Promise<void> {
   await db
     .deleteFrom('accountTokens')
@@ -210,7 +210,7 @@ export async function deleteOtherTokens(db: Kysely<Database>, userId: string, to
     .execute();
 }
 
-/** The user's links of these purposes serve no longer. */
+/** Ends the user's links of these purposes. */
 export async function deleteTokens(
   db: Kysely<Database>,
   userId: string,

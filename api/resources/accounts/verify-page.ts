@@ -1,6 +1,7 @@
 /**
- * The page that a verification mail links to. It has a button, because programs that merely look at links must not open
- * them, and two ways: the password of the sign-up, or a new one for somebody who did not choose that.
+ * The page behind the link in a verification mail. It has a button, because programs that only look at links must not
+ * use them up. There are two ways: the password of the sign-up, or a new one for people who did not sign up
+ * themselves.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
@@ -20,7 +21,7 @@ export const choiceFields: readonly Field[] = [
   { ...newPassword, name: 'newPassword', label: 'New password' },
 ];
 
-/** Refusals after which the same link may still serve, as sentences for people. */
+/** Refusals after which the same link may still work, as sentences for people. */
 const problems: ReadonlyMap<string, string> = new Map([
   [texts.passwordNeeded, 'Enter the password of the sign-up, or choose another one below.'],
   [texts.wrongPassword, 'This is not the password of the sign-up. Try again, or choose another one below.'],
@@ -33,7 +34,6 @@ export function isRetryable(text: string): boolean {
 
 interface Shown {
   readonly status: number;
-  /** A refusal, or another sentence. */
   readonly problem: string;
   /** By the names of the fields of a new password. */
   readonly errors: Readonly<Record<string, string>>;

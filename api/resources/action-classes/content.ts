@@ -1,14 +1,14 @@
-/** Reads what a caller wrote into an action class: what its type needs must be there, and nothing else is kept. Pure. */
+/** Reads the body of an action class: requires the fields that its type needs, and keeps no others. Pure. */
 import { type Issues, invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
 import { reshape } from '#api/schemas.ts';
 import { type ActionClassBody, type NoCodeConfig, type NoCodeType, noCodeShapes } from './schema.ts';
 
-export interface ActionClassContent {
+interface ActionClassContent {
   readonly name: string;
   readonly description: string | null;
   readonly type: 'code' | 'noCode';
-  /** What apps call the action by; null for those that need no code. */
+  /** The name that apps use in code; null for actions without code. */
   readonly key: string | null;
   readonly noCodeConfig: NoCodeConfig | null;
 }
@@ -17,7 +17,6 @@ const checkers = new Map(
   Object.entries(noCodeShapes).map(([type, shape]) => [type, checker(shape)] as const),
 );
 
-/** @throws ApiError invalid_fields */
 export function readActionClass(body: ActionClassBody): ActionClassContent {
   const { name, type, description = null, key } = body;
   if (type === 'noCode') {
@@ -49,7 +48,7 @@ function isNoCodeType(type: unknown): type is NoCodeType {
   return typeof type === 'string' && Object.hasOwn(noCodeShapes, type);
 }
 
-/** What shapes cannot say. */
+/** Checks that a schema cannot express. */
 function crossIssues(config: NoCodeConfig): Issues {
   const issues: Record<string, string> = {};
   if ('elementSelector' in config) {
@@ -82,13 +81,12 @@ function isPathOrAddress(value: string): boolean {
   return value.startsWith('/') || (/^https?:\/\//i.test(value) && URL.canParse(value));
 }
 
-/** Only looked at here, and run in browsers. */
+/** The pattern is only parsed here. Browsers run it. */
 function isRegex(value: string): boolean {
   try {
     new RegExp(value);
     return true;
   } catch {
-    // A SyntaxError is the answer, not a fault.
     return false;
   }
 }

@@ -1,19 +1,19 @@
-/** Action classes on the management API. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Action classes on v1, and a list of them on v3.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ */
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type ApiError, badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
-import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
-import { workspaceRow } from '#api/resources/workspaces/row.ts';
+import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { TextOrNull, v3List } from '#api/resources/workspaces/v3-list.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { readActionClass } from './content.ts';
 import { ActionClassBody, ActionClassReply } from './schema.ts';
@@ -28,57 +28,38 @@ import {
   updateActionClass,
 } from './store.ts';
 
-/** Of one workspace: SDKs download them all. */
+/** In a workspace: SDKs download them all. */
 const ACTION_CLASSES_MAX = 500;
 
 const LIST_MAX = 5_000;
 
-const Params = Type.Object({ actionClassId: Type.String() });
-const one = { 200: Type.Object({ data: ActionClassReply }) };
+const V3ActionClass = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  description: TextOrNull,
+  type: Type.String(),
+  key: TextOrNull,
+});
 
-export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const actionClassRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, states } = context;
-  const url = '/api/v1/management/action-classes';
-  const oneUrl = `${url}/:actionClassId`;
-  const actionClasses = workspaceRow({
-    db,
-    type: 'Action Class',
+  const actionClasses = v1Resource(app, context, {
+    url: '/api/v1/management/action-classes',
     param: 'actionClassId',
+    type: 'Action Class',
     find: findActionClass,
+    reply: ActionClassReply,
+    toReplies: (found) => found,
   });
 
-  app.get(
-    url,
-    {
-      schema: {
-        querystring: ListQuery,
-        response: { 200: Type.Object({ data: Type.Array(ActionClassReply) }) },
-      },
-    },
-    async (request, reply) => {
-      const workspaceIds = workspacesWith(principalOf(request), 'read');
-      const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
-        listActionClassesOf(db, workspaceIds, page),
-      );
-      return { data: [...(await withEnvironmentIds(db, found))] };
-    },
-  );
+  actionClasses.list(LIST_MAX, listActionClassesOf);
 
-  app.post(
-    url,
-    {
-      schema: { body: ActionClassBody, response: one },
-      config: { refuses: ['forbidden', 'conflict'] },
-      preValidation: loadBodyWorkspace(context),
-    },
-    async (request) => {
-      const { id: workspaceId, environmentId } = workspaceOf(request);
+  actionClasses.create(
+    { body: ActionClassBody, refuses: ['forbidden', 'conflict'] },
+    async (body, { id: workspaceId, environmentId }) => {
       const now = toTimestamp(clock());
       const made: ActionClass = {
-        ...readActionClass(request.body),
+        ...readActionClass(body),
         id: newId(random),
         workspaceId,
         createdAt: now,
@@ -93,26 +74,27 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
         await insertActionClass(trx, made);
       });
       states.purge({ workspaceId, environmentId });
-      return { data: { ...made, environmentId } };
+      return made;
     },
   );
 
-  app.get(
-    oneUrl,
-    { schema: { params: Params, response: one }, onRequest: actionClasses.load },
-    async (request) => ({ data: actionClasses.of(request) }),
-  );
+  actionClasses.read();
 
+  // The body names the workspace once more, and it must be the same one.
   app.put(
-    oneUrl,
+    '/api/v1/management/action-classes/:actionClassId',
     {
-      schema: { params: Params, body: ActionClassBody, response: one },
+      schema: {
+        params: Type.Object({ actionClassId: Type.String() }),
+        body: ActionClassBody,
+        response: { 200: actionClasses.one },
+      },
       config: { refuses: ['conflict'] },
-      onRequest: actionClasses.load,
+      onRequest: actionClasses.rows.load,
       preValidation: loadBodyWorkspace(context),
     },
     async (request) => {
-      const stored = actionClasses.of(request);
+      const stored = actionClasses.rows.of(request);
       const { id, workspaceId, environmentId, createdAt } = stored;
       if (workspaceOf(request).id !== workspaceId) {
         throw badRequest('Action class is part of another workspace', { workspaceId });
@@ -133,24 +115,14 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     },
   );
 
-  app.delete(
-    oneUrl,
-    {
-      schema: { params: Params, response: one },
-      config: { refuses: ['bad_request'] },
-      onRequest: actionClasses.load,
-    },
-    async (request) => {
-      const stored = actionClasses.of(request);
-      if (stored.type === 'automatic') throw badRequest('Automatic action classes cannot be deleted');
-      await db.transaction().execute(async (trx) => {
-        await lockRow(trx, 'workspaces', stored.workspaceId);
-        await deleteActionClass(trx, stored.id);
-      });
-      states.purge(stored);
-      return { data: stored };
-    },
-  );
+  actionClasses.remove({ refuses: ['bad_request'] }, async (stored) => {
+    if (stored.type === 'automatic') throw badRequest('Automatic action classes cannot be deleted');
+    await db.transaction().execute(async (trx) => {
+      await lockRow(trx, 'workspaces', stored.workspaceId);
+      await deleteActionClass(trx, stored.id);
+    });
+    states.purge(stored);
+  });
 
   /** Runs a write in a transaction, unless the name or the key is taken. */
   async function storing(
@@ -173,6 +145,17 @@ export const actionClassRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
       throw error;
     }
   }
+};
+
+export const v3ActionClassRoutes: Routes = async (app, { context }) => {
+  v3List(app, context, '/api/v3/action-classes', V3ActionClass, (workspaceId) =>
+    context.db
+      .selectFrom('actionClasses')
+      .select(['id', 'name', 'description', 'type', 'key', 'createdAt'])
+      .where('workspaceId', '=', workspaceId)
+      // The built-in ones are older than v3, which does not show them.
+      .where('type', '!=', 'automatic'),
+  );
 };
 
 function alreadyExists(actionClass: ActionClass, taken: 'name' | 'key'): ApiError {

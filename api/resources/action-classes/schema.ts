@@ -1,4 +1,4 @@
-/** What an action class is made of. */
+/** The fields of an action class. */
 import { type Static, type TSchema, Type } from 'typebox';
 import { MapOf, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 
@@ -25,7 +25,7 @@ const common = {
   urlFiltersConnector: Type.Optional(OneOf(['or', 'and'])),
 };
 
-/** By type: what happens on a page that is the action, and on which pages. */
+/** By type: the event in the page that is the action, and the pages on which it counts. */
 export const noCodeShapes = {
   click: Type.Object({
     type: OneOf(['click']),
@@ -50,7 +50,7 @@ export type NoCodeConfig = Static<(typeof noCodeShapes)[NoCodeType]>;
 
 const Name = Type.String({ minLength: 1, maxLength: 255 });
 
-/** `noCodeConfig` is held to the shape of its type separately, so that findings speak of that type only. */
+/** `noCodeConfig` is checked separately against the shape of its type, so that errors are about that type only. */
 export const ActionClassBody = Type.Object({
   ...scopeFields,
   name: Name,

@@ -1,5 +1,6 @@
-/** Action classes: what happens in an app and may trigger a survey. */
+/** Action classes: events in an app that may trigger a survey. */
 import type { Kysely, Selectable } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { ActionClassTable, Database, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
@@ -15,7 +16,6 @@ export interface ActionClass {
   readonly updatedAt: Timestamp;
 }
 
-/** All of a workspace, oldest first. */
 export async function listActionClasses(
   db: Kysely<Database>,
   workspaceId: string,
@@ -53,7 +53,7 @@ export async function findActionClass(db: Kysely<Database>, id: string): Promise
   return row === undefined ? null : toActionClass(row);
 }
 
-/** What another action class of the workspace has already: the key or the name of this one. null: neither. */
+/** @returns the field of this action class that another one of the workspace has already; null: none */
 export async function findTaken(
   db: Kysely<Database>,
   { id, workspaceId, name, key }: Pick<ActionClass, 'id' | 'workspaceId' | 'name' | 'key'>,
@@ -65,18 +65,13 @@ export async function findTaken(
     .where((where) => where.or([where('name', '=', name), ...(key === null ? [] : [where('key', '=', key)])]))
     .where('id', '!=', id)
     .execute();
-  // The key first, where both are taken: it is what calls to `track` name.
+  // If both are taken, the key counts, because calls to `track` use it.
   if (others.some((other) => other.key !== null && other.key === key)) return 'key';
   return others.length > 0 ? 'name' : null;
 }
 
-export async function countActionClasses(db: Kysely<Database>, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('actionClasses')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('workspaceId', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countActionClasses(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  return countRows(db.selectFrom('actionClasses').where('workspaceId', '=', workspaceId));
 }
 
 /**
@@ -100,7 +95,7 @@ export async function updateActionClass(db: Kysely<Database>, actionClass: Actio
   return numUpdatedRows > 0n;
 }
 
-/** Surveys lose it from their triggers. */
+/** Removes it from the triggers of surveys too. */
 export async function deleteActionClass(db: Kysely<Database>, id: string): Promise<void> {
   await db.deleteFrom('actionClasses').where('id', '=', id).execute();
 }

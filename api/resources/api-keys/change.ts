@@ -1,6 +1,6 @@
 /**
- * Changes an API key, its label, what it reaches, and whether it may look at the organization, or revokes it. Its text
- * stays.
+ * Changes the label, the workspaces and the access of an API key, or revokes the key. The text of a key cannot
+ * change.
  */
 import type { Kysely } from 'kysely';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
@@ -10,14 +10,14 @@ import { managed, managedNow } from './managed.ts';
 import { type ApiKey, deleteApiKey, findApiKey, updateApiKey } from './store.ts';
 
 /** Unset members stay as they are. Either member of `WantedReach` replaces all permissions of the key. */
-export interface ApiKeyChange extends WantedReach {
+interface ApiKeyChange extends WantedReach {
   readonly label?: string;
   readonly organizationAccess?: ApiKey['organizationAccess'];
 }
 
 /**
- * @returns the key as it is afterwards; null when the caller manages none with this id
- * @throws ApiError invalid_fields; unauthorized for who manages no organization
+ * @returns the key after the change; null when the caller manages no key with this id
+ * @throws ApiError invalid_fields; unauthorized for people who manage no organization
  */
 export function changeApiKey(
   db: Kysely<Database>,
@@ -40,7 +40,7 @@ export function changeApiKey(
   });
 }
 
-/** @returns the key as it was; null when the caller manages none with this id @throws ApiError as `changeApiKey` */
+/** @returns the revoked key; null when the caller manages no key with this id @throws ApiError as `changeApiKey` */
 export function revokeApiKey(
   db: Kysely<Database>,
   principal: SessionPrincipal,

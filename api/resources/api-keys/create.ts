@@ -1,4 +1,4 @@
-/** Makes an API key for an organization: how many there may be, and what they reach. */
+/** Creates API keys. Limits how many an organization has, and checks what they reach. */
 
 import type { Kysely } from 'kysely';
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
@@ -14,7 +14,7 @@ import { type ApiKey, insertApiKey, listApiKeys, workspacesOf } from './store.ts
 const KEYS_PER_ORGANIZATION_MAX = 200;
 
 export interface NewApiKey {
-  /** One that the user manages, or did a moment ago. */
+  /** An organization that the user managed when the request began. */
   readonly organizationId: string;
   readonly label: string;
   /** Unset: read and write. */
@@ -22,14 +22,14 @@ export interface NewApiKey {
   readonly reach: WantedReach;
 }
 
-/** One of the two at most. Neither: manage on every workspace of the organization. */
+/** At most one of the two. Neither: manage on every workspace of the organization. */
 export interface WantedReach {
   readonly allWorkspaces?: Permission | undefined;
   readonly workspacePermissions?: ApiKey['workspacePermissions'] | undefined;
 }
 
 /**
- * @returns the key's row, and the key itself, which nobody can see again
+ * @returns the row of the key, and the key itself, which is never shown again
  * @throws ApiError bad_request when there are too many, invalid_fields, unauthorized
  */
 export function createApiKey(
@@ -63,14 +63,12 @@ export function createApiKey(
   });
 }
 
-/** @throws ApiError invalid_fields */
 export function labelIn(given: string): string {
   const label = given.trim();
   if (label === '') throw invalidFields({ label: 'must have more than spaces' });
   return label;
 }
 
-/** @throws ApiError invalid_fields */
 export async function reachFrom(
   trx: Kysely<Database>,
   organizationId: string,

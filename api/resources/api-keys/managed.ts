@@ -1,4 +1,4 @@
-/** Whose keys a person may see, make and revoke: those of the organizations that the person runs. */
+/** The organizations whose keys a person may see, create and revoke: those that the person owns or manages. */
 import type { Kysely } from 'kysely';
 import { runsOrganization, type SessionPrincipal } from '#api/auth/principal.ts';
 import { lockRows } from '#api/db/locks.ts';
@@ -13,8 +13,8 @@ export function managed({ roles }: SessionPrincipal): readonly string[] {
 }
 
 /**
- * Those of the organizations that the person still runs, asked inside the transaction of a change to their keys: a key
- * outlives whoever made it, so nobody makes one who was removed since the request came.
+ * The organizations that the person still manages, in the transaction that changes their keys. A key outlives the
+ * person who created it, so a person who was removed during the request must not create one.
  */
 export async function managedNow(
   trx: Kysely<Database>,

@@ -1,12 +1,12 @@
 /**
- * API keys, made, changed and revoked by a logged-in owner or manager of an organization. A key itself is shown once, in the
- * reply that makes it.
+ * API keys. The text of a key is shown once, in the reply that creates it.
+ *
+ * Callers: sessions of owners and managers of an organization.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { sessionOf } from '#api/auth/plugin.ts';
+import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, notFound, unauthorized } from '#api/errors.ts';
 import { Id, OneOf } from '#api/schemas.ts';
 import { changeApiKey, revokeApiKey } from './change.ts';
@@ -26,7 +26,7 @@ const organizationAccess = Type.Optional(
 );
 const NewApiKey = Type.Object({
   label,
-  /** Needed only by members of several organizations. */
+  /** Only members of several organizations need it. */
   organizationId: Type.Optional(Id),
   /** Neither of the two: manage on every workspace of the organization. */
   allWorkspaces,
@@ -57,17 +57,12 @@ const shape = {
 const ApiKeyReply = Type.Object(shape);
 const NewApiKeyReply = Type.Object({ ...shape, apiKey: Type.String() });
 
-const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
-
-export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const apiKeyRoutes: Routes = async (app, { context }) => {
   const { db } = context;
 
   app.get(
     '/api/v1/api-keys',
-    { schema: { response: { 200: Type.Object({ data: Type.Array(ApiKeyReply) }) } }, config },
+    { schema: { response: { 200: Type.Object({ data: Type.Array(ApiKeyReply) }) } }, config: forPeople },
     async (request) => ({ data: [...(await listApiKeys(db, managed(sessionOf(request))))].map(toReply) }),
   );
 
@@ -75,7 +70,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     '/api/v1/api-keys',
     {
       schema: { body: NewApiKey, response: { 200: Type.Object({ data: NewApiKeyReply }) } },
-      config: { ...config, refuses: ['bad_request'] },
+      config: { ...forPeople, refuses: ['bad_request'] },
     },
     async (request) => {
       const principal = sessionOf(request);
@@ -98,7 +93,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         body: ApiKeyChange,
         response: { 200: Type.Object({ data: ApiKeyReply }) },
       },
-      config: { ...config, refuses: ['bad_request', 'not_found'] },
+      config: { ...forPeople, refuses: ['bad_request', 'not_found'] },
     },
     async (request) => {
       const { id } = request.params;
@@ -115,7 +110,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         params: Type.Object({ id: Type.String() }),
         response: { 200: Type.Object({ data: ApiKeyReply }) },
       },
-      config: { ...config, refuses: ['not_found'] },
+      config: { ...forPeople, refuses: ['not_found'] },
     },
     async (request) => {
       const { id } = request.params;

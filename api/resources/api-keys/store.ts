@@ -1,4 +1,4 @@
-/** API keys as their owners see them. Writes go to `apiKeys` and `apiKeyPermissions`. */
+/** API keys as their owners see them. This file writes the tables `apiKeys` and `apiKeyPermissions`. */
 import type { Kysely } from 'kysely';
 import type { Permission } from '#api/auth/principal.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
@@ -14,9 +14,9 @@ export interface ApiKey {
   readonly organizationAccess: {
     readonly accessControl: { readonly read: boolean; readonly write: boolean };
   };
-  /** On every workspace of the organization, also on later ones; null: only on those that are listed. */
+  /** On every workspace of the organization, also on later ones; null: only on the listed ones. */
   readonly allWorkspaces: Permission | null;
-  /** In the order of the workspace ids. With `allWorkspaces` those that there are now. */
+  /** In the order of the workspace ids. With `allWorkspaces`, all workspaces that exist now. */
   readonly workspacePermissions: readonly { readonly workspaceId: string; readonly permission: Permission }[];
 }
 
@@ -80,7 +80,7 @@ function permissionsOf(
   return workspaces.all.map((workspaceId) => ({ workspaceId, permission: allWorkspaces }));
 }
 
-/** By organization, in the order of their ids. */
+/** By organization id. */
 export async function workspacesOf(
   db: Kysely<Database>,
   organizationIds: readonly string[],
@@ -125,7 +125,7 @@ export async function insertApiKey(db: Kysely<Database>, key: ApiKey, hashedKey:
   await insertPermissions(db, key);
 }
 
-/** Label, permissions and access to the organization. Call it inside a transaction. */
+/** Writes label, permissions and access to the organization. Call it inside a transaction. */
 export async function updateApiKey(trx: Kysely<Database>, key: ApiKey): Promise<void> {
   const { accessControl } = key.organizationAccess;
   await trx
@@ -150,7 +150,6 @@ async function insertPermissions(db: Kysely<Database>, key: ApiKey): Promise<voi
     .execute();
 }
 
-/** Its permissions go with it. */
 export async function deleteApiKey(db: Kysely<Database>, id: string): Promise<void> {
   await db.deleteFrom('apiKeys').where('id', '=', id).execute();
 }

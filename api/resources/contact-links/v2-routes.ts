@@ -1,8 +1,11 @@
-/** Personal links to a survey, on v2. Needs a key with read: what comes by the link is the contact's response. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Personal links to a survey, on v2. A response through such a link belongs to the contact.
+ *
+ * Callers: API keys with the right to read the workspace.
+ */
 import { Type } from 'typebox';
 import { requireRight } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { findContact } from '#api/resources/contacts/store.ts';
 import { newContactLink } from '#api/resources/surveys/contact-link.ts';
@@ -14,10 +17,7 @@ import type { Millis } from '#shared/clock.ts';
 
 const DAY: Millis = 24 * 60 * 60 * 1000;
 
-export const v2ContactLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v2ContactLinkRoutes: Routes = async (app, { context }) => {
   const { db, clock, config, random, signer } = context;
 
   app.get(
@@ -49,7 +49,7 @@ export const v2ContactLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
       if ((await findContact(db, survey.workspaceId, contactId)) === null) {
         throw notFound('Contact', contactId);
       }
-      // Of a full second, which is what the link says.
+      // Rounded to a full second, which is the unit in the link.
       const expiresAt =
         expirationDays === undefined ? null : Math.ceil((clock() + expirationDays * DAY) / 1_000) * 1_000;
       const address = linkAddressOf(config, survey.id);

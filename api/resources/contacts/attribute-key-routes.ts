@@ -1,14 +1,13 @@
-/** Contact attribute keys on the management API. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Contact attribute keys on v1, and a list of them on v3.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ */
 import { Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
-import { ListQuery, readPage } from '#api/http/pagination.ts';
-import { workspaceRow } from '#api/resources/workspaces/row.ts';
-import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { v1Resource } from '#api/resources/workspaces/resource.ts';
+import { TextOrNull, v3List } from '#api/resources/workspaces/v3-list.ts';
 import { Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { keyProblem, titleOf } from './attribute-key-rules.ts';
@@ -19,7 +18,6 @@ const ALREADY_EXISTS = 'Attribute key already exists';
 
 const LIST_MAX = 5_000;
 
-const Params = Type.Object({ contactAttributeKeyId: Type.String() });
 const described = {
   name: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
   description: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
@@ -41,106 +39,78 @@ const AttributeKeyReply = Type.Object({
   createdAt: Type.String(),
   updatedAt: Type.String(),
 });
-const one = { 200: Type.Object({ data: AttributeKeyReply }) };
 
-export const contactAttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+const V3AttributeKey = Type.Object({
+  id: Type.String(),
+  key: Type.String(),
+  name: TextOrNull,
+  description: TextOrNull,
+  type: Type.String(),
+  dataType: Type.String(),
+});
+
+export const contactAttributeKeyRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
-  const url = '/api/v1/management/contact-attribute-keys';
-  const oneUrl = `${url}/:contactAttributeKeyId`;
-  const keys = workspaceRow({
-    db,
-    type: 'Attribute Key',
+  const keys = v1Resource(app, context, {
+    url: '/api/v1/management/contact-attribute-keys',
     param: 'contactAttributeKeyId',
+    type: 'Attribute Key',
     find: findAttributeKey,
+    reply: AttributeKeyReply,
+    toReplies: (found) => found,
   });
 
-  app.get(
-    url,
-    {
-      schema: {
-        querystring: ListQuery,
-        response: { 200: Type.Object({ data: Type.Array(AttributeKeyReply) }) },
+  keys.list(LIST_MAX, listAttributeKeys);
+
+  keys.create({ body: NewKey, refuses: ['forbidden'] }, async (body, { id: workspaceId }) => {
+    const { key, name, description, dataType = 'string' } = body;
+    const fields = {
+      workspaceId,
+      key: checkedKey(key),
+      name: name ?? titleOf(key),
+      description: description ?? '',
+      dataType,
+    };
+    const made = customKey(fields, toTimestamp(clock()), random);
+    await createAttributeKey(db, made, badRequest(ALREADY_EXISTS));
+    return made;
+  });
+
+  keys.read();
+
+  keys.change({ body: KeyChange, refuses: ['bad_request'] }, async (body, { id }) => {
+    const { name, description, key, dataType } = body;
+    return changeAttributeKey(
+      db,
+      id,
+      (stored) => {
+        // Clients, segments and SDKs rely on the default keys.
+        const isFixed = stored.type === 'default';
+        return {
+          ...stored,
+          name: name ?? stored.name,
+          description: description === undefined ? stored.description : (description ?? ''),
+          key: isFixed || key === undefined || key === stored.key ? stored.key : checkedKey(key),
+          dataType: isFixed ? stored.dataType : (dataType ?? stored.dataType),
+          updatedAt: toTimestamp(clock()),
+        };
       },
-    },
-    async (request, reply) => {
-      const workspaceIds = workspacesWith(principalOf(request), 'read');
-      const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
-        listAttributeKeys(db, workspaceIds, page),
-      );
-      return { data: [...(await withEnvironmentIds(db, found))] };
-    },
-  );
+      { alreadyExists: badRequest(ALREADY_EXISTS), gone: notFound('Attribute Key', id) },
+    );
+  });
 
-  app.post(
-    url,
-    {
-      schema: { body: NewKey, response: one },
-      config: { refuses: ['forbidden'] },
-      preValidation: loadBodyWorkspace(context),
-    },
-    async (request) => {
-      const { id: workspaceId, environmentId } = workspaceOf(request);
-      const { key, name, description, dataType = 'string' } = request.body;
-      const fields = {
-        workspaceId,
-        key: checkedKey(key),
-        name: name ?? titleOf(key),
-        description: description ?? '',
-        dataType,
-      };
-      const made = customKey(fields, toTimestamp(clock()), random);
-      await createAttributeKey(db, made, badRequest(ALREADY_EXISTS));
-      return { data: { ...made, environmentId } };
-    },
-  );
+  keys.remove({ refuses: ['bad_request'] }, async ({ id, type }) => {
+    if (type === 'default') throw badRequest('Default Contact Attribute Keys cannot be deleted');
+    await deleteAttributeKey(db, id);
+  });
+};
 
-  app.get(oneUrl, { schema: { params: Params, response: one }, onRequest: keys.load }, async (request) => ({
-    data: keys.of(request),
-  }));
-
-  app.put(
-    oneUrl,
-    {
-      schema: { params: Params, body: KeyChange, response: one },
-      config: { refuses: ['bad_request'] },
-      onRequest: keys.load,
-    },
-    async (request) => {
-      const { id, environmentId } = keys.of(request);
-      const { name, description, key, dataType } = request.body;
-      const changed = await changeAttributeKey(
-        db,
-        id,
-        (stored) => {
-          // What clients, segments and the SDKs rely on stays as it is.
-          const isFixed = stored.type === 'default';
-          return {
-            ...stored,
-            name: name ?? stored.name,
-            description: description === undefined ? stored.description : (description ?? ''),
-            key: isFixed || key === undefined || key === stored.key ? stored.key : checkedKey(key),
-            dataType: isFixed ? stored.dataType : (dataType ?? stored.dataType),
-            updatedAt: toTimestamp(clock()),
-          };
-        },
-        { alreadyExists: badRequest(ALREADY_EXISTS), gone: notFound('Attribute Key', id) },
-      );
-      return { data: { ...changed, environmentId } };
-    },
-  );
-
-  app.delete(
-    oneUrl,
-    { schema: { params: Params, response: one }, config: { refuses: ['bad_request'] }, onRequest: keys.load },
-    async (request) => {
-      const stored = keys.of(request);
-      if (stored.type === 'default') throw badRequest('Default Contact Attribute Keys cannot be deleted');
-      await deleteAttributeKey(db, stored.id);
-      return { data: stored };
-    },
+export const v3AttributeKeyRoutes: Routes = async (app, { context }) => {
+  v3List(app, context, '/api/v3/contact-attribute-keys', V3AttributeKey, (workspaceId) =>
+    context.db
+      .selectFrom('contactAttributeKeys')
+      .select(['id', 'key', 'name', 'description', 'type', 'dataType', 'createdAt'])
+      .where('workspaceId', '=', workspaceId),
   );
 };
 

@@ -1,14 +1,14 @@
-/** What an attribute key may be called. Pure. */
+/** The rules for names of attribute keys. Pure. */
 
-/** Of one workspace, the default ones included. */
+/** In a workspace, including the default ones. */
 export const ATTRIBUTE_KEYS_MAX = 150;
 
 const KEY_LENGTH_MAX = 255;
 
-/** Too close to keys that every workspace has. */
+/** Too similar to the default keys. */
 const reserved: ReadonlySet<string> = new Set(['user_id', 'first_name', 'last_name']);
 
-/** @returns what is wrong with a key that somebody wants to make, as a sentence about it; null when nothing is */
+/** @returns why a new key is refused, as the end of a sentence about it; null when it is fine */
 export function keyProblem(key: string): string | null {
   if (key.length > KEY_LENGTH_MAX) return `must not be longer than ${KEY_LENGTH_MAX} characters`;
   if (!/^[a-z][a-z0-9_]*$/.test(key)) {
@@ -17,7 +17,7 @@ export function keyProblem(key: string): string | null {
   return reservedProblem(key);
 }
 
-/** The same for attribute classes, whose names were never held to a pattern. */
+/** The same for attribute classes, whose names never had to match a pattern. */
 export function reservedProblem(key: string): string | null {
   return reserved.has(key) ? 'is reserved; use the default key instead' : null;
 }

@@ -1,5 +1,6 @@
-/** The keys under which contacts have attributes. Attribute classes are an older view on the same rows. */
+/** The keys of contact attributes. Attribute classes are another view of the same rows. */
 import type { Kysely, Selectable } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { ContactAttributeKeyTable, Database, Timestamp } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import type { ListPage } from '#api/http/pagination.ts';
@@ -13,7 +14,7 @@ export interface AttributeKey {
   readonly description: string;
   /** No two contacts of the workspace have the same value. */
   readonly isUnique: boolean;
-  /** Default ones come with the workspace, and stay. */
+  /** Default keys come with the workspace, and cannot be deleted. */
   readonly type: 'default' | 'custom';
   readonly dataType: 'string' | 'number' | 'date';
   /** Only attribute classes show it, and nothing else depends on it. */
@@ -40,14 +41,14 @@ export async function listAttributeKeys(
   return rows.map(toAttributeKey);
 }
 
-/** A workspace has no more. */
+/** More than a workspace can have. */
 const ALL_KEYS = { limit: 10 * ATTRIBUTE_KEYS_MAX, skip: 0 };
 
 export function listKeysOf(db: Kysely<Database>, workspaceId: string): Promise<readonly AttributeKey[]> {
   return listAttributeKeys(db, [workspaceId], ALL_KEYS);
 }
 
-/** In any order; what is not there is left out. */
+/** In any order. Ids without a row are left out. */
 export async function findAttributeKeys(
   db: Kysely<Database>,
   ids: readonly string[],
@@ -61,13 +62,8 @@ export async function findAttributeKey(db: Kysely<Database>, id: string): Promis
   return row === undefined ? null : toAttributeKey(row);
 }
 
-export async function countAttributeKeys(db: Kysely<Database>, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('contactAttributeKeys')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('workspaceId', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countAttributeKeys(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  return countRows(db.selectFrom('contactAttributeKeys').where('workspaceId', '=', workspaceId));
 }
 
 /** @throws the driver's unique violation when the workspace has the key */
@@ -85,7 +81,7 @@ export async function updateAttributeKey(db: Kysely<Database>, key: AttributeKey
   await db.updateTable('contactAttributeKeys').set(columns).where('id', '=', id).execute();
 }
 
-/** The values that contacts have for it go first, in slices: every contact may have one. */
+/** Deletes the contacts' values for it first, in slices, because every contact may have one. */
 export async function deleteAttributeKey(db: Kysely<Database>, id: string): Promise<void> {
   await inSlices(async (rowsMax) => {
     const { numDeletedRows } = await db

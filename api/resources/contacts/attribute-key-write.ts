@@ -1,8 +1,8 @@
-/** Making and changing attribute keys: the part that keys and attribute classes share. Each is one transaction. */
+/** Creates and changes attribute keys and attribute classes, each in one transaction. */
 import type { Kysely } from 'kysely';
-import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import { unlessTaken } from '#api/db/taken.ts';
 import { type ApiError, forbidden } from '#api/errors.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { ATTRIBUTE_KEYS_MAX, titleOf } from './attribute-key-rules.ts';
@@ -14,7 +14,9 @@ import {
   updateAttributeKey,
 } from './attribute-key-store.ts';
 
-/** A key that somebody made, by asking for it or by using it. */
+const KEY_OF_WORKSPACE = ['contactAttributeKeys.workspaceId', 'contactAttributeKeys.key'] as const;
+
+/** A key that a request creates, either explicitly or by using it. */
 export function customKey(
   given: Pick<AttributeKey, 'workspaceId' | 'key'> &
     Partial<Pick<AttributeKey, 'name' | 'description' | 'dataType'>>,
@@ -39,14 +41,14 @@ export function customKey(
 
 /**
  * @param alreadyExists thrown when the workspace has the key
- * @throws ApiError forbidden when the workspace has as many as it can
+ * @throws ApiError forbidden when the workspace has the maximum
  */
 export async function createAttributeKey(
   db: Kysely<Database>,
   key: AttributeKey,
   alreadyExists: ApiError,
 ): Promise<void> {
-  await unlessTaken(alreadyExists, () =>
+  await unlessTaken(KEY_OF_WORKSPACE, alreadyExists, () =>
     db.transaction().execute(async (trx) => {
       await lockRow(trx, 'workspaces', key.workspaceId);
       checkCount((await countAttributeKeys(trx, key.workspaceId)) + 1);
@@ -55,7 +57,7 @@ export async function createAttributeKey(
   );
 }
 
-/** @param count of a workspace, with those that are about to be made @throws ApiError forbidden */
+/** @param count in a workspace, including the new ones @throws ApiError forbidden */
 export function checkCount(count: number): void {
   if (count > ATTRIBUTE_KEYS_MAX) {
     throw forbidden(`A workspace can have ${ATTRIBUTE_KEYS_MAX} attribute keys; delete one that is not used`);
@@ -63,11 +65,11 @@ export function checkCount(count: number): void {
 }
 
 /**
- * Lays a change over the key as it is, in one transaction.
+ * Applies a change to the stored key, in one transaction.
  *
- * @param change throws to refuse
- * @param gone thrown when it was deleted meanwhile
- * @param alreadyExists thrown when another key of the workspace is called the same
+ * @param change returns the new key, or throws to refuse the change
+ * @param gone thrown when the key was deleted meanwhile
+ * @param alreadyExists thrown when another key of the workspace has the same name
  */
 export async function changeAttributeKey(
   db: Kysely<Database>,
@@ -75,7 +77,7 @@ export async function changeAttributeKey(
   change: (stored: AttributeKey) => AttributeKey,
   { alreadyExists, gone }: { readonly alreadyExists: ApiError; readonly gone: ApiError },
 ): Promise<AttributeKey> {
-  return unlessTaken(alreadyExists, () =>
+  return unlessTaken(KEY_OF_WORKSPACE, alreadyExists, () =>
     db.transaction().execute(async (trx) => {
       await lockRow(trx, 'contactAttributeKeys', id);
       const stored = await findAttributeKey(trx, id);
@@ -85,14 +87,4 @@ export async function changeAttributeKey(
       return changed;
     }),
   );
-}
-
-async function unlessTaken<T>(alreadyExists: ApiError, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write();
-  } catch (error) {
-    if (!isUniqueViolation(error, 'contactAttributeKeys.workspaceId', 'contactAttributeKeys.key'))
-      throw error;
-    throw alreadyExists;
-  }
 }

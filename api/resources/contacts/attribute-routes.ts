@@ -1,13 +1,16 @@
-/** Contact attributes on the management API. Needs a key that may read. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Contact attributes on v1.
+ *
+ * Callers: API keys and sessions with the right to read the workspace.
+ */
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { listContactAttributes } from './attribute-store.ts';
 
-/** Without long values an attribute is some 250 bytes of JSON, so a page of them has about one megabyte. */
+/** Without long values an attribute is some 250 bytes of JSON, so a page has about one megabyte. */
 const ATTRIBUTES_MAX = 5_000;
 
 const ContactAttributeReply = Type.Object({
@@ -19,10 +22,7 @@ const ContactAttributeReply = Type.Object({
   updatedAt: Type.String(),
 });
 
-export const contactAttributeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context: { db } },
-) => {
+export const contactAttributeRoutes: Routes = async (app, { context: { db } }) => {
   app.get(
     '/api/v1/management/contact-attributes',
     {

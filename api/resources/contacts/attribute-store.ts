@@ -1,11 +1,11 @@
-/** The values that contacts have for attribute keys, as rows of their own. */
+/** The values that contacts have for attribute keys. */
 import type { Kysely } from 'kysely';
 import { isOneOf } from '#api/db/dialect.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { digestOfValue } from '#api/db/unique-values.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-export interface ContactAttribute {
+interface ContactAttribute {
   readonly id: string;
   readonly attributeKeyId: string;
   readonly contactId: string;
@@ -15,8 +15,9 @@ export interface ContactAttribute {
 }
 
 /**
- * Grouped by attribute key, of each the oldest first, ties by id: the order of the index `contactAttributes_list`, so
- * that a page reads no further than it reaches. A workspace has at most 150 keys, so the list of keys is short.
+ * Grouped by attribute key, in each the oldest first, ties by id. This is the order of the index
+ * `contactAttributes_list`, so a page reads no further than it reaches. A workspace has at most 150 keys, so the list
+ * of keys is short.
  */
 export function listContactAttributes(
   db: Kysely<Database>,
@@ -37,13 +38,12 @@ export function listContactAttributes(
     .execute();
 }
 
-/** A value under a key. */
-export interface KeyedValue {
+interface KeyedValue {
   readonly attributeKeyId: string;
   readonly value: string;
 }
 
-/** Which of these values another contact has. Asks the index `contactAttributes_value` once per value. */
+/** Finds out which of these values another contact has. Reads the index `contactAttributes_value` once per value. */
 export function findTakenValues(
   db: Kysely<Database>,
   contactId: string,
@@ -64,7 +64,7 @@ export function findTakenValues(
     .execute();
 }
 
-/** Value -> the contact that has it under this key, of those that there are. */
+/** Value -> the contact that has it for this key. Values that no contact has are absent. */
 export async function findOwnersOf(
   db: Kysely<Database>,
   attributeKeyId: string,
@@ -79,18 +79,17 @@ export async function findOwnersOf(
   return new Map(rows.map(({ contactId, value }) => [value, contactId]));
 }
 
-/** The index over values that only one contact has, as `isUniqueViolation` names it. */
+/** The index over values that only one contact may have, in the words of `isUniqueViolation`. */
 export const UNIQUE_VALUE = ['contactAttributes.attributeKeyId', 'contactAttributes.uniqueDigest'] as const;
 
 export interface NewContactAttribute extends ContactAttribute {
-  /** That of its key. */
   readonly isUnique: boolean;
 }
 
 /**
- * Sets values of contacts, new ones and known ones; `rows` are not empty.
+ * Sets values of contacts, new or changed. `rows` must not be empty.
  *
- * @throws the driver's unique violation, `UNIQUE_VALUE`, when another contact has a value that only one has
+ * @throws the driver's unique violation, `UNIQUE_VALUE`, when another contact has a unique value
  */
 export async function upsertContactAttributes(
   db: Kysely<Database>,

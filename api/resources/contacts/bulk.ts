@@ -1,9 +1,10 @@
 /**
- * Many contacts at once, known by their e-mail address: who is there is changed, who is not is made.
+ * Creates or changes many contacts at once. Their e-mail addresses identify them.
  *
- * First everything is checked that can be, then keys that do not exist are made, then contacts are written in slices,
- * each a transaction of its own, so that other writers wait for a slice and not for a batch. A batch that ends halfway
- * (the process dies, the database is busy) is sent again: what is there already stays the same.
+ * The batch is checked first. Then missing keys are created, and then contacts are written in slices, each in a
+ * transaction of its own, so that other writers wait for a slice and not for the whole batch. If a batch is
+ * interrupted, because the process dies or the database is busy, send it again: contacts that are written already
+ * stay the same.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
@@ -18,8 +19,7 @@ import { keyProblem } from './attribute-key-rules.ts';
 import { type AttributeKey, insertAttributeKeys, listKeysOf } from './attribute-key-store.ts';
 import { checkCount, customKey } from './attribute-key-write.ts';
 import { findOwnersOf, type NewContactAttribute, upsertContactAttributes } from './attribute-store.ts';
-import { valueProblem } from './given-attributes.ts';
-import { identityProblem } from './identity.ts';
+import { identityProblem, valueProblem } from './given-attributes.ts';
 import {
   attributesOf,
   type Contact,
@@ -30,12 +30,11 @@ import {
   touchContacts,
 } from './store.ts';
 
-/** Attributes of one transaction; at least one contact. */
+/** Attributes in one transaction; at least one contact. */
 const SLICE_ATTRIBUTES = 500;
-/** What is wrong with a batch is said up to here. */
 const PROBLEMS_MAX = 50;
 
-export interface GivenContact {
+interface GivenContact {
   readonly attributes: readonly {
     readonly attributeKey: { readonly key: string; readonly name?: string | null | undefined };
     readonly value: string | number | boolean;
@@ -46,11 +45,11 @@ interface BatchAttribute {
   readonly key: string;
   readonly name: string | null;
   readonly value: string;
-  /** Where the batch says so, for errors. */
+  /** The path in the batch, for errors. */
   readonly path: string;
 }
 
-export interface BatchContact {
+interface BatchContact {
   readonly index: number;
   readonly email: string;
   readonly userId: string | null;
@@ -60,8 +59,8 @@ export interface BatchContact {
 /**
  * Pure.
  *
- * @throws ApiError invalid_fields for a contact without an address, for values that cannot be, and for keys, addresses and
- * user ids that occur twice where they must not
+ * @throws ApiError invalid_fields for a contact without an address, for invalid values, and for keys, addresses and
+ *   user ids that occur twice
  */
 export function readBatch(contacts: readonly GivenContact[]): readonly BatchContact[] {
   const problems = new Map<string, string>();
@@ -94,9 +93,10 @@ export function readBatch(contacts: readonly GivenContact[]): readonly BatchCont
 type Parts = Pick<Context, 'db' | 'clock' | 'random'>;
 
 /**
- * @returns who was left out: their user id is another contact's, or the contact with their address has another one
- * @throws ApiError bad_request for a key that cannot be made, invalid_fields for a value that its key does not take,
- * forbidden when the workspace would have too many keys; nothing is written then
+ * @returns the contacts that were left out: their user id belongs to another contact, or the contact with their
+ *   address has another one
+ * @throws ApiError bad_request for a key that cannot be created, invalid_fields for a value that does not fit its
+ *   key, forbidden when the workspace would have too many keys. Nothing is written then.
  */
 export async function writeBatch(
   { db, clock, random }: Parts,
@@ -107,7 +107,7 @@ export async function writeBatch(
   await db.transaction().execute((trx) => keysFor(trx, workspaceId, batch, now, random));
   const left: BatchContact[] = [];
   for (const slice of slicesOf(batch)) {
-    // Apps make contacts at the same time; what they took meanwhile is found by the next attempt.
+    // Apps create contacts at the same time. The next attempt finds the ones that were in the way.
     const skipped = await againWhenTaken([], () =>
       db.transaction().execute((trx) => writeSlice(trx, { workspaceId, now, random }, slice)),
     );
@@ -118,8 +118,8 @@ export async function writeBatch(
 }
 
 /**
- * All keys of the workspace, with those that the batch makes. Batches come one after the other from here on: two that name
- * the same contacts would wait for each other in a circle.
+ * All keys of the workspace, including those that the batch creates. It locks the workspace, because two batches with
+ * the same contacts would otherwise deadlock.
  */
 async function keysFor(
   trx: Kysely<Database>,
@@ -171,13 +171,13 @@ interface Target {
   readonly random: Random;
 }
 
-/** Who has which address and user id is asked in the transaction that writes. @returns who was left out */
+/** Reads in the same transaction who has which address and user id. @returns the contacts that were left out */
 async function writeSlice(
   trx: Kysely<Database>,
   { workspaceId, now, random }: Target,
   slice: readonly BatchContact[],
 ): Promise<readonly BatchContact[]> {
-  // Once more: somebody may have deleted a key since the batch began.
+  // Read again: a key may have been deleted since the batch began.
   const keys = await keysFor(trx, workspaceId, slice, now, random);
   const emailKey = keys.get('email');
   if (emailKey === undefined) throw new Error('A workspace has no key for e-mail addresses');

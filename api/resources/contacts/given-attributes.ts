@@ -1,5 +1,6 @@
-/** Which of the attributes that a client sends are stored, and as what. Pure. */
-
+/** Decides which attributes of a client are stored, and as which text. Pure. */
+import { normalizeEmail } from '#api/auth/password.ts';
+import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
 import { readTimestamp } from '#api/timestamps.ts';
 import { ATTRIBUTE_KEYS_MAX, keyProblem } from './attribute-key-rules.ts';
 import type { AttributeKey } from './attribute-key-store.ts';
@@ -7,8 +8,8 @@ import type { AttributeKey } from './attribute-key-store.ts';
 /** Attribute key -> value, as clients send them. */
 export type GivenAttributes = Readonly<Record<string, string | number | boolean>>;
 
-export interface AttributePlan {
-  /** Attribute key -> text to store, for keys that the workspace has or is about to get. */
+interface AttributePlan {
+  /** Attribute key -> text to store, for existing keys and for `newKeys`. */
   readonly values: ReadonlyMap<string, string>;
   readonly newKeys: readonly string[];
   /** Why attributes were left out, one sentence each. */
@@ -16,12 +17,12 @@ export interface AttributePlan {
 }
 
 const VALUE_LENGTH_MAX = 2_048;
-/** Sentences beyond these are only counted. */
+/** Further sentences are only counted. */
 const ERRORS_MAX = 50;
-/** How much of a key that cannot be is repeated to whoever sent it. */
+/** Characters of an invalid key that an error repeats. */
 const SHOWN_LENGTH_MAX = 64;
 
-/** The contact itself says who it is; these are no attributes to set. */
+/** These identify the contact, so they cannot be set. */
 const identities: ReadonlySet<string> = new Set(['userId', 'id']);
 
 export function planAttributes(given: GivenAttributes, known: readonly AttributeKey[]): AttributePlan {
@@ -46,12 +47,12 @@ export function planAttributes(given: GivenAttributes, known: readonly Attribute
   return { values, newKeys, errors: bounded(problems) };
 }
 
-/** `email` must look like an address wherever it is sent; more cannot be known before a mail arrives. */
+/** `email` must look like an address wherever it is sent. Only a mail could prove more. */
 export function isEmail(value: unknown): boolean {
   return typeof value === 'string' && value.length >= 3 && value.includes('@');
 }
 
-/** Not a language at all: ignored without a word. */
+/** A blank language is ignored silently. */
 function isBlankLanguage(name: string, value: unknown): boolean {
   return name === 'language' && (typeof value !== 'string' || value.trim() === '');
 }
@@ -63,7 +64,7 @@ function newKeyProblem(name: string, count: number): string | null {
   return `the workspace has ${ATTRIBUTE_KEYS_MAX} attribute keys, which is the maximum`;
 }
 
-/** Keys made by clients take any text; one made for numbers or dates takes these only. */
+/** Keys that clients created take any text. Keys for numbers or dates take only those. */
 export function valueProblem(text: string, key: AttributeKey | undefined): string | null {
   if (text.length > VALUE_LENGTH_MAX) return `its value is longer than ${VALUE_LENGTH_MAX} characters`;
   if (key?.dataType === 'number' && (text.trim() === '' || !Number.isFinite(Number(text)))) {
@@ -80,4 +81,20 @@ export function shown(name: string): string {
 function bounded(problems: readonly string[]): readonly string[] {
   if (problems.length <= ERRORS_MAX) return problems;
   return [...problems.slice(0, ERRORS_MAX), `${problems.length - ERRORS_MAX} more were not stored`];
+}
+
+/**
+ * Checks the values of `email` and `userId`. @returns the problem, as the end of a sentence; null when there is none
+ */
+export function identityProblem(key: string, value: string): string | null {
+  switch (key) {
+    case 'email':
+      return normalizeEmail(value) === null ? 'must be an e-mail address' : null;
+    case 'userId':
+      return value === '' || value.length > USER_ID_LENGTH_MAX
+        ? `must have 1 to ${USER_ID_LENGTH_MAX} characters`
+        : null;
+    default:
+      return null;
+  }
 }

@@ -1,30 +1,28 @@
-/** Making a contact as a manager says who it is. One transaction. */
+/** Creates a contact for the management API, in one transaction. */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
-import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
-import { againWhenTaken } from '#api/db/taken.ts';
+import { againWhenTaken, unlessTaken } from '#api/db/taken.ts';
 import { type ApiError, badRequest, conflict, invalidFields } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { listKeysOf } from './attribute-key-store.ts';
 import { findTakenValues, UNIQUE_VALUE, upsertContactAttributes } from './attribute-store.ts';
-import { type GivenAttributes, shown, valueProblem } from './given-attributes.ts';
-import { identityProblem } from './identity.ts';
+import { type GivenAttributes, identityProblem, shown, valueProblem } from './given-attributes.ts';
 import { type Attributes, type Contact, findContactByUserId, insertContacts } from './store.ts';
 
 /** Unknown keys that an error names. */
 const NAMED_MAX = 20;
 
-export interface NewContact {
+interface NewContact {
   readonly contact: Contact;
   readonly attributes: Attributes;
 }
 
 /**
- * @param given with an `email`; `userId` is who the contact is to clients
- * @throws ApiError invalid_fields for a value that cannot be, bad_request for keys that the workspace does not have,
- * conflict when another contact has the address or the user id
+ * @param given with an `email`. `userId` is the id that client routes use.
+ * @throws ApiError invalid_fields for an invalid value, bad_request for keys that the workspace does not have,
+ *   conflict when another contact has the address or the user id
  */
 export async function createContact(
   { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
@@ -41,7 +39,7 @@ export async function createContact(
     createdAt: now,
     updatedAt: now,
   };
-  // Of two who make a contact with one address at once, the second finds that of the first.
+  // If two requests create a contact with one address at once, the second finds the contact of the first.
   return againWhenTaken(UNIQUE_VALUE, () => db.transaction().execute(insert));
 
   async function insert(trx: Kysely<Database>): Promise<NewContact> {
@@ -64,12 +62,9 @@ export async function createContact(
         unique.find(({ attributeKeyId }) => attributeKeyId === taken.attributeKeyId)?.key.key ?? '',
       );
     }
-    try {
-      await insertContacts(trx, [contact]);
-    } catch (error) {
-      if (isUniqueViolation(error, 'contacts.workspaceId', 'contacts.userId')) throw alreadyExists('userId');
-      throw error;
-    }
+    await unlessTaken(['contacts.workspaceId', 'contacts.userId'], alreadyExists('userId'), () =>
+      insertContacts(trx, [contact]),
+    );
     await upsertContactAttributes(
       trx,
       values.map(({ attributeKeyId, key, value }) => ({

@@ -1,18 +1,15 @@
 /**
- * People on the management API: the older view on contacts that have a user id, with their attributes. Needs a key;
- * rights go by method.
+ * People on v1: older clients know contacts that have a user id by this name, and get their attributes with them.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, DELETE to manage.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { ListQuery, readPage } from '#api/http/pagination.ts';
-import { workspaceRow } from '#api/resources/workspaces/row.ts';
-import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { PersonReply } from './people-schema.ts';
+import type { ListPage } from '#api/http/pagination.ts';
+import { v1Resource } from '#api/resources/workspaces/resource.ts';
+import { MapOf } from '#api/schemas.ts';
 import {
   attributesOf,
   type Contact,
@@ -21,86 +18,69 @@ import {
   listIdentifiedContacts,
 } from './store.ts';
 
-/** Smaller than a page of contacts: each person brings up to 150 attributes along. */
+/** Smaller than a page of contacts: each person comes with up to 150 attributes. */
 const PEOPLE_MAX = 1_000;
 
-const Params = Type.Object({ personId: Type.String() });
+export const PersonReply = Type.Object({
+  id: Type.String(),
+  userId: Type.String(),
+  environmentId: Type.String(),
+  workspaceId: Type.String(),
+  attributes: MapOf(Type.String()),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
 
-/** A contact that says who it is. */
-type Identified = Contact & { readonly userId: string };
+export const peopleRoutes: Routes = async (app, { context }) => {
+  const people = v1Resource(app, context, {
+    url: '/api/v1/management/people',
+    param: 'personId',
+    type: 'Person',
+    find: findPerson,
+    reply: PersonReply,
+    toReplies: (found) => found,
+  });
 
-export const peopleRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
-  const { db } = context;
-  const people = workspaceRow({ db, type: 'Person', param: 'personId', find: findPerson });
-
-  app.get(
-    '/api/v1/management/people',
-    {
-      schema: {
-        querystring: ListQuery,
-        response: { 200: Type.Object({ data: Type.Array(PersonReply) }) },
-      },
-    },
-    async (request, reply) => {
-      const workspaceIds = workspacesWith(principalOf(request), 'read');
-      const people = await readPage(
-        { request, reply },
-        request.query,
-        { limitMax: PEOPLE_MAX },
-        async (page) =>
-          withAttributes(db, (await listIdentifiedContacts(db, workspaceIds, page)).filter(isIdentified)),
-      );
-      return { data: [...(await withEnvironmentIds(db, people))] };
-    },
-  );
-
-  app.get(
-    '/api/v1/management/people/:personId',
-    {
-      schema: { params: Params, response: { 200: Type.Object({ data: PersonReply }) } },
-      onRequest: people.load,
-    },
-    async (request) => {
-      const [person] = await withAttributes(db, [people.of(request)]);
-      if (person === undefined) throw new Error('A person came back without itself');
-      return { data: person };
-    },
-  );
+  people.list(PEOPLE_MAX, listPeople);
+  people.read();
 
   app.delete(
     '/api/v1/management/people/:personId',
     {
       schema: {
-        params: Params,
+        params: Type.Object({ personId: Type.String() }),
         response: { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) },
       },
-      onRequest: people.load,
+      onRequest: people.rows.load,
     },
     async (request) => {
-      await deleteContact(db, people.of(request).id);
+      await deleteContact(context.db, people.rows.of(request).id);
       return { data: { success: 'Person deleted successfully' } };
     },
   );
 };
 
-/** A contact without a user id is nobody here. */
-async function findPerson(db: Kysely<Database>, id: string): Promise<Identified | null> {
+async function findPerson(db: Kysely<Database>, id: string) {
   const contact = await findContactById(db, id);
-  return contact !== null && isIdentified(contact) ? contact : null;
+  const [person = null] = contact === null ? [] : await toPeople(db, [contact]);
+  return person;
 }
 
-function isIdentified(contact: Contact): contact is Identified {
-  return contact.userId !== null;
+/** Includes their attributes, which count for the size of a page. */
+async function listPeople(db: Kysely<Database>, workspaceIds: readonly string[], page: ListPage) {
+  return toPeople(db, await listIdentifiedContacts(db, workspaceIds, page));
 }
 
-/** One query for any number of people. */
-async function withAttributes<P extends Contact>(db: Kysely<Database>, people: readonly P[]) {
+/** Leaves out contacts without a user id. Makes one query for any number of contacts. */
+async function toPeople(db: Kysely<Database>, contacts: readonly Contact[]) {
+  const identified = contacts.filter(isIdentified);
   const attributes = await attributesOf(
     db,
-    people.map(({ id }) => id),
+    identified.map(({ id }) => id),
   );
-  return people.map((person) => ({ ...person, attributes: { ...attributes.get(person.id) } }));
+  return identified.map((contact) => ({ ...contact, attributes: { ...attributes.get(contact.id) } }));
+}
+
+function isIdentified(contact: Contact): contact is Contact & { readonly userId: string } {
+  return contact.userId !== null;
 }

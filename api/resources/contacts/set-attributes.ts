@@ -1,4 +1,7 @@
-/** Stores what a client says about a contact: new keys, changed values. The number of queries does not depend on how many. */
+/**
+ * Stores the attributes that a client sends for a contact: new keys and changed values. The number of queries does
+ * not depend on the number of attributes.
+ */
 import type { Kysely } from 'kysely';
 import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
@@ -9,23 +12,23 @@ import { findTakenValues, upsertContactAttributes } from './attribute-store.ts';
 import { type GivenAttributes, planAttributes } from './given-attributes.ts';
 import { type Attributes, attributesOf, type Contact, touchContacts } from './store.ts';
 
-export interface SetAttributes {
-  /** All attributes of the contact, as they are now. */
+interface SetAttributes {
+  /** All attributes of the contact, after the change. */
   readonly attributes: Attributes;
   readonly isChanged: boolean;
-  /** Why some were left out, one sentence each. */
+  /** Why attributes were left out, one sentence each. */
   readonly errors: readonly string[];
 }
 
-/** What is about to be stored: the keys are there. */
-export interface PreparedAttributes {
+/** The values to store. Their keys exist. */
+interface PreparedAttributes {
   readonly values: ReadonlyMap<string, string>;
   readonly keys: ReadonlyMap<string, AttributeKey>;
   readonly errors: readonly string[];
 }
 
 /**
- * Makes the keys that the workspace does not have yet. Call it inside a transaction, before a contact is looked for: a
+ * Creates the keys that the workspace does not have yet. Call it inside a transaction, before the contact is read: a
  * workspace is locked before its contacts.
  */
 export async function prepareAttributes(
@@ -38,7 +41,7 @@ export async function prepareAttributes(
   let known = await listKeysOf(trx, workspaceId);
   let plan = planAttributes(given, known);
   if (plan.newKeys.length > 0 && hasManyWriters(trx)) {
-    // Few requests get here. Somebody else may have made the keys meanwhile.
+    // Few requests get here. Another one may have created the keys meanwhile.
     await lockRow(trx, 'workspaces', workspaceId);
     known = await listKeysOf(trx, workspaceId);
     plan = planAttributes(given, known);
@@ -50,8 +53,8 @@ export async function prepareAttributes(
 }
 
 /**
- * Call it inside a transaction. Of a key whose values are unique, a value that another contact has is left out without
- * a word: whoever may write here must not learn who else there is.
+ * Call it inside a transaction. If another contact has a unique value, the value is left out silently: anybody may
+ * call the client API, and must not learn which contacts exist.
  *
  * @throws the driver's unique violation, `UNIQUE_VALUE`, when another contact gets such a value at the same time
  */

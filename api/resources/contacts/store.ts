@@ -1,4 +1,4 @@
-/** Contacts and their attributes: whom surveys are shown to and responses come from. */
+/** Contacts and their attributes. */
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
@@ -12,10 +12,9 @@ export interface Contact {
   readonly updatedAt: Timestamp;
 }
 
-/** Attribute key -> value, as replies and snapshots carry them. */
+/** Attribute key -> value, as in replies and in responses. */
 export type Attributes = Readonly<Record<string, string>>;
 
-/** What every workspace starts with. */
 const defaultKeys = [
   { key: 'userId', name: 'User Id', description: 'The user id of a contact', isUnique: 1 },
   { key: 'email', name: 'Email', description: 'The email of a contact', isUnique: 1 },
@@ -64,7 +63,10 @@ export async function findContactById(db: Kysely<Database>, id: string): Promise
   return (await db.selectFrom('contacts').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** Of each workspace the oldest first, ties by id: the order of the index, so a page reads no further than it reaches. */
+/**
+ * By workspace, in each the oldest first, ties by id. This is the order of the index, so a page reads no further than
+ * it reaches.
+ */
 export function listContacts(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
@@ -73,7 +75,7 @@ export function listContacts(
   return selectContacts(db, workspaceIds, page).execute();
 }
 
-/** Those with a user id, in the order of `listContacts`. */
+/** Contacts with a user id, in the order of `listContacts`. */
 export function listIdentifiedContacts(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
@@ -99,12 +101,12 @@ export async function insertContacts(db: Kysely<Database>, contacts: readonly Co
   if (contacts.length > 0) await db.insertInto('contacts').values(contacts).execute();
 }
 
-/** A contact that was known says who it is. @throws the driver's unique violation as above */
+/** Adds a user id to a contact that had none. @throws the driver's unique violation as above */
 export async function setContactUserId(db: Kysely<Database>, id: string, userId: string): Promise<void> {
   await db.updateTable('contacts').set({ userId }).where('id', '=', id).execute();
 }
 
-/** In any order; who is not there is left out. */
+/** In any order. Ids without a row are left out. */
 export async function findContacts(
   db: Kysely<Database>,
   ids: readonly string[],
@@ -112,7 +114,7 @@ export async function findContacts(
   return ids.length === 0 ? [] : db.selectFrom('contacts').selectAll().where('id', 'in', ids).execute();
 }
 
-/** User id -> contact id, of those that there are. */
+/** User id -> contact id. User ids without a contact are absent. */
 export async function findContactIdsByUserId(
   db: Kysely<Database>,
   workspaceId: string,
@@ -128,7 +130,7 @@ export async function findContactIdsByUserId(
   return new Map(rows.map(({ id, userId }) => [userId, id]));
 }
 
-/** Something about contacts changed, for example an attribute. */
+/** Sets `updatedAt`, after a change of attributes for example. */
 export async function touchContacts(
   db: Kysely<Database>,
   ids: readonly string[],
@@ -138,7 +140,7 @@ export async function touchContacts(
   await db.updateTable('contacts').set({ updatedAt: now }).where('id', 'in', ids).execute();
 }
 
-/** Attributes and displays go with it; responses stay, without their contact. */
+/** Deletes its attributes and displays too. Its responses stay, without their contact. */
 export async function deleteContact(db: Kysely<Database>, id: string): Promise<void> {
   await db.deleteFrom('contacts').where('id', '=', id).execute();
 }
@@ -152,8 +154,8 @@ export async function findContactByUserId(
 }
 
 /**
- * The contact with this user id, made when there is none, with its `userId` attribute. Call it inside a transaction.
- * Two callers at once get the same contact: the unique index decides who made it.
+ * Finds the contact with this user id, or creates it with its attribute `userId`. Call it inside a transaction. Two
+ * calls at once get the same contact, because the unique index lets only one create it.
  */
 export async function findOrCreateContact(
   db: Kysely<Database>,
@@ -172,7 +174,7 @@ export async function findOrCreateContact(
     .executeTakeFirstOrThrow();
   if (numInsertedOrUpdatedRows === 0n) {
     const winner = await findContactByUserId(db, workspaceId, userId);
-    // Where it was deleted between the conflict and the read, there is room for a new one.
+    // If it was deleted between the conflict and the read, a new one can be created.
     return winner ?? findOrCreateContact(db, workspaceId, userId, now, random);
   }
   await db
@@ -190,7 +192,7 @@ export async function findOrCreateContact(
           select.val(contact.id).as('contactId'),
           'contactAttributeKeys.id as attributeKeyId',
           select.val(userId).as('value'),
-          // The index over user ids keeps these apart already.
+          // The index over user ids already prevents duplicates.
           select.val<string | null>(null).as('uniqueDigest'),
         ])
         .where('workspaceId', '=', workspaceId)
@@ -200,7 +202,7 @@ export async function findOrCreateContact(
   return contact;
 }
 
-/** The attributes of several contacts at once, by contact id; a contact without any is absent. */
+/** The attributes of several contacts, by contact id. A contact without any is absent. */
 export async function attributesOf(
   db: Kysely<Database>,
   contactIds: readonly string[],

@@ -1,14 +1,17 @@
-/** Contact attribute keys on v2. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Contact attribute keys on v2.
+ *
+ * Callers: API keys. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ */
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, conflict, invalidFields, notFound } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
-import { workspaceRow } from '#api/resources/workspaces/row.ts';
+import { type Shown, v2Resource } from '#api/resources/workspaces/resource.ts';
+import { v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/v2-scope.ts';
 import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { keyProblem, titleOf } from './attribute-key-rules.ts';
@@ -21,8 +24,6 @@ import {
 import { changeAttributeKey, createAttributeKey, customKey } from './attribute-key-write.ts';
 
 const url = '/api/v2/management/contact-attribute-keys';
-const oneUrl = `${url}/:id`;
-const params = Type.Object({ id: Id });
 
 const described = {
   name: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
@@ -34,7 +35,7 @@ const NewKey = Type.Object({
   ...described,
   dataType: Type.Optional(OneOf(['string', 'number', 'date'])),
 });
-/** What is absent stays. The key and its type cannot change. */
+/** Absent fields stay as they are. The key and its type cannot change. */
 const KeyChange = Type.Object(described);
 
 const KeyReply = Type.Object({
@@ -50,15 +51,17 @@ const KeyReply = Type.Object({
   workspaceId: Type.String(),
   environmentId: Type.String(),
 });
-const One = Type.Object({ data: KeyReply });
 
-export const v2AttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
-  // After the shape of the path was checked, which v2 answers with 422.
-  const keys = workspaceRow({ db, type: 'Attribute Key', param: 'id', find: findAttributeKey });
+  const keys = v2Resource(app, context, {
+    url,
+    param: 'id',
+    type: 'Attribute Key',
+    find: findAttributeKey,
+    reply: KeyReply,
+    toReplies: (found) => found.map(toReply),
+  });
 
   app.get(
     url,
@@ -80,7 +83,7 @@ export const v2AttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context:
       const workspaceIds =
         scope === undefined
           ? workspacesWith(principalOf(request), 'read')
-          : [(await v2Workspace(db, request, scope)).id];
+          : [(await v2Workspace(context, request, scope)).id];
       const matching = db.selectFrom('contactAttributeKeys').where('workspaceId', 'in', workspaceIds);
       const { data, meta } = await readV2Page(matching, page, (ids) => findAttributeKeys(db, ids));
       return { data: (await withEnvironmentIds(db, data)).map(toReply), meta };
@@ -90,14 +93,14 @@ export const v2AttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context:
   app.post(
     url,
     {
-      schema: { body: NewKey, response: { 201: One } },
+      schema: { body: NewKey, response: { 201: keys.one } },
       config: { refuses: ['bad_request', 'not_found', 'forbidden', 'conflict'] },
     },
     async (request, reply) => {
       const { key, name, description, dataType = 'string' } = request.body;
       const problem = keyProblem(key);
       if (problem !== null) throw invalidFields({ key: `The key ${problem}` });
-      const { id: workspaceId, environmentId } = await v2BodyWorkspace(db, request);
+      const { id: workspaceId, environmentId } = await v2BodyWorkspace(context, request);
       const fields = {
         workspaceId,
         key,
@@ -107,56 +110,33 @@ export const v2AttributeKeyRoutes: FastifyPluginAsyncTypebox<{ readonly context:
       };
       const made = customKey(fields, toTimestamp(clock()), random);
       await createAttributeKey(db, made, alreadyExists());
-      return reply.code(201).send({ data: toReply({ ...made, environmentId }) });
+      return reply.code(201).send(await keys.show({ ...made, environmentId }));
     },
   );
 
-  app.get(oneUrl, { schema: { params, response: { 200: One } }, preHandler: keys.load }, async (request) => ({
-    data: toReply(keys.of(request)),
-  }));
+  keys.read();
 
-  app.put(
-    oneUrl,
-    {
-      schema: { params, body: KeyChange, response: { 200: One } },
-      config: { refuses: ['bad_request'] },
-      preHandler: keys.load,
-    },
-    async (request) => {
-      const { id, environmentId } = keys.of(request);
-      const { name, description } = request.body;
-      const changed = await changeAttributeKey(
-        db,
-        id,
-        (stored) => {
-          refuseFixed(stored, 'changed');
-          return {
-            ...stored,
-            name: name ?? stored.name,
-            description: description === undefined ? stored.description : (description ?? ''),
-            updatedAt: toTimestamp(clock()),
-          };
-        },
-        { alreadyExists: alreadyExists(), gone: notFound('Attribute Key', id) },
-      );
-      return { data: toReply({ ...changed, environmentId }) };
-    },
+  keys.change({ body: KeyChange, refuses: ['bad_request'] }, async ({ name, description }, { id }) =>
+    changeAttributeKey(
+      db,
+      id,
+      (stored) => {
+        refuseFixed(stored, 'changed');
+        return {
+          ...stored,
+          name: name ?? stored.name,
+          description: description === undefined ? stored.description : (description ?? ''),
+          updatedAt: toTimestamp(clock()),
+        };
+      },
+      { alreadyExists: alreadyExists(), gone: notFound('Attribute Key', id) },
+    ),
   );
 
-  app.delete(
-    oneUrl,
-    {
-      schema: { params, response: { 200: One } },
-      config: { refuses: ['bad_request'] },
-      preHandler: keys.load,
-    },
-    async (request) => {
-      const stored = keys.of(request);
-      refuseFixed(stored, 'deleted');
-      await deleteAttributeKey(db, stored.id);
-      return { data: toReply(stored) };
-    },
-  );
+  keys.remove({ refuses: ['bad_request'] }, async (stored) => {
+    refuseFixed(stored, 'deleted');
+    await deleteAttributeKey(db, stored.id);
+  });
 };
 
 function alreadyExists() {
@@ -164,14 +144,14 @@ function alreadyExists() {
   return conflict(problem, { key: problem });
 }
 
-/** @throws ApiError bad_request for what clients, segments and SDKs rely on */
+/** Clients, segments and SDKs rely on these keys. @throws ApiError bad_request */
 function refuseFixed({ type, isUnique }: AttributeKey, what: 'changed' | 'deleted'): void {
   if (type !== 'default' && !isUnique) return;
   const problem = `Default and unique keys cannot be ${what}`;
   throw badRequest(problem, { contactAttributeKey: problem });
 }
 
-/** Nothing said is null here, where v1 has an empty text. */
-function toReply({ isArchived: _, ...key }: AttributeKey & { readonly environmentId: string }) {
+/** v2 shows an empty description as null. */
+function toReply({ isArchived: _, ...key }: Shown<AttributeKey>) {
   return { ...key, description: key.description === '' ? null : key.description };
 }

@@ -1,9 +1,12 @@
-/** Contacts on v2: made one at a time, or many. Needs a key with write. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Contacts on v2: creates one contact, or many.
+ *
+ * Callers: API keys with the right to write to the workspace.
+ */
 import { Type } from 'typebox';
 import { limitConcurrency } from '#api/concurrency.ts';
-import type { Context } from '#api/context.ts';
-import { v2BodyWorkspace } from '#api/resources/workspaces/v2-scope.ts';
+import type { Routes } from '#api/context.ts';
+import { v2BodyWorkspace } from '#api/resources/workspaces/scope.ts';
 import { MapOf, Nullable, scopeFields } from '#api/schemas.ts';
 import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
 import { readBatch, writeBatch } from './bulk.ts';
@@ -11,7 +14,10 @@ import { createContact } from './new-contact.ts';
 
 const CONTACTS_MAX = 250;
 
-/** 250 contacts of 79 attributes took 0.1 to 0.65 s in slices (one run, 2 busy cores); more of them at once would only keep each other waiting. */
+/**
+ * 250 contacts with 79 attributes took 0.1 to 0.65 s in slices (one run, 2 busy cores). More of them at once would
+ * only delay each other.
+ */
 const BATCHES = { runningMax: 2, waitingMax: 20, retryAfterSeconds: 2 } as const;
 
 const Value = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
@@ -27,7 +33,7 @@ const ContactReply = Type.Object({
 
 const AttributeKey = Type.Object({
   key: Type.String({ minLength: 1, maxLength: 255 }),
-  /** Of a key that is made. */
+  /** For a key that is created. */
   name: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
 });
 const Batch = Type.Object({
@@ -44,7 +50,7 @@ const Batch = Type.Object({
 const Skipped = Type.Array(Type.Object({ index: Type.Integer(), userId: Nullable(Type.String()) }));
 const said = { status: Type.String(), message: Type.String() };
 const AllWritten = Type.Object({ data: Type.Object(said) });
-/** Readers look for those who were left out in either of two places. */
+/** Clients read the contacts that were left out in either of two places. */
 const SomeWritten = Type.Object({
   data: Type.Object({
     ...said,
@@ -53,11 +59,7 @@ const SomeWritten = Type.Object({
   }),
 });
 
-export const v2ContactRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
-  const { db } = context;
+export const v2ContactRoutes: Routes = async (app, { context }) => {
   const writeWhenItsTurn = limitConcurrency(writeBatch, BATCHES);
 
   app.post(
@@ -67,7 +69,7 @@ export const v2ContactRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
       config: { refuses: ['bad_request', 'not_found', 'forbidden', 'conflict'] },
     },
     async (request, reply) => {
-      const { id: workspaceId, environmentId } = await v2BodyWorkspace(db, request);
+      const { id: workspaceId, environmentId } = await v2BodyWorkspace(context, request);
       const { contact, attributes } = await createContact(context, workspaceId, request.body.attributes);
       const { id, createdAt } = contact;
       return reply.code(201).send({ data: { id, createdAt, workspaceId, environmentId, attributes } });
@@ -83,7 +85,7 @@ export const v2ContactRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
     async (request, reply) => {
       const { contacts } = request.body;
       const batch = readBatch(contacts);
-      const { id: workspaceId } = await v2BodyWorkspace(db, request);
+      const { id: workspaceId } = await v2BodyWorkspace(context, request);
       const left = await writeWhenItsTurn(context, workspaceId, batch);
       if (left.length === 0) {
         return { data: { status: 'success', message: 'Contacts bulk upload successful' } };

@@ -1,10 +1,11 @@
 /**
- * What became of a webhook's deliveries, a delivery once more, and a test. Needs a key; looking needs the right to
- * read, sending the right to write. The original product has no such routes.
+ * The deliveries of a webhook: lists them, sends one again, and tests the webhook. The original product has no such
+ * routes.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST to write.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { attempt } from '#api/events/deliver.ts';
 import { makeDueAgain } from '#api/events/redeliver.ts';
@@ -21,22 +22,19 @@ import { findDelivery, findWebhookTarget, listDeliveries } from './store.ts';
 
 const DELIVERIES_DEFAULT = 25;
 const DELIVERIES_MAX = 100;
-/** One at a time for each webhook, so that nobody turns us into a load generator. */
+/** One test at a time for each webhook, so that nobody uses this service as a load generator. */
 const TEST = 'webhooks.test';
-/** A test is over long before; one whose process died counts no longer. */
+/** A test ends long before. After this time, a test whose process died no longer counts. */
 const TEST_SECONDS_MAX: Seconds = 15;
-/** Exactly this, without `data`: receivers tell a test by it. */
+/** Exactly this, without `data`, because receivers recognise a test by it. */
 const TEST_BODY = '{"event":"testEndpoint"}';
-/** These answer 400 to everything that is not a chat message. */
+/** These receivers answer 400 to everything that is not a chat message. */
 const DISCORD = /^(.*\.)?(discord|discordapp)\.com$/;
 
 const Params = Type.Object({ webhookId: Type.String() });
 const DeliveryParams = Type.Object({ webhookId: Type.String(), deliveryId: Type.String() });
 
-export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const deliveryRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, outbox, counters } = context;
   const webhook = workspaceRow({ db, type: 'Webhook', param: 'webhookId', find: findWebhookTarget });
   const tests = withFallback(counters, clock);
@@ -85,7 +83,7 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
     },
   );
 
-  /** Says how the receiver took it; a receiver that fails is a result, not an error of this request. */
+  /** Reports how the receiver answered. A receiver that fails is a result, not an error of this request. */
   app.post(
     '/api/v1/webhooks/:webhookId/test',
     {
@@ -99,7 +97,7 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
         throw badRequest('Discord webhooks are not supported', { url: 'Discord webhooks are not supported' });
       }
       try {
-        // Taken first and then looked at: of two tests at once, whoever counted first goes on.
+        // Count first and check then: of two tests at once, the first one counted goes on.
         const { used } = await tests.use(TEST, id, TEST_SECONDS_MAX);
         if (used > 1) throw conflict('This webhook is being tested; wait for the result');
         const reach = await reachOf(db, workspaceId);

@@ -1,21 +1,21 @@
-/** A delivery as the management API shows it, with its attempts. The original product has no such route. */
+/** A delivery with its attempts, as the management API shows it. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '#api/schemas.ts';
 
 const Attempt = Type.Object({
-  /** Counts from 1; the newest twenty are kept. */
+  /** Counts from 1. The newest twenty are kept. */
   number: Type.Integer(),
   startedAt: Type.String(),
   durationMs: Type.Integer(),
   /** null: there was no answer, and `error` says why; or it is hidden. */
   statusCode: Nullable(Type.Integer()),
-  /** The first KiB of the answer's body; `hidden` where the receiver is in a private network. */
+  /** The first KiB of the answer's body; `hidden` when the receiver is in a private network. */
   reply: Nullable(Type.String()),
   error: Nullable(Type.String()),
 });
 
 export const DeliveryReply = Type.Object({
-  /** What the receiver saw as `webhook-id`. */
+  /** The `webhook-id` that the receiver gets. */
   id: Type.String(),
   createdAt: Type.String(),
   updatedAt: Type.String(),
@@ -23,7 +23,7 @@ export const DeliveryReply = Type.Object({
   event: Type.String(),
   surveyId: Type.String(),
   responseId: Type.String(),
-  /** `pending`, `delivered`, or `parked`: given up, until it is asked for again. */
+  /** `pending`, `delivered`, or `parked`: not tried again until somebody asks for it. */
   status: Type.String(),
   attemptCount: Type.Integer(),
   /** null unless pending. */
@@ -33,7 +33,6 @@ export const DeliveryReply = Type.Object({
 });
 export type DeliveryReply = Static<typeof DeliveryReply>;
 
-/** What came of a test event. */
 export const TestReply = Type.Object({
   isDelivered: Type.Boolean(),
   statusCode: Nullable(Type.Integer()),
@@ -44,7 +43,10 @@ export const TestReply = Type.Object({
 
 const HIDDEN = 'hidden';
 
-/** What those who may see the webhook learn of an answer. Of a private receiver nothing, so nobody looks around there. */
+/**
+ * The part of an answer that callers may see. Answers of private receivers are hidden, so that nobody explores the
+ * network.
+ */
 export function shown({
   statusCode,
   reply,

@@ -1,10 +1,10 @@
-/** Deliveries, read for people. What writes them is events/. */
+/** Reads deliveries for people. events/ writes them. */
 import type { Kysely } from 'kysely';
 import type { Database, DeliveryTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { type DeliveryReply, shown } from './schema.ts';
 
-export interface WebhookTarget {
+interface WebhookTarget {
   readonly id: string;
   readonly workspaceId: string;
   readonly url: string;
@@ -20,7 +20,7 @@ export async function findWebhookTarget(db: Kysely<Database>, id: string): Promi
   return row ?? null;
 }
 
-/** The newest first, ties by id. Two queries for any number of deliveries. */
+/** The newest first, ties by id. Makes two queries for any number of deliveries. */
 export async function listDeliveries(
   db: Kysely<Database>,
   webhookId: string,

@@ -1,8 +1,12 @@
-/** Displays on the client API: a survey was shown. What links them to responses is in responses/display-routes.ts. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Displays on the client API: a survey was shown. The routes that link them to responses are in
+ * responses/display-routes.ts.
+ *
+ * Callers: anybody.
+ */
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
@@ -28,10 +32,7 @@ const WorkspaceParams = Type.Object({ workspaceId: Type.String() });
 
 const refuses = ['not_found', 'forbidden'] as const;
 
-export const clientDisplayRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const clientDisplayRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const loadWorkspace = loadPathWorkspace(context);
 

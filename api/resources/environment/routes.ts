@@ -1,7 +1,10 @@
-/** The state of a workspace, for SDKs. No key. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * The state of a workspace, for SDKs.
+ *
+ * Callers: anybody.
+ */
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
 import { withoutBody } from '#api/http/media.ts';
@@ -16,7 +19,10 @@ import { State as StateReply } from './schema.ts';
 import { toState } from './state.ts';
 
 const SURVEYS_MAX = 30;
-/** SDKs ask again after this time, less the age of the window; it outlasts our own cache and those of HTTP. */
+/**
+ * SDKs ask again after this time, minus the age of the window. It is longer than our cache and HTTP caches keep a
+ * state.
+ */
 const STATE_LIFETIME_MS = 60 * 60 * 1000;
 const CACHEABLE = 'public, s-maxage=60, max-age=60, stale-while-revalidate=60, stale-if-error=60';
 
@@ -27,17 +33,14 @@ const paths = [
   '/api/v1/client/:workspaceId/website/environment',
 ];
 
-export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const environmentRoutes: Routes = async (app, { context }) => {
   const { db, clock, config, recaptcha, states } = context;
 
   const build = async (scopeId: string): Promise<State> => {
     const now = clock();
     const workspace = await findWorkspace(db, scopeId);
     if (workspace === null) throw notFound('Workspace', scopeId);
-    // Under its other id it is the same state, held once.
+    // The other id of the workspace finds the same state.
     if (workspace.id !== scopeId) return states.get(workspace.id, () => build(workspace.id));
     if (!workspace.appSetupCompleted) await markAppSetUp(db, workspace.id);
     const { beginsAt, endsAt } = windowOf(workspace.id, now);
@@ -76,7 +79,7 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
         const { body, etag } = await states.get(workspaceId, () => build(workspaceId));
         reply.header('cache-control', CACHEABLE).header('etag', etag);
         if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
-        // Bytes that are JSON already: Fastify sends them as they are.
+        // The bytes are JSON already, so Fastify sends them as they are.
         reply.header('content-type', 'application/json; charset=utf-8').send(body);
         return reply;
       },

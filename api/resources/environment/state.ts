@@ -1,9 +1,9 @@
 /**
- * The workspace state in both of its forms at once: the older one with plain texts, and nested in it the one that SDKs
- * read. Pure.
+ * Builds the workspace state, in both of its forms at once: the older one with plain texts, and in it the one that
+ * SDKs read. Pure.
  *
- * Everybody on the internet may read this, so the forms list what they show; PIN, follow-ups, the author, the conditions
- * of a segment, and what the team calls its surveys and segments stay here.
+ * Anybody may read this, so both forms list the fields that they show. PIN, follow-ups, the author, the conditions of
+ * a segment, and internal names of surveys and segments are not among them.
  */
 import type { Timestamp } from '#api/db/schema.ts';
 import type { ActionClass } from '#api/resources/action-classes/store.ts';
@@ -16,20 +16,20 @@ import type { Survey } from '#api/resources/surveys/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';
 import { isRecord, plainText, reshape } from '#api/schemas.ts';
 
-/** In place of names, which clients want to be there and do not show. */
+/** Replaces names, which clients require and do not show. */
 const NOT_TOLD = 'Deprecated: left out of the public API';
 const LONG_AGO = '1970-01-01T00:00:00.000Z';
 
-export interface StateParts {
+interface StateParts {
   readonly workspace: Workspace;
   readonly actionClasses: readonly ActionClass[];
   readonly surveys: readonly Survey[];
-  /** After which the segments of a user may be others. */
+  /** The actions after which a user may be in other segments. */
   readonly interactions: Interactions;
   readonly expiresAt: Timestamp;
   /** null: reCAPTCHA is not configured. */
   readonly recaptchaSiteKey: string | null;
-  /** Files of our own are stored by path; here they become addresses. */
+  /** Our own files are stored as paths, and shown as addresses. */
   readonly publicUrl: string;
 }
 
@@ -56,7 +56,7 @@ export function toState({
       project: settings,
       surveys: surveys.map(toOuterSurvey),
       data: {
-        // Automatic ones are older than the SDKs that read this form.
+        // Automatic action classes are older than the SDKs that read this form.
         actionClasses: actions.filter(({ type }) => type !== 'automatic'),
         surveys: surveys.map((survey) => ({
           ...toInnerSurvey(survey),
@@ -96,7 +96,7 @@ function common({ id, content }: Survey) {
   };
 }
 
-/** SDK form: localized texts are maps. SDKs know no other type than `app`. */
+/** The form for SDKs, with localized texts as maps. SDKs know no other type than `app`. */
 function toInnerSurvey(survey: Survey) {
   const { content } = survey;
   return {
@@ -116,7 +116,7 @@ function toInnerSurvey(survey: Survey) {
   };
 }
 
-/** The older form: plain strings instead of texts by language. */
+/** The older form, with plain strings instead of texts by language. */
 function toOuterSurvey(survey: Survey) {
   const { content } = survey;
   const { endings, welcomeCard } = SurveyContent.properties;
@@ -148,7 +148,7 @@ function plainQuestion(question: Record<string, unknown>): Record<string, unknow
     logic,
     logicFallback,
   };
-  // Here it is a flag; the limits themselves are in the other form.
+  // This form has a flag. The other one has the limits themselves.
   return isRecord(question.charLimit)
     ? { ...fields, charLimit: question.charLimit.enabled === true }
     : fields;
@@ -166,7 +166,7 @@ function toOuterSegment({ id, isPrivate, filters }: Segment) {
   };
 }
 
-/** Absent where nothing that somebody does to the survey matters to a segment. */
+/** Absent when no action in a survey changes a segment. */
 function interactionRefresh({ id }: Survey, interactions: Interactions) {
   const matters = (kind: keyof Interactions): boolean => interactions[kind]?.has(id) ?? true;
   const refresh = {
@@ -187,7 +187,7 @@ function toInnerSegment(segment: Segment, survey: Survey) {
   };
 }
 
-/** Whether there are conditions decides what SDKs do; which ones they are is nobody's business. */
+/** SDKs need to know whether there are conditions. The conditions themselves are private. */
 function concealed(segmentId: string, filters: readonly unknown[]): readonly unknown[] {
   if (filters.length === 0) return [];
   return [
@@ -204,7 +204,7 @@ function concealed(segmentId: string, filters: readonly unknown[]): readonly unk
   ];
 }
 
-/** `/storage/…` -> `https://host/storage/…`, wherever such a path is the whole text. */
+/** `/storage/…` -> `https://host/storage/…`, wherever the whole text is such a path. */
 function withAbsoluteFiles(value: unknown, publicUrl: string): unknown {
   if (typeof value === 'string') return value.startsWith('/storage/') ? publicUrl + value : value;
   if (Array.isArray(value)) return value.map((item) => withAbsoluteFiles(item, publicUrl));

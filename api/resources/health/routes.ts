@@ -1,33 +1,65 @@
-/** Is the service there, and can it do its work? */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Health checks, which are never limited.
+ *
+ * Callers: anybody.
+ */
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 
 const Well = Type.Object({ status: Type.String() });
 const Unwell = Type.Object({ status: Type.String(), problem: Type.String() });
 const schema = { response: { 200: Well, 503: Unwell } };
 
-export const healthRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context: { db, health } },
-) => {
-  // What still arrives on open connections is answered, but a load balancer shall send no more.
+export const healthRoutes: Routes = async (app, { context: { db, health } }) => {
+  // Requests on open connections are still answered, but a load balancer should send no new ones.
   let isDraining = false;
   app.addHook('preClose', async () => {
     isDraining = true;
   });
 
-  /** Does it serve? 503 while it stops, or cannot reach its database. */
+  /** 503 while the service stops or cannot reach its database. */
   app.get('/health', { schema }, async (_request, reply) => {
     const problem = isDraining ? 'draining' : (await health.isReached(db)) ? null : 'database_unreachable';
     if (problem === null) return { status: 'ok' };
     return reply.code(503).send({ status: 'unavailable', problem });
   });
 
-  /** Likewise, and also while the database cannot be written. */
+  /** 503 then, and also while the database cannot be written. */
   app.get('/ready', { schema }, async (_request, reply) => {
     const problem = isDraining ? 'draining' : await health.check(db);
     if (problem === null) return { status: 'ready' };
     return reply.code(503).send({ status: 'unavailable', problem });
   });
+};
+
+export const v2HealthRoutes: Routes = async (app, { context }) => {
+  /** Always 200. A dependency that fails is reported as false. */
+  app.get(
+    '/api/v2/health',
+    {
+      config: { credentials: null, limit: null },
+      schema: {
+        response: {
+          200: Type.Object({
+            data: Type.Object({
+              main_database: Type.Boolean(),
+              cache_database: Type.Boolean(),
+              main_database_problem: Type.Optional(Type.String()),
+            }),
+          }),
+        },
+      },
+    },
+    async () => {
+      const problem = await context.health.check(context.db);
+      return {
+        data: {
+          main_database: problem === null,
+          // Without REDIS_URL the counters are in this process, so they are always up.
+          cache_database: await context.limits.isStoreUp(),
+          ...(problem === null ? {} : { main_database_problem: problem }),
+        },
+      };
+    },
+  );
 };

@@ -1,14 +1,14 @@
 /**
- * The page after the login, and what its forms do. A session and a form of ours are needed for everything, and the limit
- * is that of the management API for sessions.
+ * The account page after the login, and the routes of its forms.
+ *
+ * Callers: sessions. Forms must be ours. The limit is that of the management API for sessions.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { sessionCookie } from '#api/auth/cookies.ts';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
 import { authenticateSession } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { ApiError, forbidden, notAuthenticated, tooManyRequests } from '#api/errors.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
@@ -24,7 +24,7 @@ import type { ApiKey } from '#api/resources/api-keys/store.ts';
 import { accountParts, readAccount } from './account-view.ts';
 import { newKeyFrom } from './new-key.ts';
 
-/** Every page with a session counts for its limit; every form must be ours. */
+/** Requests for pages count for the limit of the session, and forms must be ours. */
 const refuses = [
   'bad_request',
   'not_authenticated',
@@ -53,10 +53,7 @@ const revocation = {
 };
 const NO_FORM = { label: '', error: undefined };
 
-export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const accountHomeRoutes: Routes = async (app, { context }) => {
   const { db, clock, signer, limits } = context;
   const { basePath } = app;
   acceptForms(app);
@@ -101,17 +98,17 @@ export const accountHomeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     const principal = await sessionOfForm(request);
     const { id } = request.params;
     const key = await revokeApiKey(db, principal, id);
-    // Gone already: the page shows that.
+    // The key is gone already, as the page shows.
     if (key !== null) await noteKey(request, principal, 'deleted', key);
     return reply.redirect(`${basePath}${ACCOUNT_PATH}?notice=revoked`, 303);
   });
 
-  /** Who reloads one of the pages above asks for the address that its form was sent to. */
+  /** A person who reloads one of the pages above requests the address that its form was sent to. */
   app.get(`${ACCOUNT_PATH}/api-keys`, reloaded, async (_request, reply) =>
     reply.redirect(`${basePath}${ACCOUNT_PATH}`),
   );
 
-  /** As the routes of programs are noted. */
+  /** Writes the same audit entry as the routes for programs. */
   function noteKey(
     request: FastifyRequest,
     { userId }: SessionPrincipal,

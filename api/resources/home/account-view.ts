@@ -1,4 +1,4 @@
-/** What the account page shows: who is logged in, what they reach, and the API keys that they may see. */
+/** The account page: the user, the workspaces and the API keys that the user may see. */
 import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { escapeHtml } from '#api/http/page.ts';
@@ -8,7 +8,7 @@ import { type ApiKey, listApiKeys } from '#api/resources/api-keys/store.ts';
 
 const WORKSPACES_SHOWN_MAX = 500;
 
-export interface Workspace {
+interface Workspace {
   readonly id: string;
   readonly name: string;
   readonly organizationId: string;
@@ -16,16 +16,16 @@ export interface Workspace {
   readonly permission: Permission;
 }
 
-export interface AccountView {
+interface AccountView {
   readonly user: { readonly name: string; readonly email: string };
   /** In the order of their names. At most 500. */
   readonly workspaces: readonly Workspace[];
-  /** Those whose keys the user may make and revoke. */
+  /** The organizations whose keys the user may create and revoke. */
   readonly organizations: readonly { readonly id: string; readonly name: string }[];
   readonly keys: readonly ApiKey[];
 }
 
-/** @returns null when the user is gone */
+/** @returns null when the user was deleted */
 export async function readAccount(
   { db }: Pick<Context, 'db'>,
   { userId, roles, permissions }: SessionPrincipal,
@@ -61,7 +61,7 @@ export async function readAccount(
   return { user, workspaces, organizations, keys };
 }
 
-export interface AccountFormState {
+interface AccountFormState {
   readonly label: string;
   readonly error: string | undefined;
 }

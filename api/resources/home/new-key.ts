@@ -1,4 +1,4 @@
-/** What the form for a new API key says. */
+/** Reads the form for a new API key. */
 import type { Kysely } from 'kysely';
 import type { Permission } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -11,8 +11,8 @@ const permissions: ReadonlySet<string> = new Set<Permission>(['read', 'write', '
 
 /**
  * @param reach `organization:ID` for all of its workspaces, or `workspace:ID`
- * @param managed the organizations for which the user may make keys
- * @throws ApiError invalid_fields; unauthorized when the reach is beyond the user's
+ * @param managed the organizations for which the user may create keys
+ * @throws ApiError invalid_fields; unauthorized when the user may not give this access
  */
 export async function newKeyFrom(
   db: Kysely<Database>,
@@ -36,7 +36,7 @@ export async function newKeyFrom(
   return {
     organizationId: first.organizationId,
     label,
-    // Who may only read or write surveys has no business with the organization's people.
+    // A key that may only read or write surveys gets no access to the organization's members.
     organizationAccess: {
       accessControl: { read: true, write: permission === 'manage' && kind === 'organization' },
     },

@@ -1,11 +1,14 @@
-/** The first address: what runs here, whether it is ready, and where to go. A page for people, data for programs. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * The start page: what this service is, whether it is ready, and where to go. Programs get data, people a page.
+ *
+ * Callers: anybody.
+ */
 import type { FastifyBaseLogger } from 'fastify';
 import { sql } from 'kysely';
 import { Type } from 'typebox';
 import { sessionCookie } from '#api/auth/cookies.ts';
 import { findSession } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { serviceUnavailable } from '#api/errors.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
@@ -22,10 +25,7 @@ const Home = Type.Unsafe<unknown>({
 });
 const REFERENCE_PATH = '/api/docs';
 
-export const homeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const homeRoutes: Routes = async (app, { context }) => {
   const { db, clock, config } = context;
   const { publicUrl } = config;
   const { basePath } = app;
@@ -67,7 +67,7 @@ export const homeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
     return sql`select 1`.execute(db).then(
       () => true,
       (error: unknown) => {
-        log.error({ err: error }, 'the database does not answer the first page');
+        log.error({ err: error }, 'the start page could not read the database');
         return false;
       },
     );

@@ -1,12 +1,13 @@
 /**
- * Integrations, as far as there are any: other services reach this one through webhooks, which note who made them. So this
- * lists the webhooks of the user's workspaces by their source, and changes nothing. Needs a session.
+ * Lists the webhooks of the user's workspaces by their source. Other services integrate through webhooks, which store
+ * who created them, so there are no other integrations.
+ *
+ * Callers: sessions.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { sessionOf } from '#api/auth/plugin.ts';
+import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 
 const Integration = Type.Object({
   source: Type.String(),
@@ -15,10 +16,7 @@ const Integration = Type.Object({
   lastChangedAt: Type.String(),
 });
 
-export const integrationRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const integrationRoutes: Routes = async (app, { context }) => {
   const list = async (workspaceIds: readonly string[], source: string | null) => {
     if (workspaceIds.length === 0) return [];
     let query = context.db
@@ -46,16 +44,15 @@ export const integrationRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
   const meta = {
     about: 'Integrations are webhooks, by who made them; manage them at /api/v1/webhooks',
   };
-  const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
-  app.get('/api/v1/integrations', { schema: { response }, config }, async (request) => ({
+  app.get('/api/v1/integrations', { schema: { response }, config: forPeople }, async (request) => ({
     data: await list(workspacesWith(sessionOf(request), 'read'), null),
     meta,
   }));
 
   app.get(
     '/api/v1/integrations/:source',
-    { schema: { params: Type.Object({ source: Type.String() }), response }, config },
+    { schema: { params: Type.Object({ source: Type.String() }), response }, config: forPeople },
     async (request) => ({
       data: await list(workspacesWith(sessionOf(request), 'read'), request.params.source),
       meta,

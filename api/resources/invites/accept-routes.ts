@@ -1,9 +1,12 @@
-/** The link of an invite: a page for people, and the route behind its form, which programs call as well. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * The page behind the link of an invite, and the route behind its form, which programs may call too.
+ *
+ * Callers: anybody who has the link. If its address has an account, a session of that account.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sessionCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { findSession, startSession } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { ApiError, badRequest } from '#api/errors.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { htmlPage } from '#api/http/media.ts';
@@ -28,7 +31,7 @@ const page = {
     response: { 200: htmlPage('A page.'), 400: htmlPage('A page: the link has ended, or was used.') },
   },
 };
-/** 401: the address has an account, whose owner must be logged in. */
+/** 401: the address has an account, and its owner must be logged in. */
 const acceptance = {
   schema: { response: sessionReplies },
   config: {
@@ -38,10 +41,7 @@ const acceptance = {
   },
 } as const;
 
-export const inviteAcceptRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const inviteAcceptRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, config, signer } = context;
   const { publicUrl } = config;
   const { basePath } = app;
@@ -58,7 +58,7 @@ export const inviteAcceptRoutes: FastifyPluginAsyncTypebox<{ readonly context: C
       setSessionCookie(reply, token, config.sessionMaxAgeSeconds, publicUrl);
       const url = callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl);
       if (wantsJson(request.body)) return { url };
-      // On the host that the page came from, which has the cookie.
+      // On the host of the page, which has the cookie.
       return reply.redirect(isFromPage(request) ? `${basePath}${ACCOUNT_PATH}` : url);
     } catch (error) {
       if (!(error instanceof ApiError) || !isFromPage(request)) throw error;
@@ -145,7 +145,6 @@ function problemOf(error: ApiError): NonNullable<InvitePage['problem']> {
     : { text: error.message, fields: {} };
 }
 
-/** Browsers send forms, and say that they read HTML. */
 function isFromPage(request: FastifyRequest): boolean {
   return !wantsJson(request.body) && prefersHtml(request);
 }

@@ -1,6 +1,6 @@
 /**
- * Accepting an invite. Whoever has the link is whom it was sent to, so a new account needs no other mail. An account that
- * exists is its owner's: there the link alone is not enough, its owner must be logged in.
+ * Accepts an invite. The link proves who owns the mailbox, so a new account needs no other mail. For an existing
+ * account the link alone is not enough: its owner must be logged in.
  */
 import type { Kysely } from 'kysely';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
@@ -24,50 +24,48 @@ import { findTeam, setTeamMember } from '#api/resources/teams/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { findOpenInvite, type Invite, takeInvite } from './store.ts';
 
-export interface Acceptance {
+interface Acceptance {
   readonly token: string;
-  /** Who is logged in; null: nobody. */
+  /** The id of the logged-in user; null: nobody is. */
   readonly sessionUserId: string | null;
-  /** For a new account. */
   readonly name: string;
   readonly password: string;
 }
 
-export interface Accepted {
+interface Accepted {
   readonly userId: string;
   readonly organizationId: string;
-  /** The account was made for it. */
   readonly isNew: boolean;
 }
 
 type Parts = Pick<Context, 'db' | 'clock' | 'random' | 'passwords'>;
 
-/** An account that nobody has verified is as good as none: its password may be a stranger's. */
+/** An account that was never verified counts as none, because its password may be a stranger's. */
 export function isAccount(user: User | null): boolean {
   return user !== null && user.emailVerified !== null;
 }
 
 /**
  * @param finish runs in the same transaction, such as to begin a session
- * @throws ApiError bad_request, invalid_fields, not_authenticated, forbidden, conflict; then nothing has changed
+ * @throws ApiError bad_request, invalid_fields, not_authenticated, forbidden, conflict; nothing has changed then
  */
 export async function acceptInvite<T>(
   { db, clock, random, passwords }: Parts,
   { token, sessionUserId, name, password }: Acceptance,
   finish: (trx: Kysely<Database>, accepted: Accepted) => Promise<T>,
 ): Promise<T> {
-  // Before the hash: whoever invents links is not worth its work.
+  // Checked before the hash, so that invented links cost little.
   const invite = await findOpenInvite(db, token, clock());
   if (invite === null) throw inviteEnded();
   const known = await findUserByEmail(db, invite.email);
   const account = isAccount(known) ? null : await newAccount();
 
-  // Whoever signs up with the address meanwhile has an account that nobody has verified.
+  // If somebody signs up with the address meanwhile, that account is not verified.
   return againWhenTaken(['users.email'], () => db.transaction().execute((trx) => accept(trx, invite)));
 
   async function accept(trx: Kysely<Database>, { organizationId }: Invite): Promise<T> {
     await lockPeople(trx, organizationId, '');
-    // Again: of two who open the link at once, one comes in; and it may have been revoked, or sent anew.
+    // Check again: the link may have been used twice at once, or the invite revoked or sent again.
     const open = await findOpenInvite(trx, token, clock());
     if (open === null || !(await takeInvite(trx, open.id))) throw inviteEnded();
     const now = toTimestamp(clock());

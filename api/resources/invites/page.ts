@@ -1,4 +1,4 @@
-/** The page that the link of an invite leads to: one form, which depends on whether the address has an account. */
+/** The page behind the link of an invite: one form, which depends on whether the address has an account. */
 import { escapeHtml } from '#api/http/page.ts';
 import { alert, type Field, field, form, hidden } from '#api/http/page-form.ts';
 import type { OpenInvite } from './store.ts';
@@ -6,16 +6,15 @@ import type { OpenInvite } from './store.ts';
 export interface InvitePage {
   readonly invite: OpenInvite;
   readonly token: string;
-  /** The hidden field that proves a form to be ours. */
+  /** The hidden field that proves that the form is ours. */
   readonly protection: string;
   readonly basePath: string;
-  /** `new`: no account yet; `mine`: it is logged in; `known`: it is not, or somebody else is. */
+  /** `new`: no account yet; `mine`: its owner is logged in; `known`: nobody is, or somebody else. */
   readonly account: 'new' | 'mine' | 'known';
-  /** Who is logged in instead; null: nobody. */
+  /** The other user who is logged in; null: nobody. */
   readonly otherEmail: string | null;
-  /** What was wrong with the form that was sent: a sentence, and sentences by field. */
+  /** The problems of the form that was sent: one sentence, and sentences by field. */
   readonly problem: { readonly text: string; readonly fields: Readonly<Record<string, string>> } | null;
-  /** What was typed as a name. */
   readonly name: string;
 }
 

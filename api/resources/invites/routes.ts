@@ -1,15 +1,18 @@
 /**
- * Inviting people to an organization: owners to every role, managers as members. The link goes by mail, once; where no
- * mail server is configured, the reply shows it, once, and whoever invites hands it over.
+ * Invites people to an organization. The link goes by mail. Without a mail server, the reply shows it once, so that
+ * the inviter can pass it on.
+ *
+ * Callers: sessions of owners, who may invite to every role, and of managers, who may invite members.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { normalizeEmail } from '#api/auth/password.ts';
-import type { Context } from '#api/context.ts';
+import { forPeople } from '#api/auth/plugin.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { conflict, forbidden, invalidFields, notFound, RetryLater, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
+import type { Mail } from '#api/mail/mail.ts';
 import { mayMail } from '#api/resources/accounts/mails.ts';
 import { findUser, findUserByEmail } from '#api/resources/accounts/store.ts';
 import { managerNow, mayGive, requireManager } from '#api/resources/organizations/access.ts';
@@ -17,7 +20,6 @@ import { findOrganization, roleOf } from '#api/resources/organizations/store.ts'
 import { findTeam } from '#api/resources/teams/store.ts';
 import { Id, Nullable, OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { inviteLink, inviteMail } from './mail.ts';
 import {
   countInvites,
   findInvite,
@@ -26,11 +28,12 @@ import {
   type Invite,
   insertInvite,
   listInvites,
+  type OpenInvite,
   renewInvite,
   revokeInvite,
 } from './store.ts';
 
-/** Of one organization; those that were revoked count for a day, so nobody mails the world from here. */
+/** In an organization. Revoked invites count for a day, so that nobody uses them to send many mails. */
 const INVITES_MAX = 200;
 const TEAMS_MAX = 50;
 const RETRY_SECONDS = 3_600;
@@ -39,7 +42,7 @@ const NewInvite = Type.Object({
   email: Type.String(),
   /** Unset: member. */
   role: Type.Optional(OneOf(['owner', 'manager', 'member'] as const)),
-  /** Teams that the person is put into, as a contributor. */
+  /** The person joins these teams as a contributor. */
   teamIds: Type.Optional(Type.Array(Id, { maxItems: TEAMS_MAX })),
 });
 const shape = {
@@ -53,17 +56,13 @@ const shape = {
   expiresAt: Type.String(),
 };
 const InviteReply = Type.Object(shape);
-/** null: it is on its way by mail. */
+/** null: the link was mailed. */
 const SentInviteReply = Type.Object({ ...shape, link: Nullable(Type.String()) });
 
 const OrganizationPath = Type.Object({ organizationId: Type.String() });
 const InvitePath = Type.Object({ organizationId: Type.String(), inviteId: Type.String() });
-const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
-export const inviteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const inviteRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, mailer } = context;
   const { publicUrl } = context.config;
   const url = '/api/v1/organizations/:organizationId/invites';
@@ -77,7 +76,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(InviteReply) }) },
       },
-      config,
+      config: forPeople,
       onRequest: requireManager,
     },
     async (request, reply) => {
@@ -97,7 +96,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         body: NewInvite,
         response: { 200: Type.Object({ data: SentInviteReply }) },
       },
-      config: { ...config, refuses: ['forbidden', 'conflict', 'too_many_requests'] },
+      config: { ...forPeople, refuses: ['forbidden', 'conflict', 'too_many_requests'] },
       onRequest: requireManager,
     },
     async (request) => {
@@ -137,7 +136,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     `${oneUrl}/resend`,
     {
       schema: { params: InvitePath, response: { 200: Type.Object({ data: SentInviteReply }) } },
-      config,
+      config: forPeople,
       onRequest: requireManager,
     },
     async (request) => {
@@ -155,7 +154,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     oneUrl,
     {
       schema: { params: InvitePath, response: { 200: Type.Object({ data: InviteReply }) } },
-      config,
+      config: forPeople,
       onRequest: requireManager,
     },
     async (request) => {
@@ -169,7 +168,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     },
   );
 
-  /** @throws ApiError conflict for members, and for those whose invite still serves */
+  /** @throws ApiError conflict for members, and for people with a valid invite */
   async function refuseKnown(trx: Kysely<Database>, organizationId: string, email: string): Promise<void> {
     const user = await findUserByEmail(trx, email);
     if (user !== null && (await roleOf(trx, organizationId, user.id)) !== null) {
@@ -183,7 +182,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
     }
   }
 
-  /** By mail or, without a server for mails, in the reply. @throws RetryLater when the mailbox had enough lately */
+  /** Mails the link or, without a mail server, returns it. @throws RetryLater when the mailbox got too many lately */
   async function send(
     trx: Kysely<Database>,
     { invite, token }: { readonly invite: Invite; readonly token: string },
@@ -213,4 +212,30 @@ async function inviteIn(trx: Kysely<Database>, organizationId: string, id: strin
 
 function toReply(invite: Invite) {
   return { ...invite, teamIds: [...invite.teamIds] };
+}
+
+function inviteLink(publicUrl: string, token: string): string {
+  return `${publicUrl}/invite?token=${token}`;
+}
+
+function inviteMail(
+  {
+    email,
+    organizationName,
+    inviterName,
+    role,
+  }: Pick<OpenInvite, 'email' | 'organizationName' | 'inviterName' | 'role'>,
+  link: string,
+): Mail {
+  return {
+    kind: 'invite',
+    to: email,
+    subject: `Invitation to ${organizationName}`,
+    body: `${inviterName} invites you to ${organizationName}, as ${role}. Open this link within seven days to accept:
+
+${link}
+
+If you do not know what this is about, ignore this mail: nothing happens without the link.
+`,
+  };
 }

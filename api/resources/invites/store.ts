@@ -1,6 +1,7 @@
-/** Invites to an organization: who was asked in, until when, and what the link of the mail carries. */
+/** Invites to an organization. */
 import type { Kysely, Selectable } from 'kysely';
 import { hashToken, newToken } from '#api/auth/session.ts';
+import { countRows } from '#api/db/count.ts';
 import type { Database, InviteTable, Role, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { newId, type Random } from '#api/ids.ts';
@@ -8,9 +9,8 @@ import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
 const DAY: Millis = 24 * 60 * 60 * 1000;
-/** How long a link serves. */
-export const INVITE_LIFETIME: Millis = 7 * DAY;
-/** How long one that ended is still listed, to be sent again. */
+const INVITE_LIFETIME: Millis = 7 * DAY;
+/** How long an expired invite is still listed, so that it can be sent again. */
 const ENDED_KEPT: Millis = 30 * DAY;
 const TOKEN_LENGTH_MAX = 128;
 
@@ -25,13 +25,13 @@ export interface Invite {
   readonly expiresAt: Timestamp;
 }
 
-/** An invite whose link serves, with the names that its page shows. */
+/** An invite with a valid link, and the names that its page shows. */
 export interface OpenInvite extends Invite {
   readonly organizationName: string;
   readonly inviterName: string;
 }
 
-/** The newest first, ties by id; those that ended lately included, those that were revoked not. */
+/** The newest first, ties by id. Includes those that expired lately, but not revoked ones. */
 export async function listInvites(
   db: Kysely<Database>,
   organizationId: string,
@@ -65,7 +65,6 @@ export async function findInvite(
   return row === undefined ? null : toInvite(row);
 }
 
-/** The one that still serves for this address. */
 export async function findInviteFor(
   db: Kysely<Database>,
   organizationId: string,
@@ -83,7 +82,7 @@ export async function findInviteFor(
   return row === undefined ? null : toInvite(row);
 }
 
-/** Whose link this is; null when it has ended, was used or revoked, or never was. */
+/** Finds the invite of a link. @returns null when it has expired, was used or revoked, or never existed */
 export async function findOpenInvite(
   db: Kysely<Database>,
   token: string,
@@ -105,17 +104,12 @@ export async function findOpenInvite(
   return { ...toInvite(invite), organizationName, inviterName };
 }
 
-/** Those that were revoked within a day count: each may have been a mail to somebody else. */
-export async function countInvites(db: Kysely<Database>, organizationId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('invites')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('organizationId', '=', organizationId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+/** Includes invites that were revoked within a day, because each may have sent a mail to another address. */
+export function countInvites(db: Kysely<Database>, organizationId: string): Promise<number> {
+  return countRows(db.selectFrom('invites').where('organizationId', '=', organizationId));
 }
 
-/** Sweeps out what nobody in the organization needs any more. */
+/** Deletes invites that nobody needs any more. */
 export async function forgetOldInvites(
   db: Kysely<Database>,
   organizationId: string,
@@ -133,7 +127,7 @@ export async function forgetOldInvites(
     .execute();
 }
 
-/** In place of an earlier one for the address, which must not serve any more. @returns it, with the link's token */
+/** Replaces an earlier invite for the address, whose link ends. @returns the invite and the token of its link */
 export async function insertInvite(
   db: Kysely<Database>,
   invite: Pick<Invite, 'organizationId' | 'email' | 'role' | 'teamIds' | 'invitedBy'>,
@@ -160,7 +154,7 @@ export async function insertInvite(
   return { invite: made, token };
 }
 
-/** A new link and a new end; the old link serves no longer. */
+/** Gives the invite a new link and a new end. The old link ends. */
 export async function renewInvite(
   db: Kysely<Database>,
   invite: Invite,
@@ -181,7 +175,7 @@ export async function revokeInvite(db: Kysely<Database>, id: string, now: Timest
   await db.updateTable('invites').set({ revokedAt: now }).where('id', '=', id).execute();
 }
 
-/** It has served. @returns false when somebody else was faster, or it was revoked meanwhile */
+/** Marks it as used. @returns false when it was used or revoked meanwhile */
 export async function takeInvite(db: Kysely<Database>, id: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('invites')

@@ -1,10 +1,16 @@
-/** Changes to the languages of workspaces; `workspaces/store.ts` lists those of one. */
+/** Changes the languages of workspaces; `workspaces/store.ts` lists those of one. */
 import type { Kysely } from 'kysely';
+import { countRows } from '#api/db/count.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
+import { forbidden } from '#api/errors.ts';
 import type { ListPage } from '#api/http/pagination.ts';
-import type { Language } from '#api/resources/workspaces/store.ts';
+import { insertLanguage, type Language } from '#api/resources/workspaces/store.ts';
 
-/** Of several workspaces, by workspace and code: the order of the index. */
+/** In a workspace; there are some 180 codes of two letters. */
+const LANGUAGES_MAX = 200;
+
+/** Of several workspaces, by workspace and code. This is the order of the index. */
 export function listLanguagesOf(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
@@ -25,13 +31,8 @@ export async function findLanguage(db: Kysely<Database>, id: string): Promise<La
   return (await db.selectFrom('languages').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-export async function countLanguages(db: Kysely<Database>, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('languages')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('workspaceId', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+function countLanguages(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  return countRows(db.selectFrom('languages').where('workspaceId', '=', workspaceId));
 }
 
 export async function isLanguageUsed(db: Kysely<Database>, id: string): Promise<boolean> {
@@ -46,4 +47,13 @@ export async function isLanguageUsed(db: Kysely<Database>, id: string): Promise<
 
 export async function deleteLanguage(db: Kysely<Database>, id: string): Promise<void> {
   await db.deleteFrom('languages').where('id', '=', id).execute();
+}
+
+/** @throws ApiError forbidden when there are too many; the driver's unique violation when the code is taken */
+export async function addLanguage(trx: Kysely<Database>, language: Language): Promise<void> {
+  await lockRow(trx, 'workspaces', language.workspaceId);
+  if ((await countLanguages(trx, language.workspaceId)) >= LANGUAGES_MAX) {
+    throw forbidden(`A workspace can have ${LANGUAGES_MAX} languages; delete one that is not used`);
+  }
+  await insertLanguage(trx, language);
 }

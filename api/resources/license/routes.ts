@@ -1,13 +1,14 @@
-/** The licence of this service: there is none to check, and the reply says so. Needs a session; limited per user. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * The licence of this service. There is none to check, and the reply says so.
+ *
+ * Callers: sessions, limited per user.
+ */
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import { forPeople } from '#api/auth/plugin.ts';
+import type { Routes } from '#api/context.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 
-export const licenseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const licenseRoutes: Routes = async (app, { context }) => {
   app.post(
     '/api/v1/license/recheck',
     {
@@ -18,7 +19,7 @@ export const licenseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
           }),
         },
       },
-      config: { credentials: 'session', limit: 'actions.licenseRecheck', acceptsKeyWithoutWorkspace: true },
+      config: { ...forPeople, limit: 'actions.licenseRecheck' },
     },
     async () => ({
       data: {

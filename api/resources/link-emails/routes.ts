@@ -1,12 +1,12 @@
 /**
- * Mails the link of a link survey, with the proof that the address was written to, which the survey may ask for. Needs
- * write on the survey's workspace; limited by the caller's address.
+ * Mails the link of a link survey. The link contains the proof of the address that some surveys require.
+ *
+ * Callers: API keys and sessions with the right to write to the survey's workspace, limited by the caller's address.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { normalizeEmail } from '#api/auth/password.ts';
 import { requireRight } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { newSingleUseLink } from '#api/resources/surveys/single-use.ts';
@@ -15,10 +15,7 @@ import { addressOf, type SurveyUrl, withQuery } from '#api/survey-url.ts';
 
 const SUBJECT_LENGTH_MAX = 200;
 
-export const linkEmailRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const linkEmailRoutes: Routes = async (app, { context }) => {
   const { db, config, signer, random, mailer } = context;
 
   app.post(

@@ -1,11 +1,11 @@
 /**
- * Whose key, or whose session, is this? The reply is not wrapped in `data`: a key gets its workspace, a session its
- * user.
+ * Returns the workspace of an API key, or the user of a session. The reply is not wrapped in `data`.
+ *
+ * Callers: API keys and sessions.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, notAuthenticated, notFound } from '#api/errors.ts';
 import { findUser, type User as UserRow } from '#api/resources/accounts/store.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
@@ -23,7 +23,7 @@ const Account = Type.Object({
   project: IdAndName,
 });
 
-/** Exactly these keys. */
+/** Clients expect exactly these keys. */
 const User = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -39,16 +39,13 @@ const User = Type.Object({
   isActive: Type.Boolean(),
 });
 
-export const meRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const meRoutes: Routes = async (app, { context }) => {
   for (const url of ['/api/v1/management/me', '/api/v1/me']) {
     app.get(
       url,
       {
         schema: { response: { 200: Type.Union([Account, User]) } },
-        config: { acceptsKeyWithoutWorkspace: true, refuses: ['bad_request', 'not_found'] },
+        config: { needsNoWorkspace: true, refuses: ['bad_request', 'not_found'] },
       },
       async (request) => {
         const principal = principalOf(request);
@@ -75,7 +72,7 @@ export const meRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> 
   }
 };
 
-/** @param user null when it was deleted after its session was looked at */
+/** @param user null when the user was deleted after the session was checked */
 function userReply(user: UserRow | null) {
   if (user === null) throw notAuthenticated();
   return {

@@ -1,8 +1,11 @@
-/** Whose key is this, and which roles are there? Needs a key. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Returns the workspaces and the organization of an API key, and the list of roles.
+ *
+ * Callers: API keys. `/me` needs the right to read the organization.
+ */
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { notAuthenticated, unauthorized } from '#api/errors.ts';
 
 const WorkspacePermission = Type.Object({
@@ -18,13 +21,10 @@ const EnvironmentPermission = Type.Object({
   projectName: Type.String(),
 });
 
-/** Both answer a key that reaches no workspace. */
-const config = { acceptsKeyWithoutWorkspace: true } as const;
+/** Both routes serve a key that reaches no workspace. */
+const config = { needsNoWorkspace: true } as const;
 
-export const v2MeRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v2MeRoutes: Routes = async (app, { context }) => {
   app.get(
     '/api/v2/roles',
     { schema: { response: { 200: Type.Object({ data: Type.Array(Type.String()) }) } }, config },

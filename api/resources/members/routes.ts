@@ -1,12 +1,14 @@
 /**
- * The people of an organization. Every member may look; owners give and take every role, managers only remove members.
- * Everybody may leave, but for the last owner.
+ * The members of an organization.
+ *
+ * Callers: sessions of its members, who may list them and leave. Managers may remove members; owners may give and
+ * take every role. The last owner stays.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
+import { forPeople } from '#api/auth/plugin.ts';
 import { runsOrganization } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { conflict, notFound, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
@@ -32,7 +34,6 @@ const LIST_MAX = 1_000;
 
 const Params = Type.Object({ organizationId: Type.String(), userId: Type.String() });
 const MemberReply = Type.Object({
-  /** The user's. */
   id: Type.String(),
   name: Type.String(),
   email: Type.String(),
@@ -43,12 +44,7 @@ const MemberReply = Type.Object({
   teams: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), role: Type.String() })),
 });
 
-const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
-
-export const memberRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const memberRoutes: Routes = async (app, { context }) => {
   const { db } = context;
   const url = '/api/v1/organizations/:organizationId/members';
   const oneUrl = `${url}/:userId`;
@@ -61,7 +57,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(MemberReply) }) },
       },
-      config,
+      config: forPeople,
       onRequest: requireMember,
     },
     async (request, reply) => {
@@ -80,7 +76,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         body: Type.Object({ role: OneOf(['owner', 'manager', 'member'] as const) }),
         response: { 200: Type.Object({ data: MemberReply }) },
       },
-      config: { ...config, refuses: ['conflict'] },
+      config: { ...forPeople, refuses: ['conflict'] },
       onRequest: requireManager,
     },
     async (request) => {
@@ -105,12 +101,12 @@ export const memberRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         response: {
           200: Type.Object({
             data: MemberReply,
-            /** Keys that the person made: they go on working until somebody deletes them. */
+            /** Keys that the person created. They work until somebody deletes them. */
             meta: Type.Object({ apiKeyIds: Type.Array(Type.String()) }),
           }),
         },
       },
-      config: { ...config, refuses: ['conflict'] },
+      config: { ...forPeople, refuses: ['conflict'] },
       onRequest: requireMember,
     },
     async (request) => {
@@ -136,7 +132,7 @@ async function memberOf(trx: Kysely<Database>, organizationId: string, userId: s
   return member;
 }
 
-/** @throws ApiError conflict when the member is the last owner: nobody could give that role again */
+/** @throws ApiError conflict when the member is the last owner, because nobody could give that role again */
 async function keepAnOwner(trx: Kysely<Database>, organizationId: string, member: Member): Promise<void> {
   if (member.role !== 'owner' || (await countMembers(trx, organizationId, 'owner')) > 1) return;
   throw conflict('An organization keeps its last owner; make somebody else an owner first');

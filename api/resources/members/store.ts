@@ -1,25 +1,26 @@
-/** The people of an organization, as the others see them. Writes go to `memberships`, and clean up behind them. */
+/**
+ * The members of an organization. This file writes the table `memberships`, and deletes what depends on a membership.
+ */
 import type { Kysely, Selectable } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database, Role, TeamRole, Timestamp, UserTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-/** Of one organization. */
+/** In an organization. */
 export const MEMBERS_MAX = 1_000;
 
 export interface Member {
-  /** The user's. */
   readonly id: string;
   readonly name: string;
   readonly email: string;
   readonly role: Role;
   readonly isActive: boolean;
-  /** When the person joined. */
   readonly createdAt: Timestamp;
   /** In the order of their names. */
   readonly teams: readonly { readonly id: string; readonly name: string; readonly role: TeamRole }[];
 }
 
-/** In the order in which they joined, ties by id. Two queries for any number of members. */
+/** In the order in which they joined, ties by id. Makes two queries for any number of members. */
 export async function listMembers(
   db: Kysely<Database>,
   organizationId: string,
@@ -49,16 +50,11 @@ export async function countMembers(
   organizationId: string,
   role?: Role,
 ): Promise<number> {
-  let query = db
-    .selectFrom('memberships')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('organizationId', '=', organizationId);
-  if (role !== undefined) query = query.where('role', '=', role);
-  const { count } = await query.executeTakeFirstOrThrow();
-  return Number(count);
+  const members = db.selectFrom('memberships').where('organizationId', '=', organizationId);
+  return countRows(role === undefined ? members : members.where('role', '=', role));
 }
 
-/** What they invited others to with a role that they no longer have is withdrawn. Call it inside a transaction. */
+/** Revokes invites to roles that the person may no longer give. Call it inside a transaction. */
 export async function changeRole(
   trx: Kysely<Database>,
   organizationId: string,
@@ -75,8 +71,8 @@ export async function changeRole(
 }
 
 /**
- * Ends a membership with everything that hangs on it: places in teams, and invites to others. Sessions ask for
- * memberships with every request, so they reach nothing from the next one on. Call it inside a transaction.
+ * Deletes a membership, with the person's places in teams and invites to others. Sessions read memberships at every
+ * request, so they reach nothing from the next one on. Call it inside a transaction.
  */
 export async function removeMember(
   trx: Kysely<Database>,
@@ -98,7 +94,7 @@ export async function removeMember(
     .execute();
 }
 
-/** Keys that a person made, and whose text the person may still have: they are the organization's, and stay. */
+/** The keys that a person created and may still know. They belong to the organization, and stay. */
 export async function keysMadeBy(
   db: Kysely<Database>,
   organizationId: string,

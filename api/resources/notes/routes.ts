@@ -1,14 +1,14 @@
 /**
- * The notes on a response, on the management API: routes of ours, as the original has none any more. Needs a key or a
- * session; rights go by method.
+ * The notes of a response on v1. The original product no longer has such routes.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import type { Principal } from '#api/auth/principal.ts';
 import { NOTE_LENGTH_MAX, RESPONSE_NOTES_MAX } from '#api/content-limits.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { forbidden, notFound } from '#api/errors.ts';
@@ -30,10 +30,7 @@ const Text = Type.String({
 const many = { 200: Type.Object({ data: Type.Array(NoteReply) }) };
 const one = { 200: Type.Object({ data: NoteReply }) };
 
-export const noteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const noteRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const responses = workspaceRow({ db, type: 'Response', param: 'responseId', find: findResponse });
 
@@ -118,7 +115,7 @@ async function noteIn(trx: Kysely<Database>, responseId: string, id: string): Pr
   return note;
 }
 
-/** Who writes with a key is who made it. */
+/** The author of a note that a key writes is the person who created the key. */
 async function authorOf(db: Kysely<Database>, principal: Principal): Promise<string | null> {
   if (principal.kind === 'session') return principal.userId;
   const key = await db

@@ -1,28 +1,26 @@
-/** Notes on responses. Writes go to `responseNotes` only; responses/store.ts reads them along with responses. */
+/**
+ * Notes of responses. This file writes the table `responseNotes`; responses/store.ts reads it together with
+ * responses.
+ */
 import type { Kysely } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Note } from '#api/resources/responses/store.ts';
 import { listNotesOf } from '#api/resources/responses/store.ts';
 
-export interface NewNote {
+interface NewNote {
   readonly id: string;
   readonly responseId: string;
-  /** null: nobody we know. */
+  /** null: unknown. */
   readonly userId: string | null;
   readonly text: string;
   readonly createdAt: Timestamp;
 }
 
-export async function countNotes(db: Kysely<Database>, responseId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('responseNotes')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('responseId', '=', responseId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countNotes(db: Kysely<Database>, responseId: string): Promise<number> {
+  return countRows(db.selectFrom('responseNotes').where('responseId', '=', responseId));
 }
 
-/** @returns null when the response has no such note */
 export async function findNote(db: Kysely<Database>, responseId: string, id: string): Promise<Note | null> {
   const notes = await listNotesOf(db, [responseId]);
   return notes.get(responseId)?.find((note) => note.id === id) ?? null;

@@ -1,33 +1,33 @@
 /**
- * What the Open Graph image of a survey shows, as SVG: its name on a card, in the colour of the brand. Pure.
+ * Draws the Open Graph image of a survey as SVG: its name on a card, in the colour of the brand. Pure.
  *
- * Both come from strangers' links, so the name is cut to what fits and escaped, and a colour is hexadecimal or the
- * default: whatever a link says, previews get an image.
+ * Both come from links that anybody may write, so the name is cut and escaped, and a colour is hexadecimal or the
+ * default. Any link gets an image.
  */
 
-export const WIDTH = 800;
-export const HEIGHT = 400;
+const WIDTH = 800;
+const HEIGHT = 400;
 export const FONT_FAMILY = 'DejaVu Sans';
 
 const DEFAULT_COLOR = '#64748b';
-/** Longer names would not fit in any size; nothing behind this is looked at. */
+/** Longer names do not fit in any size, so the rest is ignored. */
 const NAME_LENGTH_MAX = 200;
 const TEXT_WIDTH = 608;
 
-/** Large first; the last one is used even if the name has to be cut. */
+/** The largest size first. The last one is used even if the name has to be cut. */
 const sizes = [
   { fontSize: 52, linesMax: 2 },
   { fontSize: 42, linesMax: 3 },
   { fontSize: 32, linesMax: 4 },
 ] as const;
 
-/** @param text `#rgb`, `#rrggbb`, either with alpha, also without the `#` or with it percent-encoded once more */
+/** @param text `#rgb` or `#rrggbb`, either with alpha, also without the `#` or with it percent-encoded twice */
 export function readColor(text: string): string {
   const digits = /^(?:#|%23)?([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/i.exec(text.trim())?.[1];
   return digits === undefined ? DEFAULT_COLOR : `#${digits.toLowerCase()}`;
 }
 
-/** One line of printable text that XML can carry. */
+/** Returns one line of printable text that XML allows. */
 export function readName(text: string): string {
   const printable = text
     .slice(0, NAME_LENGTH_MAX * 4)
@@ -91,7 +91,7 @@ function wrap(text: string, widthMax: number): readonly string[] {
   return lines;
 }
 
-/** In em, for DejaVu Sans Bold, rounded up per kind of character so that no line runs out of the card. */
+/** In em, for DejaVu Sans Bold, rounded up for each kind of character so that no line is wider than the card. */
 function widthOf(text: string): number {
   let width = 0;
   for (const character of text) {

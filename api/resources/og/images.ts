@@ -1,28 +1,28 @@
 /**
- * Drawings as PNG, made outside of the event loop. The only file that knows resvg, which weighs 4 MB: nothing
+ * Renders drawings as PNG, outside of the event loop. This is the only file that knows resvg, which has 4 MB: nothing
  * smaller draws text on Node without fonts and libraries of the system. It is loaded with the first image.
  *
- * An image takes some 10 ms of a core, so the latest ones are kept, two are made at a time, and who comes when a queue
- * has formed is told to come back: strangers' links must not keep the machine busy with pictures.
+ * An image takes some 10 ms of a core. So the latest images are kept, two are rendered at a time, and requests are
+ * refused when the queue is full: links that anybody may write must not keep the machine busy.
  */
 import { fileURLToPath } from 'node:url';
 import { type ConcurrencyLimit, limitConcurrency } from '#api/concurrency.ts';
 import { FONT_FAMILY } from './drawing.ts';
 
-/** Of at most some 30 kB each. */
+/** Each has at most some 30 kB. */
 const IMAGES_MAX = 100;
-/** Node has four threads for such work, which others need too. */
+/** Node has four threads for such work, and other work needs them too. */
 const CONCURRENCY: ConcurrencyLimit = { runningMax: 2, waitingMax: 100, retryAfterSeconds: 1 };
 
-export interface Images {
+interface Images {
   /**
-   * @param svg equal drawings that are asked for at the same time are made once
-   * @throws ApiError too_many_requests when too many are being waited for
+   * @param svg if the same drawing is requested several times at once, it is rendered once
+   * @throws ApiError too_many_requests when the queue is full
    */
   png(svg: string): Promise<Buffer>;
 }
 
-export type Render = (svg: string) => Promise<Buffer>;
+type Render = (svg: string) => Promise<Buffer>;
 
 export function createImages(render: Render = renderPng): Images {
   const images = new Map<string, Promise<Buffer>>();
@@ -41,7 +41,7 @@ export function createImages(render: Render = renderPng): Images {
   };
 }
 
-/** In the repository, so that the image is the same on every machine; its licence is beside it. */
+/** In the repository, so that the image is the same on every machine. The licence is in the same folder. */
 const fontFile = fileURLToPath(new URL('./font/DejaVuSans-Bold.ttf', import.meta.url));
 
 async function renderPng(svg: string): Promise<Buffer> {

@@ -1,4 +1,8 @@
-/** The Open Graph image of a survey, for link previews. No key, limited by `api.client`. */
+/**
+ * The Open Graph image of a survey, for link previews.
+ *
+ * Callers: anybody, limited by `api.client`.
+ */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { binary, media } from '#api/http/media.ts';

@@ -1,4 +1,4 @@
-/** What a logged-in person may do in the organization that a path names. */
+/** Checks what a logged-in person may do in the organization that the path names. */
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { sessionOf } from '#api/auth/plugin.ts';
@@ -9,15 +9,15 @@ import { refusing } from '#api/http/refuses.ts';
 import { isRecord } from '#api/schemas.ts';
 import { lockPeople } from './store.ts';
 
-/** Who asks for a change, as they stand at its beginning. */
-export interface Actor {
+/** The caller and their role, when the request began. */
+interface Actor {
   readonly userId: string;
   readonly role: Role;
 }
 
 const ofStrangers = ['not_found', 'unauthorized'] as const;
 
-/** @throws ApiError not_found for strangers: they do not learn which organizations exist */
+/** @throws ApiError not_found for strangers, who do not learn which organizations exist */
 export function actorIn(request: FastifyRequest, organizationId: string): Actor {
   const { userId, roles } = sessionOf(request);
   const role = roles.get(organizationId);
@@ -26,7 +26,7 @@ export function actorIn(request: FastifyRequest, organizationId: string): Actor 
 }
 
 /** @throws ApiError not_found for strangers, unauthorized for members */
-export function managerIn(request: FastifyRequest, organizationId: string): Actor {
+function managerIn(request: FastifyRequest, organizationId: string): Actor {
   return asManager(actorIn(request, organizationId));
 }
 
@@ -36,15 +36,15 @@ export const requireMember = refusing(
   ...ofStrangers,
 );
 
-/** Likewise. @throws as `managerIn` */
+/** A hook that runs before the body is read. @throws as `managerIn` */
 export const requireManager = refusing(
   async (request: FastifyRequest): Promise<void> => void managerIn(request, organizationIn(request)),
   ...ofStrangers,
 );
 
 /**
- * The same question once more, inside the transaction of a change to the organization's people: whoever lost the role
- * since the request came does not use it. Such changes wait for each other from here on.
+ * Checks again, in the transaction that changes the organization's people: a person who lost the role during the
+ * request must not use it. It locks the organization, so such changes run one after the other.
  *
  * @throws ApiError not_found, unauthorized
  */
@@ -59,7 +59,7 @@ export async function actorNow(
   return { userId, role };
 }
 
-/** Likewise, for owners and managers. @throws ApiError not_found, unauthorized */
+/** The same for owners and managers. @throws ApiError not_found, unauthorized */
 export async function managerNow(
   trx: Kysely<Database>,
   request: FastifyRequest,
@@ -68,7 +68,7 @@ export async function managerNow(
   return asManager(await actorNow(trx, request, organizationId));
 }
 
-/** Owners give and take every role; managers that of a member only. */
+/** Owners may give and take every role, managers only that of a member. */
 export function mayGive(actor: Actor, role: Role): boolean {
   return actor.role === 'owner' || (actor.role === 'manager' && role === 'member');
 }

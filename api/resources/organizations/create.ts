@@ -1,4 +1,4 @@
-/** A new organization with its owner and one workspace in it: what the first start makes, and what a person who signs up gets. */
+/** Creates an organization with its owner and one workspace, at the first start and for people who sign up. */
 import type { Kysely } from 'kysely';
 import { lockName } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
@@ -7,13 +7,12 @@ import { insertDefaultAttributeKeys } from '#api/resources/contacts/store.ts';
 import { defaultSettings, insertWorkspace, type Workspace } from '#api/resources/workspaces/store.ts';
 import { hasMembers, insertMembership } from './store.ts';
 
-export interface NewOrganization {
+interface NewOrganization {
   readonly name: string;
   readonly ownerId: string;
-  /** null: one is made. */
+  /** null: generated. */
   readonly workspaceId: string | null;
   readonly createdAt: Timestamp;
-  /** The one of the first start. */
   readonly isOperators: boolean;
 }
 
@@ -35,7 +34,7 @@ export async function createOrganization(
   return { organizationId, workspaceId: id };
 }
 
-/** With the attribute keys that every workspace begins with. Call it inside a transaction. */
+/** Creates a workspace with the default attribute keys. Call it inside a transaction. */
 export async function createWorkspace(
   trx: Kysely<Database>,
   {
@@ -68,10 +67,10 @@ export async function createWorkspace(
 }
 
 /**
- * Gives a person who belongs to no organization one of their own. Called when the address is verified and not before:
- * whoever signs up with invented addresses leaves only a user behind. Call it inside a transaction.
+ * Gives a person without an organization one of their own. It runs when the address is verified and not before, so
+ * sign-ups with invented addresses leave only a user behind. Call it inside a transaction.
  *
- * The first person of all gets the operator's. While sign-up is closed, nobody else gets one.
+ * The very first person gets the operator's organization. While sign-up is closed, nobody else gets one.
  */
 export async function ensureOrganization(
   trx: Kysely<Database>,
@@ -84,7 +83,7 @@ export async function ensureOrganization(
     .where('userId', '=', user.id)
     .executeTakeFirst();
   if (membership !== undefined) return;
-  // Of two first persons at once, one is.
+  // If two people are the first at once, one of them is.
   await lockName(trx, 'first member');
   const isFirst = !(await hasMembers(trx));
   if (!isFirst && !isSignupEnabled) return;

@@ -1,14 +1,28 @@
-/** What people and organizations may be called: their names stand in mails to people who do not know them yet. */
+/** Checks names of people, organizations, teams and workspaces. */
 import { invalidFields } from '#api/errors.ts';
 
 /** Letters, marks, digits, spaces and `' , . & ( ) -` of any script. */
 const pattern = /^[\p{L}\p{M}\p{N} ',.&()-]{1,250}$/u;
 
-/** @returns the name without spaces around it @throws ApiError invalid_fields for the field `name` */
+/**
+ * For names in mails to people who do not know the sender yet, so they must not contain links.
+ *
+ * @returns the name without spaces around it
+ * @throws ApiError invalid_fields for the field `name`
+ */
 export function plainName(text: string): string {
   const name = text.trim();
   if (!pattern.test(name)) {
     throw invalidFields({ name: "must have 1 to 250 letters, digits, spaces and ' , . & ( ) -" });
+  }
+  return name;
+}
+
+/** For names that only members of the organization see. @throws ApiError invalid_fields for the field `name` */
+export function visibleName(text: string): string {
+  const name = text.trim();
+  if (name === '' || /\p{Cc}/u.test(name)) {
+    throw invalidFields({ name: 'must have more than spaces, and no control characters' });
   }
   return name;
 }

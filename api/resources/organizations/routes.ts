@@ -1,8 +1,11 @@
-/** The organizations of a logged-in person, and their names. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * The organizations of a person, and their names.
+ *
+ * Callers: sessions. Owners and managers may rename an organization.
+ */
 import { Type } from 'typebox';
-import { sessionOf } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import { forPeople, sessionOf } from '#api/auth/plugin.ts';
+import type { Routes } from '#api/context.ts';
 import { notFound } from '#api/errors.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { managerNow, requireManager } from './access.ts';
@@ -12,23 +15,21 @@ import { findOrganization, listOrganizations, renameOrganization } from './store
 const OrganizationReply = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  /** The caller's: `owner`, `manager` or `member`. */
+  /** The caller's role: `owner`, `manager` or `member`. */
   role: Type.String(),
   createdAt: Type.String(),
   updatedAt: Type.String(),
 });
 
-const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
-
-export const organizationRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const organizationRoutes: Routes = async (app, { context }) => {
   const { db, clock } = context;
 
   app.get(
     '/api/v1/organizations',
-    { schema: { response: { 200: Type.Object({ data: Type.Array(OrganizationReply) }) } }, config },
+    {
+      schema: { response: { 200: Type.Object({ data: Type.Array(OrganizationReply) }) } },
+      config: forPeople,
+    },
     async (request) => ({ data: [...(await listOrganizations(db, sessionOf(request).userId))] }),
   );
 
@@ -40,7 +41,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<{ readonly context: C
         body: Type.Object({ name: Type.String() }),
         response: { 200: Type.Object({ data: OrganizationReply }) },
       },
-      config,
+      config: forPeople,
       onRequest: requireManager,
     },
     async (request) => {

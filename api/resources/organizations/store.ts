@@ -1,10 +1,10 @@
-/** Organizations and who belongs to them. Writes go to `organizations` and `memberships`. */
+/** Organizations and their members. This file writes the tables `organizations` and `memberships`. */
 import type { Kysely } from 'kysely';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Role, Timestamp } from '#api/db/schema.ts';
 import type { Reach } from '#api/events/targets.ts';
 
-export interface Organization {
+interface Organization {
   readonly id: string;
   readonly name: string;
   readonly createdAt: Timestamp;
@@ -51,8 +51,8 @@ export async function renameOrganization(
 }
 
 /**
- * The first step of every change to an organization's people: two of them never run at once, so what the second one
- * counts is what the first one left. Call it inside the transaction of the change.
+ * Locks an organization. Every change of its people begins with this, so that each one counts what the one before it
+ * left. Call it in the transaction of the change.
  *
  * @returns the role that the user has now; null: none
  */
@@ -91,13 +91,13 @@ export async function insertMembership(
   await db.insertInto('memberships').values(membership).execute();
 }
 
-/** Does anybody belong to any organization? False on a server that nobody has set up. */
+/** Does any organization have a member? False on a server that nobody has set up. */
 export async function hasMembers(db: Kysely<Database>): Promise<boolean> {
   const row = await db.selectFrom('memberships').select('userId').limit(1).executeTakeFirst();
   return row !== undefined;
 }
 
-/** How far the webhooks of a workspace's organization may go. */
+/** The targets that webhooks of the workspace's organization may reach. */
 export async function reachOf(db: Kysely<Database>, workspaceId: string): Promise<Reach> {
   const row = await db
     .selectFrom('workspaces')

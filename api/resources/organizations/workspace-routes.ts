@@ -1,13 +1,14 @@
 /**
- * Workspaces: listed and read by whoever may read them, changed by whoever manages them, made by owners and managers of
- * the organization. The original product has no such routes.
+ * Workspaces. The original product has no such routes.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, PUT to manage. POST is for sessions of
+ * owners and managers of the organization.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
+import { forPeople, principalOf } from '#api/auth/plugin.ts';
 import { type Principal, workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { conflict, forbidden, invalidFields, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
@@ -26,10 +27,10 @@ import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { managerNow, requireManager } from './access.ts';
 import { createWorkspace } from './create.ts';
+import { visibleName } from './name.ts';
 import { lockPeople } from './store.ts';
 import { NewWorkspace, WorkspaceChange, WorkspaceReply } from './workspace-schema.ts';
 
-/** Of one organization. */
 const WORKSPACES_MAX = 100;
 const LIST_MAX = 500;
 const STYLING_BYTES_MAX = 65_536;
@@ -37,10 +38,7 @@ const STYLING_BYTES_MAX = 65_536;
 const Params = Type.Object({ workspaceId: Type.String() });
 const one = { 200: Type.Object({ data: WorkspaceReply }) };
 
-export const workspaceRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const workspaceRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, states } = context;
   const url = '/api/v1/management/workspaces';
   const oneUrl = `${url}/:workspaceId`;
@@ -52,7 +50,7 @@ export const workspaceRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(WorkspaceReply) }) },
       },
-      config: { acceptsKeyWithoutWorkspace: true },
+      config: { needsNoWorkspace: true },
     },
     async (request, reply) => {
       const principal = principalOf(request);
@@ -72,16 +70,12 @@ export const workspaceRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
         body: NewWorkspace,
         response: one,
       },
-      config: {
-        credentials: 'session',
-        acceptsKeyWithoutWorkspace: true,
-        refuses: ['forbidden', 'conflict'],
-      },
+      config: { ...forPeople, refuses: ['forbidden', 'conflict'] },
       onRequest: requireManager,
     },
     async (request) => {
       const { organizationId } = request.params;
-      const name = nameIn(request.body.name);
+      const name = visibleName(request.body.name);
       const made = await db.transaction().execute(async (trx) => {
         await managerNow(trx, request, organizationId);
         if ((await countWorkspaces(trx, organizationId)) >= WORKSPACES_MAX) {
@@ -111,9 +105,9 @@ export const workspaceRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
     async (request) => {
       const { id, organizationId, environmentId } = workspaceOf(request);
       const { name: given, styling, ...settings } = request.body;
-      const name = given === undefined ? undefined : nameIn(given);
+      const name = given === undefined ? undefined : visibleName(given);
       const changed = await db.transaction().execute(async (trx) => {
-        // So that of two workspaces that take one name at once, one does not get it.
+        // Of two workspaces that take one name at once, the second is refused.
         await lockPeople(trx, organizationId, '');
         if (name !== undefined) await refuseTakenName(trx, organizationId, name, id);
         const stored = await findWorkspace(trx, id);
@@ -146,15 +140,6 @@ async function refuseTakenName(
   }
 }
 
-function nameIn(given: string): string {
-  const name = given.trim();
-  if (name === '' || /\p{Cc}/u.test(name)) {
-    throw invalidFields({ name: 'must have more than spaces, and no control characters' });
-  }
-  return name;
-}
-
-/** @throws ApiError invalid_fields when it becomes too large */
 function laidOver(stored: unknown, given: object | undefined): unknown {
   if (given === undefined) return stored;
   const styling = { ...(isRecord(stored) ? stored : {}), ...given };

@@ -1,4 +1,4 @@
-/** A workspace as those see it who may read it, and what of it can be changed. */
+/** The fields of a workspace in replies, and those that can be changed. */
 import { type Static, Type } from 'typebox';
 import { MapOf, Nullable, OneOf } from '#api/schemas.ts';
 
@@ -9,7 +9,7 @@ const color = Type.String({
   pattern: '^#([0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$',
   text: 'Give a colour such as #64748b',
 });
-/** Further keys are kept as they are: they are a matter of the SDK that shows surveys. */
+/** Further keys are kept as they are, because the SDK that shows surveys may know them. */
 const Styling = Type.Object({
   allowStyleOverwrite: Type.Optional(Type.Boolean()),
   brandColor: Type.Optional(Type.Object({ light: color, dark: Type.Optional(Nullable(color)) })),
@@ -22,7 +22,7 @@ export const WorkspaceChange = Type.Object({
   overlay: Type.Optional(OneOf(['none', 'light', 'dark'] as const)),
   placement: Type.Optional(OneOf(['bottomLeft', 'bottomRight', 'topLeft', 'topRight', 'center'] as const)),
   inAppSurveyBranding: Type.Optional(Type.Boolean()),
-  /** Laid over what is stored, key by key. */
+  /** Replaces single keys of the stored styling. */
   styling: Type.Optional(Styling),
 });
 export type WorkspaceChange = Static<typeof WorkspaceChange>;
@@ -34,7 +34,7 @@ export const WorkspaceReply = Type.Object({
   environmentId: Type.String(),
   organizationId: Type.String(),
   name: Type.String(),
-  /** What the caller may do in it: `read`, `write` or `manage`. */
+  /** The caller's permission in it: `read`, `write` or `manage`. */
   permission: Type.String(),
   appSetupCompleted: Type.Boolean(),
   websiteSetupCompleted: Type.Boolean(),

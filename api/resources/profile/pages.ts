@@ -1,12 +1,13 @@
 /**
- * The page that the link in a mail about a new address leads to. It has a button that changes the address of the account:
- * programs that look at links in mails must not open them.
+ * The page behind the link in a mail about a new address. It has a button that changes the address of the account,
+ * because programs that only look at links must not use them up.
+ *
+ * Callers: anybody who has the link.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { endSessionsOf } from '#api/auth/session.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { htmlPage } from '#api/http/media.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
@@ -26,10 +27,7 @@ const change = {
   config: { reads: { 'application/x-www-form-urlencoded': Form, 'application/json': Form } },
 };
 
-export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const emailChangePages: Routes = async (app, { context }) => {
   const { db, clock } = context;
   acceptForms(app);
 
@@ -43,7 +41,7 @@ export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Con
     ]);
   });
 
-  // No CSRF token: the form has no power but that of the link's token, and nobody need be logged in.
+  // No CSRF token: only the token of the link gives the form its power, and nobody has to be logged in.
   app.post(PATH, change, async (request, reply) => {
     const userId = await changeEmail(fieldOf(request.body, 'token'));
     if (userId === null) return sendEnded(reply);
@@ -62,7 +60,7 @@ export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Con
     ]);
   }
 
-  /** @returns whose it is; null when the link has ended, or the address was taken meanwhile */
+  /** @returns the user; null when the link has ended, or the address was taken meanwhile */
   async function changeEmail(token: string): Promise<string | null> {
     try {
       return await db.transaction().execute(async (trx) => {
@@ -71,7 +69,7 @@ export const emailChangePages: FastifyPluginAsyncTypebox<{ readonly context: Con
         const { id, email: oldEmail } = found.user;
         const now = toTimestamp(clock());
         await updateUser(trx, id, { email: found.email, emailVerified: now }, now);
-        // Links that went to the old address serve no longer.
+        // Ends the links that went to the old address.
         await deleteTokens(trx, id, ['changeEmail', 'resetPassword', 'verifyEmail']);
         await endSessionsOf(trx, id);
         await mailAccount(context, trx, emailChangedMail(oldEmail));

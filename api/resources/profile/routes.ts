@@ -1,12 +1,13 @@
 /**
- * The e-mail address of one's own account. Asking needs a session and the password; the change happens on the page of
- * the link that went to the new address (pages.ts), which needs neither.
+ * Changes the e-mail address of one's own account. The change happens on the page behind the link that goes to the
+ * new address, see pages.ts.
+ *
+ * Callers: sessions, with the password of the account.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { isTooLong, normalizeEmail } from '#api/auth/password.ts';
-import { sessionOf } from '#api/auth/plugin.ts';
-import type { Context } from '#api/context.ts';
+import { forPeople, sessionOf } from '#api/auth/plugin.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notAuthenticated } from '#api/errors.ts';
 import { changeEmailMail, mailAccount } from '#api/resources/accounts/mails.ts';
 import {
@@ -17,10 +18,7 @@ import {
   isAsProven,
 } from '#api/resources/accounts/store.ts';
 
-export const profileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const profileRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, passwords, config } = context;
 
   app.put(
@@ -31,9 +29,8 @@ export const profileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
         response: { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) },
       },
       config: {
-        credentials: 'session',
+        ...forPeople,
         limit: 'actions.emailUpdate',
-        acceptsKeyWithoutWorkspace: true,
         refuses: ['bad_request'],
       },
     },
@@ -52,7 +49,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
       if (email === user.email) throw badRequest('This is the address of the account already');
       await db.transaction().execute(async (trx) => {
         if (!(await isAsProven(trx, user))) throw wrongPassword();
-        // An address that is taken gets no mail, and the answer is the same.
+        // An address that is taken gets no mail, and the reply is the same.
         if ((await findUserByEmail(trx, email)) !== null) return;
         await deleteTokens(trx, userId, ['changeEmail']);
         const token = await insertToken(trx, { userId, purpose: 'changeEmail', email }, clock(), random);

@@ -1,7 +1,10 @@
-/** Responses on the client API, v1 and v2. No key. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Responses on the client API, v1 and v2.
+ *
+ * Callers: anybody.
+ */
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { type ApiError, badRequest, notFound } from '#api/errors.ts';
 import { findAnsweredSurvey } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
@@ -19,10 +22,7 @@ const ResponseParams = Type.Object({ workspaceId: Type.String(), responseId: Typ
 
 const refuses = ['bad_request', 'not_found', 'forbidden', 'conflict'] as const;
 
-export const clientResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const clientResponseRoutes: Routes = async (app, { context }) => {
   const { db, config, signer } = context;
   const creation = clientCreation(context);
   const loadWorkspace = loadPathWorkspace(context);

@@ -1,8 +1,11 @@
-/** Links displays to responses, on the client API. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Links displays to responses, on the client API.
+ *
+ * Callers: anybody.
+ */
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
@@ -18,10 +21,7 @@ import { findResponse, findResponseIdOfDisplay, setResponseDisplay } from './sto
 const Link = Type.Object({ responseId: Type.Optional(Nullable(Type.String())), userId: UserId });
 const DisplayParams = Type.Object({ workspaceId: Type.String(), displayId: Type.String() });
 
-export const displayLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const displayLinkRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const loadWorkspace = loadPathWorkspace(context);
 

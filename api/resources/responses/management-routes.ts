@@ -1,10 +1,13 @@
-/** Responses on the management API. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Responses on v1.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { notFound } from '#api/errors.ts';
 import { ListQuery, readLargePage } from '#api/http/pagination.ts';
 import { refusing } from '#api/http/refuses.ts';
@@ -38,10 +41,7 @@ const LIMIT_MAX = 1_000;
 const Params = Type.Object({ responseId: Type.String() });
 const Query = Type.Object({ ...ListQuery.properties, surveyId: Type.Optional(Type.String()) });
 
-export const managementResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const managementResponseRoutes: Routes = async (app, { context }) => {
   const { db, config } = context;
   const responses = requestValue<Response>('response');
 

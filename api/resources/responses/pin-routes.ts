@@ -1,10 +1,11 @@
 /**
  * Exchanges the PIN of a survey for the token that its responses need as `pinAuthToken`. The original has no such route,
- * because its own pages do this. No key.
+ * because its own pages do this.
+ *
+ * Callers: anybody.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, forbidden, notFound, tooManyRequests } from '#api/errors.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { findSurvey, isOpen, surveyClosed } from '#api/resources/surveys/store.ts';
@@ -16,10 +17,7 @@ const Params = Type.Object({ workspaceId: Type.String(), surveyId: Type.String()
 const Entered = Type.Object({ pin: Type.String({ maxLength: 64 }) });
 const Token = Type.Object({ data: Type.Object({ pinAuthToken: Type.String() }) });
 
-export const pinRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const pinRoutes: Routes = async (app, { context }) => {
   const { config, db, signer } = context;
   const attempts = createPinAttempts(context);
 

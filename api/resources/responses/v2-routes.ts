@@ -1,9 +1,12 @@
-/** Responses on v2. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Responses on v2.
+ *
+ * Callers: API keys. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ */
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { type ApiError, badRequest } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
@@ -27,10 +30,7 @@ const oneUrl = `${url}/:id`;
 const params = Type.Object({ id: Id });
 const One = Type.Object({ data: V2ResponseReply });
 
-export const v2ResponseRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v2ResponseRoutes: Routes = async (app, { context }) => {
   const { db, config } = context;
   // Runs after the shape of the path was checked, which v2 answers with 422.
   const responses = workspaceRow({ db, type: 'Response', param: 'id', find: findResponse });

@@ -2,11 +2,12 @@
  * Serves the SDK scripts where pages that use the original product look for them. The scripts are not part of this service:
  * an operator puts them into the folder SDK_PATH. Until then the reply is a script that prints on the browser's console
  * what is missing, because a browser does not show the body of an error.
+ *
+ * Callers: anybody.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { notFound } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
 import { media, withoutBody } from '#api/http/media.ts';
@@ -35,10 +36,7 @@ const response = {
 };
 const CACHEABLE = 'public, max-age=3600, s-maxage=2592000, stale-while-revalidate=3600, stale-if-error=86400';
 
-export const scriptRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const scriptRoutes: Routes = async (app, { context }) => {
   const { sdkScripts } = context;
 
   app.get(

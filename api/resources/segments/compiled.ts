@@ -1,4 +1,4 @@
-/** The segments of a workspace as conditions: they are read and compiled once, not at each request of a user. */
+/** Reads and compiles the segments of a workspace once, instead of at each request of a user. */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { Work } from '#api/http/turn.ts';
@@ -7,11 +7,11 @@ import type { Kept, WorkspaceCache } from '#api/workspace-cache.ts';
 import { type CompiledSegments, compileSegments } from './evaluate.ts';
 import { eachSegment, type StoredFilters } from './store.ts';
 
-export interface KeptSegments extends Kept, CompiledSegments {}
+interface KeptSegments extends Kept, CompiledSegments {}
 
 export type SegmentCache = WorkspaceCache<KeptSegments>;
 
-/** The filters in the cache, by their size in the database. Compiled they take several times that. */
+/** Size of the filters in the database. Compiled filters take several times as much. */
 const BYTES_MAX = 8_388_608;
 
 export function createSegmentCache(states: StateCache): SegmentCache {

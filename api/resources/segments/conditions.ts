@@ -1,6 +1,6 @@
 /**
- * One filter of a segment as a condition that can be asked: what it is about (its root), the operator and the value are
- * checked once, and what is left is a function of the profile. Pure.
+ * Compiles one filter of a segment into a condition: its root, operator and value are checked once, and the rest is a
+ * function of the profile. Pure.
  */
 import { isRecord } from '#api/schemas.ts';
 import type { AnsweredSurvey, ContactProfile, SeenSurvey } from './contact-profile.ts';
@@ -10,28 +10,28 @@ import { before } from './time.ts';
 /**
  * Is the contact in another segment?
  *
- * @returns null when nobody can say: there is no such segment, or its filters make no sense
+ * @returns null when this cannot be decided: there is no such segment, or its filters are invalid
  */
-export type IsIn = (segmentId: string) => boolean | null;
+type IsIn = (segmentId: string) => boolean | null;
 
 export type Condition = (profile: ContactProfile, isIn: IsIn) => boolean;
 
 export interface Compiled {
   readonly condition: Condition;
-  /** Segments that the condition asks about. */
+  /** Segments that the condition depends on. */
   readonly references: readonly string[];
-  /** What may make it hold, or hold no more, while a contact uses an app. */
+  /** Actions of a contact that may change the result while an app is used. */
   readonly interactions: readonly Interaction[];
 }
 
-/** Something that a contact does to surveys. */
+/** An action of a contact in a survey. */
 export interface Interaction {
   readonly kind: 'display' | 'response' | 'finish';
-  /** null: to any survey. */
+  /** null: in any survey. */
   readonly surveyIds: readonly string[] | null;
 }
 
-/** Path within the filter -> what is wrong there. */
+/** Path within the filter -> problem. */
 export interface InvalidFilter {
   readonly issues: Readonly<Record<string, string>>;
 }
@@ -47,7 +47,7 @@ export function compileFilter(resource: Readonly<Record<string, unknown>>): Comp
   if (typeof operator !== 'string') return invalid('qualifier.operator', 'must be string');
   switch (root.type) {
     case 'attribute': {
-      // The older name of the key comes from segments that were made before contacts had attribute keys.
+      // Segments from before attribute keys have the older name of the field.
       const key = root.contactAttributeKey ?? root.attributeClassName;
       if (typeof key !== 'string') return invalid('root.contactAttributeKey', 'must be string');
       return tested(attributeOperators, operator, value, (profile) =>
@@ -81,7 +81,7 @@ function tested(
   return plain((profile) => test(given(profile), profile.now));
 }
 
-/** A segment that cannot be asked has no members and no others: neither operator holds. */
+/** If a segment cannot be decided, neither operator holds. */
 function compileSegment(operator: string, value: unknown): Compiled | InvalidFilter {
   if (operator !== 'userIsIn' && operator !== 'userIsNotIn') {
     return unknownOperator(['userIsIn', 'userIsNotIn']);

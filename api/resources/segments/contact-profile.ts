@@ -1,6 +1,5 @@
-/** What is known about a contact when it is asked which segments it is in. */
+/** The facts about a contact that decide in which segments it is. */
 import type { Timestamp } from '#api/db/schema.ts';
-import type { Attributes } from '#api/resources/contacts/store.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export type Device = 'phone' | 'desktop';
@@ -8,8 +7,9 @@ export type Device = 'phone' | 'desktop';
 export interface ContactProfile {
   readonly now: Millis;
   readonly userId: string | null;
-  readonly attributes: Attributes;
-  /** That of the request; a contact may have several. */
+  /** Attribute key -> value. */
+  readonly attributes: Readonly<Record<string, string>>;
+  /** The device of this request. A contact may have several. */
   readonly device: Device;
   readonly displays: readonly SeenSurvey[];
   readonly responses: readonly AnsweredSurvey[];
@@ -22,6 +22,6 @@ export interface SeenSurvey {
 
 export interface AnsweredSurvey extends SeenSurvey {
   readonly finished: boolean;
-  /** Of a finished response the time it was finished, unless somebody changed it through the management API. */
+  /** For a finished response the time when it was finished, unless the management API changed it later. */
   readonly updatedAt: Timestamp;
 }

@@ -1,9 +1,9 @@
 /**
- * Which segments is a contact in? Pure.
+ * Finds the segments of a contact. Pure.
  *
- * Segments may refer to each other, so they are decided in the order of their references, each once, without recursion.
- * What cannot be decided has no members: filters that make no sense, references in a cycle, and whatever depends on the
- * cycle. That is the safe side, because a survey is shown to the members of its segment.
+ * Segments may refer to each other, so they are decided in the order of their references, each once, without
+ * recursion. A segment that cannot be decided has no members: its filters are invalid, or it depends on references in
+ * a cycle. That is the safe side, because a survey is shown to the members of its segment.
  */
 import type { Compiled, Condition, InvalidFilter } from './conditions.ts';
 import type { ContactProfile } from './contact-profile.ts';
@@ -25,7 +25,7 @@ export function compileSegments(segments: readonly EvaluatedSegment[]): Compiled
   const compiled = new Map(segments.map(({ id, filters }) => [id, compileFilters(filters)]));
   const { waiting, dependents, ready } = order(compiled);
   const conditions = new Map<string, Condition>();
-  // Grows while it is walked: deciding one segment may make others ready.
+  // Grows during the loop: deciding one segment may make others ready.
   for (const id of ready) {
     const segment = compiled.get(id);
     if (segment !== undefined && !('issues' in segment)) conditions.set(id, segment.condition);
@@ -38,7 +38,7 @@ export function compileSegments(segments: readonly EvaluatedSegment[]): Compiled
   return { ids: segments.map(({ id }) => id), conditions };
 }
 
-/** @returns the ids of those that the contact is in, in the order of the segments */
+/** @returns the ids of the contact's segments, in the order of the segments */
 export function segmentsOf(
   { ids, conditions }: CompiledSegments,
   profile: ContactProfile,
@@ -49,13 +49,13 @@ export function segmentsOf(
   return ids.filter((id) => membership.get(id) === true);
 }
 
-/** Who waits for how many, who is waited for by whom, and who can be decided at once. */
+/** How many segments each one waits for, which ones wait for it, and which can be decided at once. */
 function order(compiled: ReadonlyMap<string, Compiled | InvalidFilter>) {
   const waiting = new Map<string, number>();
   const dependents = new Map<string, string[]>();
   const ready: string[] = [];
   for (const [id, segment] of compiled) {
-    // A reference that leads nowhere is not waited for.
+    // A reference to a missing segment does not count.
     const references = 'issues' in segment ? [] : segment.references.filter((other) => compiled.has(other));
     for (const other of references) {
       const known = dependents.get(other);

@@ -1,8 +1,8 @@
 /**
- * The filters of a segment, nested groups and all, as one condition. Pure.
+ * Compiles the filters of a segment, including nested groups, into one condition. Pure.
  *
- * Filters are compiled from what is stored, which others may have written, so everything is checked, and all of it is
- * bounded: depth, number, and how many mistakes are reported.
+ * The stored filters may come from anywhere, so everything is checked and bounded: depth, number, and the reported
+ * mistakes.
  */
 import { isRecord } from '#api/schemas.ts';
 import {
@@ -15,7 +15,7 @@ import {
 
 const DEPTH_MAX = 10;
 const FILTERS_MAX = 500;
-/** A caller fixes a list of this length at once; a longer one helps nobody. */
+/** A caller fixes a list of this length at once. A longer one helps nobody. */
 const ISSUES_MAX = 50;
 
 interface Term {
@@ -24,10 +24,10 @@ interface Term {
 }
 
 /**
- * No filters contain everybody.
+ * Without filters the segment contains everybody.
  *
  * @param filters `[{id, connector: null | and | or, resource: filter | nodes}]`
- * @param path what the paths of mistakes start with
+ * @param path prefix of the paths of mistakes
  */
 export function compileFilters(filters: unknown, path = 'filters'): Compiled | InvalidFilter {
   const issues: Record<string, string> = {};
@@ -50,7 +50,7 @@ export function compileFilters(filters: unknown, path = 'filters'): Compiled | I
   const term = (node: unknown, i: number, at: string, depth: number): Term => {
     if (!isRecord(node)) return { connector: 'and', condition: unless(at, 'must be object') };
     const { resource } = node;
-    // The first follows nothing, so its connector says nothing.
+    // The connector of the first filter has no meaning.
     const connector = i === 0 ? 'and' : node.connector;
     if (connector !== 'and' && connector !== 'or') {
       return { connector: 'and', condition: unless(`${at}.connector`, 'must be one of and, or') };

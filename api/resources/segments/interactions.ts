@@ -1,6 +1,6 @@
 /**
- * After which of their doings may contacts be in other segments than before? SDKs ask for the segments of their user
- * every half hour; where this says so, they ask at once, so that "has completed survey X" shows the next survey in the
+ * Finds the actions after which contacts may be in other segments. SDKs ask for the segments of their user every half
+ * hour. After one of these actions they ask at once, so that "has completed survey X" shows the next survey in the
  * same visit.
  */
 import type { Kysely } from 'kysely';
@@ -9,10 +9,10 @@ import type { Interaction } from './conditions.ts';
 import { compileFilters } from './filters.ts';
 import { findSegments, type Segment } from './store.ts';
 
-/** By what is done: the surveys that it is done to; null: any. */
+/** By action: the surveys in which it counts; null: any. */
 export type Interactions = Readonly<Record<Interaction['kind'], ReadonlySet<string> | null>>;
 
-/** @param segments those that decide who is shown something; segments that they refer to are read along */
+/** @param segments those that decide who sees a survey. Segments that they refer to are included. */
 export async function interactionsOf(
   db: Kysely<Database>,
   segments: readonly Segment[],
@@ -23,7 +23,7 @@ export async function interactionsOf(
     const referred = new Set<string>();
     for (const { filters } of next) {
       const compiled = compileFilters(filters);
-      // A segment that cannot be asked has no members, whatever somebody does.
+      // A segment that cannot be decided has no members, whatever contacts do.
       if ('issues' in compiled) continue;
       found.push(...compiled.interactions);
       for (const id of compiled.references) {

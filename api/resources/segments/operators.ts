@@ -1,9 +1,9 @@
 /**
  * The operators of segment filters on one value: an attribute, or the user id. Pure.
  *
- * An operator makes a test out of the filter's value, or says what the value should be. A value that is not there, or
- * is blank, equals nothing and is compared with nothing; `notEquals` and `doesNotContain` are the opposites of `equals`
- * and `contains`, so they hold for it. Texts are compared as they are, capitals and all.
+ * An operator turns the filter's value into a test, or says what the value should be. A missing or blank value equals
+ * nothing, and comparisons with it fail. `notEquals` and `doesNotContain` are the opposites of `equals` and
+ * `contains`, so they hold for it. Texts are case-sensitive.
  */
 import { isRecord } from '#api/schemas.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -12,7 +12,7 @@ import { before, dayOf, type Period, readPeriod, readTime, type Span, spanUnits 
 /** @param given the contact's value; undefined when it has none */
 export type Test = (given: string | undefined, now: Millis) => boolean;
 
-/** What the filter's value should have been, as the end of a sentence. */
+/** What the filter's value should be, as the end of a sentence. */
 export interface InvalidValue {
   readonly expected: string;
 }
@@ -64,7 +64,7 @@ function onNumber(compare: (given: number, number: number) => boolean): Operator
   return (value) => (typeof value === 'number' ? numeric(value, compare) : { expected: 'a number' });
 }
 
-/** An attribute that is no number compares with none. */
+/** Comparisons with an attribute that is no number fail. */
 function numeric(number: number, compare: (given: number, number: number) => boolean): Test {
   return (given) => isSet(given) && Number.isFinite(Number(given)) && compare(Number(given), number);
 }
@@ -85,7 +85,7 @@ function onDate(compare: (time: Millis, period: Period) => boolean): Operator {
   };
 }
 
-/** An attribute that is no date is in no time. */
+/** Comparisons with an attribute that is no date fail. */
 function onTime(compare: (time: Millis, now: Millis) => boolean): Test {
   return (given, now) => {
     const time = isSet(given) ? readTime(given) : null;
@@ -93,7 +93,7 @@ function onTime(compare: (time: Millis, now: Millis) => boolean): Test {
   };
 }
 
-/** Both ends are in between; an end without a time includes its day. */
+/** Both ends are included. An end without a time includes its whole day. */
 function between(value: unknown): Test | InvalidValue {
   const expected = { expected: '[from, to], two numbers or two ISO 8601 dates' };
   if (!Array.isArray(value) || value.length !== 2) return expected;
@@ -115,7 +115,7 @@ function negated(operator: Operator): Operator {
   };
 }
 
-/** @returns null when the value is no span */
+/** @returns null when the value is no time span */
 export function readSpan(value: unknown): Span | null {
   if (!isRecord(value)) return null;
   const { amount } = value;

@@ -1,6 +1,6 @@
 /**
- * The segment that belongs to one survey, titled with its id. SDKs show a survey only to members of its segment, so one
- * that is for everybody needs a segment too.
+ * The private segment of a survey, which has the survey's id as its title. SDKs show a survey only to members of its
+ * segment, so a survey for everybody needs one too.
  */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
@@ -16,9 +16,9 @@ interface OfSurvey {
 }
 
 /**
- * Finds or makes the segment of a survey.
+ * Finds or creates the segment of a survey.
  *
- * @param filters who belongs to it; null: as it is, and everybody when it is new
+ * @param filters who belongs to it; null: unchanged, and everybody in a new one
  * @throws ApiError invalid_fields under `filters`; the driver's unique violation when a shared segment has the title
  */
 export async function privateSegment(

@@ -1,16 +1,19 @@
-/** What is asked of the filters of a segment before they are stored. */
+/** Checks the filters of a segment before they are stored. */
 import { type Kysely, sql } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
+import type { EvaluatedSegment } from './evaluate.ts';
 import { compileFilters } from './filters.ts';
-import { hasReferenceCycle } from './reference-cycles.ts';
 import { eachSegment, type Segment } from './store.ts';
 
-/** As JSON. Anonymous requests of users ask every segment of a workspace, so all of them together are bounded. */
+/**
+ * Size as JSON. Requests of users, which need no credentials, evaluate every segment of a workspace, so their total
+ * is bounded.
+ */
 const SEGMENT_BYTES_MAX = 65_536;
 const WORKSPACE_BYTES_MAX = 1_048_576;
 
-/** The segments that filters refer to. @throws ApiError invalid_fields when the filters make no sense or are too large */
+/** The segments that filters refer to. @throws ApiError invalid_fields when the filters are invalid or too large */
 export function referencesIn(filters: readonly unknown[]): readonly string[] {
   if (bytesOf(filters) > SEGMENT_BYTES_MAX) {
     throw invalidFields({ filters: 'must not take more than 64 KiB as JSON' });
@@ -21,10 +24,10 @@ export function referencesIn(filters: readonly unknown[]): readonly string[] {
 }
 
 /**
- * Checks filters that are about to be stored, beside the other segments of the workspace.
+ * Checks filters that are about to be stored, together with the other segments of the workspace.
  *
- * @throws ApiError invalid_fields when all together are too large, unless this change makes them smaller; when a
- *   reference is not of the workspace, or leads back to the segment
+ * @throws ApiError invalid_fields when the total is too large, unless this change makes it smaller; when a reference
+ *   is outside the workspace, or leads back to the segment
  */
 export async function checkFilters(
   trx: Kysely<Database>,
@@ -62,4 +65,24 @@ async function checkTotal(trx: Kysely<Database>, { id, workspaceId, filters }: S
 
 function bytesOf(filters: readonly unknown[]): number {
   return Buffer.byteLength(JSON.stringify(filters));
+}
+
+/** @param segments all of the workspace, with the one in question as it will be */
+export function hasReferenceCycle(id: string, segments: readonly EvaluatedSegment[]): boolean {
+  const filtersOf = new Map(segments.map((segment) => [segment.id, segment.filters]));
+  const seen = new Set<string>();
+  const pending = [...referencesOf(filtersOf.get(id))];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (next === id) return true;
+    if (seen.has(next)) continue;
+    seen.add(next);
+    pending.push(...referencesOf(filtersOf.get(next)));
+  }
+  return false;
+}
+
+/** @returns none for invalid filters, or for a segment that does not exist */
+export function referencesOf(filters: unknown): readonly string[] {
+  const compiled = compileFilters(filters ?? []);
+  return 'issues' in compiled ? [] : compiled.references;
 }

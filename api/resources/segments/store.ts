@@ -1,5 +1,9 @@
-/** Segments: groups of contacts that surveys are shown to. Every app survey has one, if only a private one for all. */
+/**
+ * Segments: groups of contacts that surveys are shown to. Every app survey has one; if it is for everybody, a private
+ * one without filters.
+ */
 import type { Kysely, Selectable } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database, SegmentTable, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
@@ -8,7 +12,7 @@ export interface Segment {
   readonly workspaceId: string;
   readonly title: string;
   readonly description: string | null;
-  /** Belongs to one survey and goes with it. */
+  /** Belongs to one survey and is deleted with it. */
   readonly isPrivate: boolean;
   readonly filters: readonly unknown[];
   readonly createdAt: Timestamp;
@@ -41,7 +45,7 @@ export async function insertSegment(db: Kysely<Database>, segment: Segment): Pro
     .execute();
 }
 
-/** Of each workspace by title, which is unique there: the order of the index. */
+/** By workspace, in each by title, which is unique there. This is the order of the index. */
 export async function listSegments(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
@@ -59,15 +63,15 @@ export async function listSegments(
   return rows.map(toSegment);
 }
 
-/** Rows of one query: with filters of the largest size they take 6 MiB. */
+/** Rows of one query. With the largest filters they take 6 MiB. */
 const PORTION = 100;
-/** Most segments belong to a survey for everybody; those are not even parsed. */
+/** Most segments belong to a survey for everybody. Their filters are not even parsed. */
 const NO_FILTERS = '[]';
 
 export interface StoredFilters {
   readonly id: string;
   readonly filters: readonly unknown[];
-  /** As they are stored. */
+  /** As stored. */
   readonly bytes: number;
 }
 
@@ -95,18 +99,14 @@ export async function* eachSegment(db: Kysely<Database>, workspaceId: string): A
   }
 }
 
-/** Those that do not belong to one survey. */
-export async function countSharedSegments(db: Kysely<Database>, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('segments')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('workspaceId', '=', workspaceId)
-    .where('isPrivate', '=', 0)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+/** Segments that do not belong to one survey. */
+export function countSharedSegments(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  return countRows(
+    db.selectFrom('segments').where('workspaceId', '=', workspaceId).where('isPrivate', '=', 0),
+  );
 }
 
-/** Segment id -> ids of the surveys that are shown to it, the oldest first; at most `limit` in all. */
+/** Segment id -> ids of its surveys, the oldest first; at most `limit` in all. */
 export async function surveysOfSegments(
   db: Kysely<Database>,
   segmentIds: readonly string[],
@@ -146,8 +146,8 @@ export async function deleteSegment(db: Kysely<Database>, id: string): Promise<v
 }
 
 /**
- * Deletes the private segment of a survey that is gone; shared ones stay. While another survey was given it, it stays
- * too, and goes when that one is deleted. Call it after the survey was deleted.
+ * Deletes the private segment of a deleted survey. Shared ones stay. While another survey uses it, it stays until
+ * that one is deleted. Call it after the survey was deleted.
  */
 export async function deletePrivateSegment(
   db: Kysely<Database>,
@@ -170,7 +170,7 @@ export async function deletePrivateSegment(
     .execute();
 }
 
-/** The private segment of a survey, titled with its id; null when it has none. */
+/** The private segment of a survey, which has its id as the title; null when it has none. */
 export async function findPrivateSegment(
   db: Kysely<Database>,
   workspaceId: string,

@@ -1,9 +1,9 @@
-/** Points and spans of time as filters write them, all in UTC. Pure. */
+/** Points in time and time spans in filters, all in UTC. Pure. */
 import { readTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export const spanUnits = ['days', 'weeks', 'months', 'years'] as const;
-export type SpanUnit = (typeof spanUnits)[number];
+type SpanUnit = (typeof spanUnits)[number];
 
 export interface Span {
   readonly amount: number;
@@ -35,7 +35,7 @@ export function dayOf(time: Millis): number {
   return Math.floor(time / DAY);
 }
 
-/** So long before now. A month before March 31 is the last of February: a day that does not exist is none to skip. */
+/** The time that lies one span before now. A month before March 31 is the last day of February. */
 export function before(now: Millis, { amount, unit }: Span): Millis {
   switch (unit) {
     case 'days':

@@ -1,7 +1,7 @@
-/** Names of uploaded files: from what a caller sends to what stands in an address. Pure. */
+/** Turns the name that a caller sends into a safe one for addresses. Pure. */
 
 const BASE_LENGTH_MAX = 200;
-/** What lies beyond cannot matter, and is not worth the work of cleaning it. */
+/** The rest cannot matter, and cleaning it would waste work. */
 const LOOKED_AT_MAX = 1_000;
 
 export interface SafeName {
@@ -19,9 +19,9 @@ export function sentExtension(fileName: string): string | null {
 }
 
 /**
- * Makes a name that is the same text to every program it will pass through.
+ * Makes a name that every program reads as the same text.
  *
- * @param extension what `sentExtension` found in it
+ * @param extension the result of `sentExtension`
  * @returns null when nothing is left of the base
  */
 export function cleanName(fileName: string, extension: string): SafeName | null {
@@ -32,9 +32,9 @@ export function cleanName(fileName: string, extension: string): SafeName | null 
       .slice(0, LOOKED_AT_MAX)
       .normalize('NFC')
       .replace(/[/\\]/g, '-')
-      // Whitespace first: line breaks are control characters too.
+      // Whitespace first, because line breaks are control characters too.
       .replace(/\s+/gu, ' ')
-      // Controls and invisible formatting, such as marks that reverse the reading direction.
+      // Control characters and invisible formatting, such as marks that reverse the reading direction.
       .replace(/[#<>:"|?*`'\p{C}]/gu, ''),
   );
   const trimmed = shortened(base.replace(/ +/g, ' ').trim()).trim();
@@ -46,18 +46,18 @@ export function uniqueName({ base, extension }: SafeName, uuid: string): string 
   return `${base}--fid--${uuid}.${extension}`;
 }
 
-/** The name as a person knows it, without the part that made it unique. */
+/** The name for people, without the part that made it unique. */
 export function nameForPeople(fileName: string): string {
   return fileName.replace(/--fid--[0-9a-f-]{36}(?=\.[^.]*$)/, '');
 }
 
 /**
- * Drops percent signs that would look like an escape once the name stands encoded in an address: proxies, our gateway
- * among them, refuse what could be decoded twice.
+ * Drops percent signs that would look like an escape when the name is encoded in an address. Proxies and our gateway
+ * refuse addresses that could be decoded twice.
  */
 function withoutEscapes(text: string): string {
   const without = text.replace(/%+(?=[0-9A-Fa-f]{2})/g, '');
-  // What stood behind the one that went may now stand behind another: %4%41 would become %441.
+  // Removing one may form another one: %4%41 would become %441.
   return without === text ? text : withoutEscapes(without);
 }
 

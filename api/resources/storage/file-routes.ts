@@ -1,17 +1,17 @@
 /**
- * Stored files. Anybody reads public ones; private ones need a key or a session with read. Deleting needs a key with
- * manage or a session with write.
+ * Stored files. Uploads are content of strangers on our origin. So the type of a file follows from its extension and
+ * is never guessed, documents are saved rather than shown, and everything that is shown runs in a sandbox without
+ * scripts.
  *
- * What was uploaded is somebody else's content on our origin. So its type follows from its extension and is never
- * guessed, documents are saved rather than shown, and whatever is shown all the same runs in a sandbox without scripts.
+ * Callers: anybody may read public files. Private ones need an API key or a session with the right to read. Deleting
+ * needs a key with the right to manage, or a session with the right to write.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { FileDeletion } from '#api/audit/audit.ts';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may, type Principal } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, methodNotAllowed, notAuthenticated, notFound, unauthorized } from '#api/errors.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { binary, media, withoutBody } from '#api/http/media.ts';
@@ -26,14 +26,14 @@ import { withStorageErrors } from './grant.ts';
 import { httpDate, select } from './ranges.ts';
 
 const PATH = '/storage/:workspaceId/:accessType/*';
-/** As the router hands them over, each percent-decoded once. */
+/** Path parameters, each percent-decoded once. */
 interface FileParams {
   readonly workspaceId: string;
   readonly accessType: string;
   readonly '*': string;
 }
 
-/** Pictures and players need no script; `sandbox` gives what they show an origin of its own. */
+/** Pictures and players need no script. `sandbox` gives their content an origin of its own. */
 const CONTENT_SECURITY =
   "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox";
 const bytes = 'application/octet-stream';
@@ -49,16 +49,13 @@ const failures: Readonly<Record<number, string>> = {
   404: 'not_found',
   429: 'too_many_requests',
 };
-/** A stored file never changes under its name. */
+/** The content of a file never changes. */
 const cacheControl: Readonly<Record<Access, string>> = {
   public: 'public, max-age=31536000, immutable',
   private: 'no-store, no-cache, must-revalidate',
 };
 
-export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const fileRoutes: Routes = async (app, { context }) => {
   const { db, storage } = context;
 
   app.route<{ Params: FileParams }>({
@@ -74,7 +71,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
         return access === 'public' || (principal !== null && may(principal, id, 'read'));
       });
       const location = locationOf(workspaceId, access, name);
-      // A copy of all files to another store may bring back an object that was deleted meanwhile; its row stays gone.
+      // A copy to another store may bring a deleted object back. Its row stays deleted.
       const isKnown = location !== null && (await isGranted(db, keyOf(location)));
       const object = isKnown ? await withStorageErrors(storage.open(keyOf(location))) : null;
       if (object === null) throw notFound('file', name);
@@ -87,7 +84,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
     {
       schema: { response: { 200: Type.Object({ data: Type.String() }) } },
       config: { credentials: 'any', limit: 'storage.delete', refuses: ['bad_request', 'not_found'] },
-      // Refusals of the hooks before the handler are attempts as well.
+      // Refusals by the hooks before the handler count as attempts too.
       onSend: async (request, reply) => recordDeletion(request, reply.statusCode),
     },
     async (request) => {
@@ -102,7 +99,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
     },
   );
 
-  // Routes with a wildcard are not given their 405 by the app.
+  // The app does not add 405 replies to routes with a wildcard.
   app.route({
     method: ['POST', 'PUT', 'PATCH', 'OPTIONS'],
     url: PATH,
@@ -113,7 +110,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
   });
 
   async function recordDeletion(request: FastifyRequest, status: number): Promise<void> {
-    // The app types its hooks for any route; this one is for ours.
+    // The hooks of the app are typed for any route, this one for ours.
     const { workspaceId, accessType, '*': name } = request.params as FileParams;
     const { principal, id: requestId } = request;
     await context.audit.fileDeleted({
@@ -127,7 +124,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
     });
   }
 
-  /** @returns the workspace's own id. @throws ApiError not_found, unauthorized */
+  /** @returns the workspace's own id @throws ApiError not_found, unauthorized */
   async function reachable(scopeId: string, isAllowed: (workspaceId: string) => boolean): Promise<string> {
     const workspace = await findWorkspace(db, scopeId);
     if (workspace === null) throw notFound('Workspace', scopeId);
@@ -198,7 +195,7 @@ function checked({ accessType, '*': name }: FileParams): { readonly access: Acce
   return { access: accessType, name };
 }
 
-/** A member's session that may write is enough, a key must be one that manages. */
+/** A session needs the right to write, a key the right to manage. */
 function mayDelete(principal: Principal, workspaceId: string): boolean {
   return may(principal, workspaceId, principal.kind === 'session' ? 'write' : 'manage');
 }
@@ -210,14 +207,14 @@ function actorOf(principal: Principal | null): FileDeletion['actor'] {
     : { type: 'api', id: principal.apiKeyId };
 }
 
-/** The code that the reply has. */
+/** The code in the reply. */
 function failureReason(status: number, principal: Principal | null): string | null {
   if (status < 400) return null;
   if (status === 401) return principal === null ? 'not_authenticated' : 'unauthorized';
   return failures[status] ?? 'internal_server_error';
 }
 
-/** RFC 6266: for old readers in ASCII, and as it is for all others. */
+/** RFC 6266: in ASCII for old readers, and unchanged for all others. */
 function disposition(isInline: boolean, name: string): string {
   const shown = nameForPeople(name.split('/').at(-1) ?? name);
   const ascii = shown.replace(/[^ -~]/g, '_').replace(/["\\%]/g, '_');

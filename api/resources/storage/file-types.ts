@@ -1,6 +1,6 @@
 /**
- * The types of files that may be uploaded. An extension stands for one MIME type, so the type that a stored file is
- * served with follows from its name, and from nothing else that its sender said. Pure.
+ * The types of files that may be uploaded. Each extension has one MIME type, so the type of a stored file follows
+ * from its name alone, whatever its sender said. Pure.
  */
 
 const mimeTypes = {
@@ -36,7 +36,7 @@ export type Extension = keyof typeof mimeTypes;
 
 export const extensions = Object.keys(mimeTypes) as readonly Extension[];
 
-/** @param text in any case; null when such files are not taken */
+/** @param text in any case; null when such files are not accepted */
 export function knownExtension(text: string): Extension | null {
   const lower = text.toLowerCase();
   return extensions.find((extension) => extension === lower) ?? null;
@@ -46,14 +46,14 @@ export function mimeTypeOf(extension: Extension): string {
   return mimeTypes[extension];
 }
 
-/** Is this what the extension stands for? Parameters and case do not matter. */
+/** Is this the type of the extension? Parameters and case are ignored. */
 export function isTypeOf(extension: Extension, mimeType: string): boolean {
   return (mimeType.split(';', 1)[0] ?? '').trim().toLowerCase() === mimeTypes[extension];
 }
 
 /**
- * How a browser is told to treat a stored file. Pictures, video and sound are shown; everything else is saved, because
- * what a viewer makes of a document is not ours to bound.
+ * Tells a browser how to treat a stored file. Pictures, video and sound are shown. Everything else is saved, because
+ * a viewer may run the content of a document.
  */
 export function presentationOf(extension: string | null): {
   readonly contentType: string;

@@ -1,4 +1,4 @@
-/** From a request for an upload to the grant: the checks in the order in which clients see them fail, and the reply. */
+/** Checks a request for an upload, in the order in which clients see the errors, and grants it. */
 import { type Static, Type } from 'typebox';
 import type { Context } from '#api/context.ts';
 import { ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
@@ -39,13 +39,13 @@ export const Grant = Type.Object({
   }),
 });
 
-export interface CheckedFile {
+interface CheckedFile {
   readonly name: SafeName | null;
   readonly fileName: string;
   readonly extension: Extension;
 }
 
-/** @throws ApiError invalid_fields with the one text of what is wrong first */
+/** @throws ApiError invalid_fields with the first problem only */
 export function checkFile(request: Static<typeof ManagementGrantRequest>): CheckedFile {
   const { fileName, fileType, allowedFileExtensions: allowed } = request;
   const sent = sentExtension(fileName);
@@ -65,8 +65,8 @@ export function checkFile(request: Static<typeof ManagementGrantRequest>): Check
 }
 
 /**
- * May this survey take the file, and of which size? Without an element, which old clients do not name, some question of
- * the survey must take it.
+ * May this survey take the file, and up to which size? Old clients do not name an element. Then any question of the
+ * survey may take it.
  *
  * @returns the largest size
  * @throws ApiError
@@ -105,7 +105,7 @@ function isSame(written: string, extension: Extension): boolean {
   return written.trim().toLowerCase().replace(/^\./, '') === extension;
 }
 
-export interface GrantOptions {
+interface GrantOptions {
   readonly workspaceId: string;
   readonly access: FileLocation['access'];
   readonly surveyId: string | null;
@@ -113,7 +113,7 @@ export interface GrantOptions {
   readonly bytesMax: number;
 }
 
-/** Notes the file, and then grants it: whatever may come to exist is known beforehand. @throws ApiError */
+/** Stores a row for the file before granting it, so that every file that may exist is known. @throws ApiError */
 export async function grantUpload(
   { db, storage, config, clock, random }: Pick<Context, 'db' | 'storage' | 'config' | 'clock' | 'random'>,
   { fileName, name, extension }: CheckedFile,
@@ -138,7 +138,9 @@ export async function grantUpload(
   };
 }
 
-/** A store that fails is our fault: the log says what to do, the caller learns whose settings are wrong. */
+/**
+ * A store that fails is not the caller's fault: the log says what to do, and the reply says whose settings are wrong.
+ */
 export async function withStorageErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -1,22 +1,22 @@
-/** Which bytes of a file a request asks for, if any at all (RFC 9110 13 and 14). Pure. */
+/** Decides which bytes of a file a request gets (RFC 9110 13 and 14). Pure. */
 import { matchesEtag } from '#api/http/conditional.ts';
 import type { ByteRange } from '#api/storage/storage.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface FileVersion {
+interface FileVersion {
   readonly size: number;
   readonly etag: string;
   readonly modifiedAt: Millis;
 }
 
-export interface Conditions {
+interface Conditions {
   readonly range?: string | undefined;
   readonly ifRange?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
   readonly ifModifiedSince?: string | undefined;
 }
 
-export type Selection =
+type Selection =
   | { readonly kind: 'whole' }
   | { readonly kind: 'part'; readonly range: ByteRange }
   | { readonly kind: 'notModified' }
@@ -24,7 +24,7 @@ export type Selection =
 
 const whole: Selection = { kind: 'whole' };
 
-/** What cannot be read, or asks for several parts at once, is answered with the whole file, as the RFC allows. */
+/** A range that cannot be read, or asks for several parts, gets the whole file, as the RFC allows. */
 export function select(file: FileVersion, conditions: Conditions): Selection {
   if (isNotModified(file, conditions)) return { kind: 'notModified' };
   const { range, ifRange } = conditions;
@@ -49,7 +49,7 @@ function part(first: number, last: number): Selection {
   return { kind: 'part', range: { first, last } };
 }
 
-/** A tag decides alone; the date counts only without one (RFC 9110 13.2.2). */
+/** If there is a tag, the date is ignored (RFC 9110 13.2.2). */
 function isNotModified(file: FileVersion, { ifNoneMatch, ifModifiedSince }: Conditions): boolean {
   if (ifNoneMatch !== undefined) return matchesEtag(ifNoneMatch, file.etag);
   if (ifModifiedSince === undefined) return false;

@@ -1,25 +1,25 @@
 /**
- * How many uploads run at the same time, in all and under one grant. A grant can be had five times a minute from one
- * address, so a few addresses that send a byte now and then could hold every slot for minutes. Where all are taken, the
- * slowest upload makes room for the next one, if it is slower than honest ones are. Pure.
+ * Limits how many uploads run at the same time, in all and with one grant. An address gets five grants a minute, so a
+ * few addresses that send a byte now and then could hold every slot for minutes. If all slots are taken, the slowest
+ * upload gives its slot to the next one, if it is slower than real uploads are. Pure.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
-/** Slower uploads make room. One of 10 MiB would not end within the time of a request. */
+/** Slower uploads may lose their slot. At this speed 10 MiB would not arrive within the time limit of a request. */
 const SLOW_BYTES_PER_MS = (20 * 1_024) / 1_000;
-/** An upload is given so long before its speed is looked at: small files are there by then. */
+/** The speed of an upload is not checked before this time. Small files are complete by then. */
 const PATIENCE: Millis = 5_000;
 
 export interface UploadSlot {
-  /** So much more of the file has come. */
+  /** Reports that more bytes of the file arrived. */
   count(bytes: number): void;
-  /** Gives the slot back; again, or after it was taken away, does nothing. */
+  /** Gives the slot back. Does nothing if that happened before, or if the slot was taken away. */
   release(): void;
 }
 
 export interface UploadLimits {
   /**
-   * @param onTakenAway called when the slot goes to somebody else; it counts no longer
+   * @param onTakenAway called when another upload gets the slot; the slot no longer counts
    * @returns null when there is none
    */
   acquire(key: string, onTakenAway: () => void): UploadSlot | null;
@@ -39,7 +39,7 @@ export function createUploadLimits(
   /** At most `all`, in the order in which they began. */
   const running = new Set<Upload>();
 
-  /** What an upload lacks to the speed of an honest one, in bytes. */
+  /** How many bytes an upload is behind the speed of a real one. */
   const lagOf = ({ begunAt, bytes }: Upload): number => {
     const age = clock() - begunAt;
     return age < PATIENCE ? 0 : age * SLOW_BYTES_PER_MS - bytes;

@@ -1,7 +1,10 @@
-/** Reads an upload as it arrives: fields first, then one file, never more in memory than a piece. Knows busboy, and loads it with the first form. */
+/**
+ * Reads an upload as it arrives: fields first, then one file, of which only a piece is in memory. This is the only
+ * file that knows busboy, which is loaded with the first form.
+ */
 import type { Readable } from 'node:stream';
 
-/** What is wrong with the form itself; the message is for the caller. */
+/** The form itself is wrong. The message is for the caller. */
 export class BadForm extends Error {
   readonly code: 'PreconditionFailed' | 'InvalidArgument' | 'MalformedPOSTRequest';
 
@@ -12,7 +15,7 @@ export class BadForm extends Error {
   }
 }
 
-/** Our own grants have five fields, S3's have ten; a policy has about 300 bytes. */
+/** Our own grants have five fields, those of S3 have ten. A policy has about 300 bytes. */
 const limits = {
   fields: 20,
   fieldNameSize: 100,
@@ -26,11 +29,11 @@ const limits = {
 const CLOSED_EARLY = 'The connection closed before the end of the body';
 
 /**
- * Calls `onFile` when the file begins, with the fields before it; fields behind it count for nothing, as with S3.
+ * Calls `onFile` when the file begins, with the fields before it. Fields after it are ignored, as S3 does.
  *
- * @param onFile reads the file, or leaves it, or destroys it to hear no more of it
- * @returns what `onFile` found. The body is let go then: its rest is the caller's to read or to drop
- * @throws BadForm, or what `onFile` throws
+ * @param onFile reads the file, leaves it, or destroys it to get no more of it
+ * @returns the result of `onFile`; the caller reads or drops the rest of the body
+ * @throws BadForm, or the error of `onFile`
  */
 export async function readUpload<T>(
   body: Readable,
@@ -54,7 +57,7 @@ export async function readUpload<T>(
     parser.on('fieldsLimit', () => refuse('MalformedPOSTRequest', 'The form has too many fields'));
     parser.on('partsLimit', () => refuse('MalformedPOSTRequest', 'The form has too many parts'));
     parser.on('file', (name, stream) => {
-      // Whoever reads it hears of errors; when nobody does any more, they mean nothing.
+      // A reader gets errors. Without a reader they do not matter.
       stream.on('error', ignore);
       if (name !== 'file')
         return refuse('InvalidArgument', `The file must be in the part "file", not "${name}"`);
@@ -65,7 +68,7 @@ export async function readUpload<T>(
       if (file === null) refuse('InvalidArgument', 'POST requires exactly one file upload per request.');
     });
 
-    /** The body ended early or is no form: whoever reads the file must not wait for the rest. */
+    /** The body ended early or is no form, so a reader of the file must not wait for the rest. */
     const breakOff = (cause: Error): void => {
       if (file === null) refuse('MalformedPOSTRequest', 'The body is not a form', cause);
       else file.destroy(cause);
@@ -75,7 +78,7 @@ export async function readUpload<T>(
     body.on('close', () => {
       if (!body.readableEnded) breakOff(new Error(CLOSED_EARLY));
     });
-    // While the parser was loaded, nobody listened.
+    // The body may have ended while the parser was loaded.
     if (body.destroyed && !body.readableEnded) breakOff(new Error(CLOSED_EARLY));
     else body.pipe(parser);
   });

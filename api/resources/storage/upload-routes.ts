@@ -1,13 +1,14 @@
 /**
- * The upload target for files that live on disk: as S3's, in its fields, statuses and texts. No key: the form carries
- * its own permission. With S3 as the store this route does not exist.
+ * The upload target for files on disk, with the fields, statuses and texts of S3. With S3 as the store this route
+ * does not exist.
+ *
+ * Callers: anybody with a grant, which the form contains.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { binary, media } from '#api/http/media.ts';
 import { newUuid } from '#api/ids.ts';
 import { isGranted, markStored } from '#api/storage/files.ts';
@@ -19,13 +20,13 @@ import { PRIVATE_BYTES_MAX, quotaTexts } from './grant.ts';
 import { createUploadLimits, type UploadLimits, type UploadSlot } from './upload-concurrency.ts';
 import { BadForm, readUpload } from './upload-form.ts';
 
-/** Uploads at the same time; each holds a file open and a piece of it in memory. */
+/** Uploads at the same time. Each holds a file open, and a piece of it in memory. */
 const UPLOADS_MAX = { all: 64, perKey: 2 } as const;
-/** A sender that is silent for so long has gone, or only wants to hold a slot. */
+/** A sender that is silent for so long has left, or only wants to hold a slot. */
 const SILENCE_MS: Millis = 15_000;
 /** Boundaries, part headers and fields around the file. */
 const FORM_BYTES_MAX = 65_536;
-/** So much is still read behind an answer, so that its sender gets to see it; then the connection goes. */
+/** This much is still read after the reply, so that the sender can read the reply. Then the connection is closed. */
 const DRAIN_BYTES_MAX = 64 * 1_048_576;
 const RETRY_SECONDS = 5;
 
@@ -66,15 +67,12 @@ const schema = {
 };
 const config = { isBodyStreamed: true, reads: { 'multipart/form-data': Form } };
 
-export const uploadRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const uploadRoutes: Routes = async (app, { context }) => {
   const { receiver } = context.storage;
   if (receiver === null) return;
   const limits = createUploadLimits(UPLOADS_MAX, context.clock);
 
-  // The body is read by the handler, piece by piece.
+  // The handler reads the body piece by piece.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
@@ -157,7 +155,7 @@ async function receive(
   }
 }
 
-/** Its slot has gone to somebody else. */
+/** Another upload got its slot. */
 class TooSlow extends Error {}
 
 async function* counted(file: AsyncIterable<Buffer>, slot: UploadSlot): AsyncGenerator<Buffer> {
@@ -179,7 +177,7 @@ function errorOf(error: unknown, request: FastifyRequest): UploadError {
   return broken;
 }
 
-/** Our hooks drop the label before a body is parsed, as every other body is JSON. */
+/** Our hooks remove the content type before a body is parsed, because every other body is JSON. */
 function contentTypeOf({ rawHeaders }: IncomingMessage): string {
   const at = rawHeaders.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');
   return at === -1 ? '' : (rawHeaders[at + 1] ?? '');

@@ -1,22 +1,20 @@
 /**
- * Where the original product shows link surveys. This service shows none: whoever opens such a link is sent to where
- * they are shown, or told that nobody has said where that is. The answer is the same for every id, so it tells nobody
- * which surveys there are.
+ * The address of link surveys in the original product. This service shows no surveys: people who open such a link are
+ * sent to SURVEY_URL, or learn that none is set. The reply is the same for every id, so it does not reveal which
+ * surveys exist.
+ *
+ * Callers: anybody.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { isId } from '#api/ids.ts';
 import { addressOf } from '#api/survey-url.ts';
 
-export const surveyLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const surveyLinkRoutes: Routes = async (app, { context }) => {
   const { surveyUrl, publicUrl } = context.config;
-  // A proxy in front may show surveys at this very path; a redirect from here to here would never end.
+  // A proxy in front may show surveys at this very path. A redirect to the same path would never end.
   const isElsewhere = surveyUrl !== null && !surveyUrl.startsWith(`${publicUrl}/s/`);
 
   app.get(
@@ -31,7 +29,7 @@ export const surveyLinkRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
       const { surveyId } = request.params;
       if (isElsewhere && isId(surveyId)) {
         const url = new URL(addressOf(surveyUrl, surveyId));
-        // The link's own query: the id and the proofs in it are what makes it work.
+        // The query of the link has the id and the proofs that make it work.
         const { searchParams } = new URL(request.url, 'http://localhost');
         for (const [name, value] of searchParams) url.searchParams.append(name, value);
         return reply.redirect(url.href);

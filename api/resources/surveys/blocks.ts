@@ -1,20 +1,21 @@
 /**
- * Questions and blocks are two views of one survey. Stored are blocks. A question becomes a block of its own, which
- * takes over the labels of its buttons and its logic; on the way back they return.
+ * Questions and blocks are two views of one survey. Blocks are stored. A question becomes a block of its own, which
+ * takes the labels of its buttons and its logic. The other way round, the question gets them back.
  */
 import { isRecord } from '#api/schemas.ts';
 
-/** What a question has of its own and its block keeps for it. */
+/** The fields of a question that its block stores. */
 const blockFields = ['buttonLabel', 'backButtonLabel', 'logic', 'logicFallback'] as const;
 
-export interface BlockLike {
+interface BlockLike {
   readonly id: string;
   readonly elements: readonly object[];
 }
 
 /**
- * @param questions as written, already known to be objects
- * @param previous the blocks they replace; a question that stays keeps its block's id, so that links to it hold
+ * @param questions objects, as the caller wrote them
+ * @param previous the blocks that they replace; a question that stays keeps the id of its block, so that links to it
+ *   still work
  */
 export function toBlocks(
   questions: readonly Readonly<Record<string, unknown>>[],
@@ -41,7 +42,10 @@ export function toBlocks(
   });
 }
 
-/** The buttons' labels go to every question of a block, the logic to the last: it runs when the block is done. */
+/**
+ * Every question of a block gets the labels of its buttons. The last one gets the logic, which runs at the end of the
+ * block.
+ */
 export function toQuestions(blocks: readonly BlockLike[]): Record<string, unknown>[] {
   const targets = new Map(
     blocks.flatMap((block) => {
@@ -72,7 +76,7 @@ function idOf(element: object | undefined): string | null {
   return isRecord(element) && typeof element.id === 'string' ? element.id : null;
 }
 
-/** Jumps and fallbacks lead to a question in one view and to its block in the other; endings keep their ids. */
+/** Jumps and fallbacks lead to a question in one view, and to its block in the other. Ids of endings stay the same. */
 function retargeted(
   fields: Readonly<Record<string, unknown>>,
   from: string,

@@ -1,6 +1,6 @@
 /**
- * Links to a survey that say whose they are: `contactToken` is the contact, when the link ends in Unix seconds (empty:
- * never), and the hex HMAC-SHA-256 over both and the survey.
+ * Personal links to a survey. `contactToken` has the contact, the end of the link in Unix seconds (empty: never), and
+ * the hex HMAC-SHA-256 of both and the survey.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Random } from '#api/ids.ts';
@@ -11,13 +11,13 @@ import type { Survey } from './store.ts';
 
 const PARAMETER = 'contactToken';
 
-export interface ContactLink {
+interface ContactLink {
   readonly contactId: string;
   /** A full second; null: it never ends. */
   readonly expiresAt: Millis | null;
 }
 
-/** @param address where the survey is answered */
+/** @param address the address of the survey */
 export function newContactLink(
   { signer, random }: { readonly signer: Signer; readonly random: Random },
   address: string,
@@ -35,8 +35,8 @@ export function newContactLink(
 }
 
 /**
- * @param url the address the survey was opened at
- * @returns whose link it was; null when it was nobody's; `invalid` when the token is not ours, or has ended
+ * @param url the address at which the survey was opened
+ * @returns the contact of the link; null when it is not personal; `invalid` when the token is not ours, or has ended
  */
 export function contactIn(
   surveyId: string,

@@ -1,6 +1,6 @@
 /**
- * Reads what a caller wrote into a survey's content: older spellings become ours, texts become localized, defaults fill
- * what is missing, and then everything is checked. A partial update is laid over what is stored and checked as a whole.
+ * Reads the content of a survey: older spellings become ours, texts become localized, defaults fill in missing
+ * fields, and then everything is checked. A partial update is merged into the stored content and checked as a whole.
  */
 import { badRequest, type Issue, invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
@@ -15,7 +15,7 @@ import { ruleIssues } from './validation-rules.ts';
 type Fields = Record<string, unknown>;
 type Issues = Record<string, string | Issue>;
 
-/** A caller fixes a list of this length at once; a longer one helps nobody. */
+/** A caller fixes a list of this length at once. A longer one helps nobody. */
 const ISSUES_MAX = 50;
 
 const ONLY_ELEMENT = /^blocks\.(\d+)(\.elements\.0)?/;
@@ -26,8 +26,9 @@ const elementCheckers = new Map(
 );
 
 /**
- * @param stored what the body is laid over; null for a new survey
- * @throws ApiError invalid_fields with a text per path, bad_request for a survey without or with two sorts of questions
+ * @param stored the content that the body changes; null for a new survey
+ * @throws ApiError invalid_fields with a text for each path, bad_request for a survey with neither questions nor
+ *   blocks, or with both
  */
 export function readContent(body: unknown, stored: SurveyContent | null, newId: () => string): SurveyContent {
   if (!isRecord(body)) throw invalidFields({ body: 'must be object' });
@@ -50,7 +51,7 @@ export function readContent(body: unknown, stored: SurveyContent | null, newId: 
   return content;
 }
 
-/** Paths name what the caller wrote: a question is the only element of the block that was made of it. */
+/** Paths name what the caller wrote. A question is the only element of the block that was made of it. */
 function refuse(issues: Issues, source: 'questions' | 'blocks' | 'stored'): void {
   const written = (path: string): string => {
     const asSource = source === 'questions' ? path.replace(ONLY_ELEMENT, 'questions.$1') : path;
@@ -60,7 +61,7 @@ function refuse(issues: Issues, source: 'questions' | 'blocks' | 'stored'): void
   if (entries.length > 0) throw invalidFields(Object.fromEntries(entries.slice(0, ISSUES_MAX)));
 }
 
-/** Which of the two views the caller wrote. */
+/** The view that the caller wrote: questions or blocks. */
 function questionSource(body: Fields, isNew: boolean): 'questions' | 'blocks' | 'stored' {
   const isFilled = (value: unknown): boolean =>
     value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
@@ -77,7 +78,7 @@ function questionSource(body: Fields, isNew: boolean): 'questions' | 'blocks' | 
   return 'stored';
 }
 
-/** Every element, brought into the shape of its type; what is wrong with it is added to the issues. */
+/** Brings every element into the shape of its type, and adds its problems to the issues. */
 function elementsOf(value: unknown, path: string, issues: Issues): Fields[] {
   if (!Array.isArray(value)) {
     issues[path] = 'must be array';
@@ -111,7 +112,9 @@ function blocksOf(value: unknown, issues: Issues): unknown {
   });
 }
 
-/** Older spellings of a question, and its defaults. An optional field that is null is not there. */
+/**
+ * Translates older spellings of a question, and adds its defaults. An optional field that is null counts as absent.
+ */
 function normalizeElement(given: Fields, type: keyof typeof questionShapes): Fields {
   const question: Fields = { required: true, ...questionDefaults[type], ...withoutNull(given) };
   if (typeof question.charLimit === 'boolean') question.charLimit = { enabled: question.charLimit };
@@ -129,18 +132,18 @@ function normalizeElement(given: Fields, type: keyof typeof questionShapes): Fie
   return question;
 }
 
-/** Rows and columns used to be texts; since then they have an id. */
+/** Rows and columns used to be texts. Now they have an id. */
 function normalizeMatrixItem(item: unknown, i: number): unknown {
   const isText = typeof item === 'string' || (isRecord(item) && !('label' in item) && 'default' in item);
   return isText ? { id: String(i), label: item } : item;
 }
 
-/** Three names for one thing; the newest wins. */
+/** Three names of one field. The newest one wins. */
 function overwritesIn(body: Fields): Fields {
   const name = ['workspaceOverwrites', 'projectOverwrites', 'productOverwrites'].find(
     (key) => body[key] !== undefined,
   );
-  // `overwrites` is our own name for it, not one that callers write.
+  // Callers do not write `overwrites`, which is our own name for it.
   if (name === undefined) return { overwrites: undefined };
   const given = body[name];
   if (!isRecord(given) || given.overlay !== undefined) return { overwrites: given };
@@ -148,7 +151,7 @@ function overwritesIn(body: Fields): Fields {
   return { overwrites: { ...given, ...overlay } };
 }
 
-/** The welcome card's `html` and `subheader` are one text with two names; dates come in many spellings. */
+/** The welcome card's `html` and `subheader` are two names of one text. Dates come in many spellings. */
 function normalizeTop(content: unknown): unknown {
   if (!isRecord(content)) return content;
   const normalized = { ...content };
@@ -159,7 +162,7 @@ function normalizeTop(content: unknown): unknown {
   }
   for (const name of ['publishOn', 'closeOn']) {
     const given = normalized[name];
-    // What cannot be read stays and fails the check, because an object is no text.
+    // A date that cannot be read stays and fails the check, because an object is no text.
     if (typeof given === 'string') normalized[name] = readTimestamp(given) ?? { unreadable: given };
   }
   if (Array.isArray(normalized.endings)) {

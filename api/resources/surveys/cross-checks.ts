@@ -1,17 +1,17 @@
-/** What one part of a survey's content demands of another. */
+/** Checks what one part of a survey's content requires of another. */
 import type { Issue } from '#api/errors.ts';
 import { type Element, reservedIds } from './question-types.ts';
 import type { SurveyContent } from './schema.ts';
 
 type Issues = Record<string, string | Issue>;
 
-/** Addresses that are programs. Surveys run on other people's pages, where following one would run it. */
+/** Schemes of addresses that run code. Surveys are shown on pages of other people, where such a link would run it. */
 const PROGRAM = /^(javascript|vbscript|data):/i;
-/** Blanks in front of a scheme are few. */
+/** Blanks before a scheme are few. */
 const SCHEME_LOOKED_AT_MAX = 2_048;
 const PROGRAM_REFUSED = 'Give the address of a page';
 
-/** @returns dotted path -> what is wrong */
+/** @returns dotted path -> problem */
 export function crossIssues(content: SurveyContent): Issues {
   const issues: Issues = {};
   checkIds(content, issues);
@@ -86,7 +86,7 @@ function checkElements(content: SurveyContent, issues: Issues): void {
   });
 }
 
-/** Browsers skip blanks and control characters on their way to the scheme. */
+/** Browsers skip blanks and control characters before the scheme. */
 function isProgram(address: string | null | undefined): boolean {
   return (
     typeof address === 'string' &&

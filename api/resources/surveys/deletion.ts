@@ -1,6 +1,7 @@
 /**
- * Deletes a survey with everything that goes with it. A large one takes a while: it is closed first, so that nothing new
- * comes, and its responses and displays go in slices. Whoever is interrupted finds it closed, and deletes it again.
+ * Deletes a survey with its responses and displays. A large survey takes a while. So it is closed first, and then its
+ * responses and displays are deleted in slices. After an interruption the survey is closed, and the same request
+ * finishes the work.
  */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
@@ -12,7 +13,7 @@ import { type RemovalLog, removeFilesOf } from '#api/storage/removal.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { deleteSurvey, type Survey } from './store.ts';
 
-/** The survey with everything, as a caller asks for it: SDKs see that it is gone, and its files go with it. */
+/** Deletes a survey for a caller: purges the states of SDKs, and deletes its files. */
 export async function removeSurvey(
   context: Pick<Context, 'config' | 'db' | 'clock' | 'states' | 'storage'>,
   survey: Survey,
@@ -23,7 +24,7 @@ export async function removeSurvey(
   await removeFilesOf(context, { surveyId: survey.id }, log);
 }
 
-export async function deleteSurveyWithContent(
+async function deleteSurveyWithContent(
   db: Kysely<Database>,
   { id, workspaceId }: Pick<Survey, 'id' | 'workspaceId'>,
   now: Timestamp,
@@ -37,7 +38,7 @@ export async function deleteSurveyWithContent(
     for (const table of ['responses', 'displays'] as const) {
       await inSlices((rowsMax) =>
         db.transaction().execute(async (trx) => {
-          // Of two who delete the same survey, one waits.
+          // Of two requests that delete the same survey, one waits.
           await lockRow(trx, 'surveys', id);
           return deleteSlice(trx, table, id, rowsMax);
         }),

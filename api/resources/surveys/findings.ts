@@ -1,15 +1,15 @@
 /**
- * What is wrong with a document, as far as it is told: a caller fixes a short list at once, and a long one would cost
- * those who are served meanwhile.
+ * The problems of a document, up to a bound: a caller fixes a short list at once, and a long one would delay other
+ * requests.
  */
 import type { Issue, Issues } from '#api/errors.ts';
 
 const FINDINGS_MAX = 50;
 
 export interface Findings {
-  /** Dotted path -> what is wrong there. */
+  /** Dotted path -> problem. */
   readonly issues: Issues;
-  /** Nothing more is taken; whoever has more to look at stops. */
+  /** Nothing more is added, so checks may stop. */
   isFull(): boolean;
   add(path: string, issue: string | Issue): void;
   addAll(issues: Issues): void;

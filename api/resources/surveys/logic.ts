@@ -1,6 +1,6 @@
 /**
- * The logic of blocks: conditions over answers, variables and hidden fields, and what follows from them. Clients evaluate
- * it; here it is held to its form, and to what it refers to. Pure.
+ * The logic of blocks: conditions on answers, variables and hidden fields, and the actions that follow. Clients
+ * evaluate it. This file checks its shape and its references. Pure.
  */
 import { Type } from 'typebox';
 import { checker } from '#api/http/validation.ts';
@@ -35,7 +35,7 @@ const operators = [
 
 const Rule = Type.Object({
   id: Type.String({ minLength: 1 }),
-  /** Groups may be nested, so they are walked separately. */
+  /** Groups may be nested, so they are checked separately. */
   conditions: MapOf(Type.Unknown()),
   actions: Type.Array(MapOf(Type.Unknown())),
 });
@@ -60,7 +60,7 @@ const conditionChecker = checker(Condition);
 const calculationChecker = checker(Calculation);
 const targetChecker = checker(Target);
 
-/** @param findings gets what does not have the form that v3 takes */
+/** @param findings gets the parts that do not have the shape of v3 */
 export function checkLogicShape(logic: unknown, path: string, findings: Findings): void {
   if (!Array.isArray(logic)) return;
   logic.forEach((rule: unknown, i) => {
@@ -96,7 +96,7 @@ interface Known {
   readonly block: ReadonlySet<string>;
 }
 
-/** @param findings gets what leads nowhere; what does not have the form of logic is passed over */
+/** @param findings gets references that lead nowhere; parts without the shape of logic are ignored */
 export function checkLogicReferences(content: SurveyContent, findings: Findings): void {
   const known: Known = {
     element: new Set(content.blocks.flatMap(({ elements }) => elements.map(({ id }) => id))),
@@ -140,7 +140,7 @@ export function checkLogicReferences(content: SurveyContent, findings: Findings)
   });
 }
 
-/** The group itself, and everything in it. Bodies are nested to a bounded depth. */
+/** The group itself, and everything in it. The depth of bodies is bounded. */
 function eachCondition(
   node: unknown,
   path: string,
@@ -154,7 +154,7 @@ function eachCondition(
   });
 }
 
-/** Logic as v3 writes it: what older versions call a question is an element. */
+/** Logic in the spelling of v3: older versions say question instead of element. */
 export function withElements(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withElements);
   if (!isRecord(value)) return value;

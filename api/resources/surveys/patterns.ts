@@ -1,24 +1,24 @@
 /**
- * Regular expressions that authors of surveys write. They are run by RE2, whose time grows with the text and never
- * explodes; look-around and back references are what it does without. Pure but for a cache.
+ * Regular expressions that authors of surveys write. RE2 runs them: its time grows only linearly with the text, and
+ * it has no look-around and no back references. Pure but for a cache.
  */
 import { RE2JS } from 're2js';
 import { PATTERN_LENGTH_MAX, PATTERN_SIZE_MAX } from '#api/content-limits.ts';
 
 export interface PatternParams {
   readonly pattern: string;
-  /** JavaScript's. */
+  /** Of JavaScript. */
   readonly flags?: string;
 }
 
-export interface Pattern {
-  /** Instructions; a test takes at most so many steps per character. */
+interface Pattern {
+  /** Instructions. A test takes at most this many steps per character. */
   readonly size: number;
-  /** Is it found anywhere in the text? */
+  /** Does it match anywhere in the text? */
   test(text: string): boolean;
 }
 
-/** g and y remember where they stopped, d tells where groups are, u and v are what RE2 always does: none matters here. */
+/** None of them matters here: g and y remember a position, d returns groups, and RE2 always does what u and v do. */
 const WITHOUT_EFFECT = /[gyduv]/g;
 const flagOf: Readonly<Record<string, number>> = {
   i: RE2JS.CASE_INSENSITIVE,
@@ -27,10 +27,10 @@ const flagOf: Readonly<Record<string, number>> = {
 };
 
 const COMPILED_MAX = 500;
-/** The pattern used first goes first. null: it cannot be compiled. */
+/** The pattern that was compiled first is dropped first. null: it cannot be compiled. */
 const compiled = new Map<string, Pattern | null>();
 
-/** @returns null when it is no regular expression that RE2 knows, or too large a one */
+/** @returns null when it is not a regular expression that RE2 knows, or is too large */
 export function compilePattern({ pattern, flags = '' }: PatternParams): Pattern | null {
   if (pattern.length > PATTERN_LENGTH_MAX || flags.length > 8) return null;
   const key = `${flags}/${pattern}`;
@@ -55,10 +55,10 @@ function compile(pattern: string, flags: string): Pattern | null {
     const size = expression.programSize();
     return size > PATTERN_SIZE_MAX ? null : { size, test: (text) => expression.test(text) };
   } catch {
-    // The library has no other way to say that a text is not a regular expression.
+    // The library has no other way to reject a text.
     return null;
   }
 }
 
-/** What whoever writes a survey reads when `compilePattern` gives null. */
+/** Explains a null of `compilePattern` to the author of the survey. */
 export const PATTERN_REFUSED = `is not a regular expression of at most ${PATTERN_LENGTH_MAX} characters; look-around and back references are not supported`;

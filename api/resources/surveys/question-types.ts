@@ -1,12 +1,12 @@
 /**
- * The types of question and what belongs to each. Fields that no shape names are dropped; texts may be written as plain
- * strings (see `reshape`).
+ * The types of questions and their fields. Fields that no shape names are dropped. Texts may be plain strings, see
+ * `reshape`.
  */
 import { type Static, type TObject, Type } from 'typebox';
 import { Localized, OneOf } from '#api/schemas.ts';
 import { ValidationRules } from './validation-rules.ts';
 
-/** Question, element and hidden-field ids. */
+/** Ids of questions, elements and hidden fields. */
 export const FieldId = Type.String({
   pattern: '^[A-Za-z0-9_-]{1,255}$',
   text: 'Use 1 to 255 letters, digits, underscores and hyphens',
@@ -26,7 +26,7 @@ export const reservedIds: ReadonlySet<string> = new Set(
     'multiLanguage',
     'embed',
     'verify',
-    // Bodies with these keys are refused, so no answer could ever name such a question (json-body.ts).
+    // Bodies with these keys are refused, so no answer could ever name such a question (request-body.ts).
     '__proto__',
     'constructor',
     'prototype',
@@ -79,7 +79,7 @@ const charLimit = Type.Object({
   max: Type.Optional(Type.Number({ minimum: 0 })),
 });
 
-/** Found in a time that grows with the address: nothing is repeated behind the extension. */
+/** The time to match grows linearly with the address, because nothing is repeated after the extension. */
 const imagePattern = '\\.([pP][nN][gG]|[jJ][pP][eE]?[gG]|[wW][eE][bB][pP]|[hH][eE][iI][cC])(\\?|$)';
 
 const openText = Type.Object({
@@ -233,12 +233,12 @@ export const questionShapes = {
   ranking,
 } as const satisfies Record<string, TObject>;
 
-export type QuestionType = keyof typeof questionShapes;
+type QuestionType = keyof typeof questionShapes;
 
-/** A question as blocks hold it: what belongs to its block (labels of the buttons, logic) is there. */
+/** A question in a block, which has the labels of the buttons and the logic. */
 export type Element = { [Type in QuestionType]: Static<(typeof questionShapes)[Type]> }[QuestionType];
 
-/** What applies when a question does not say. */
+/** The defaults of a question. */
 export const questionDefaults: Readonly<Partial<Record<QuestionType, object>>> = {
   openText: { inputType: 'text', charLimit: { enabled: false } },
   pictureSelection: { allowMulti: false },

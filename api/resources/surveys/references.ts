@@ -1,4 +1,4 @@
-/** The other rows a survey refers to: languages, action classes and a segment, all of the same workspace. */
+/** The other rows that a survey refers to: languages, action classes and a segment, all of the same workspace. */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
@@ -51,7 +51,7 @@ export async function resolveLanguages(
 }
 
 /**
- * @param given `[{actionClass: {id} | {name} | "<name>"}]`; naming the same action twice is naming it once
+ * @param given `[{actionClass: {id} | {name} | "<name>"}]`; duplicates count once
  * @throws ApiError invalid_fields
  */
 export async function resolveTriggers(
@@ -84,17 +84,17 @@ export async function resolveTriggers(
   return [...new Set(found)];
 }
 
-/** What decides whether a survey may leave its draft. */
-export interface Launched {
+/** The facts that decide whether a survey may leave its draft. */
+interface Launched {
   readonly content: Pick<SurveyContent, 'type' | 'status'>;
   readonly triggers: readonly unknown[];
 }
 
 /**
- * Without a trigger an app survey is shown to nobody, so none leaves its draft. One that lost its triggers afterwards,
- * because their action class was deleted, can still be edited and ended.
+ * An app survey without a trigger is shown to nobody, so it may not leave its draft. If it loses its triggers later,
+ * because their action class was deleted, it can still be edited and ended.
  *
- * @param before as it is stored; null for a new survey
+ * @param before the stored survey; null for a new one
  * @throws ApiError bad_request
  */
 export function checkTriggers(before: Launched | null, after: Launched): void {
@@ -112,7 +112,7 @@ function lacksTrigger({ content, triggers }: Launched): boolean {
   return content.type === 'app' && content.status !== 'draft' && triggers.length === 0;
 }
 
-/** @throws ApiError invalid_fields unless the segment is one of the workspace; null stays null */
+/** null stays null. @throws ApiError invalid_fields unless the segment belongs to the workspace */
 export async function resolveSegmentId(
   db: Kysely<Database>,
   workspaceId: string,

@@ -30,7 +30,7 @@ export function toSurveyReply(survey: Survey) {
   };
 }
 
-/** What a deletion tells: what belongs to the survey alone, without a second view of its blocks. */
+/** The reply to a deletion: the survey's own fields, without the second view of its blocks. */
 export function toDeletedSurveyReply(survey: Survey) {
   const {
     languages: _languages,

@@ -1,4 +1,6 @@
-/** The bodies that make and change a survey, for the description: content.ts reads them by hand, with better errors. */
+/**
+ * The bodies that create and change a survey, for the description. content.ts reads them by hand, with better errors.
+ */
 import { Type } from 'typebox';
 import { Localized, Nullable } from '#api/schemas.ts';
 import { SurveyContent } from './schema.ts';

@@ -1,10 +1,14 @@
-/** Surveys on the management API. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Surveys on v1.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ * Single-use links need the right to write.
+ */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { readLargePage } from '#api/http/pagination.ts';
 import { refusing } from '#api/http/refuses.ts';
@@ -23,7 +27,7 @@ import { checkSurveySize } from './size.ts';
 import { findSurvey, findSurveys, listSurveys, type Survey } from './store.ts';
 import { completed, insertNewSurvey, rewriteSurvey, saveSurvey } from './write.ts';
 
-/** Larger pages are cut to this size; the next page continues with `offset`. */
+/** Larger pages are cut to this size. The next page continues with `offset`. */
 const SURVEYS_MAX = 500;
 const SINGLE_USE_LINKS_DEFAULT = 10;
 const SINGLE_USE_LINKS_MAX = 5_000;
@@ -36,14 +40,11 @@ const Page = Type.Object({
 const one = { 200: Type.Object({ data: SurveyReply }) };
 const many = { 200: Type.Object({ data: Type.Array(SurveyReply) }) };
 
-export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const surveyRoutes: Routes = async (app, { context }) => {
   const { db, random } = context;
   const surveys = requestValue<Survey>('survey');
 
-  /** Before the body is read: 404 without the survey, 401 without the right. */
+  /** A hook before the body is read: 404 without the survey, 401 without the right. */
   const loadSurvey = async (request: FastifyRequest): Promise<void> => {
     const id = isRecord(request.params) ? String(request.params.surveyId) : '';
     const survey = await findSurvey(db, id);
@@ -56,7 +57,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
   for (const prefix of ['/api/v1/management/surveys', '/api/v1/surveys']) {
     app.get(
       prefix,
-      { schema: { querystring: Page, response: many }, config: { acceptsKeyWithoutWorkspace: true } },
+      { schema: { querystring: Page, response: many }, config: { needsNoWorkspace: true } },
       async (request, reply) => {
         const workspaceIds = workspacesWith(principalOf(request), 'read');
         const { limit, offset } = request.query;
@@ -146,7 +147,7 @@ export const surveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context
         const { limit = SINGLE_USE_LINKS_DEFAULT } = request.query;
         const survey = await findSurvey(db, surveyId);
         if (survey === null) throw notFound('Survey', surveyId);
-        // Whoever holds such a link may write, so reading is not enough.
+        // A person with such a link may write, so the right to read is not enough.
         requireRight(request, survey.workspaceId, 'write');
         if (limit < 1) throw badRequest('Limit cannot be less than 1');
         if (limit > SINGLE_USE_LINKS_MAX) {

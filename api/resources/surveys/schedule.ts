@@ -1,24 +1,23 @@
 /**
- * Surveys that start and end by themselves, at `publishOn` and `closeOn`. The dates are columns beside the document, so
- * that those that have come are found in an index.
+ * Surveys that start and end by themselves, at `publishOn` and `closeOn`. An index on the two columns finds those
+ * that are due.
  *
- * A survey ends when its date has come, whatever it was doing; a draft stays a draft. It starts when it is `scheduled`,
- * or a draft whose date was still to come when it was last written: a date that was past already is history, not a
- * wish.
+ * A survey ends when its date has come, unless it is a draft. It starts when it is `scheduled`, or a draft whose date
+ * was in the future when it was last written. A draft with a date that was past already stays a draft.
  */
 import type { Kysely } from 'kysely';
 import { inTurn } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 
-/** Whose state has changed. */
-export interface ChangedSurvey {
+/** A survey whose state has changed. */
+interface ChangedSurvey {
   readonly workspaceId: string;
 }
 
-/** Both are cut to so many at a time; the next call goes on. */
+/** Surveys that one call changes. The next call goes on. */
 const SURVEYS_MAX = 200;
 
-/** Ends what is due. */
+/** Ends surveys that are due. */
 export async function closeDueSurveys(
   db: Kysely<Database>,
   now: Timestamp,
@@ -28,7 +27,7 @@ export async function closeDueSurveys(
       .updateTable('surveys')
       .set({ status: 'completed', updatedAt: now })
       .where('id', 'in', inTurn(db, dueToClose(db, now)))
-      // Said again for databases where somebody may change a survey between the choice and the write.
+      // Repeated for databases where the survey may change between the choice and the write.
       .where('status', 'in', ['scheduled', 'inProgress', 'paused'])
       .where('closeOn', '<=', now)
       .where('archivedAt', 'is', null)
@@ -37,7 +36,7 @@ export async function closeDueSurveys(
   );
 }
 
-/** Starts what is due, unless its end is due as well. */
+/** Starts surveys that are due, unless their end is due as well. */
 export async function publishDueSurveys(
   db: Kysely<Database>,
   now: Timestamp,
@@ -75,7 +74,7 @@ export function dueToPublish(db: Kysely<Database>, now: Timestamp) {
       .where('status', 'in', ['scheduled', 'draft'])
       .where('publishOn', '<=', now)
       .where('archivedAt', 'is', null)
-      // An app survey without a trigger stays what it is, see references.ts.
+      // An app survey without a trigger stays a draft, see references.ts.
       .where((where) =>
         where.or([
           where('type', '!=', 'app'),

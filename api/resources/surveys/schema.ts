@@ -1,4 +1,4 @@
-/** The shape of a survey: what is stored, and what the management API returns. */
+/** The shape of a survey: in the database, and in replies of the management API. */
 import { type Static, Type } from 'typebox';
 import { Localized, MapOf, Nullable, OneOf } from '#api/schemas.ts';
 import { type Element, FieldId } from './question-types.ts';
@@ -20,7 +20,7 @@ const WelcomeCard = Type.Object({
   showResponseCount: Type.Boolean(),
 });
 
-/** One shape for both types of ending, so that every finding names a field; `type` decides which fields count. */
+/** One shape for both types of ending, so that every error names a field. `type` decides which fields count. */
 const Ending = Type.Object({
   id: Type.String({ minLength: 1 }),
   type: OneOf(['endScreen', 'redirectToUrl']),
@@ -37,7 +37,7 @@ const Ending = Type.Object({
 const Block = Type.Object({
   id: Type.String({ minLength: 1 }),
   name: Type.String(),
-  /** Each is held to the shape of its type separately, so that findings speak of that type only. */
+  /** Each is checked separately against the shape of its type, so that errors are about that type only. */
   elements: Type.Unsafe<Element[]>(Type.Array(MapOf(Type.Unknown()), { minItems: 1 })),
   logic: Type.Optional(Type.Array(MapOf(Type.Unknown()))),
   logicFallback: Type.Optional(Type.String()),
@@ -87,7 +87,7 @@ const wholeFrom = (minimum: number) => Nullable(Type.Integer({ minimum, maximum:
 const SecondsOrNull = Nullable(Type.Number({ minimum: 0, maximum: 86_400 }));
 const TimestampOrNull = Nullable(Type.String({ text: 'Give an ISO 8601 date' }));
 
-/** Everything about a survey that a caller may write, apart from what refers to other rows. */
+/** Everything about a survey that a caller may write, except its references to other rows. */
 export const SurveyContent = Type.Object({
   name: Type.String({ minLength: 1 }),
   type: OneOf(['link', 'app', 'website']),
@@ -152,7 +152,7 @@ export const SurveyContent = Type.Object({
 });
 export type SurveyContent = Static<typeof SurveyContent>;
 
-/** What applies when a new survey does not say. */
+/** The defaults of a new survey. */
 export const surveyDefaults: Omit<SurveyContent, 'name' | 'blocks'> = {
   type: 'link',
   status: 'draft',
@@ -190,7 +190,7 @@ export const surveyDefaults: Omit<SurveyContent, 'name' | 'blocks'> = {
   customHeadScriptsMode: 'add',
 };
 
-/** The management reply's fields; those with a structure of their own were checked when they were written. */
+/** The fields of a reply. Those with a structure of their own were checked when they were written. */
 export const SurveyReply = Type.Object({
   id: Type.String(),
   createdAt: Type.String(),
@@ -214,7 +214,7 @@ export const SurveyReply = Type.Object({
 
 const notTold = ['followUps', 'languages', 'workspaceOverwrites', 'projectOverwrites', 'productOverwrites'];
 
-/** What a deletion answers. */
+/** The reply to a deletion. */
 export const DeletedSurveyReply = Type.Object(
   Object.fromEntries(Object.entries(SurveyReply.properties).filter(([name]) => !notTold.includes(name))),
 );

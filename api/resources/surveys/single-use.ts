@@ -1,6 +1,6 @@
 /**
- * Links that serve once. A link carries `suId`, and `suToken` when the survey asks for proof that we made the id: the
- * hex HMAC-SHA-256 over `formbricks.single-use.v1:{surveyId}:{suId}`.
+ * Single-use links. A link has `suId`, and `suToken` when the survey requires proof that we created the id: the hex
+ * HMAC-SHA-256 of `formbricks.single-use.v1:{surveyId}:{suId}`.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import { newId, type Random } from '#api/ids.ts';
@@ -9,9 +9,9 @@ import { withQuery } from '#api/survey-url.ts';
 const purpose = 'formbricks.single-use.v1';
 
 /**
- * A fresh link for a survey.
+ * Creates a link for a survey.
  *
- * @param surveyUrl where the survey is answered
+ * @param surveyUrl the address of the survey
  * @param isSigned the survey's `singleUse.isEncrypted`
  */
 export function newSingleUseLink(

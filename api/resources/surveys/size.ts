@@ -1,4 +1,4 @@
-/** Is a survey as large as a survey may be? Asked of what callers write, before its shape is known. Pure. */
+/** Checks the size of a survey before its shape is checked. Pure. */
 import {
   CHOICES_MAX,
   PATTERN_RULES_MAX,
@@ -19,7 +19,7 @@ export function checkSurveySize(body: unknown): void {
     checkLength(body[name], name, name === 'questions' ? QUESTIONS_MAX : LISTS_MAX);
   if (isRecord(body.hiddenFields))
     checkLength(body.hiddenFields.fieldIds, 'hiddenFields.fieldIds', LISTS_MAX);
-  // What v3 groups there stands on the top of v1.
+  // v3 groups fields that are at the top on v1.
   if (isRecord(body.distribution))
     checkLength(body.distribution.triggers, 'distribution.triggers', LISTS_MAX);
   const questions = questionsOf(body);

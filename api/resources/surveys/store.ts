@@ -1,4 +1,7 @@
-/** Surveys with their triggers and languages. Writes go to `surveys`, `surveyTriggers`, `surveyLanguages` and `countdowns` only. */
+/**
+ * Surveys with their triggers and languages. This file writes the tables `surveys`, `surveyTriggers`,
+ * `surveyLanguages` and `countdowns`.
+ */
 import { type ExpressionBuilder, expressionBuilder, type Kysely, type Selectable, sql } from 'kysely';
 import { surveyVersion } from '#api/db/dialect.ts';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
@@ -21,16 +24,16 @@ export interface Survey {
   readonly archivedAt: Timestamp | null;
   readonly content: SurveyContent;
   readonly segment: Segment | null;
-  /** In the order they were given. */
+  /** In the order in which they were given. */
   readonly triggers: readonly ActionClass[];
   readonly languages: readonly SurveyLanguage[];
 }
 
-/** Without what other tables say of it. */
+/** Without the data in other tables. */
 export type BareSurvey = Omit<Survey, 'segment' | 'triggers' | 'languages'>;
 
 export interface AnsweredSurvey extends BareSurvey {
-  /** Has its workspace a webhook, whichever its triggers? */
+  /** Does its workspace have a webhook, with any triggers? */
   readonly hasWebhooks: boolean;
   /** Differs after every change of anything else here. */
   readonly version: string;
@@ -38,7 +41,7 @@ export interface AnsweredSurvey extends BareSurvey {
   readonly documentLength: number;
 }
 
-/** For the many who answer it, in one query. */
+/** For routes that take responses, in one query. */
 export async function findAnsweredSurvey(db: Kysely<Database>, id: string): Promise<AnsweredSurvey | null> {
   if (!isId(id)) return null;
   const row = await selectSurveys(db)
@@ -75,7 +78,7 @@ export function versionOf(db: Kysely<Database>) {
   return sql<string>`(${surveyVersion(db)} || ' ' || ${others})`;
 }
 
-/** By id, in one query; who is not there is left out. */
+/** By id, in one query. Ids without a row are left out. */
 export async function findBareSurveys(
   db: Kysely<Database>,
   ids: readonly string[],
@@ -102,7 +105,7 @@ export async function workspaceOfSurvey(db: Kysely<Database>, id: string): Promi
   return row?.workspaceId ?? null;
 }
 
-/** Does it take responses? Those that are archived do not, whatever their status. */
+/** Does it take responses? Archived surveys do not, whatever their status. */
 export function isOpen({ archivedAt, content }: Pick<Survey, 'archivedAt' | 'content'>): boolean {
   return content.status === 'inProgress' && archivedAt === null;
 }
@@ -112,7 +115,7 @@ export interface SurveyNow extends Pick<AnsweredSurvey, 'hasWebhooks'> {
   readonly isOpen: boolean;
 }
 
-/** As it is stored now: what those who answer it depend on, in one query. null: there is no such survey. */
+/** The current state of a survey, as far as responses depend on it, in one query. null: there is no such survey. */
 export async function findSurveyNow(db: Kysely<Database>, id: string): Promise<SurveyNow | null> {
   const row = await db
     .selectFrom('surveys')
@@ -127,12 +130,12 @@ export async function findSurveyNow(db: Kysely<Database>, id: string): Promise<S
   };
 }
 
-/** What respondents read when a survey takes no responses. */
+/** The error for respondents when a survey takes no responses. */
 export function surveyClosed(surveyId: string): ApiError {
   return forbidden('Survey is not accepting submissions', { surveyId });
 }
 
-/** Newest change first, ties by id; archived ones too. */
+/** Newest change first, ties by id. Includes archived ones. */
 export async function listSurveys(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
@@ -150,12 +153,12 @@ export async function listSurveys(
     .execute();
 }
 
-/** In any order; who is not there is left out. */
+/** In any order. Ids without a row are left out. */
 export async function findSurveys(db: Kysely<Database>, ids: readonly string[]): Promise<readonly Survey[]> {
   return withReferences(db, await selectSurveys(db).where('surveys.id', 'in', ids).execute());
 }
 
-/** What SDKs get to see: app and website surveys in progress, the newest first. */
+/** The surveys that SDKs see: app and website surveys in progress, the newest first. */
 export async function listLiveSurveys(
   db: Kysely<Database>,
   workspaceId: string,
@@ -188,7 +191,7 @@ export async function insertSurvey(db: Kysely<Database>, survey: Survey): Promis
   await claimPictures(db, survey);
 }
 
-/** Writes the whole survey; what was counted of it counts no more. @throws the driver's unique violation when the slug is taken */
+/** Writes the whole survey, and drops its countdown. @throws the driver's unique violation when the slug is taken */
 export async function updateSurvey(db: Kysely<Database>, survey: Survey): Promise<void> {
   await db.updateTable('surveys').set(columnsOf(survey)).where('id', '=', survey.id).execute();
   await db.deleteFrom('surveyTriggers').where('surveyId', '=', survey.id).execute();
@@ -198,17 +201,17 @@ export async function updateSurvey(db: Kysely<Database>, survey: Survey): Promis
   await claimPictures(db, survey);
 }
 
-/** Files that the survey shows are kept. */
+/** Keeps the files that the survey shows. */
 function claimPictures(db: Kysely<Database>, { workspaceId, updatedAt, content }: Survey): Promise<void> {
   return claimFilesIn(db, { workspaceId, text: JSON.stringify(content), now: updatedAt });
 }
 
-/** Responses, displays, triggers and languages go with it; its private segment is the caller's to delete. */
+/** Deletes responses, displays, triggers and languages too. The caller deletes its private segment. */
 export async function deleteSurvey(db: Kysely<Database>, id: string): Promise<void> {
   await db.deleteFrom('surveys').where('id', '=', id).execute();
 }
 
-/** Nothing else about the survey changes. @param archivedAt null: it is back */
+/** Changes nothing else of the survey. @param archivedAt null: restores it */
 export async function setArchivedAt(
   db: Kysely<Database>,
   id: string,
@@ -218,7 +221,7 @@ export async function setArchivedAt(
   await db.updateTable('surveys').set({ archivedAt, updatedAt: now }).where('id', '=', id).execute();
 }
 
-/** Whether archived or not. */
+/** Includes archived ones. */
 export async function isInProgress(db: Kysely<Database>, id: string): Promise<boolean> {
   const row = await db.selectFrom('surveys').select('status').where('id', '=', id).executeTakeFirst();
   return row?.status === 'inProgress';
@@ -306,7 +309,7 @@ function toBareSurvey(row: SurveyRow): BareSurvey {
   };
 }
 
-/** Three queries for any number of surveys. */
+/** Makes three queries for any number of surveys. */
 async function withReferences(db: Kysely<Database>, rows: readonly SurveyRow[]): Promise<readonly Survey[]> {
   const ids = rows.map(({ id }) => id);
   if (ids.length === 0) return [];

@@ -1,4 +1,7 @@
-/** Does a document have the shape of a survey on v3? Elements, endings and logic are held to the shape of their kind. Pure. */
+/**
+ * Checks whether a document has the shape of a survey on v3. Elements, endings and logic must have the shape of their
+ * type. Pure.
+ */
 import type { TSchema } from 'typebox';
 import { FieldError, type Issues } from '#api/errors.ts';
 import { type Checker, checker } from '#api/http/validation.ts';
@@ -17,7 +20,7 @@ const documentCheckers: Readonly<Record<Operation, Checker<unknown>>> = {
 const elementCheckers = checkersOf(elementShapes);
 const endingCheckers = checkersOf(endingShapes);
 
-/** @returns dotted path -> what is wrong there, empty when all is well */
+/** @returns dotted path -> problem; empty when the document is fine */
 export function shapeIssues(operation: Operation, document: unknown): Issues {
   if (!isRecord(document)) return { body: 'must be object' };
   const tooLarge = sizeIssues(document);

@@ -1,6 +1,6 @@
 /**
- * From a document of v3 to what v1 calls a survey: texts in the default language become `default`, what is grouped in
- * `distribution` stands by itself, and blocks and variables get the ids they were not given. Pure.
+ * Translates a document of v3 into the fields of v1: texts in the default language become `default`, the fields in
+ * `distribution` move to the top, and blocks and variables without an id get one. Pure.
  */
 import { isRecord, reshape } from '#api/schemas.ts';
 import type { Findings } from './findings.ts';
@@ -9,10 +9,10 @@ import { SurveyContent, surveyDefaults } from './schema.ts';
 
 type Fields = Record<string, unknown>;
 
-/** The languages of a survey, as far as its texts are concerned. */
+/** The languages of a survey's texts. */
 export interface Locales {
   readonly defaultLanguage: string;
-  /** The default among them. */
+  /** Includes the default one. */
   readonly codes: ReadonlySet<string>;
 }
 
@@ -39,7 +39,7 @@ export function triggersIn(
 
 /**
  * @param document of the shape that v3 takes
- * @param findings gets what is wrong with translations
+ * @param findings gets the problems of translations
  * @returns the fields that the document has, in the spelling of v1
  */
 export function toContentFields(
@@ -106,7 +106,7 @@ function picked(from: object, names: readonly string[]): Fields {
   return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
 }
 
-/** A path of v1 as the caller of v3 wrote it. */
+/** The path in the caller's document for a path of v1. */
 export function documentPath(path: string): string {
   const [first = ''] = path.split('.');
   if (distributionFields.some((name) => name === first)) return `distribution.${path}`;

@@ -1,14 +1,14 @@
 /**
- * The languages of a survey on v3. The texts of a survey are written in its default language first, which never changes:
- * otherwise the same text would suddenly be in another one. A language that the workspace does not have yet is added to
- * it, as there is no other way on v3 to do so.
+ * The languages of a survey on v3. Texts are written in the default language first, which never changes: otherwise
+ * the same text would suddenly be in another language. A language that the workspace does not have yet is added to
+ * it, because v3 has no other way to add one.
  */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type Issue, invalidFields } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
-import { addLanguage } from '#api/resources/languages/add.ts';
+import { addLanguage } from '#api/resources/languages/store.ts';
 import { type Language, listLanguages } from '#api/resources/workspaces/store.ts';
 import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -24,11 +24,11 @@ interface WantedLanguage {
   readonly code: string;
   readonly default: boolean;
   readonly enabled: boolean;
-  /** Where the caller wrote it. */
+  /** The path in the caller's document. */
   readonly path: string;
 }
 
-export interface LanguagePlan {
+interface LanguagePlan {
   readonly locales: Locales;
   /** null: they stay as they are. */
   readonly languages: readonly WantedLanguage[] | null;
@@ -36,8 +36,8 @@ export interface LanguagePlan {
 
 /**
  * @param document of the shape that v3 takes
- * @param stored what a change is laid over; null for a new survey
- * @param findings gets what is wrong with the languages
+ * @param stored the survey that it changes; null for a new one
+ * @param findings gets the problems of the languages
  */
 export function planLanguages(
   document: Readonly<Record<string, unknown>>,
@@ -116,7 +116,9 @@ function notTheDefault(identifier: string, defaultLanguage: string, isNew: boole
       };
 }
 
-/** @throws ApiError invalid_fields for a code that is no locale, forbidden when the workspace has too many languages */
+/**
+ * @throws ApiError invalid_fields for a code that is no locale, forbidden when the workspace has too many languages
+ */
 export async function languageRows(
   trx: Kysely<Database>,
   { clock, random }: Pick<Context, 'clock' | 'random'>,
@@ -130,7 +132,7 @@ export async function languageRows(
   for (const { code, default: isDefault, enabled, path } of wanted) {
     let language = known.get(code);
     if (language === undefined) {
-      // Codes of another form come from older versions, and only those that are there.
+      // Older versions have other forms of codes. They are accepted only if the workspace has them.
       if (!LOCALE.test(code)) throw invalidFields({ [path]: noLocale(code) });
       const made: Language = {
         id: newId(random),

@@ -1,5 +1,6 @@
-/** The survey list of v3: filters, three orders, pages by cursor. */
+/** The survey list of v3: filters, three orders, and pages with a cursor. */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type Cursor, pageOf } from '#api/http/cursor-pagination.ts';
 
@@ -11,11 +12,11 @@ export const surveyStatuses = [
   'completed',
   'archived',
 ] as const;
-export type SurveyStatus = (typeof surveyStatuses)[number];
+type SurveyStatus = (typeof surveyStatuses)[number];
 
-export interface SurveyFilter {
+interface SurveyFilter {
   readonly workspaceId: string;
-  /** Part of the name, upper and lower case alike; null: any. */
+  /** Part of the name, ignoring case; null: any. */
   readonly nameContains: string | null;
   /** null: all that are not archived. */
   readonly statuses: readonly SurveyStatus[] | null;
@@ -23,11 +24,11 @@ export interface SurveyFilter {
   readonly types: readonly ('link' | 'app')[] | null;
 }
 
-export type SortBy = 'createdAt' | 'updatedAt' | 'name';
+type SortBy = 'createdAt' | 'updatedAt' | 'name';
 
 type Surveys<O> = SelectQueryBuilder<Database, 'surveys', O>;
 
-/** Times newest first, names from A to Z, ties by id. Counts of responses are read from an index. */
+/** Times newest first, names from A to Z, ties by id. An index has the counts of responses. */
 export async function listSurveyItems(
   db: Kysely<Database>,
   filter: SurveyFilter,
@@ -83,11 +84,8 @@ export async function listSurveyItems(
   };
 }
 
-export async function countSurveys(db: Kysely<Database>, filter: SurveyFilter): Promise<number> {
-  const { total } = await matching(db, filter)
-    .select((select) => select.fn.countAll().as('total'))
-    .executeTakeFirstOrThrow();
-  return Number(total);
+export function countSurveys(db: Kysely<Database>, filter: SurveyFilter): Promise<number> {
+  return countRows(matching(db, filter));
 }
 
 export async function hasArchivedSurveys(db: Kysely<Database>, workspaceId: string): Promise<boolean> {
@@ -137,7 +135,10 @@ async function countResponses(db: Kysely<Database>, surveyIds: readonly string[]
   return counts;
 }
 
-/** Finds only members of the workspace's organization, because a survey may be created with any user id as `createdBy`. */
+/**
+ * Finds only members of the workspace's organization, because a program may create a survey with any user id as
+ * `createdBy`.
+ */
 async function namesOf(
   db: Kysely<Database>,
   workspaceId: string,

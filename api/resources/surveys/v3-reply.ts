@@ -1,4 +1,4 @@
-/** A survey as v3 shows it. Pure. */
+/** A survey in the form of v3. Pure. */
 
 import { isRecord } from '#api/schemas.ts';
 import { withElements } from './logic.ts';
@@ -7,20 +7,20 @@ import type { Survey } from './store.ts';
 
 export const LANGUAGE_DEFAULT = 'en-US';
 
-/** The codes of the languages of a survey; the default first. */
+/** The codes of the languages of a survey, the default one first. */
 export function languagesOf(survey: Survey): readonly string[] {
   const fallback = survey.languages.find((item) => item.default)?.language.code ?? LANGUAGE_DEFAULT;
   return [...new Set([fallback, ...survey.languages.map(({ language }) => language.code)])];
 }
 
-/** @param chosen languages to show, all with texts; null: those of the survey, with the texts there are */
+/** @param chosen languages to show, with a text for each; null: the survey's languages, with the texts that exist */
 export function toSurveyResource(survey: Survey, chosen: readonly string[] | null) {
   const { content } = survey;
   const codes = languagesOf(survey);
   const [defaultLanguage = LANGUAGE_DEFAULT] = codes;
   const translate = (value: unknown): unknown =>
     toLocales(value, { defaultLanguage, codes: chosen ?? codes, isComplete: chosen !== null });
-  // Its `html` is the name of `subheader` in older versions.
+  // In older versions `html` is the name of `subheader`.
   const { html: _, ...welcomeCard } = content.welcomeCard;
   return {
     id: survey.id,
@@ -69,11 +69,11 @@ function toBlock(block: Block): object {
 interface Shown {
   readonly defaultLanguage: string;
   readonly codes: readonly string[];
-  /** What is not translated shows the default. */
+  /** Texts that are not translated show the default language. */
   readonly isComplete: boolean;
 }
 
-/** `{ default, de }` -> `{ 'en-US', de }`, wherever there is a localized text. */
+/** `{ default, de }` -> `{ 'en-US', de }`, for every localized text. */
 function toLocales(value: unknown, shown: Shown): unknown {
   if (Array.isArray(value)) return value.map((item) => toLocales(item, shown));
   if (!isRecord(value)) return value;

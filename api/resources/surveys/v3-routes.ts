@@ -1,12 +1,15 @@
-/** Surveys on v3, for reading. Needs a key or a session with read on the workspace. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Reads surveys on v3.
+ *
+ * Callers: API keys and sessions with the right to read the workspace.
+ */
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
 import { readCursor } from '#api/http/cursor-pagination.ts';
-import { outOfReach, readableWorkspace } from '#api/resources/workspaces/v3-access.ts';
+import { outOfReach, v3Workspace } from '#api/resources/workspaces/scope.ts';
 import { Id, OneOf } from '#api/schemas.ts';
 import { findSurvey } from './store.ts';
 import { countSurveys, hasArchivedSurveys, listSurveyItems, surveyStatuses } from './v3-list.ts';
@@ -57,10 +60,7 @@ const Meta = Type.Object({
   hasArchived: Type.Union([Type.Boolean(), Type.Null()]),
 });
 
-export const v3SurveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v3SurveyRoutes: Routes = async (app, { context }) => {
   const { db } = context;
 
   app.get(
@@ -75,13 +75,13 @@ export const v3SurveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
     async (request) => {
       const { query } = request;
       const { limit = LIMIT_DEFAULT } = query;
-      // Without a search engine, what was changed last is the most relevant.
+      // Without a search engine, the latest change is the most relevant.
       const sortBy = query.sortBy === undefined || query.sortBy === 'relevance' ? 'updatedAt' : query.sortBy;
       const cursor = readCursor(query.cursor, sortBy);
       const statuses = valuesOf('filter[status][in]', query['filter[status][in]'], surveyStatuses);
       const types = valuesOf('filter[type][in]', query['filter[type][in]'], ['link', 'app'] as const);
       const nameContains = query['filter[name][contains]'] || null;
-      const workspace = await readableWorkspace(context, request, query.workspaceId);
+      const workspace = await v3Workspace(context, request, query.workspaceId, 'read');
       const filter = { workspaceId: workspace.id, nameContains, statuses, types };
       const { items, nextCursor } = await listSurveyItems(db, filter, { sortBy, limit, cursor });
       const isCounted = query.includeTotalCount !== 'false';
@@ -116,7 +116,7 @@ export const v3SurveyRoutes: FastifyPluginAsyncTypebox<{ readonly context: Conte
   );
 };
 
-/** @returns null when nothing was asked for @throws ApiError invalid_fields for a value that is not known */
+/** @returns null when the parameter is absent @throws ApiError invalid_fields for an unknown value */
 function valuesOf<T extends string>(
   name: string,
   given: string | readonly string[] | undefined,

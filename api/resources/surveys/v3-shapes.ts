@@ -1,6 +1,6 @@
 /**
- * The shapes of a survey on v3, made of those that v1 has: texts are maps of locales without `default`, unknown fields
- * are refused, and what only apps know stands in `distribution` and `targeting`.
+ * The shapes of a survey on v3, derived from those of v1: texts are maps of locales without `default`, unknown fields
+ * are refused, and fields for apps are in `distribution` and `targeting`.
  */
 import { type TSchema, Type } from 'typebox';
 import { Id, isRecord, MapOf, OneOf } from '#api/schemas.ts';
@@ -24,7 +24,7 @@ interface Differences {
   readonly required?: readonly string[];
 }
 
-/** A shape of v1 as v3 takes it. */
+/** Derives the shape on v3 from one of v1. */
 function closed(schema: TSchema, { optional = [], required = [] }: Differences = {}): TSchema {
   const { required: before, ...shape } = closedPart(schema);
   const kept = (Array.isArray(before) ? before : []).filter((name: unknown) =>
@@ -37,7 +37,7 @@ function closed(schema: TSchema, { optional = [], required = [] }: Differences =
 function closedPart(schema: unknown): Record<string, unknown> {
   if (!isRecord(schema)) return {};
   if (schema.isLocalized === true) return LocaleText;
-  // Written as the description writes it, so that it finds the shape again.
+  // Written as in the description, so that the description finds the shape again.
   const { const: only, ...rest } = schema;
   const part: Record<string, unknown> = only === undefined ? rest : { ...rest, enum: [only] };
   if (Array.isArray(part.anyOf)) part.anyOf = part.anyOf.map(closedPart);
@@ -50,7 +50,7 @@ function closedPart(schema: unknown): Record<string, unknown> {
   return part;
 }
 
-/** By type: each is checked separately, so that findings speak of that type only. */
+/** By type. Each is checked separately, so that errors are about that type only. */
 export const elementShapes: ReadonlyMap<string, TSchema> = new Map(
   Object.entries(questionShapes).map(([type, shape]) => {
     const defaults = isQuestionType(type) ? questionDefaults[type] : undefined;
@@ -59,7 +59,7 @@ export const elementShapes: ReadonlyMap<string, TSchema> = new Map(
 );
 
 const ending = properties.endings.items;
-/** Likewise. */
+/** By type, like elements. */
 export const endingShapes: ReadonlyMap<string, TSchema> = new Map([
   ['endScreen', closed(Type.Omit(ending, ['url', 'label']))],
   ['redirectToUrl', closed(Type.Pick(ending, ['id', 'type', 'url', 'label']), { required: ['url'] })],
@@ -92,7 +92,7 @@ const Distribution = Type.Partial(
   }),
 );
 
-/** What create and patch share. @param element @param end of any type */
+/** The fields that create and patch share. @param element @param end of any type */
 function written(element: TSchema, end: TSchema) {
   const block = Type.Object({
     ...properties.blocks.items.properties,
@@ -134,17 +134,17 @@ function documentChange(element: TSchema, end: TSchema) {
   return Type.Partial(Type.Object(written(element, end)), { additionalProperties: false });
 }
 
-/** Which fields there are depends on `type`. */
+/** `type` decides which fields there are. */
 export const anyElement = Type.Union([...elementShapes.values()]);
 export const anyEnding = Type.Union([...endingShapes.values()]);
 
-/** As the description shows them. */
+/** For the description. */
 export const NewDocument = newDocument(anyElement, anyEnding);
 export const DocumentChange = documentChange(anyElement, anyEnding);
 
 const open = MapOf(Type.Unknown());
 
-/** The same but for elements and endings, whose type says what else is in them. */
+/** The same, except for elements and endings, whose type decides their other fields. */
 export const OpenNewDocument = newDocument(open, open);
 export const OpenDocumentChange = documentChange(open, open);
 
@@ -168,7 +168,7 @@ const identity = {
   ),
 };
 
-/** What a reply is serialised by: its parts were checked when they were written. */
+/** The shape that serialises replies. Their parts were checked when they were written. */
 export const SurveyDocument = Type.Object({
   ...identity,
   metadata: Type.Unknown(),
@@ -181,7 +181,7 @@ export const SurveyDocument = Type.Object({
   targeting: Type.Optional(Type.Unknown()),
 });
 
-/** What is in those parts. A link survey has neither of the last two. */
+/** The content of those parts. A link survey has neither of the last two. */
 export function describedDocument() {
   // Surveys of older versions may have endings with fields of both types.
   const { distribution, targeting, name: _, status: __, ...parts } = written(anyElement, closed(ending));

@@ -1,16 +1,19 @@
-/** Writing surveys on v3. Needs a key or a session with write on the workspace, also to delete. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Writes surveys on v3.
+ *
+ * Callers: API keys and sessions with the right to write to the workspace, also to delete.
+ */
 import type { FastifyRequest, FastifySchemaCompiler } from 'fastify';
 import type { Kysely } from 'kysely';
 import { type TSchema, Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { FieldError, invalidFields, routeNotFound, UNSUPPORTED_FIELD } from '#api/errors.ts';
 import { paramsOf } from '#api/http/envelopes.ts';
 import { validatorCompiler } from '#api/http/validation.ts';
-import { outOfReach, writableWorkspace } from '#api/resources/workspaces/v3-access.ts';
+import { outOfReach, v3Workspace } from '#api/resources/workspaces/scope.ts';
 import { Id, MapOf, Nullable, OneOf } from '#api/schemas.ts';
 import { removeSurvey } from './deletion.ts';
 import { findSurvey, type Survey } from './store.ts';
@@ -56,7 +59,7 @@ const Verdict = Type.Object({
   }),
 });
 
-/** Holds a body to the shape of its elements' types; the route's schema describes the same in one piece. */
+/** Checks each element of a body against the shape of its type. The route's schema describes the same in one piece. */
 function documentCompiler(operation: Operation): FastifySchemaCompiler<TSchema> {
   return (part) => {
     if (part.httpPart !== 'body') return validatorCompiler(part);
@@ -69,13 +72,10 @@ function documentCompiler(operation: Operation): FastifySchemaCompiler<TSchema> 
 
 const invalidBodyMessage = 'Invalid survey document';
 const creating = { invalidBodyMessage, refuses: ['forbidden', 'unprocessable_content'] } as const;
-/** conflict: an app survey has a segment of its own, and another one may have its title. */
+/** conflict: an app survey has a segment of its own, and another segment may have its title. */
 const changing = { invalidBodyMessage, refuses: [...creating.refuses, 'conflict'] } as const;
 
-export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
   const { db } = context;
 
   app.post(
@@ -137,7 +137,7 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     );
   }
 
-  // The original has these. Without a word they would be taken for ids of surveys and answer 405.
+  // The original product has these routes. Without an entry here they would count as ids of surveys, and answer 405.
   for (const missing of ['generate', 'templates']) {
     app.route({
       method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
@@ -189,7 +189,7 @@ export const v3SurveyWriteRoutes: FastifyPluginAsyncTypebox<{ readonly context: 
     request: FastifyRequest,
     document: Fields,
   ): Promise<(trx: Kysely<Database>) => Promise<Survey>> {
-    const workspace = await writableWorkspace(context, request, String(document.workspaceId));
+    const workspace = await v3Workspace(context, request, String(document.workspaceId), 'write');
     const principal = principalOf(request);
     const createdBy = principal.kind === 'session' ? principal.userId : null;
     const { complete, content } = readDraft(context, document, null, createdBy);

@@ -1,4 +1,4 @@
-/** Reads a document of v3 into what the shared part of writing surveys takes. */
+/** Reads a document of v3, and translates it for the code that writes surveys of all versions. */
 import { FieldError, invalidDocument } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { privateSegment } from '#api/resources/segments/private-segment.ts';
@@ -14,17 +14,17 @@ import { type Complete, completed, type WriteParts } from './write.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What logic may refer to: a change to one of these can leave a reference behind. */
+/** The parts that logic refers to. A change of one of them may leave a reference without a target. */
 const referredTo = ['blocks', 'endings', 'hiddenFields', 'variables'];
 
-export interface Draft {
+interface Draft {
   readonly content: SurveyContent;
   readonly complete: Complete;
 }
 
 /**
  * @param document of the shape that v3 takes
- * @param stored what a change is laid over; null for a new survey
+ * @param stored the survey that it changes; null for a new one
  * @param createdBy the user who creates it; null: a program does
  * @throws ApiError invalid_fields, unprocessable_content
  */
@@ -58,13 +58,13 @@ export function readDraft(
         : await languageRows(trx, parts, survey.workspaceId, plan.languages);
     const body = distribution === undefined ? {} : { triggers: triggersIn(distribution) };
     const made = await completed(trx, parts, body, { ...survey, languages });
-    // A segment that surveys share stays as it is: this one gets its own.
+    // A segment that surveys share stays unchanged. This survey gets its own.
     return filters === null ? made : { ...made, segment: await privateSegment(trx, parts, survey, filters) };
   };
   return { content, complete };
 }
 
-/** What a survey was to its contacts before is asked of shared segments only. */
+/** Refuses filters on surveys, which only shared segments may have. */
 function checkFilters(nodes: unknown, path: string, findings: Findings): void {
   if (!Array.isArray(nodes)) return;
   nodes.forEach((node: unknown, i) => {
@@ -81,7 +81,7 @@ function refuse({ issues }: Findings): void {
   if (Object.keys(issues).length > 0) throw invalidDocument(issues);
 }
 
-/** Runs a write of a document; fields that are refused get the names that v3 has for them. */
+/** Runs a write of a document. Refused fields get their names on v3. */
 export async function asDocument<T>(write: () => Promise<T>): Promise<T> {
   try {
     return await write();

@@ -1,4 +1,4 @@
-/** The rules a question may set for its answers, as they are written. */
+/** The validation rules that a question may set for its answers. */
 import { type Static, type TSchema, Type } from 'typebox';
 import { type Checker, checker } from '#api/http/validation.ts';
 import { MapOf, OneOf } from '#api/schemas.ts';
@@ -13,7 +13,7 @@ const dates = Type.Object({ startDate: Type.String(), endDate: Type.String() });
 const extensions = Type.Object({ extensions: Type.Array(Type.String()) });
 const pattern = Type.Object({ pattern: Type.String(), flags: Type.Optional(Type.String()) });
 
-export const ruleParams = {
+const ruleParams = {
   minLength: min,
   maxLength: max,
   pattern,
@@ -42,11 +42,11 @@ export const ruleParams = {
   fileExtensionIsNot: extensions,
 } as const satisfies Record<string, TSchema>;
 
-export type RuleType = keyof typeof ruleParams;
+type RuleType = keyof typeof ruleParams;
 
 const ruleTypes = Object.keys(ruleParams);
 
-/** A rule whose parameters are those of its type. */
+/** A rule with the parameters of its type. */
 export type Rule = {
   [Type in RuleType]: {
     readonly id: string;
@@ -68,19 +68,19 @@ const Rules = Type.Object({
   ),
 });
 
-export interface RuleSet {
+interface RuleSet {
   readonly logic?: 'and' | 'or';
   readonly rules: readonly Rule[];
 }
 
-/** `rules[].params` are open here; `ruleIssues` holds them to their type. */
+/** `rules[].params` may be anything here. `ruleIssues` checks them against their type. */
 export const ValidationRules = Type.Unsafe<RuleSet>(Rules);
 
 const checkers = new Map<string, Checker<unknown>>(
   Object.entries(ruleParams).map(([type, shape]) => [type, checker(shape)]),
 );
 
-/** @returns dotted path -> what is wrong with a rule's parameters */
+/** @returns dotted path -> problem of a rule's parameters */
 export function ruleIssues(set: RuleSet, path: string): Record<string, string> {
   return Object.assign(
     {},

@@ -1,6 +1,6 @@
 /**
- * Creating and changing a survey, the part that all versions of the API share: each reads its own spelling of a survey,
- * and what becomes of it is decided here, in one transaction.
+ * Creates and changes surveys, for all versions of the API. Each version reads its own spelling of a survey. The
+ * rules are applied here, in one transaction.
  */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
@@ -25,13 +25,13 @@ import {
   workspaceOfSurvey,
 } from './store.ts';
 
-/** What a write needs besides the request. */
+/** The parts of the context that a write needs. */
 export type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'states'>;
 
-/** Adds to a survey the other rows that its author refers to. */
+/** Adds the other rows that the author refers to. */
 export type Complete = (trx: Kysely<Database>, survey: Survey) => Promise<Survey>;
 
-/** A survey that refers to nothing yet, with an id of its own. */
+/** A survey with a new id, which refers to nothing yet. */
 export async function insertNewSurvey(
   trx: Kysely<Database>,
   { clock, random }: WriteParts,
@@ -59,9 +59,8 @@ export async function insertNewSurvey(
 }
 
 /**
- * @param change called with the survey as it is inside the transaction: another update may have come first while this
- *   one's body was on its way
- * @returns null when there is no such survey any more
+ * @param change gets the survey as it is inside the transaction, because another update may have come first
+ * @returns null when the survey was deleted
  * @throws ApiError bad_request when it is archived, or would leave its draft without a trigger
  */
 export async function rewriteSurvey(
@@ -82,10 +81,10 @@ export async function rewriteSurvey(
 }
 
 /**
- * Takes a survey out of the way, or brings it back with the status that it had; doing so twice changes nothing more.
- * Archived it takes no responses, is shown to nobody, starts and ends not by itself, and cannot be changed.
+ * Archives a survey, or restores it with its former status. Repeating it has no further effect. An archived survey
+ * takes no responses, is shown to nobody, does not start or end by itself, and cannot be changed.
  *
- * @returns null when there is no such survey any more
+ * @returns null when the survey was deleted
  */
 export async function archiveSurvey(
   trx: Kysely<Database>,
@@ -101,7 +100,7 @@ export async function archiveSurvey(
   return { ...stored, archivedAt, updatedAt: now };
 }
 
-/** What it refers to stays as it is until the transaction ends, and the survey too. */
+/** Locks the survey and the rows that it refers to until the transaction ends. */
 async function findSurveyToChange(trx: Kysely<Database>, id: string): Promise<Survey | null> {
   const workspaceId = await workspaceOfSurvey(trx, id);
   if (workspaceId === null) return null;
@@ -111,7 +110,7 @@ async function findSurveyToChange(trx: Kysely<Database>, id: string): Promise<Su
 }
 
 /**
- * Runs a write in a transaction, and lets SDKs see what it did.
+ * Runs a write in a transaction, and purges the states of SDKs.
  *
  * @throws ApiError conflict when the slug, or the title that the survey's own segment needs, is taken
  */
@@ -128,7 +127,7 @@ export async function saveSurvey<S extends Survey | null>(
   }
 }
 
-/** Runs a write as `saveSurvey` does, and takes it back: what would come of it, with every check of the real one. */
+/** Runs a write as `saveSurvey` does, with all checks, and rolls it back. */
 export async function trySurvey<S extends Survey | null>(
   { db }: WriteParts,
   write: (trx: Kysely<Database>) => Promise<S>,
@@ -143,7 +142,7 @@ export async function trySurvey<S extends Survey | null>(
   }
 }
 
-/** Thrown to end a transaction without a trace. */
+/** Thrown to roll a transaction back. */
 class TakenBack<S> extends Error {
   readonly result: S;
 
@@ -163,7 +162,7 @@ function asConflict(error: unknown): unknown {
   return error;
 }
 
-/** Adds what a body of v1 says, or the survey had, about languages, triggers and the segment. */
+/** Adds the languages, triggers and segment that a body of v1 names, or that the survey had. */
 export async function completed(
   trx: Kysely<Database>,
   parts: WriteParts,

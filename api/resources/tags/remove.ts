@@ -1,14 +1,14 @@
 /**
- * Takes a tag away, or makes one of two. Each is a single transaction, unless many responses have the tag: those are
- * moved, or lose it, a few at a time before, so that other writers need not wait. Whoever is interrupted finds the tag on
- * fewer responses, and asks again; no response is ever without both.
+ * Deletes a tag, or merges it into another one. Each is a single transaction. If many responses have the tag, they
+ * lose it or get the other one a few at a time before, so that other writers need not wait. After an interruption the
+ * tag has fewer responses, and the same request finishes the work. No response ever lacks both tags.
  */
 import type { Kysely } from 'kysely';
 import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { inSlices, SLICE_ROWS } from '#api/db/slices.ts';
 
-/** What becomes of a few responses with the tag. @returns how many there were */
+/** Processes a few responses with the tag. @returns how many there were */
 type Slice = (trx: Kysely<Database>, rowsMax: number) => Promise<number>;
 
 /** @returns false when the tag was gone */
@@ -22,9 +22,9 @@ export function deleteTag(db: Kysely<Database>, id: string): Promise<boolean> {
 }
 
 /**
- * Every response that has the one tag gets the other, and the one is deleted.
+ * Gives every response that has the tag the other one, and deletes the tag.
  *
- * @returns false when either is gone, or they are of two workspaces
+ * @returns false when either is gone, or they are in different workspaces
  */
 export function mergeTag(db: Kysely<Database>, id: string, intoId: string): Promise<boolean> {
   const isPossible = async (trx: Kysely<Database>): Promise<boolean> => {
@@ -68,7 +68,7 @@ async function removeTag(
     // From here on no response gets the tag.
     await lockRow(trx, 'tags', id, 'delete');
     if (!(await isPossible(trx))) return false;
-    // Those that got the tag meanwhile.
+    // Responses that got the tag meanwhile.
     while ((await slice(trx, SLICE_ROWS)) === SLICE_ROWS);
     const { numDeletedRows } = await trx.deleteFrom('tags').where('id', '=', id).executeTakeFirst();
     return numDeletedRows > 0n;

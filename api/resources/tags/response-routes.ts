@@ -1,17 +1,18 @@
 /**
- * The tags of a response on the management API: routes of ours, as the original has none. A tag that the workspace does
- * not have comes into being when a response is given it. Needs a key or a session; rights go by method.
+ * The tags of a response on v1. The original product has no such routes. A tag that the workspace does not have is
+ * created when a response gets it.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST to write, DELETE to manage.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import { RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { badRequest, forbidden, invalidFields, notFound } from '#api/errors.ts';
+import { badRequest, forbidden, notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { TagReply } from '#api/resources/responses/schema.ts';
@@ -19,7 +20,6 @@ import { findResponse, type Tag } from '#api/resources/responses/store.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { NAME_REFUSED, readTagName } from './name.ts';
 import {
   countTags,
   findTag,
@@ -27,6 +27,7 @@ import {
   insertTag,
   listTags,
   listTagsOfResponse,
+  readTagName,
   tagResponse,
   untagResponse,
 } from './store.ts';
@@ -42,10 +43,7 @@ const NewTag = Type.Object(
 const many = { 200: Type.Object({ data: Type.Array(TagReply) }) };
 const one = { 200: Type.Object({ data: TagReply }) };
 
-export const responseTagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const responseTagRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const responses = workspaceRow({ db, type: 'Response', param: 'responseId', find: findResponse });
 
@@ -89,7 +87,6 @@ export const responseTagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
         throw badRequest('Give either the name of a tag, or the tagId of one that exists');
       }
       const read = name === undefined ? null : readTagName(name);
-      if (name !== undefined && read === null) throw invalidFields({ name: NAME_REFUSED });
       const tag = await db.transaction().execute(async (trx) => {
         const wanted =
           read === null

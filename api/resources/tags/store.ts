@@ -1,12 +1,16 @@
-/** Tags of a workspace, and which responses have them. Writes go to `tags` and `responseTags` only. */
+/** Tags of a workspace, and the responses that have them. This file writes the tables `tags` and `responseTags`. */
 import type { Kysely } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import { invalidFields } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
 import type { Tag } from '#api/resources/responses/store.ts';
 
-export interface CountedTag extends Tag {
-  /** Of responses. */
+const NAME_LENGTH_MAX = 255;
+
+interface CountedTag extends Tag {
+  /** The number of responses. */
   readonly count: number;
 }
 
@@ -15,7 +19,7 @@ export async function findTag(db: Kysely<Database>, id: string): Promise<Tag | n
   return (await db.selectFrom('tags').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** Of the workspaces by id, of each by name: the order of the index. */
+/** By workspace, in each by name. This is the order of the index. */
 export async function listTags(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
@@ -51,16 +55,11 @@ export async function withCounts(db: Kysely<Database>, tags: readonly Tag[]): Pr
   return tags.map((tag) => ({ ...tag, count: counts.get(tag.id) ?? 0 }));
 }
 
-export async function countTags(db: Kysely<Database>, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('tags')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('workspaceId', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countTags(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  return countRows(db.selectFrom('tags').where('workspaceId', '=', workspaceId));
 }
 
-/** Names differ in upper and lower case. */
+/** Names are case-sensitive. */
 export async function findTagByName(
   db: Kysely<Database>,
   workspaceId: string,
@@ -106,7 +105,7 @@ export async function listTagsOfResponse(db: Kysely<Database>, responseId: strin
     .execute();
 }
 
-/** A response that has the tag keeps it. */
+/** Does nothing if the response has the tag. */
 export async function tagResponse(db: Kysely<Database>, responseId: string, tagId: string): Promise<void> {
   await db
     .insertInto('responseTags')
@@ -127,4 +126,13 @@ export async function untagResponse(
     .where('tagId', '=', tagId)
     .executeTakeFirst();
   return numDeletedRows > 0n;
+}
+
+/** @returns the name without blanks around it @throws ApiError invalid_fields */
+export function readTagName(text: string): string {
+  const name = text.trim();
+  if (name === '' || name.length > NAME_LENGTH_MAX) {
+    throw invalidFields({ name: `must have 1 to ${NAME_LENGTH_MAX} characters besides blanks around it` });
+  }
+  return name;
 }

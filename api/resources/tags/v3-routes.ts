@@ -1,22 +1,21 @@
 /**
- * Tags on v3, for people who are logged in: a list, and what keeps it tidy. New tags come into being where a response is
- * given one, see response-routes.ts. Needs read on the workspace for the list, write for the rest.
+ * Tags on v3. A tag is created when a response gets it, see response-routes.ts.
+ *
+ * Callers: sessions. The list needs the right to read the workspace, everything else to write.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
 import { TAGS_MAX } from '#api/content-limits.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { invalidFields, unprocessable } from '#api/errors.ts';
 import type { Tag } from '#api/resources/responses/store.ts';
-import { outOfReach, readableWorkspace } from '#api/resources/workspaces/v3-access.ts';
+import { outOfReach, v3Workspace } from '#api/resources/workspaces/scope.ts';
 import { Id } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { NAME_REFUSED, readTagName } from './name.ts';
 import { deleteTag, mergeTag } from './remove.ts';
-import { findTag, listTags, renameTag, withCounts } from './store.ts';
+import { findTag, listTags, readTagName, renameTag, withCounts } from './store.ts';
 
 const url = '/api/v3/tags';
 const Params = Type.Object({ tagId: Id });
@@ -32,10 +31,7 @@ const IdReply = Type.Object({ data: Type.Object({ id: Type.String() }) });
 const closed = { additionalProperties: false };
 const config = { credentials: 'session', refuses: ['forbidden'] } as const;
 
-export const v3TagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v3TagRoutes: Routes = async (app, { context }) => {
   const { db, clock } = context;
 
   app.get(
@@ -48,7 +44,7 @@ export const v3TagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
       config,
     },
     async (request) => {
-      const workspace = await readableWorkspace(context, request, request.query.workspaceId);
+      const workspace = await v3Workspace(context, request, request.query.workspaceId, 'read');
       return { data: [...(await listTags(db, [workspace.id], { limit: TAGS_MAX, skip: 0 }))] };
     },
   );
@@ -65,7 +61,6 @@ export const v3TagRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context 
     },
     async (request) => {
       const name = readTagName(request.body.name);
-      if (name === null) throw invalidFields({ name: NAME_REFUSED });
       const { id } = await writableTag(request, request.params.tagId);
       if (!(await renameTag(db, id, name, toTimestamp(clock())))) {
         throw unprocessable({ name: 'Another tag of the workspace has this name; merge the two instead' });

@@ -1,4 +1,4 @@
-/** Who may look at a team, and who may change it. */
+/** Checks who may see a team, and who may change it. */
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { sessionOf } from '#api/auth/plugin.ts';
@@ -8,12 +8,12 @@ import { notFound, unauthorized } from '#api/errors.ts';
 import { actorIn, actorNow, managerNow } from '#api/resources/organizations/access.ts';
 import { findTeam, type Team, teamRoleOf } from './store.ts';
 
-export interface TeamPath {
+interface TeamPath {
   readonly organizationId: string;
   readonly teamId: string;
 }
 
-/** For owners, managers, and those who are in the team. @throws ApiError not_found, unauthorized */
+/** For owners, managers, and members of the team. @throws ApiError not_found, unauthorized */
 export async function visibleTeam(
   db: Kysely<Database>,
   request: FastifyRequest,
@@ -25,7 +25,7 @@ export async function visibleTeam(
   return team;
 }
 
-/** For owners and managers, inside the transaction of the change. @throws ApiError not_found, unauthorized */
+/** For owners and managers, in the transaction of the change. @throws ApiError not_found, unauthorized */
 export async function managedTeam(
   trx: Kysely<Database>,
   request: FastifyRequest,
@@ -35,7 +35,7 @@ export async function managedTeam(
   return teamIn(trx, path);
 }
 
-/** Likewise, also for the team's own admins; anybody may leave. @throws ApiError not_found, unauthorized */
+/** For owners, managers and the team's own admins; anybody may leave. @throws ApiError not_found, unauthorized */
 export async function staffedTeam(
   trx: Kysely<Database>,
   request: FastifyRequest,

@@ -1,12 +1,14 @@
 /**
- * Who is in a team, and what it gives in which workspace. The team's admins decide about its people; only owners and
- * managers decide about workspaces. Both routes set or change, so that doing it twice is the same as once.
+ * The members of a team, and its workspaces. PUT adds or changes, so repeating a request has no further effect.
+ *
+ * Callers: sessions. Owners, managers and the team's admins change its members, and members may leave. Only owners
+ * and managers change its workspaces.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import { forPeople } from '#api/auth/plugin.ts';
+import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { notFound } from '#api/errors.ts';
 import { requireManager, requireMember } from '#api/resources/organizations/access.ts';
@@ -35,12 +37,8 @@ const WorkspacePath = Type.Object({
   workspaceId: Type.String(),
 });
 const response = { 200: Type.Object({ data: TeamDetailsReply }) };
-const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
-export const teamContentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const teamContentRoutes: Routes = async (app, { context }) => {
   const { db, clock } = context;
   const url = '/api/v1/organizations/:organizationId/teams/:teamId';
 
@@ -48,7 +46,7 @@ export const teamContentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     `${url}/members/:userId`,
     {
       schema: { params: MemberPath, body: Type.Object({ role: TeamRoleName }), response },
-      config,
+      config: forPeople,
       onRequest: requireMember,
     },
     async (request) => {
@@ -65,7 +63,7 @@ export const teamContentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
 
   app.delete(
     `${url}/members/:userId`,
-    { schema: { params: MemberPath, response }, config, onRequest: requireMember },
+    { schema: { params: MemberPath, response }, config: forPeople, onRequest: requireMember },
     async (request) => {
       const { userId } = request.params;
       return change(async (trx) => {
@@ -80,7 +78,7 @@ export const teamContentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
     `${url}/workspaces/:workspaceId`,
     {
       schema: { params: WorkspacePath, body: Type.Object({ permission: TeamPermissionName }), response },
-      config,
+      config: forPeople,
       onRequest: requireManager,
     },
     async (request) => {
@@ -96,7 +94,7 @@ export const teamContentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
 
   app.delete(
     `${url}/workspaces/:workspaceId`,
-    { schema: { params: WorkspacePath, response }, config, onRequest: requireManager },
+    { schema: { params: WorkspacePath, response }, config: forPeople, onRequest: requireManager },
     async (request) =>
       change(async (trx) => {
         const team = await managedTeam(trx, request, request.params);
@@ -106,7 +104,7 @@ export const teamContentRoutes: FastifyPluginAsyncTypebox<{ readonly context: Co
       }),
   );
 
-  /** @returns the team as it is afterwards */
+  /** @returns the team after the change */
   async function change(work: (trx: Kysely<Database>) => Promise<Team>) {
     return db.transaction().execute(async (trx) => {
       const { members, workspaces, ...team } = await withDetails(trx, await work(trx));

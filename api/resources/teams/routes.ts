@@ -1,13 +1,18 @@
-/** Teams of an organization: made, renamed and deleted by owners and managers; who is in one sees it. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Teams of an organization.
+ *
+ * Callers: sessions. Owners and managers may do everything; members see the teams that they are in.
+ */
 import { Type } from 'typebox';
+import { forPeople } from '#api/auth/plugin.ts';
 import { runsOrganization } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
-import { isUniqueViolation } from '#api/db/database.ts';
-import { conflict, forbidden, invalidFields } from '#api/errors.ts';
+import type { Routes } from '#api/context.ts';
+import { unlessTaken } from '#api/db/taken.ts';
+import { conflict, forbidden } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { actorIn, managerNow, requireManager, requireMember } from '#api/resources/organizations/access.ts';
+import { visibleName } from '#api/resources/organizations/name.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { managedTeam, visibleTeam } from './access.ts';
 import { NewTeam, TeamDetailsReply, TeamReply } from './schema.ts';
@@ -22,17 +27,12 @@ import {
   withDetails,
 } from './store.ts';
 
-/** Of one organization. */
 const TEAMS_MAX = 200;
 
 const OrganizationPath = Type.Object({ organizationId: Type.String() });
 const TeamPath = Type.Object({ organizationId: Type.String(), teamId: Type.String() });
-const config = { credentials: 'session', acceptsKeyWithoutWorkspace: true } as const;
 
-export const teamRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const teamRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const url = '/api/v1/organizations/:organizationId/teams';
   const oneUrl = `${url}/:teamId`;
@@ -45,7 +45,7 @@ export const teamRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
         querystring: ListQuery,
         response: { 200: Type.Object({ data: Type.Array(TeamReply) }) },
       },
-      config,
+      config: forPeople,
       onRequest: requireMember,
     },
     async (request, reply) => {
@@ -68,12 +68,12 @@ export const teamRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
         body: NewTeam,
         response: { 200: Type.Object({ data: TeamDetailsReply }) },
       },
-      config: { ...config, refuses: ['forbidden', 'conflict'] },
+      config: { ...forPeople, refuses: ['forbidden', 'conflict'] },
       onRequest: requireManager,
     },
     async (request) => {
       const { organizationId } = request.params;
-      const name = nameIn(request.body);
+      const name = visibleName(request.body.name);
       const now = toTimestamp(clock());
       const made: Team = { id: newId(random), organizationId, name, createdAt: now, updatedAt: now };
       await withFreeName(name, () =>
@@ -93,7 +93,7 @@ export const teamRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
     oneUrl,
     {
       schema: { params: TeamPath, response: { 200: Type.Object({ data: TeamDetailsReply }) } },
-      config,
+      config: forPeople,
       onRequest: requireMember,
     },
     async (request) => ({
@@ -109,11 +109,11 @@ export const teamRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
         body: NewTeam,
         response: { 200: Type.Object({ data: TeamDetailsReply }) },
       },
-      config: { ...config, refuses: ['conflict'] },
+      config: { ...forPeople, refuses: ['conflict'] },
       onRequest: requireManager,
     },
     async (request) => {
-      const name = nameIn(request.body);
+      const name = visibleName(request.body.name);
       return withFreeName(name, () =>
         db.transaction().execute(async (trx) => {
           const team = await managedTeam(trx, request, request.params);
@@ -129,7 +129,7 @@ export const teamRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
     oneUrl,
     {
       schema: { params: TeamPath, response: { 200: Type.Object({ data: TeamDetailsReply }) } },
-      config,
+      config: forPeople,
       onRequest: requireManager,
     },
     async (request) =>
@@ -142,21 +142,9 @@ export const teamRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }
   );
 };
 
-function nameIn(body: { readonly name: string }): string {
-  const name = body.name.trim();
-  if (name === '' || /\p{Cc}/u.test(name)) {
-    throw invalidFields({ name: 'must have more than spaces, and no control characters' });
-  }
-  return name;
-}
-
-async function withFreeName<T>(name: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!isUniqueViolation(error, 'teams.organizationId', 'teams.name')) throw error;
-    throw conflict(`A team with the name ${name} already exists`);
-  }
+function withFreeName<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const taken = conflict(`A team with the name ${name} already exists`);
+  return unlessTaken(['teams.organizationId', 'teams.name'], taken, work);
 }
 
 function toReply({ members, workspaces, ...team }: TeamDetails) {

@@ -1,4 +1,4 @@
-/** A team, alone and with everything in it. */
+/** The shapes of a team, with and without its members and workspaces. */
 import { Type } from 'typebox';
 import { OneOf } from '#api/schemas.ts';
 

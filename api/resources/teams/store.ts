@@ -1,5 +1,6 @@
-/** Teams: who is in them, and what they give in which workspace. */
+/** Teams, with their members and workspaces. */
 import type { Kysely } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database, TeamPermission, TeamRole, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
@@ -27,7 +28,7 @@ export interface TeamDetails extends Team {
   }[];
 }
 
-/** By name. @param userId whose teams; null: all of the organization's */
+/** By name. @param userId only teams of this user; null: all of the organization */
 export function listTeams(
   db: Kysely<Database>,
   organizationId: string,
@@ -92,13 +93,8 @@ export async function teamRoleOf(
   return row?.role ?? null;
 }
 
-export async function countTeams(db: Kysely<Database>, organizationId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('teams')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('organizationId', '=', organizationId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countTeams(db: Kysely<Database>, organizationId: string): Promise<number> {
+  return countRows(db.selectFrom('teams').where('organizationId', '=', organizationId));
 }
 
 /** @throws the driver's unique violation when the name is taken */
@@ -116,12 +112,11 @@ export async function renameTeam(
   await db.updateTable('teams').set({ name, updatedAt: now }).where('id', '=', id).execute();
 }
 
-/** With its places and what it gives. */
+/** Deletes its memberships and permissions too. */
 export async function deleteTeam(db: Kysely<Database>, id: string): Promise<void> {
   await db.deleteFrom('teams').where('id', '=', id).execute();
 }
 
-/** Puts a person into the team, or changes the person's role there. */
 export async function setTeamMember(
   db: Kysely<Database>,
   place: { readonly teamId: string; readonly userId: string; readonly role: TeamRole },
@@ -134,7 +129,6 @@ export async function setTeamMember(
     .execute();
 }
 
-/** @returns whether the person was in the team */
 export async function removeTeamMember(
   db: Kysely<Database>,
   teamId: string,
@@ -148,7 +142,6 @@ export async function removeTeamMember(
   return numDeletedRows > 0n;
 }
 
-/** Gives the team's members a permission on a workspace, or changes it. */
 export async function setTeamWorkspace(
   db: Kysely<Database>,
   given: { readonly teamId: string; readonly workspaceId: string; readonly permission: TeamPermission },
@@ -164,7 +157,6 @@ export async function setTeamWorkspace(
     .execute();
 }
 
-/** @returns whether the team had one */
 export async function removeTeamWorkspace(
   db: Kysely<Database>,
   teamId: string,

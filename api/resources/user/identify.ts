@@ -1,4 +1,4 @@
-/** Finds the contact with a user id, makes it when there is none, and stores what is said about it, in one transaction. */
+/** Finds or creates the contact with a user id, and stores the given attributes, in one transaction. */
 import type { Context } from '#api/context.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
 import { badRequest } from '#api/errors.ts';
@@ -14,7 +14,7 @@ import {
 } from '#api/resources/contacts/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 
-export interface Identified {
+interface Identified {
   readonly contact: Contact;
   readonly attributes: Attributes;
   /** Why attributes were left out, one sentence each. */
@@ -27,7 +27,7 @@ export async function identify(
   userId: string,
   given: GivenAttributes,
 ): Promise<Identified> {
-  // By far the most requests say nothing new about somebody known: they are spared a transaction and its lock.
+  // Most requests bring nothing new about a known contact, so they need no transaction and no lock.
   const known = await findContactByUserId(db, workspaceId, userId);
   if (known !== null) {
     const attributes = (await attributesOf(db, [known.id])).get(known.id) ?? {};
@@ -50,7 +50,7 @@ function saysAnythingNew(given: GivenAttributes, stored: Attributes): boolean {
   );
 }
 
-/** @throws ApiError bad_request when an address is given that is none */
+/** @throws ApiError bad_request when `email` is not an address */
 export function checkEmail(given: GivenAttributes): void {
   if (Object.hasOwn(given, 'email') && !isEmail(given.email)) throw badRequest('Invalid email format');
 }

@@ -1,10 +1,11 @@
 /**
- * What SDKs before version 5 and the npm package `@formbricks/api` 3 call about users. No key.
+ * The routes about users for SDKs before version 5 and the npm package `@formbricks/api` 3.
+ *
+ * Callers: anybody.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
 import { invalidFields, notFound } from '#api/errors.ts';
 import { UNIQUE_VALUE } from '#api/resources/contacts/attribute-store.ts';
@@ -13,17 +14,13 @@ import { findContactByUserId } from '#api/resources/contacts/store.ts';
 import { createSegmentCache } from '#api/resources/segments/compiled.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { deviceOf } from './device.ts';
 import { checkEmail, identify } from './identify.ts';
 import { AttributesBody, AttributesReply, IdentifiedReply } from './schema.ts';
-import { readUserState } from './state.ts';
+import { deviceOf, readUserState } from './state.ts';
 
 const Params = Type.Object({ workspaceId: Type.String(), userId: Type.String() });
 
-export const legacyUserRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const legacyUserRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
   const segments = createSegmentCache(context.states);
   const base = '/api/v1/client/:workspaceId';
@@ -62,7 +59,7 @@ export const legacyUserRoutes: FastifyPluginAsyncTypebox<{ readonly context: Con
     );
   }
 
-  /** Makes the contact when there is none: this is how old SDKs introduce their user. */
+  /** Creates the contact when there is none, because old SDKs introduce their user this way. */
   for (const name of ['identify/contacts', 'identify/people', 'app/people']) {
     app.get(
       `${base}/${name}/:userId`,

@@ -1,8 +1,12 @@
-/** Who is using the app, and which surveys may be shown to them. No key. v1 and v2 are one. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Tells an SDK the state of its user: the segments, and the surveys that were seen and answered. v1 and v2 are the
+ * same.
+ *
+ * Callers: anybody.
+ */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
 import { createSegmentCache } from '#api/resources/segments/compiled.ts';
@@ -10,18 +14,14 @@ import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.
 import { isRecord } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
-import { deviceOf } from './device.ts';
 import { checkEmail, identify } from './identify.ts';
 import { UserBody, UserReply } from './schema.ts';
-import { readUserState } from './state.ts';
+import { deviceOf, readUserState } from './state.ts';
 
 /** SDKs ask again after this time. */
 const STATE_LIFETIME: Millis = 30 * 60 * 1000;
 
-export const userRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const userRoutes: Routes = async (app, { context }) => {
   const { db, clock } = context;
   const segments = createSegmentCache(context.states);
   const loadWorkspace = loadPathWorkspace(context);
@@ -73,7 +73,7 @@ async function rejectMalformedId(request: FastifyRequest): Promise<void> {
   if (!isId(id)) throw badRequest('Invalid workspace ID format');
 }
 
-/** A missing user id has a text of its own; everything else is told by field. */
+/** A missing user id has a text of its own. Other errors name their field. */
 function refuseInvalid({ body, validationError }: FastifyRequest): void {
   if (validationError === undefined) return;
   const userId = isRecord(body) ? body.userId : undefined;

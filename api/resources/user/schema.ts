@@ -1,4 +1,4 @@
-/** What clients send and get about their user. */
+/** The bodies and replies of routes about users. */
 import { type Static, Type } from 'typebox';
 import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
 import { MapOf, Nullable } from '#api/schemas.ts';

@@ -1,28 +1,28 @@
 /**
- * The state of a user for SDKs: which surveys may be shown, and which were seen and answered. It takes two queries,
- * however much there is; the segments of the workspace come from memory.
+ * The state of a user for SDKs: the segments, and the surveys that were seen and answered. It takes two queries,
+ * whatever their number, because the segments of the workspace are in memory.
  */
 import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
+import { readUserAgent } from '#api/resources/responses/user-agent.ts';
 import { readCompiledSegments, type SegmentCache } from '#api/resources/segments/compiled.ts';
-import type { Device } from '#api/resources/segments/contact-profile.ts';
+import type { AnsweredSurvey, Device, SeenSurvey } from '#api/resources/segments/contact-profile.ts';
 import { segmentsOf } from '#api/resources/segments/evaluate.ts';
 import type { Millis } from '#shared/clock.ts';
-import { listDisplaysOfContact, listResponsesOfContact } from './store.ts';
 
-/** Of one contact, the newest: so far back SDKs and segment filters look. */
+/** The newest of a contact. SDKs and segment filters look no further back. */
 const DISPLAYS_MAX = 1_000;
 const RESPONSES_MAX = 1_000;
 
-export interface UserState {
+interface UserState {
   readonly contactId: string;
   readonly userId: string;
-  /** Ids of every segment that the contact is in; SDKs show no survey whose segment is not among them. */
+  /** Ids of the contact's segments. SDKs show only surveys whose segment is among them. */
   readonly segments: string[];
   /** The newest first. */
   readonly displays: { readonly surveyId: string; readonly createdAt: Timestamp }[];
-  /** Survey ids, one per response, the newest first. */
+  /** Survey ids, one for each response, the newest first. */
   readonly responses: string[];
   readonly lastDisplayAt: Timestamp | null;
   /** Absent when the contact has none. */
@@ -54,4 +54,46 @@ export async function readUserState(
     lastDisplayAt: displays[0]?.createdAt ?? null,
     ...(language === undefined || language === '' ? {} : { language }),
   };
+}
+
+/** The newest first, ties by id. */
+function listDisplaysOfContact(
+  db: Kysely<Database>,
+  contactId: string,
+  limit: number,
+): Promise<readonly SeenSurvey[]> {
+  return db
+    .selectFrom('displays')
+    .select(['surveyId', 'createdAt'])
+    .where('contactId', '=', contactId)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** The newest first, ties by id. */
+async function listResponsesOfContact(
+  db: Kysely<Database>,
+  contactId: string,
+  limit: number,
+): Promise<readonly AnsweredSurvey[]> {
+  const rows = await db
+    .selectFrom('responses')
+    .select(['surveyId', 'createdAt', 'updatedAt', 'finished'])
+    .where('contactId', '=', contactId)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({ ...row, finished: row.finished === 1 }));
+}
+
+/** Mobile SDKs send the name of their system's HTTP library instead of a browser. */
+const mobileLibraries = /\b(okhttp|Dalvik|CFNetwork|Darwin|Expo|ReactNative)\b/i;
+
+/** @param userAgent the header; a tablet counts as a phone, because people hold and touch it like one */
+export function deviceOf(userAgent: string): Device {
+  const { device } = readUserAgent(userAgent);
+  return device !== 'desktop' || mobileLibraries.test(userAgent) ? 'phone' : 'desktop';
 }

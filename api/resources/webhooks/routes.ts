@@ -1,46 +1,31 @@
-/** Webhooks on v1. Needs a key; rights go by method. v2 has the same ones in v2-routes.ts. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Webhooks on v1.
+ *
+ * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ */
 import { Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
-import { ListQuery, readPage } from '#api/http/pagination.ts';
-import { workspaceRow } from '#api/resources/workspaces/row.ts';
+import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import { checkScope, onlyWorkspace, reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
-import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { toWebhookReply } from './reply.ts';
 import { NewWebhook, NewWebhookReply, WebhookChange, WebhookReply } from './schema.ts';
 import { deleteWebhook, findWebhook, listWebhooks } from './store.ts';
-import { anySurveys, changeWebhook, createWebhook } from './write.ts';
+import { anySurveys, changeWebhook, createWebhook, toWebhookReply } from './write.ts';
 
 const LIST_MAX = 5_000;
 
-const Params = Type.Object({ webhookId: Type.String() });
-const one = { 200: Type.Object({ data: WebhookReply }) };
-
-export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
-  const { db } = context;
+export const webhookRoutes: Routes = async (app, { context }) => {
   const url = '/api/v1/webhooks';
-  const oneUrl = `${url}/:webhookId`;
-  const webhooks = workspaceRow({ db, type: 'Webhook', param: 'webhookId', find: findWebhook });
-
-  app.get(
+  const webhooks = v1Resource(app, context, {
     url,
-    {
-      schema: { querystring: ListQuery, response: { 200: Type.Object({ data: Type.Array(WebhookReply) }) } },
-    },
-    async (request, reply) => {
-      const workspaceIds = workspacesWith(principalOf(request), 'read');
-      const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
-        listWebhooks(db, workspaceIds, page),
-      );
-      return { data: (await withEnvironmentIds(db, found)).map(toWebhookReply) };
-    },
-  );
+    param: 'webhookId',
+    type: 'Webhook',
+    find: findWebhook,
+    reply: WebhookReply,
+    toReplies: (found) => found.map(toWebhookReply),
+  });
+
+  webhooks.list(LIST_MAX, listWebhooks);
 
   app.post(
     url,
@@ -70,40 +55,18 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Contex
     },
   );
 
-  app.get(
-    oneUrl,
-    { schema: { params: Params, response: one }, onRequest: webhooks.load },
-    async (request) => ({ data: toWebhookReply(webhooks.of(request)) }),
-  );
+  webhooks.read();
 
-  app.put(
-    oneUrl,
-    {
-      schema: { params: Params, body: WebhookChange, response: one },
-      config: { refuses: ['bad_request'] },
-      onRequest: webhooks.load,
-    },
-    async (request) => {
-      const { id, environmentId } = webhooks.of(request);
-      const { surveyIds, ...change } = request.body;
-      if (change.url !== undefined && !URL.canParse(change.url)) throw invalidFields({ url: 'Invalid url' });
-      const changed = await changeWebhook(
-        context,
-        id,
-        { ...change, surveyIds: surveyIds === null ? [] : surveyIds },
-        anySurveys,
-      );
-      return { data: toWebhookReply({ ...changed, environmentId }) };
-    },
-  );
+  webhooks.change({ body: WebhookChange, refuses: ['bad_request'] }, async (body, { id }) => {
+    const { surveyIds, ...change } = body;
+    if (change.url !== undefined && !URL.canParse(change.url)) throw invalidFields({ url: 'Invalid url' });
+    return changeWebhook(
+      context,
+      id,
+      { ...change, surveyIds: surveyIds === null ? [] : surveyIds },
+      anySurveys,
+    );
+  });
 
-  app.delete(
-    oneUrl,
-    { schema: { params: Params, response: one }, onRequest: webhooks.load },
-    async (request) => {
-      const stored = webhooks.of(request);
-      await deleteWebhook(db, stored.id);
-      return { data: toWebhookReply(stored) };
-    },
-  );
+  webhooks.remove({}, ({ id }) => deleteWebhook(context.db, id));
 };

@@ -1,9 +1,9 @@
-/** What a webhook is made of. */
+/** The fields of a webhook. */
 import { Type } from 'typebox';
 import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 
 export const triggers = ['responseCreated', 'responseUpdated', 'responseFinished'] as const;
-export const sources = ['user', 'zapier', 'make', 'n8n', 'activepieces'] as const;
+const sources = ['user', 'zapier', 'make', 'n8n', 'activepieces'] as const;
 
 const SURVEYS_MAX = 500;
 
@@ -21,12 +21,12 @@ const v1Fields = {
   surveyIds: Type.Optional(Nullable(surveyIds)),
 };
 export const NewWebhook = Type.Object({ ...scopeFields, ...v1Fields });
-/** What is absent stays. */
+/** Absent fields stay as they are. */
 export const WebhookChange = Type.Partial(Type.Object(v1Fields));
 
 const v2Fields = { name, url, source, triggers: triggerList, surveyIds };
 export const NewV2Webhook = Type.Object({ ...scopeFields, ...v2Fields });
-/** What is absent stays; the workspace cannot change. */
+/** Absent fields stay as they are. The workspace cannot change. */
 export const V2WebhookChange = Type.Partial(Type.Object(v2Fields));
 
 const shown = {
@@ -42,5 +42,5 @@ const shown = {
   updatedAt: Type.String(),
 };
 export const WebhookReply = Type.Object(shown);
-/** The only reply that ever shows the secret. */
+/** The only reply that shows the secret. */
 export const NewWebhookReply = Type.Object({ ...shown, secret: Type.String() });

@@ -1,5 +1,6 @@
-/** Webhooks: who is told about responses. Their deliveries are in events/. */
+/** Webhooks, which are notified of responses. Their deliveries are in events/. */
 import { type Expression, expressionBuilder, type Kysely, type Selectable, type SqlBool } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database, Timestamp, WebhookTable } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import type { ListPage } from '#api/http/pagination.ts';
@@ -11,12 +12,12 @@ export interface Webhook {
   readonly workspaceId: string;
   readonly name: string | null;
   readonly url: string;
-  /** The integration that made it, one of `sources`. */
+  /** The integration that created it, one of `sources`. */
   readonly source: string;
   readonly triggers: readonly (typeof triggers)[number][];
   /** Empty: all surveys. */
   readonly surveyIds: readonly string[];
-  /** `whsec_` and 32 bytes in base64; null for webhooks from before there was signing. */
+  /** `whsec_` and 32 bytes in base64; null for webhooks from before signatures existed. */
   readonly secret: string | null;
   readonly createdAt: Timestamp;
   readonly updatedAt: Timestamp;
@@ -24,7 +25,7 @@ export interface Webhook {
 
 const SECRET_BYTES = 32;
 
-/** A key for signatures, in the spelling of Standard Webhooks. */
+/** A key for signatures, in the format of Standard Webhooks. */
 export function newWebhookSecret(random: Random): string {
   return `whsec_${Buffer.from(random(SECRET_BYTES)).toString('base64')}`;
 }
@@ -52,7 +53,7 @@ export async function findWebhook(db: Kysely<Database>, id: string): Promise<Web
   return row === undefined ? null : toWebhook(row);
 }
 
-/** In any order; who is not there is left out. */
+/** In any order. Ids without a row are left out. */
 export async function findWebhooks(
   db: Kysely<Database>,
   ids: readonly string[],
@@ -61,7 +62,7 @@ export async function findWebhooks(
   return rows.map(toWebhook);
 }
 
-/** Does a webhook name one of these surveys? The column is a JSON list, and ids have no wildcards. */
+/** Does a webhook name one of these surveys? The column is a JSON list, and ids contain no wildcards. */
 export function namesOneOf(surveyIds: readonly string[]): Expression<SqlBool> {
   const { lit, or } = expressionBuilder<Database, 'webhooks'>();
   return surveyIds.length === 0
@@ -69,20 +70,15 @@ export function namesOneOf(surveyIds: readonly string[]): Expression<SqlBool> {
     : or(surveyIds.map((id) => expressionBuilder<Database, 'webhooks'>()('surveyIds', 'like', `%"${id}"%`)));
 }
 
-export async function countWebhooks(db: Kysely<Database>, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('webhooks')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('workspaceId', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countWebhooks(db: Kysely<Database>, workspaceId: string): Promise<number> {
+  return countRows(db.selectFrom('webhooks').where('workspaceId', '=', workspaceId));
 }
 
 export async function insertWebhook(db: Kysely<Database>, webhook: Webhook): Promise<void> {
   await db.insertInto('webhooks').values(toRow(webhook)).execute();
 }
 
-/** Everything but the secret, the workspace and when it was made. */
+/** Writes everything but the secret, the workspace and `createdAt`. */
 export async function updateWebhook(db: Kysely<Database>, webhook: Webhook): Promise<void> {
   const { id, name, source, surveyIds, triggers, updatedAt, url } = toRow(webhook);
   await db
@@ -92,7 +88,7 @@ export async function updateWebhook(db: Kysely<Database>, webhook: Webhook): Pro
     .execute();
 }
 
-/** Its deliveries go first, in slices: a receiver that was away for a week has many. */
+/** Deletes its deliveries first, in slices: a receiver that was away for a week has many. */
 export async function deleteWebhook(db: Kysely<Database>, id: string): Promise<void> {
   await inSlices(async (rowsMax) => {
     const { numDeletedRows } = await db
@@ -114,6 +110,6 @@ function toRow(webhook: Webhook): Selectable<WebhookTable> {
   };
 }
 
-export function toWebhook(row: Selectable<WebhookTable>): Webhook {
+function toWebhook(row: Selectable<WebhookTable>): Webhook {
   return { ...row, triggers: JSON.parse(row.triggers), surveyIds: JSON.parse(row.surveyIds) };
 }

@@ -1,37 +1,37 @@
-/** Webhooks on v2. Needs a key; rights go by method. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+/**
+ * Webhooks on v2.
+ *
+ * Callers: API keys. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
-import type { Context } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { IdList, idsFrom } from '#api/http/id-list.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
-import { workspaceRow } from '#api/resources/workspaces/row.ts';
-import { onlyWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
+import { v2Resource } from '#api/resources/workspaces/resource.ts';
+import { onlyWorkspace, scopeIn, v2Workspace } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
-import { v2Workspace } from '#api/resources/workspaces/v2-scope.ts';
-import { Id } from '#api/schemas.ts';
-import { toWebhookReply } from './reply.ts';
 import { NewV2Webhook, NewWebhookReply, V2WebhookChange, WebhookReply } from './schema.ts';
 import { deleteWebhook, findWebhook, findWebhooks, namesOneOf } from './store.ts';
-import { changeWebhook, createWebhook, surveysOf } from './write.ts';
+import { changeWebhook, createWebhook, surveysOf, toWebhookReply } from './write.ts';
 
-/** Surveys that a list may be about. */
+/** Surveys that the filter of a list may name. */
 const FILTER_SURVEYS_MAX = 100;
 
 const url = '/api/v2/management/webhooks';
-const oneUrl = `${url}/:id`;
-const params = Type.Object({ id: Id });
-const One = Type.Object({ data: WebhookReply });
 
-export const v2WebhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Context }> = async (
-  app,
-  { context },
-) => {
+export const v2WebhookRoutes: Routes = async (app, { context }) => {
   const { db } = context;
-  // After the shape of the path was checked, which v2 answers with 422.
-  const webhooks = workspaceRow({ db, type: 'Webhook', param: 'id', find: findWebhook });
+  const webhooks = v2Resource(app, context, {
+    url,
+    param: 'id',
+    type: 'Webhook',
+    find: findWebhook,
+    reply: WebhookReply,
+    toReplies: (found) => found.map(toWebhookReply),
+  });
 
   app.get(
     url,
@@ -62,44 +62,20 @@ export const v2WebhookRoutes: FastifyPluginAsyncTypebox<{ readonly context: Cont
     async (request, reply) => {
       const scope = scopeIn(request.body);
       const workspace =
-        scope === null ? await onlyWorkspace(context, request) : await v2Workspace(db, request, scope);
+        scope === null ? await onlyWorkspace(context, request) : await v2Workspace(context, request, scope);
       const made = await createWebhook(context, workspace, request.body, surveysReadBy(request));
       const shown = toWebhookReply({ ...made, environmentId: workspace.environmentId });
       return reply.code(201).send({ data: { ...shown, secret: made.secret } });
     },
   );
 
-  app.get(
-    oneUrl,
-    { schema: { params, response: { 200: One } }, preHandler: webhooks.load },
-    async (request) => ({
-      data: toWebhookReply(webhooks.of(request)),
-    }),
+  webhooks.read();
+
+  webhooks.change({ body: V2WebhookChange, refuses: ['bad_request'] }, (body, { id }, request) =>
+    changeWebhook(context, id, body, surveysReadBy(request)),
   );
 
-  app.put(
-    oneUrl,
-    {
-      schema: { params, body: V2WebhookChange, response: { 200: One } },
-      config: { refuses: ['bad_request'] },
-      preHandler: webhooks.load,
-    },
-    async (request) => {
-      const { id, environmentId } = webhooks.of(request);
-      const changed = await changeWebhook(context, id, request.body, surveysReadBy(request));
-      return { data: toWebhookReply({ ...changed, environmentId }) };
-    },
-  );
-
-  app.delete(
-    oneUrl,
-    { schema: { params, response: { 200: One } }, preHandler: webhooks.load },
-    async (request) => {
-      const stored = webhooks.of(request);
-      await deleteWebhook(db, stored.id);
-      return { data: toWebhookReply(stored) };
-    },
-  );
+  webhooks.remove({}, ({ id }) => deleteWebhook(db, id));
 };
 
 function surveysReadBy(request: FastifyRequest) {

@@ -1,4 +1,4 @@
-/** Making and changing webhooks: the rules that v1 and v2 share. */
+/** Creates and changes webhooks, for v1 and v2. */
 import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
@@ -18,20 +18,20 @@ import {
   type Webhook,
 } from './store.ts';
 
-/** Of one workspace: every response is told to each of them. */
+/** In a workspace: every response notifies each of them. */
 const WEBHOOKS_MAX = 100;
 
-export type WebhookFields = Pick<Webhook, 'name' | 'url' | 'source' | 'triggers' | 'surveyIds'>;
+type WebhookFields = Pick<Webhook, 'name' | 'url' | 'source' | 'triggers' | 'surveyIds'>;
 
-/** What is undefined stays. */
-export type WebhookChange = { readonly [Name in keyof WebhookFields]?: WebhookFields[Name] | undefined };
+/** Undefined fields stay as they are. */
+type WebhookChange = { readonly [Name in keyof WebhookFields]?: WebhookFields[Name] | undefined };
 
 /**
- * Looks at the surveys that a webhook is about to name, inside the transaction.
+ * Checks the surveys that a webhook is about to name, inside the transaction.
  *
  * @throws ApiError
  */
-export type CheckSurveys = (
+type CheckSurveys = (
   trx: Kysely<Database>,
   surveyIds: readonly string[],
   workspaceId: string,
@@ -39,10 +39,12 @@ export type CheckSurveys = (
 
 type Parts = Pick<Context, 'db' | 'clock' | 'random' | 'targets'>;
 
-/** Any ids: a webhook may name a survey that is still to come. */
+/** Allows any ids: a webhook may name a survey that does not exist yet. */
 export const anySurveys: CheckSurveys = async () => {};
 
-/** @throws ApiError bad_request for a target that is not for webhooks, forbidden when the workspace has its maximum */
+/**
+ * @throws ApiError bad_request for a target that webhooks may not reach, forbidden when the workspace has its maximum
+ */
 export async function createWebhook(
   { db, clock, random, targets }: Parts,
   workspace: Workspace,
@@ -99,7 +101,7 @@ export async function changeWebhook(
       updatedAt: toTimestamp(clock()),
     };
     const known = new Set(stored.surveyIds);
-    // A survey that was deleted since must not stand in the way of another change.
+    // A survey that was deleted since must not prevent another change.
     const added = changed.surveyIds.filter((surveyId) => !known.has(surveyId));
     await checkSurveys(trx, added, stored.workspaceId);
     await updateWebhook(trx, changed);
@@ -108,9 +110,9 @@ export async function changeWebhook(
 }
 
 /**
- * Surveys that the caller can read, all of the webhook's workspace.
+ * Allows surveys that the caller can read, all of the webhook's workspace.
  *
- * @param readable the workspaces that the caller can read: whether others have a survey is not told
+ * @param readable the workspaces that the caller can read; other surveys are reported as missing
  */
 export function surveysOf(readable: readonly string[]): CheckSurveys {
   return async (trx, surveyIds, workspaceId) => {
@@ -132,7 +134,15 @@ export function surveysOf(readable: readonly string[]): CheckSurveys {
   };
 }
 
-/** What a caller may say, without repetition; a body may bring along anything else. */
+/** Picks the fields that a caller may write, without duplicates. */
 function onlyFields({ name, source, surveyIds, triggers, url }: WebhookFields): WebhookFields {
   return { name, source, url, triggers: [...new Set(triggers)], surveyIds: [...new Set(surveyIds)] };
+}
+
+export function toWebhookReply({
+  triggers,
+  surveyIds,
+  ...webhook
+}: Webhook & { readonly environmentId: string }) {
+  return { ...webhook, triggers: [...triggers], surveyIds: [...surveyIds] };
 }

@@ -1,4 +1,4 @@
-/** The row of a workspace that a management path names by its id, for the routes that read, change or delete it. */
+/** Finds the row of a workspace that the path of a management route names by its id. */
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { requireRight } from '#api/auth/plugin.ts';
@@ -14,7 +14,7 @@ interface OfWorkspace {
   readonly workspaceId: string;
 }
 
-export interface WorkspaceRow<R extends OfWorkspace> {
+interface WorkspaceRow<R extends OfWorkspace> {
   /** A hook that runs before the body is read: 404 without the row, 401 without the right that the method needs. */
   readonly load: (request: FastifyRequest) => Promise<void>;
   /** The row that the hook found. */
@@ -28,9 +28,7 @@ export function workspaceRow<R extends OfWorkspace>({
   find,
 }: {
   readonly db: Kysely<Database>;
-  /** What a 404 calls it. */
   readonly type: ResourceType;
-  /** The path's name for the id. */
   readonly param: string;
   readonly find: (db: Kysely<Database>, id: string) => Promise<R | null>;
 }): WorkspaceRow<R> {
@@ -43,7 +41,7 @@ export function workspaceRow<R extends OfWorkspace>({
         if (row === null) throw notFound(type, id);
         requireRight(request, row.workspaceId);
         const [complete] = await withEnvironmentIds(db, [row]);
-        if (complete === undefined) throw new Error('A row came back without itself');
+        if (complete === undefined) throw new Error('A row has no environment id');
         slot.set(request, complete);
       },
       'not_found',

@@ -1,16 +1,16 @@
-/** Which workspace a request is about: the id in a client path, or in a management body. */
+/** Finds the workspace of a request: the path of a client route or the body of a management route names it. */
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
-import type { Right } from '#api/auth/principal.ts';
+import { may, type Right, rightOf } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
-import { type ApiError, badRequest, notFound } from '#api/errors.ts';
+import { type ApiError, badRequest, forbidden, NO_ACCESS, notFound } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isRecord } from '#api/schemas.ts';
 import { findWorkspace, type Workspace } from './store.ts';
 
-interface WithDatabase {
+export interface WithDatabase {
   readonly db: Kysely<Database>;
 }
 
@@ -32,16 +32,15 @@ export async function findPathWorkspace({ db }: WithDatabase, request: FastifyRe
   return workspace;
 }
 
-/** One of the two ids of a workspace, as the client wrote it into the path; there may be none with this id. */
+/** The workspace id in the path, or the legacy environment id. There may be no such workspace. */
 export function pathScope({ params }: FastifyRequest): string {
   return isRecord(params) ? String(params.workspaceId) : '';
 }
 
 /**
- * A hook for management routes about a workspace itself, before the body is read: 404 unless it exists, 401 without the
- * right.
+ * A hook for management routes of a workspace itself, before the body is read: 404 unless it exists, 401 without the right.
  *
- * @param right unset: what the method needs
+ * @param right unset: the right that the method needs
  */
 export function loadManagementWorkspace(
   { db }: WithDatabase,
@@ -65,7 +64,7 @@ export function loadBodyWorkspace({ db }: WithDatabase): (request: FastifyReques
   return refusing(load, 'bad_request', 'not_found', 'unauthorized');
 }
 
-/** For routes where a scope may be absent, before the schema has a look: a scope that is no text is told as elsewhere. */
+/** A hook for routes where the scope is optional: refuses one that is no text as other routes do, before the schema does. */
 export const checkScope = refusing(async ({ body }: FastifyRequest): Promise<void> => {
   scopeIn(body);
 }, 'bad_request');
@@ -88,8 +87,8 @@ export function scopeIn(body: unknown): string | null {
 }
 
 /**
- * The workspace of a body that names none: several integrations name none, which is no question for a key that reaches
- * one.
+ * The workspace of a body that names none. Several integrations leave it out, which works for keys that reach one
+ * workspace.
  *
  * @throws ApiError bad_request when the key reaches several, unauthorized without the right that the method needs
  */
@@ -99,7 +98,7 @@ export async function onlyWorkspace({ db }: WithDatabase, request: FastifyReques
   return reachableWorkspace({ db }, request, workspaceId);
 }
 
-export function scopeMissing(): ApiError {
+function scopeMissing(): ApiError {
   return scopeProblem('workspaceId must be provided');
 }
 
@@ -117,4 +116,48 @@ export async function reachableWorkspace(
   if (workspace === null) throw notFound('Workspace', scope);
   requireRight(request, workspace.id);
   return workspace;
+}
+
+/**
+ * The workspace that a body names, on v2. A workspace out of reach is 403 there.
+ *
+ * @throws ApiError bad_request when it names none, not_found, forbidden without the right that the method needs
+ */
+export async function v2BodyWorkspace(context: WithDatabase, request: FastifyRequest): Promise<Workspace> {
+  const scope = scopeIn(request.body);
+  if (scope === null) throw scopeMissing();
+  return v2Workspace(context, request, scope);
+}
+
+/** @param scope a workspace id or a legacy environment id @throws ApiError not_found, forbidden */
+export async function v2Workspace(
+  { db }: WithDatabase,
+  request: FastifyRequest,
+  scope: string,
+): Promise<Workspace> {
+  const workspace = await findWorkspace(db, scope);
+  if (workspace === null) throw notFound('Workspace', scope);
+  if (!may(principalOf(request), workspace.id, rightOf(request.method))) throw outOfReach();
+  return workspace;
+}
+
+/**
+ * The workspace of a request on v3, where one that does not exist and one out of reach are both 403.
+ *
+ * @param scope a workspace id or a legacy environment id
+ * @throws ApiError forbidden
+ */
+export async function v3Workspace(
+  { db }: WithDatabase,
+  request: FastifyRequest,
+  scope: string,
+  right: Right,
+): Promise<Workspace> {
+  const workspace = await findWorkspace(db, scope);
+  if (workspace === null || !may(principalOf(request), workspace.id, right)) throw outOfReach();
+  return workspace;
+}
+
+export function outOfReach(): ApiError {
+  return forbidden(NO_ACCESS);
 }

@@ -1,5 +1,6 @@
-/** Workspaces, their languages, and how either of their two ids finds them. */
+/** Workspaces and their languages. A workspace has two ids: its own, and the legacy environment id. */
 import type { Kysely, Selectable } from 'kysely';
+import { countRows } from '#api/db/count.ts';
 import type { Database, LanguageTable, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
 
@@ -7,7 +8,7 @@ export interface Workspace {
   readonly id: string;
   readonly organizationId: string;
   readonly name: string;
-  /** What replies carry as `environmentId`: the legacy id, or the workspace's own. */
+  /** The `environmentId` in replies: the legacy id, or the workspace's own. */
   readonly environmentId: string;
   readonly appSetupCompleted: boolean;
   readonly websiteSetupCompleted: boolean;
@@ -16,7 +17,6 @@ export interface Workspace {
   readonly updatedAt: Timestamp;
 }
 
-/** What SDKs are told about how to show surveys. */
 export interface WorkspaceSettings {
   readonly recontactDays: number;
   readonly clickOutsideClose: boolean;
@@ -34,7 +34,7 @@ export const defaultSettings: WorkspaceSettings = {
   overlay: 'none',
   placement: 'bottomRight',
   inAppSurveyBranding: true,
-  // SDKs expect a colour in every workspace state; this is a neutral one.
+  // SDKs expect a colour in every workspace state. This one is neutral.
   styling: { allowStyleOverwrite: true, brandColor: { light: '#64748b' } },
 };
 
@@ -51,7 +51,7 @@ export async function findWorkspace(db: Kysely<Database>, scopeId: string): Prom
   return row === undefined ? null : toWorkspace(row);
 }
 
-/** Adds what replies carry as `environmentId` to rows of workspaces: one query for any number of rows. */
+/** Adds the `environmentId` of replies to rows. Makes one query for any number of rows. */
 export async function withEnvironmentIds<R extends { readonly workspaceId: string }>(
   db: Kysely<Database>,
   rows: readonly R[],
@@ -87,7 +87,7 @@ export async function insertWorkspace(db: Kysely<Database>, workspace: Workspace
     .execute();
 }
 
-/** By id: the order of the index. */
+/** By id. This is the order of the index. */
 export async function listWorkspaces(
   db: Kysely<Database>,
   ids: readonly string[],
@@ -104,13 +104,8 @@ export async function listWorkspaces(
   return rows.map(toWorkspace);
 }
 
-export async function countWorkspaces(db: Kysely<Database>, organizationId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('workspaces')
-    .select((select) => select.fn.countAll().as('count'))
-    .where('organizationId', '=', organizationId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countWorkspaces(db: Kysely<Database>, organizationId: string): Promise<number> {
+  return countRows(db.selectFrom('workspaces').where('organizationId', '=', organizationId));
 }
 
 /** @param except the workspace that may have it */
@@ -130,7 +125,7 @@ export async function isNameTaken(
   return rows.some(({ id }) => id !== except);
 }
 
-/** Writes the name and the settings. @returns the workspace as it is afterwards */
+/** Writes the name and the settings. @returns the workspace after the change */
 export async function changeWorkspace(
   db: Kysely<Database>,
   workspace: Workspace,
@@ -144,7 +139,7 @@ export async function changeWorkspace(
   return { ...workspace, updatedAt: now };
 }
 
-/** An SDK has asked for the workspace's state: the app is set up. Not a change of settings, so `updatedAt` stays. */
+/** Notes that an SDK asked for the workspace's state. No settings change, so `updatedAt` stays. */
 export async function markAppSetUp(db: Kysely<Database>, workspaceId: string): Promise<void> {
   await db
     .updateTable('workspaces')

@@ -1,6 +1,6 @@
 /** Old entries of the audit log go, in slices, and the time is a setting. */
 import t from 'tap';
-import { forgetAuditEvents, oldAuditEvents } from '#api/audit/retention.ts';
+import { forgetAuditEvents, oldAuditEvents } from '#api/audit/audit.ts';
 import { readConfig } from '#api/config.ts';
 import { SLICE_ROWS } from '#api/db/slices.ts';
 import { forgetAudit } from '#api/jobs/scheduled-jobs.ts';

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import t from 'tap';
 import { describeRoute } from '#api/docs/route.ts';
 import { isRecord } from '#api/schemas.ts';
+import { surfaceOf } from '#api/surfaces/surfaces.ts';
 import { startApi } from '#test/support/api-app.ts';
 
 const WATCHED = '/api/v1/management/me';
@@ -15,9 +16,9 @@ subscribe('fastify.initialization', (message) => {
   const app = message.fastify as FastifyInstance;
   app.addHook('onRoute', (route) => {
     if (route.url !== WATCHED || route.method !== 'GET') return;
-    const swaggerTransform: typeof describeRoute = (described) => {
+    const swaggerTransform = (described: Parameters<typeof describeRoute>[0]) => {
       made += 1;
-      return describeRoute(described);
+      return describeRoute(described, surfaceOf(WATCHED));
     };
     route.config = { ...route.config, swaggerTransform };
   });

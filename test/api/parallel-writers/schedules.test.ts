@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { hasReferenceCycle, referencesOf } from '#api/resources/segments/reference-cycles.ts';
+import { hasReferenceCycle, referencesOf } from '#api/resources/segments/references.ts';
 import { apiKey, workspaceId } from '#test/support/api-app.ts';
 import type { Sent } from '#test/support/description.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';

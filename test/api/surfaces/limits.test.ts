@@ -1,7 +1,7 @@
 /** What the edge covers is not limited again, and everything else is limited by somebody. */
 import t from 'tap';
 import type { Principal } from '#api/auth/principal.ts';
-import { limitOf } from '#api/limits/surface-limit.ts';
+import { limitOf } from '#api/limits/plugin.ts';
 import { gatewayRoutes } from '#api/surfaces/client.ts';
 import { gatewayPrefixes } from '#api/surfaces/management.ts';
 import { surfaceOf } from '#api/surfaces/surfaces.ts';

@@ -259,6 +259,6 @@ t.test('a bucket that is away at the start is told, and no reason not to start',
   });
   t.teardown(() => api.stop('SIGKILL'));
   await api.until(/API ready/);
-  await api.until(/the bucket of the uploaded files is away/);
+  await api.until(/the bucket for uploads does not answer/);
   t.equal(await api.stop(), 0);
 });

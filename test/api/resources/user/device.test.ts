@@ -1,5 +1,5 @@
 import t from 'tap';
-import { deviceOf } from '#api/resources/user/device.ts';
+import { deviceOf } from '#api/resources/user/state.ts';
 
 t.test('what is held in a hand is a phone', async (t) => {
   const phones = [

@@ -1,0 +1,161 @@
+/**
+ * Adds the routes of a resource whose rows belong to a workspace. A routes file describes the resource once, and then
+ * calls one function for each route of the usual shape. Routes of another shape are written out beside them.
+ *
+ * The method says who may call such a route: GET needs the right to read the workspace of the row, POST and PUT need
+ * the right to write, DELETE needs the right to manage. The right to a row is checked before the body is read.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Kysely } from 'kysely';
+import { type Static, type TSchema, Type } from 'typebox';
+import { principalOf } from '#api/auth/plugin.ts';
+import { workspacesWith } from '#api/auth/principal.ts';
+import type { Database } from '#api/db/schema.ts';
+import type { Code, ResourceType } from '#api/errors.ts';
+import { type ListPage, ListQuery, readPage } from '#api/http/pagination.ts';
+import { Id } from '#api/schemas.ts';
+import { workspaceRow } from './row.ts';
+import { loadBodyWorkspace, type WithDatabase, workspaceOf } from './scope.ts';
+import { type Workspace, withEnvironmentIds } from './store.ts';
+
+interface Row {
+  readonly id: string;
+  readonly workspaceId: string;
+}
+
+/** A row and the `environmentId` that replies show. */
+export type Shown<R extends Row> = R & { readonly environmentId: string };
+
+interface Resource<R extends Row, Reply extends TSchema> {
+  /** The path of the list. The path of a row is `url/:param`. */
+  readonly url: string;
+  readonly param: string;
+  /** The name that a 404 uses. */
+  readonly type: ResourceType;
+  readonly find: (db: Kysely<Database>, id: string) => Promise<R | null>;
+  readonly reply: Reply;
+  readonly toReplies: (
+    rows: readonly Shown<R>[],
+  ) => readonly Static<Reply>[] | Promise<readonly Static<Reply>[]>;
+}
+
+/** The errors of the route's own code, see `config.refuses`. */
+interface Refusing {
+  readonly refuses?: readonly Code[];
+}
+
+/** v1 looks for the row before it checks anything else in the request. */
+export function v1Resource<R extends Row, Reply extends TSchema>(
+  app: FastifyInstance,
+  context: WithDatabase,
+  resource: Resource<R, Reply>,
+) {
+  const { db } = context;
+  const { url, reply: shape, toReplies } = resource;
+  const routes = rowRoutes(app, context, resource, 'v1');
+
+  return {
+    ...routes,
+
+    /** @param list in a stated order, with ties broken */
+    list(
+      limitMax: number,
+      list: (db: Kysely<Database>, workspaceIds: readonly string[], page: ListPage) => Promise<readonly R[]>,
+    ): void {
+      app.get<{ Querystring: ListQuery }>(
+        url,
+        { schema: { querystring: ListQuery, response: { 200: Type.Object({ data: Type.Array(shape) }) } } },
+        async (request, reply) => {
+          const workspaceIds = workspacesWith(principalOf(request), 'read');
+          const found = await readPage({ request, reply }, request.query, { limitMax }, (page) =>
+            list(db, workspaceIds, page),
+          );
+          return { data: await toReplies(await withEnvironmentIds(db, found)) };
+        },
+      );
+    },
+
+    /** @param write makes a row in the workspace that the body names */
+    create<Body extends TSchema>(
+      { body, ...config }: Refusing & { readonly body: Body },
+      write: (body: Static<Body>, workspace: Workspace) => Promise<R>,
+    ): void {
+      app.post(
+        url,
+        {
+          schema: { body, response: { 200: routes.one } },
+          config,
+          preValidation: loadBodyWorkspace(context),
+        },
+        async (request) => {
+          const workspace = workspaceOf(request);
+          // The schema has checked it.
+          const made = await write(request.body as Static<Body>, workspace);
+          return routes.show({ ...made, environmentId: workspace.environmentId });
+        },
+      );
+    },
+  };
+}
+
+/** v2 checks the shape of an id first, and answers a wrong one with 422. */
+export function v2Resource<R extends Row, Reply extends TSchema>(
+  app: FastifyInstance,
+  context: WithDatabase,
+  resource: Resource<R, Reply>,
+) {
+  return rowRoutes(app, context, resource, 'v2');
+}
+
+function rowRoutes<R extends Row, Reply extends TSchema>(
+  app: FastifyInstance,
+  { db }: WithDatabase,
+  { url, param, type, find, reply: shape, toReplies }: Resource<R, Reply>,
+  version: 'v1' | 'v2',
+) {
+  const oneUrl = `${url}/:${param}`;
+  const params = Type.Object({ [param]: version === 'v1' ? Type.String() : Id });
+  const one = Type.Object({ data: shape });
+  const response = { 200: one };
+  const rows = workspaceRow({ db, type, param, find });
+  const loading = version === 'v1' ? { onRequest: rows.load } : { preHandler: rows.load };
+
+  async function show(row: Shown<R>): Promise<{ data: Static<Reply> }> {
+    const [data] = await toReplies([row]);
+    if (data === undefined) throw new Error(`There is no reply for a row of the type ${type}`);
+    return { data };
+  }
+
+  return {
+    /** The schema of a reply with one row. */
+    one,
+    rows,
+    show,
+
+    read(): void {
+      app.get(oneUrl, { schema: { params, response }, ...loading }, async (request) =>
+        show(rows.of(request)),
+      );
+    },
+
+    change<Body extends TSchema>(
+      { body, ...config }: Refusing & { readonly body: Body },
+      write: (body: Static<Body>, stored: Shown<R>, request: FastifyRequest) => Promise<R>,
+    ): void {
+      app.put(oneUrl, { schema: { params, body, response }, config, ...loading }, async (request) => {
+        const stored = rows.of(request);
+        // The schema has checked it.
+        const changed = await write(request.body as Static<Body>, stored, request);
+        return show({ ...changed, environmentId: stored.environmentId });
+      });
+    },
+
+    remove(config: Refusing, write: (stored: Shown<R>) => Promise<void>): void {
+      app.delete(oneUrl, { schema: { params, response }, config, ...loading }, async (request) => {
+        const stored = rows.of(request);
+        await write(stored);
+        return show(stored);
+      });
+    },
+  };
+}
