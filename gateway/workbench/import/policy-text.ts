@@ -141,7 +141,7 @@ function methodsOf(methods: readonly string[]): string[] {
 
 /** Rows that share a counter must mean the same by it. */
 function keyOfGroup(
-  { group, limit, windowSeconds, burst, mode, headers, onStoreFailure, plans = new Map() }: ImportedRow,
+  { group, limit, windowSeconds, burst, mode, headers, onStoreFailure, plans }: ImportedRow,
   identifier: string,
 ): string {
   return JSON.stringify([
@@ -186,11 +186,11 @@ class Identifiers {
 }
 
 function planLines({ planHeader }: Imported, rows: readonly ImportedRow[]): string[] {
-  if (planHeader === undefined || !rows.some(({ plans }) => (plans?.size ?? 0) > 0)) return [];
+  if (planHeader === null || rows.every(({ plans }) => plans.size === 0)) return [];
   return ['', comment(planHeader.note), `plan: { header: ${quoted(planHeader.header)} }`];
 }
 
-function overrideLines({ plans = new Map() }: ImportedRow): string[] {
+function overrideLines({ plans }: ImportedRow): string[] {
   if (plans.size === 0) return [];
   const lines = [...plans].map(
     ([plan, limit]) => `      - { for: { plan: ${quoted(plan)} }, limit: ${limit} }`,
