@@ -1,5 +1,7 @@
 /** Imported rows as the text of a policy file: every row says where it came from and in what it differs. */
+
 import { METHODS } from '#gateway/http/node-http.ts';
+import { windowText } from '#gateway/workbench/number-text.ts';
 import type { Imported, ImportedExclusion, ImportedRow, Unsupported, Who } from './imported.ts';
 
 /** A policy of the file that is written. */
@@ -247,12 +249,6 @@ function unusedName(hint: string, taken: Set<string>): string {
   for (let i = 2; taken.has(name); i++) name = `${base}-${i}`;
   taken.add(name);
   return name;
-}
-
-function windowText(seconds: number): string {
-  if (seconds % 86_400 === 0) return `${seconds / 86_400}d`;
-  if (seconds % 3600 === 0) return `${seconds / 3600}h`;
-  return seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;
 }
 
 /** One line, whatever stood in the other file. */

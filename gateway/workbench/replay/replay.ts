@@ -7,11 +7,10 @@ import type { PolicySet } from '#gateway/policy/policy.ts';
 import type { FormatName, LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
-import { Distinct } from './distinct.ts';
+import { CLIENTS_MAX, ClientCounts, type Frequent } from './clients.ts';
 import { Judge, type Judged } from './judge.ts';
 import type { UnreadableLine } from './log-file.ts';
 import type { LogFiles } from './log-files.ts';
-import { type Frequent, Most } from './most.ts';
 import { notesOf } from './notes.ts';
 import { type PolicyResult, Tally } from './tally.ts';
 import { TimeOrder } from './time-order.ts';
@@ -89,18 +88,19 @@ interface Against {
 
 /** Requests that one of two files denies, and whose they are. */
 class Changed {
-  readonly identities = new Distinct();
-  readonly most = new Most();
+  readonly clients: ClientCounts;
   requests = 0;
+
+  constructor(room: { left: number }) {
+    this.clients = new ClientCounts(room);
+  }
 
   /** @param judged by the file that denies it */
   add({ weighed }: Judged): void {
     this.requests++;
     if (weighed.kind !== 'decided' || weighed.decision.kind !== 'deny') return;
     const identity = weighed.decision.violated[0]?.part.identity;
-    if (identity === undefined) return;
-    this.identities.add(identity.words);
-    this.most.add(identity.digest);
+    if (identity !== undefined) this.clients.add(identity.digest);
   }
 }
 
@@ -110,8 +110,8 @@ export class Replay {
   readonly #against: Against | null;
   readonly #tally: Tally;
   readonly #timeline = new Timeline();
-  readonly #newlyDenied = new Changed();
-  readonly #newlyAllowed = new Changed();
+  readonly #newlyDenied: Changed;
+  readonly #newlyAllowed: Changed;
   #now: Millis = 0;
   #firstAt: Millis | null = null;
   #requests = 0;
@@ -123,6 +123,7 @@ export class Replay {
     const { set, against, trust, salt } = options;
     this.#options = options;
     const clock = (): Millis => this.#now;
+    const room = { left: CLIENTS_MAX };
     this.#judge = new Judge(set, { clock, trust, salt });
     this.#against =
       against === null
@@ -130,9 +131,11 @@ export class Replay {
         : {
             file: against.file,
             judge: new Judge(against, { clock, trust, salt }),
-            tally: new Tally(against),
+            tally: new Tally(against, room),
           };
-    this.#tally = new Tally(set);
+    this.#tally = new Tally(set, room);
+    this.#newlyDenied = new Changed(room);
+    this.#newlyAllowed = new Changed(room);
   }
 
   /** @throws UnknownFormatError, or the error of a file that cannot be read */
@@ -202,10 +205,10 @@ export class Replay {
               against: against.file,
               newlyDenied: newlyDenied.requests,
               newlyAllowed: newlyAllowed.requests,
-              identitiesNewlyDenied: newlyDenied.identities.count,
-              mostNewlyDenied: newlyDenied.most.list(SHOWN_MAX),
-              identitiesNewlyAllowed: newlyAllowed.identities.count,
-              mostNewlyAllowed: newlyAllowed.most.list(SHOWN_MAX),
+              identitiesNewlyDenied: newlyDenied.clients.size,
+              mostNewlyDenied: newlyDenied.clients.most(SHOWN_MAX),
+              identitiesNewlyAllowed: newlyAllowed.clients.size,
+              mostNewlyAllowed: newlyAllowed.clients.most(SHOWN_MAX),
               policiesAgainst: against.tally.results,
             },
       notes: notesOf({

@@ -3,9 +3,8 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import type { WeighedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import type { Millis } from '#shared/clock.ts';
-import { Distinct } from './distinct.ts';
+import { ClientCounts, type Frequent } from './clients.ts';
 import type { Judged } from './judge.ts';
-import { type Frequent, Most } from './most.ts';
 
 export interface PolicyResult {
   readonly name: string;
@@ -24,7 +23,7 @@ export interface PolicyResult {
   /** Different clients that it counted. */
   readonly identities: number;
   readonly identitiesDenied: number;
-  /** `identities` or `identitiesDenied` is an estimate. */
+  /** There were too many clients to count all: the numbers of clients are lower bounds. */
   readonly isEstimate: boolean;
   /** ISO 8601; null when it denies nobody. */
   readonly firstDeniedAt: string | null;
@@ -43,8 +42,9 @@ export class Tally {
   /** Requests that policies cover of which none can be judged. */
   unknown = 0;
 
-  constructor({ policies }: PolicySet) {
-    this.#policies = policies.map((policy) => new PolicyTally(policy));
+  /** @param room for clients, see ClientCounts */
+  constructor({ policies }: PolicySet, room: { left: number }) {
+    this.#policies = policies.map((policy) => new PolicyTally(policy, room));
   }
 
   add({ weighed, unknown }: Judged, at: Millis): void {
@@ -80,7 +80,7 @@ export class Tally {
       // What an address spends for a credential is the same request once more.
       if (credential !== null) continue;
       const tally = this.#of(policy.index);
-      tally.identities.add(identity.words);
+      tally.clients.add(identity.digest);
       if (!shadowDenials.includes(policy)) tally.allowed++;
       else {
         tally.shadowDenied++;
@@ -92,7 +92,7 @@ export class Tally {
   #deny({ spent, decision }: WeighedRequest, at: Millis): void {
     this.denied++;
     for (const { credential, policy, identity } of spent.parts) {
-      if (credential === null) this.#of(policy.index).identities.add(identity.words);
+      if (credential === null) this.#of(policy.index).clients.add(identity.digest);
     }
     for (const { policy, part } of decision.kind === 'deny' ? decision.violated : []) {
       const tally = this.#of(policy.index);
@@ -110,27 +110,28 @@ export class Tally {
 
 class PolicyTally {
   readonly #policy: Policy;
-  readonly identities = new Distinct();
-  readonly #identitiesDenied = new Distinct();
-  readonly #mostDenied = new Most();
+  readonly clients: ClientCounts;
+  readonly #denied: ClientCounts;
   #firstDeniedAt: Millis | null = null;
   allowed = 0;
   denied = 0;
   shadowDenied = 0;
   unknown = 0;
 
-  constructor(policy: Policy) {
+  constructor(policy: Policy, room: { left: number }) {
     this.#policy = policy;
+    this.clients = new ClientCounts(room);
+    this.#denied = new ClientCounts(room);
   }
 
-  deny({ words, digest }: Identity, at: Millis): void {
+  deny({ digest }: Identity, at: Millis): void {
     this.#firstDeniedAt ??= at;
-    this.#identitiesDenied.add(words);
-    this.#mostDenied.add(digest);
+    this.#denied.add(digest);
   }
+
   get result(): PolicyResult {
     const { name, line, limit, windowSeconds, mode } = this.#policy;
-    const { allowed, denied, shadowDenied, unknown, identities } = this;
+    const { allowed, denied, shadowDenied, unknown, clients } = this;
     return {
       name,
       line,
@@ -141,11 +142,11 @@ class PolicyTally {
       denied,
       shadowDenied,
       unknown,
-      identities: identities.count,
-      identitiesDenied: this.#identitiesDenied.count,
-      isEstimate: identities.isEstimate || this.#identitiesDenied.isEstimate,
+      identities: clients.size,
+      identitiesDenied: this.#denied.size,
+      isEstimate: clients.isFull || this.#denied.isFull,
       firstDeniedAt: this.#firstDeniedAt === null ? null : new Date(this.#firstDeniedAt).toISOString(),
-      mostDenied: this.#mostDenied.list(SHOWN_MAX),
+      mostDenied: this.#denied.most(SHOWN_MAX),
     };
   }
 }

@@ -3,7 +3,6 @@
  * window, and some limits tried: how many clients would each have denied?
  */
 import { canonicalTarget } from '#gateway/policy/target.ts';
-import { Distinct } from '#gateway/workbench/replay/distinct.ts';
 import type { LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { LogFiles } from '#gateway/workbench/replay/log-files.ts';
 import { TimeOrder } from '#gateway/workbench/replay/time-order.ts';
@@ -61,7 +60,6 @@ interface Row {
   readonly route: number;
   readonly identifier: string;
   requests: number;
-  readonly clients: Distinct;
   readonly windows: Frequencies;
   /** Of each client's busiest window. */
   readonly most: Frequencies;
@@ -153,14 +151,12 @@ export class Suggest {
           route,
           identifier,
           requests: 0,
-          clients: new Distinct(),
           windows: new Frequencies(),
           most: new Frequencies(),
         };
         this.#rows.set(number, row);
       }
       row.requests++;
-      row.clients.add(identity.words);
       this.#peaks.add(number, identity.words, at);
     }
   }
@@ -188,7 +184,7 @@ export class Suggest {
     };
   }
 
-  #suggestionOf({ route, identifier, requests, clients, windows, most }: Row): SuggestedRoute {
+  #suggestionOf({ route, identifier, requests, windows, most }: Row): SuggestedRoute {
     const { oneIn } = this.#peaks;
     const [p50 = 0, p95 = 0, p99 = 0] = windows.percentiles([0.5, 0.95, 0.99]);
     const { max } = windows;
@@ -197,7 +193,7 @@ export class Suggest {
       route: this.#tree.texts[route] ?? '',
       identifier,
       requests,
-      identities: clients.count,
+      identities: most.total * oneIn,
       p50,
       p95,
       p99,

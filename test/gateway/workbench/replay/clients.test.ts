@@ -1,45 +1,30 @@
-/** Numbers of clients, the most frequent ones, and spans of time: bounded, and right within what is stated. */
+/** Requests of each client are counted exactly, and spans of time are bounded. */
 import t from 'tap';
-import { Digester } from '#gateway/identity/digest.ts';
-import { Distinct } from '#gateway/workbench/replay/distinct.ts';
-import { Most } from '#gateway/workbench/replay/most.ts';
+import { ClientCounts } from '#gateway/workbench/replay/clients.ts';
 import { Timeline } from '#gateway/workbench/replay/timeline.ts';
 
-const IP = { name: 'ip', kind: 'address', ipv6Prefix: 64 } as const;
-const digester = new Digester('salt');
-
-t.test('distinct: exact, then within 2 %', async (t) => {
-  const distinct = new Distinct();
-  for (let i = 0; i < 60_000; i++) {
-    const { words } = digester.identify(IP, `address ${i}`);
-    distinct.add(words);
-    distinct.add(words);
-    if (i === 0 || i === 31 || i === 4095) {
-      t.equal(distinct.count, i + 1);
-      t.notOk(distinct.isEstimate);
-    }
-    if (i === 4999 || i === 19_999 || i === 59_999) {
-      t.ok(distinct.isEstimate);
-      t.ok(Math.abs(distinct.count / (i + 1) - 1) < 0.025, `${distinct.count} of ${i + 1}`);
-    }
-  }
+t.test('clients: exact, however many there are', async (t) => {
+  const counts = new ClientCounts({ left: 100_000 });
+  for (let i = 0; i < 60_000; i++) counts.add(`client ${i}`);
+  for (let i = 0; i < 9; i++) counts.add('client 30000');
+  for (const name of ['client 8', 'client 7', 'client 8']) counts.add(name);
+  t.equal(counts.size, 60_000);
+  t.notOk(counts.isFull);
+  t.strictSame(counts.most(3), [
+    { identity: 'client 30000', count: 10 },
+    { identity: 'client 8', count: 3 },
+    { identity: 'client 7', count: 2 },
+  ]);
 });
 
-t.test('most: exact for few, and whoever is frequent is found among many', async (t) => {
-  const few = new Most();
-  for (const identity of ['a', 'b', 'a', 'c', 'a', 'b']) few.add(identity);
-  t.strictSame(few.list(2), [
-    { identity: 'a', count: 3 },
-    { identity: 'b', count: 2 },
-  ]);
-  t.ok(few.isExact);
-  const many = new Most();
-  for (let i = 0; i < 10_000; i++) {
-    many.add(`once ${i}`);
-    if (i % 10 === 0) many.add('often');
-  }
-  t.notOk(many.isExact);
-  t.equal(many.list(1)[0]?.identity, 'often');
+t.test('clients: the counts of a run share their room, and say when it is used up', async (t) => {
+  const room = { left: 3 };
+  const [some, others] = [new ClientCounts(room), new ClientCounts(room)];
+  for (const name of ['a', 'b', 'a']) some.add(name);
+  for (const name of ['a', 'b', 'a']) others.add(name);
+  t.strictSame([some.size, some.isFull], [2, false]);
+  t.strictSame([others.size, others.isFull], [1, true]);
+  t.strictSame(others.most(5), [{ identity: 'a', count: 2 }]);
 });
 
 t.test('timeline: spans grow, and nothing is lost', async (t) => {
