@@ -1,7 +1,8 @@
 /** `suggest LOG…`: what limits would fit the traffic of these logs? */
 
-import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { type AddCommand, type CommandContext, secondsOf } from '#gateway/cli/command/command.ts';
 import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '#gateway/cli/command/log-options.ts';
+import { count } from '#gateway/workbench/number-text.ts';
 import { policyText } from '#gateway/workbench/suggest/policy-text.ts';
 import { Suggest, type Suggestions } from '#gateway/workbench/suggest/suggest.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
@@ -14,7 +15,6 @@ interface SuggestOptions extends LogOptions {
   readonly json: boolean;
 }
 
-const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 const WINDOW_SECONDS_MAX = 366 * 86_400;
 const ROUTES_MAX = 1000;
 
@@ -92,18 +92,16 @@ function print(
       route.candidates.map(({ limit, identitiesDenied }) => `${limit}: ${identitiesDenied}`).join(', '),
     ]),
   );
-  if (others > 0) comment.line(`${others.toLocaleString('en')} requests on other routes`);
-  if (unknown > 0)
-    comment.line(`${unknown.toLocaleString('en')} requests of which the log does not tell who sent them`);
-  if (unreadable > 0) comment.line(`${unreadable.toLocaleString('en')} lines could not be read`);
-  if (oneIn > 1) comment.line(`one client in ${oneIn} was followed; numbers of denied clients are estimates`);
+  if (others > 0) comment.line(`${count(others)} requests on other routes`);
+  if (unknown > 0) comment.line(`${count(unknown)} requests of which the log does not tell who sent them`);
+  if (unreadable > 0) comment.line(`${count(unreadable)} lines could not be read`);
+  if (oneIn > 1) comment.line(`one client in ${oneIn} was followed; numbers of clients are estimates`);
   comment.line();
 }
 
 function readWindow(text: string): number {
-  const [, digits, unit = ''] = /^([1-9]\d{0,8})([smhd])$/.exec(text) ?? [];
-  const seconds = Number(digits) * (UNIT_SECONDS[unit] ?? Number.NaN);
-  if (!(seconds <= WINDOW_SECONDS_MAX))
+  const seconds = secondsOf(text);
+  if (seconds === null || seconds > WINDOW_SECONDS_MAX)
     throw new CommandError(`--window ${text} is no window; write one such as 30s, 1m, 12h or 7d`, EXIT.usage);
   return seconds;
 }

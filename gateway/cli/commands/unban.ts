@@ -1,6 +1,6 @@
 /** `unban`: Lets a banned client in again */
 
-import { subjectCommand } from '#gateway/cli/command/subject-command.ts';
+import { subjectCommand } from '#gateway/cli/command/admin-command.ts';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';
 import { EXIT } from '#shared/cli/exit.ts';
 

@@ -1,6 +1,6 @@
 /** `unshadow`: a policy denies again, before its shadow ends by itself. */
 
-import { policyCommand } from '#gateway/cli/command/policy-command.ts';
+import { policyCommand } from '#gateway/cli/command/admin-command.ts';
 import { EXIT } from '#shared/cli/exit.ts';
 
 export const addUnshadow = policyCommand({

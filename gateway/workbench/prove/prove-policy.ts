@@ -1,11 +1,10 @@
 /** Does a running gateway admit exactly the limit of a policy? One policy, one client that nobody has counted yet. */
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isTimeout } from '#gateway/cli/command/admin-client.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { type SampleRequest, sampleClient } from '#gateway/workbench/rehearsal/sample-request.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
-import { IN_FLIGHT_EXTRA, sendInFlight } from './prove-in-flight.ts';
+import { IN_FLIGHT_EXTRA, noGateway, sendInFlight } from './prove-in-flight.ts';
 
 /** Fewer than the gateway lets one client have at the upstream. */
 const PARALLEL = 32;
@@ -91,7 +90,7 @@ export async function prove(policy: Policy, request: SampleRequest, options: Pro
 }
 
 /** How many requests are sent: more than are admitted, whatever comes back meanwhile. */
-export function wantedOf({ algorithm, capacity, limit, windowSeconds }: Policy): number {
+function wantedOf({ algorithm, capacity, limit, windowSeconds }: Policy): number {
   if (algorithm === 'concurrency') return capacity + IN_FLIGHT_EXTRA;
   const more = capacity + Math.max(5, Math.ceil(capacity / 10));
   if (algorithm !== 'token-bucket') return more;
@@ -135,15 +134,12 @@ function asker(policy: Policy, request: SampleRequest, options: ProofOptions, at
       });
       await response.arrayBuffer();
     } catch (error) {
-      if (isTimeout(error))
+      if ((error as Error).name === 'TimeoutError')
         throw new CommandError(
           `${options.origin} gave no answer within ${TIMEOUT_MS} ms; it is there, but the gateway or the application is busy`,
           EXIT.unreachable,
         );
-      throw new CommandError(
-        `no gateway answers on ${options.origin}; is it running, and is this its public listener (GATEWAY_PORT)?`,
-        EXIT.unreachable,
-      );
+      throw noGateway(options.origin);
     }
     return response.headers;
   };

@@ -13,9 +13,6 @@ export interface TestFailure {
   readonly message: string;
 }
 
-/** One test has one client. */
-const TABLE_SIZE = 1024;
-
 export function runTests(set: PolicySet): TestFailure[] {
   return set.tests.flatMap((test) => {
     const messages = runTest(set, test);
@@ -44,13 +41,7 @@ export function loadTestedPolicies(text: string, file: string, beside?: ReadBesi
 }
 
 function runTest(set: PolicySet, test: PolicyTest): string[] {
-  const rehearsal = new Rehearsal(set, {
-    clock: () => test.at,
-    trust: { kind: 'none' },
-    salt: '',
-    countersMax: TABLE_SIZE,
-    credentialsMax: TABLE_SIZE,
-  });
+  const rehearsal = new Rehearsal(set, { clock: () => test.at });
   const { method, target, rawHeaders, plan } = test;
   const socket = { remoteAddress: test.from };
   const request = { method, target, rawHeaders, socket, plan: plan ?? undefined };

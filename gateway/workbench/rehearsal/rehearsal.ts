@@ -35,14 +35,18 @@ import type { KnownClient, KnownIdentities } from './known-client.ts';
 export interface RehearsalOptions {
   /** Milliseconds since the epoch: windows go by it. */
   readonly clock: Clock;
-  readonly trust: ProxyTrust;
-  /** Of the digests; the live gateway's, where they are to be compared with it. */
-  readonly salt: string;
-  /** Counters that are remembered, a power of two; 40 bytes each. */
-  readonly countersMax: number;
-  /** Credentials that are remembered, a power of two; 40 bytes each. */
-  readonly credentialsMax: number;
+  /** By default no proxy is trusted. */
+  readonly trust?: ProxyTrust;
+  /** Of the digests. Give the gateway's to compare digests with it. */
+  readonly salt?: string;
+  /** How many counters are remembered, a power of two; 40 bytes each. The default is enough for one client. */
+  readonly countersMax?: number;
+  /** How many credentials are remembered, a power of two; 40 bytes each. */
+  readonly credentialsMax?: number;
 }
+
+const ONE_CLIENT_MAX = 1024;
+const NO_TRUST: ProxyTrust = { kind: 'none' };
 
 export interface RehearsedRequest {
   readonly method: string;
@@ -153,7 +157,8 @@ export class Rehearsal {
   readonly #origins: Origins;
 
   constructor(set: PolicySet, options: RehearsalOptions) {
-    const { clock, trust, salt, countersMax, credentialsMax } = options;
+    const { clock, trust = NO_TRUST, salt = '' } = options;
+    const { countersMax = ONE_CLIENT_MAX, credentialsMax = ONE_CLIENT_MAX } = options;
     this.known = new KnownCounters({ countersMax, credentialsMax });
     this.#origins = new Origins(trust);
     this.#limiter = new MemoryLimiter({ clock, known: this.known });
