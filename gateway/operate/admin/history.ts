@@ -3,7 +3,7 @@
  * had traffic. Nothing is counted for it while requests come: every half minute, and every second while somebody looks,
  * what the metrics grew by is added to the span of the moment.
  */
-import type { Clock, Millis } from '#shared/clock.ts';
+import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 import { type PolicyTotals, TIME_BUCKETS, type Totals } from './totals.ts';
 
 export const SPAN_MS: Millis = 30_000;
@@ -131,7 +131,7 @@ export class TrafficHistory {
     return {
       spanSeconds: SPAN_MS / 1000,
       lastSpanAt: new Date(at * SPAN_MS).toISOString(),
-      since: new Date(Math.round(this.#since)).toISOString(),
+      since: isoTime(this.#since),
       policies: [...this.#policies]
         .map(([policy, ring]) => ({ policy, ...seriesOf(ring, at) }))
         .filter((one) => Object.keys(one).length > 1)

@@ -2,11 +2,11 @@
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import { levelOf, NOTHING } from '#gateway/limiter/level.ts';
-import type { Ban } from '#gateway/operate/control/bans.ts';
 import type { Control } from '#gateway/operate/control/control.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { capacityFor } from '#gateway/policy/overrides.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
+import { isoTime } from '#shared/clock.ts';
 
 export interface Inspected {
   /** Digest. */
@@ -42,16 +42,13 @@ export async function inspect(identity: Identity, set: PolicySet, control: Contr
     const level = levelOf(policy, held[i] ?? NOTHING, now, limit, perWindow);
     if (level.used === 0) return [];
     const { name, bucket } = policy;
-    const resetAt = isoOf(now + level.resetMs(0));
+    const resetAt = isoTime(now + level.resetMs(0));
     return [{ policy: name, bucket, unproven: forUnproven, used: level.used, limit, resetAt }];
   });
-  return { identity: identity.digest, buckets, banned: ban !== null, ban: toldOf(ban) };
-}
-
-function toldOf(ban: Ban | null): Inspected['ban'] {
-  return ban === null ? null : { until: isoOf(ban.endsAt), reason: ban.reason };
-}
-
-function isoOf(time: number): string {
-  return new Date(Math.round(time)).toISOString();
+  return {
+    identity: identity.digest,
+    buckets,
+    banned: ban !== null,
+    ban: ban === null ? null : { until: isoTime(ban.endsAt), reason: ban.reason },
+  };
 }

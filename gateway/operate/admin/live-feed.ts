@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
 import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 import type { Growth, TrafficHistory } from './history.ts';
 import { mostLimited, storeState, type TopSource } from './top.ts';
 import { type Totals, totalsOf } from './totals.ts';
@@ -111,7 +111,7 @@ export class LiveFeed {
       const growth = history.add(totals);
       this.#send(
         event('second', {
-          at: new Date(Math.round(clock())).toISOString(),
+          at: isoTime(clock()),
           processes: processes.length,
           store: storeState(top.kind, processes),
           limited: mostLimited(processes),

@@ -9,11 +9,9 @@ import { type ReplayOutcome, replayFiles, STOPPED } from './replay-process.ts';
 export interface ReplayBounds {
   readonly policyBytes: number;
   readonly logBytes: number;
-  /** Without a byte of the body. */
+  /** The longest time without a byte of the body. */
   readonly silenceMs: Millis;
-  /** Of the whole body. */
   readonly uploadMs: Millis;
-  /** Of the replay itself. */
   readonly runMs: Millis;
 }
 

@@ -29,6 +29,19 @@ export function listOf<T>(items: T) {
   return { type: 'array', items } as const;
 }
 
+/** The body or the query of a request. @param required names of the fields that have to be there */
+export function input<const P extends object, const R extends readonly (keyof P & string)[]>(
+  properties: P,
+  required: R,
+) {
+  return { type: 'object', properties, required, additionalProperties: false } as const;
+}
+
+/** Errors that a route declares. */
+export function refusals(...statuses: readonly number[]): Record<number, typeof messageSchema> {
+  return Object.fromEntries(statuses.map((status) => [status, messageSchema]));
+}
+
 export const messageSchema = shape('Message', {
   message: { ...text, description: 'What is wrong, and what to do' },
 });

@@ -2,7 +2,7 @@
 
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
 import type { LimitedIdentity } from '#gateway/operate/control/limited.ts';
-import type { Millis } from '#shared/clock.ts';
+import { isoTime, type Millis } from '#shared/clock.ts';
 import { type PolicyTotals, totalsOf } from './totals.ts';
 
 export interface TopSource {
@@ -51,7 +51,7 @@ export async function topSnapshot(source: TopSource, now: number): Promise<TopSn
   const [processes, families] = await Promise.all([source.processes(), source.families()]);
   const { requests, policies } = totalsOf(families);
   return {
-    at: new Date(Math.round(now)).toISOString(),
+    at: isoTime(now),
     processes: processes.length,
     store: storeState(source.kind, processes),
     requests,
@@ -65,7 +65,7 @@ export function storeState(kind: StoreState['kind'], processes: readonly Process
   return {
     kind,
     available: processes.every(({ storeAvailable }) => storeAvailable),
-    awaySince: away.length === 0 ? null : new Date(Math.round(Math.min(...away))).toISOString(),
+    awaySince: away.length === 0 ? null : isoTime(Math.min(...away)),
     processesWithout: away.length,
     replicas: Math.max(1, ...processes.map(({ replicas }) => replicas)),
   };
