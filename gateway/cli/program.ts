@@ -14,7 +14,7 @@ import { COMMANDS, OTHER_NAMES } from './commands/all.ts';
 
 const DIGEST = /^-[\w-]{21}$/;
 
-export type CliOptions = Omit<CommandContext, 'run'>;
+type CliOptions = Omit<CommandContext, 'run'>;
 
 /** @param args without the names of Node and of the program */
 export async function runCli(args: readonly string[], options: CliOptions): Promise<ExitCode> {

@@ -6,7 +6,7 @@ import type { Terminal } from '#shared/cli/terminal.ts';
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from './admin-client.ts';
 import { type AddCommand, type CommandContext, type GlobalOptions, secondsOf } from './command.ts';
 
-export interface AdminCommand<T> {
+interface AdminCommand<T> {
   /** Also the last part of its path in the admin API. */
   readonly name: string;
   readonly describe: string;

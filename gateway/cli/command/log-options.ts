@@ -37,7 +37,7 @@ export interface LogOptions {
   readonly header: readonly string[];
 }
 
-export interface OpenedLogs {
+interface OpenedLogs {
   readonly logs: LogFiles;
   readonly trust: ProxyTrust;
   readonly progress: Progress;

@@ -14,7 +14,7 @@ import type { AdminApiOptions } from './context.ts';
 import { addHostCheck, isBearer } from './guard.ts';
 import { pageRoutes } from './page-routes.ts';
 
-export interface AdminOptions {
+interface AdminOptions {
   readonly ready: () => boolean;
   readonly storeAvailable: () => Promise<boolean>;
   /** Of each process. */

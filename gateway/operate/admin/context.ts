@@ -40,7 +40,7 @@ export interface AdminApiOptions extends GuardOptions {
 }
 
 /** Logs a change, and who made it. */
-export type Audit = (request: FastifyRequest, change: string, what: object) => void;
+type Audit = (request: FastifyRequest, change: string, what: object) => void;
 
 export interface AdminContext extends AdminApiOptions {
   readonly sessions: Sessions;

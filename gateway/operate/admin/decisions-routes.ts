@@ -14,7 +14,7 @@ import {
 } from './reply-schemas.ts';
 
 /** In one reply. */
-export const PAGE_MAX = 100;
+const PAGE_MAX = 100;
 /** Read at once. A search reads all that are kept, which is some megabytes. */
 const BATCH = 500;
 const SEARCHES_MAX = 2;

@@ -17,7 +17,7 @@ import {
 import type { ProxyTrust } from '#shared/client-address.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 
-export interface LiveExplainOptions {
+interface LiveExplainOptions {
   readonly set: PolicySet;
   readonly trust: ProxyTrust;
   readonly control: Control;

@@ -12,13 +12,13 @@ export const SPANS = 120;
 export const RINGS_MAX = 1000;
 
 /** In each span of a policy's ring, in this order. */
-export const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded'] as const;
+const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded'] as const;
 type Counts = readonly [allowed: number, denied: number, shadowDenied: number, degraded: number];
 
 /** The oldest span first; each count is missing where there was none in the whole hour. */
-export type Series = { readonly [K in (typeof COUNTS)[number]]?: readonly number[] };
+type Series = { readonly [K in (typeof COUNTS)[number]]?: readonly number[] };
 
-export interface Traffic {
+interface Traffic {
   readonly spanSeconds: number;
   /** When the last span, which is not over, began; ISO 8601. */
   readonly lastSpanAt: string;

@@ -18,7 +18,7 @@ export interface Inspected {
   readonly ban: { readonly until: string; readonly reason: string } | null;
 }
 
-export interface InspectedBucket {
+interface InspectedBucket {
   /** The first policy of the bucket. */
   readonly policy: string;
   readonly bucket: string;

@@ -10,7 +10,7 @@ import type { Problem } from '#gateway/policy/problems.ts';
 import { EXIT } from '#shared/cli/exit.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface ReplayFilesOptions {
+interface ReplayFilesOptions {
   /** Where the files are. */
   readonly folder: string;
   /** Names in it. */

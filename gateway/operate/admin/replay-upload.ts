@@ -15,7 +15,7 @@ export interface ReplayBounds {
   readonly runMs: Millis;
 }
 
-export interface ReplayUploadOptions {
+interface ReplayUploadOptions {
   readonly policyBytes: number;
   readonly bounds: ReplayBounds;
   readonly temporaryFolder: string;

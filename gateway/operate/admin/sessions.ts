@@ -6,7 +6,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Clock, Millis } from '#shared/clock.ts';
 
-export const COOKIE = 'floodgate_session';
+const COOKIE = 'floodgate_session';
 export const PROOF_HEADER = 'x-floodgate-proof';
 export const SESSION_MS: Millis = 8 * 3_600_000;
 /** The oldest makes room. */
@@ -22,12 +22,12 @@ export interface Session {
   readonly endsAt: Millis;
 }
 
-export interface NewSession extends Session {
+interface NewSession extends Session {
   readonly cookie: string;
   readonly proof: string;
 }
 
-export interface SessionsOptions {
+interface SessionsOptions {
   readonly clock: Clock;
   readonly newSecret: () => string;
 }

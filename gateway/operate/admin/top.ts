@@ -34,7 +34,7 @@ export interface TopSnapshot {
   readonly limited: readonly LimitedIdentity[];
 }
 
-export interface StoreState {
+interface StoreState {
   readonly kind: 'redis' | 'memory';
   readonly available: boolean;
   /** Since when the first of the processes decides without it; ISO 8601; null: none does. */

@@ -11,7 +11,7 @@ import { refusals, topSchema, trafficSchema } from './reply-schemas.ts';
 import { topSnapshot } from './top.ts';
 import { totalsOf } from './totals.ts';
 
-export interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'policyVersion'> {}
+interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'policyVersion'> {}
 
 /** Twice in a span, so that none goes by unseen. */
 const NOTE_MS: Millis = SPAN_MS / 2;

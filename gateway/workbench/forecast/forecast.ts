@@ -9,7 +9,7 @@ import { type Counter, countersOf } from '#gateway/policy/counter.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 
-export interface ForecastOptions {
+interface ForecastOptions {
   /** Clients in one window; each has an address and, for each identifier of credentials, one of those. */
   readonly identities: number;
   readonly requestsPerSecond: number;
@@ -32,7 +32,7 @@ export interface Forecast {
   readonly counters: readonly CounterForecast[];
 }
 
-export interface CounterForecast {
+interface CounterForecast {
   /** The first policy of the bucket; null: the markers of proven credentials, for 30 days. */
   readonly policy: string | null;
   /** It counts what addresses spend on unproven credentials. */

@@ -8,7 +8,7 @@ export type Product = 'envoy' | 'ratelimit' | 'nginx' | 'traefik' | 'kong';
 export type Who = { readonly kind: 'address' } | { readonly kind: 'header'; readonly header: string };
 
 /** One place of the file that is read. */
-export interface Source {
+interface Source {
   /** From 1. */
   readonly line: number;
   /** The text there, in the words of the product. */
@@ -64,7 +64,7 @@ export interface Unsupported extends Source {
   readonly reason: string;
 }
 
-export interface PlanHeader {
+interface PlanHeader {
   /** Lower-case. */
   readonly header: string;
   /** Says which program sets the header. */

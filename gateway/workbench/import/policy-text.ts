@@ -5,7 +5,7 @@ import { windowText } from '#gateway/workbench/number-text.ts';
 import type { Imported, ImportedExclusion, ImportedRow, Unsupported, Who } from './imported.ts';
 
 /** A policy of the file that is written. */
-export interface WrittenPolicy {
+interface WrittenPolicy {
   readonly name: string;
   readonly route: string;
   readonly identifier: string;

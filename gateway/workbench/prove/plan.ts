@@ -17,14 +17,14 @@ export interface Planned {
   readonly request: SampleRequest;
 }
 
-export interface PlanOptions {
+interface PlanOptions {
   /** Also methods that may change data. */
   readonly allMethods: boolean;
   /** Policies with a larger limit are skipped. */
   readonly limitMax: number;
 }
 
-export interface ProofPlan {
+interface ProofPlan {
   readonly planned: readonly Planned[];
   readonly skipped: readonly { readonly policy: string; readonly reason: string }[];
 }

@@ -14,7 +14,7 @@ export const IN_FLIGHT_EXTRA = 5;
 const SILENCE_MS: Millis = 500;
 const ANSWER_MS: Millis = 10_000;
 
-export interface HeldBack {
+interface HeldBack {
   readonly sent: number;
   readonly denied: number;
   /** Statuses of replies that are neither: the application's, or a bound's. */

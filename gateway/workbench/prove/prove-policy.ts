@@ -13,7 +13,7 @@ const ATTEMPTS = 3;
 /** What the slowest gateway is taken to answer, to find a window with room. */
 export const REQUESTS_PER_SECOND = 200;
 
-export interface ProofOptions {
+interface ProofOptions {
   /** Where clients reach the gateway. */
   readonly origin: string;
   readonly headers: readonly (readonly [name: string, value: string])[];

@@ -25,7 +25,7 @@ export interface Explanation {
   readonly policies: readonly ExplainedPolicy[];
 }
 
-export interface ExplainedPolicy {
+interface ExplainedPolicy {
   readonly name: string;
   readonly line: number;
   readonly matched: boolean;
@@ -46,7 +46,7 @@ export interface ExplainedPolicy {
 }
 
 /** Puts live counts into a rehearsal, where there are any, before it is asked. */
-export type Seed = (rehearsal: Rehearsal, request: RehearsedRequest) => Promise<void>;
+type Seed = (rehearsal: Rehearsal, request: RehearsedRequest) => Promise<void>;
 
 export async function explain(
   set: PolicySet,

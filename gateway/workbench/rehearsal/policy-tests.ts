@@ -5,7 +5,7 @@ import type { PolicySet, PolicyTest } from '#gateway/policy/policy.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import { Rehearsal, type Rehearsed } from './rehearsal.ts';
 
-export interface TestFailure {
+interface TestFailure {
   readonly name: string;
   /** Line in the file, from 1. */
   readonly line: number;

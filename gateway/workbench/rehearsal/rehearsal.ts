@@ -32,7 +32,7 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { KnownClient, KnownIdentities } from './known-client.ts';
 
-export interface RehearsalOptions {
+interface RehearsalOptions {
   /** Milliseconds since the epoch: windows go by it. */
   readonly clock: Clock;
   /** By default no proxy is trusted. */
@@ -60,14 +60,14 @@ export interface RehearsedRequest {
   readonly plan?: string | undefined;
 }
 
-export interface Malformed {
+interface Malformed {
   readonly kind: 'malformed';
   readonly status: number;
   readonly reason: string;
 }
 
 /** The list deny names the client. */
-export interface ListedRequest {
+interface ListedRequest {
   readonly kind: 'listed';
   readonly path: string;
   readonly cover: Cover | null;

@@ -33,7 +33,7 @@ export function sampleRequest(
 }
 
 /** What presents a client to be counted. */
-export interface SampleClient {
+interface SampleClient {
   readonly headers: readonly (readonly [name: string, value: string])[];
   /** Behind the path; '' or beginning with `?`. */
   readonly query: string;

@@ -20,7 +20,7 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import { InFlight } from './in-flight.ts';
 
-export interface JudgeOptions {
+interface JudgeOptions {
   /** Of the log. */
   readonly clock: Clock;
   /** Of addresses in logs of other programs. */
@@ -36,7 +36,7 @@ export interface Judged {
 }
 
 /** How many counters and credentials are remembered, for ten million lines of a million clients: 210 MB when full. */
-export const COUNTERS_MAX = 4_194_304;
+const COUNTERS_MAX = 4_194_304;
 const CREDENTIALS_MAX = 1_048_576;
 /** Connections that are remembered, by address; twice as many at most. */
 const SOCKETS_MAX = 32_768;

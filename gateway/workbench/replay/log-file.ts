@@ -44,7 +44,7 @@ export interface LineSource {
   read(text: string, start: number, end: number, line: number, at: Millis): LoggedRequest | null;
 }
 
-export interface LogFileOptions {
+interface LogFileOptions {
   /** For messages. */
   readonly name: string;
   readonly input: string | Readable;

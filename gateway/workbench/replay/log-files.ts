@@ -19,7 +19,7 @@ export interface LogFilesOptions {
   readonly onProgress: (bytesRead: number, bytesTotal: number) => void;
 }
 
-export interface LogInput {
+interface LogInput {
   /** For messages. */
   readonly name: string;
   /** A path, or a stream such as standard input. */

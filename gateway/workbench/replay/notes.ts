@@ -5,7 +5,7 @@ import { count, counted } from '#gateway/workbench/number-text.ts';
 import { CLIENTS_MAX } from './clients.ts';
 import type { PolicyResult } from './tally.ts';
 
-export interface Circumstances {
+interface Circumstances {
   readonly set: PolicySet;
   readonly results: readonly PolicyResult[];
   /** Requests that came too late in the log for their time. */
@@ -56,7 +56,7 @@ export function notesOf({
     );
   if (results.some(({ isEstimate }) => isEstimate))
     notes.push(
-      `there were more clients than are counted (${count(CLIENTS_MAX)} in all policies together), so the numbers of clients are too low`,
+      `there were more clients than are counted (${count(CLIENTS_MAX)}), so the numbers of clients are too low`,
     );
   return notes;
 }

@@ -7,7 +7,7 @@ import type { PolicySet } from '#gateway/policy/policy.ts';
 import type { FormatName, LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
-import { CLIENTS_MAX, ClientCounts, type Frequent } from './clients.ts';
+import { ClientCounts, Clients, type Frequent } from './clients.ts';
 import { Judge, type Judged } from './judge.ts';
 import type { UnreadableLine } from './log-file.ts';
 import type { LogFiles } from './log-files.ts';
@@ -56,7 +56,7 @@ export interface ReplayResult {
   readonly spans: readonly Span[];
 }
 
-export interface LoggedOutcome {
+interface LoggedOutcome {
   readonly denied: number;
   /** Allowed then, denied now; and the reverse. */
   readonly newlyDenied: number;
@@ -91,8 +91,8 @@ class Changed {
   readonly clients: ClientCounts;
   requests = 0;
 
-  constructor(room: { left: number }) {
-    this.clients = new ClientCounts(room);
+  constructor(clients: Clients) {
+    this.clients = new ClientCounts(clients);
   }
 
   /** @param judged by the file that denies it */
@@ -123,7 +123,7 @@ export class Replay {
     const { set, against, trust, salt } = options;
     this.#options = options;
     const clock = (): Millis => this.#now;
-    const room = { left: CLIENTS_MAX };
+    const clients = new Clients();
     this.#judge = new Judge(set, { clock, trust, salt });
     this.#against =
       against === null
@@ -131,11 +131,11 @@ export class Replay {
         : {
             file: against.file,
             judge: new Judge(against, { clock, trust, salt }),
-            tally: new Tally(against, room),
+            tally: new Tally(against, clients),
           };
-    this.#tally = new Tally(set, room);
-    this.#newlyDenied = new Changed(room);
-    this.#newlyAllowed = new Changed(room);
+    this.#tally = new Tally(set, clients);
+    this.#newlyDenied = new Changed(clients);
+    this.#newlyAllowed = new Changed(clients);
   }
 
   /** @throws UnknownFormatError, or the error of a file that cannot be read */

@@ -3,7 +3,7 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import type { WeighedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import type { Millis } from '#shared/clock.ts';
-import { ClientCounts, type Frequent } from './clients.ts';
+import { ClientCounts, type Clients, type Frequent } from './clients.ts';
 import type { Judged } from './judge.ts';
 
 export interface PolicyResult {
@@ -42,9 +42,9 @@ export class Tally {
   /** Requests that policies cover of which none can be judged. */
   unknown = 0;
 
-  /** @param room for clients, see ClientCounts */
-  constructor({ policies }: PolicySet, room: { left: number }) {
-    this.#policies = policies.map((policy) => new PolicyTally(policy, room));
+  /** @param clients of the run */
+  constructor({ policies }: PolicySet, clients: Clients) {
+    this.#policies = policies.map((policy) => new PolicyTally(policy, clients));
   }
 
   add({ weighed, unknown }: Judged, at: Millis): void {
@@ -80,7 +80,7 @@ export class Tally {
       // What an address spends for a credential is the same request once more.
       if (credential !== null) continue;
       const tally = this.#of(policy.index);
-      tally.clients.add(identity.digest);
+      tally.seen.add(identity.digest);
       if (!shadowDenials.includes(policy)) tally.allowed++;
       else {
         tally.shadowDenied++;
@@ -92,7 +92,7 @@ export class Tally {
   #deny({ spent, decision }: WeighedRequest, at: Millis): void {
     this.denied++;
     for (const { credential, policy, identity } of spent.parts) {
-      if (credential === null) this.#of(policy.index).clients.add(identity.digest);
+      if (credential === null) this.#of(policy.index).seen.add(identity.digest);
     }
     for (const { policy, part } of decision.kind === 'deny' ? decision.violated : []) {
       const tally = this.#of(policy.index);
@@ -110,7 +110,8 @@ export class Tally {
 
 class PolicyTally {
   readonly #policy: Policy;
-  readonly clients: ClientCounts;
+  readonly #clients: Clients;
+  readonly seen: ClientCounts;
   readonly #denied: ClientCounts;
   #firstDeniedAt: Millis | null = null;
   allowed = 0;
@@ -118,10 +119,11 @@ class PolicyTally {
   shadowDenied = 0;
   unknown = 0;
 
-  constructor(policy: Policy, room: { left: number }) {
+  constructor(policy: Policy, clients: Clients) {
     this.#policy = policy;
-    this.clients = new ClientCounts(room);
-    this.#denied = new ClientCounts(room);
+    this.#clients = clients;
+    this.seen = new ClientCounts(clients);
+    this.#denied = new ClientCounts(clients);
   }
 
   deny({ digest }: Identity, at: Millis): void {
@@ -131,7 +133,7 @@ class PolicyTally {
 
   get result(): PolicyResult {
     const { name, line, limit, windowSeconds, mode } = this.#policy;
-    const { allowed, denied, shadowDenied, unknown, clients } = this;
+    const { allowed, denied, shadowDenied, unknown, seen } = this;
     return {
       name,
       line,
@@ -142,9 +144,9 @@ class PolicyTally {
       denied,
       shadowDenied,
       unknown,
-      identities: clients.size,
+      identities: seen.size,
       identitiesDenied: this.#denied.size,
-      isEstimate: clients.isFull || this.#denied.isFull,
+      isEstimate: this.#clients.isFull,
       firstDeniedAt: this.#firstDeniedAt === null ? null : new Date(this.#firstDeniedAt).toISOString(),
       mostDenied: this.#denied.most(SHOWN_MAX),
     };

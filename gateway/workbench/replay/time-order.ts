@@ -11,7 +11,7 @@ import type { LineSource, LogLine } from './log-file.ts';
 const LINES_BEHIND_MAX = 65_536;
 
 /** Gets the requests. The time never goes back. */
-export type TakeRequest = (request: LoggedRequest, at: Millis) => void;
+type TakeRequest = (request: LoggedRequest, at: Millis) => void;
 
 /** A line that waits. It is parsed when its turn comes, so that little is kept of it until then. */
 interface HeldLine extends Omit<LogLine, 'at'> {

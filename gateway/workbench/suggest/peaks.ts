@@ -18,7 +18,7 @@ const MOST = 5;
 /** Spreads routes over the table. */
 const ROUTE_STEP = 0x9e3779b1;
 
-export interface PeaksOptions {
+interface PeaksOptions {
   readonly windowMs: Millis;
   /** Told of each window of a client that is over. */
   readonly onWindow: (route: number, requests: number) => void;

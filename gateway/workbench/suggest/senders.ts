@@ -15,7 +15,7 @@ export interface Sender {
 }
 
 export const ADDRESS = 'ip';
-export const KEY = 'api-key';
+const KEY = 'api-key';
 
 const IP: SimpleIdentifier = { name: ADDRESS, kind: 'address', ipv6Prefix: 64 };
 const API_KEY: SimpleIdentifier = { name: KEY, kind: 'credential', sources: [] };

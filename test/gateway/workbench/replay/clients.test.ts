@@ -1,15 +1,16 @@
 /** Requests of each client are counted exactly, and spans of time are bounded. */
 import t from 'tap';
-import { ClientCounts } from '#gateway/workbench/replay/clients.ts';
+import { ClientCounts, Clients } from '#gateway/workbench/replay/clients.ts';
 import { Timeline } from '#gateway/workbench/replay/timeline.ts';
 
 t.test('clients: exact, however many there are', async (t) => {
-  const counts = new ClientCounts({ left: 100_000 });
+  const clients = new Clients();
+  const counts = new ClientCounts(clients);
   for (let i = 0; i < 60_000; i++) counts.add(`client ${i}`);
   for (let i = 0; i < 9; i++) counts.add('client 30000');
   for (const name of ['client 8', 'client 7', 'client 8']) counts.add(name);
   t.equal(counts.size, 60_000);
-  t.notOk(counts.isFull);
+  t.notOk(clients.isFull);
   t.strictSame(counts.most(3), [
     { identity: 'client 30000', count: 10 },
     { identity: 'client 8', count: 3 },
@@ -17,14 +18,18 @@ t.test('clients: exact, however many there are', async (t) => {
   ]);
 });
 
-t.test('clients: the counts of a run share their room, and say when it is used up', async (t) => {
-  const room = { left: 3 };
-  const [some, others] = [new ClientCounts(room), new ClientCounts(room)];
+t.test('clients: too many are not counted, and this is said', async (t) => {
+  const clients = new Clients(2);
+  const [some, others] = [new ClientCounts(clients), new ClientCounts(clients)];
   for (const name of ['a', 'b', 'a']) some.add(name);
-  for (const name of ['a', 'b', 'a']) others.add(name);
-  t.strictSame([some.size, some.isFull], [2, false]);
-  t.strictSame([others.size, others.isFull], [1, true]);
-  t.strictSame(others.most(5), [{ identity: 'a', count: 2 }]);
+  t.notOk(clients.isFull);
+  for (const name of ['b', 'c', 'b']) others.add(name);
+  t.ok(clients.isFull);
+  t.strictSame(some.most(5), [
+    { identity: 'a', count: 2 },
+    { identity: 'b', count: 1 },
+  ]);
+  t.strictSame([others.size, others.most(5)], [1, [{ identity: 'b', count: 2 }]]);
 });
 
 t.test('timeline: spans grow, and nothing is lost', async (t) => {
