@@ -10,7 +10,6 @@ export function counted(value: number, unit: string): string {
   return `${count(value)} ${unit}${value === 1 ? '' : 's'}`;
 }
 
-/** As a policy file writes it. */
 export function windowText(seconds: Seconds): string {
   if (seconds % 86_400 === 0) return `${seconds / 86_400}d`;
   if (seconds % 3600 === 0) return `${seconds / 3600}h`;

@@ -8,7 +8,7 @@ import type { Seen } from '#gateway/request/probe.ts';
 import { type AdminAccess, askAdmin } from './admin-client.ts';
 import { ask, type PublicReply, TIMEOUT_MS } from './public-address.ts';
 
-/** Of the block for measurements (RFC 2544): nobody's address. */
+/** From the block for benchmarks (RFC 2544). */
 const CLAIMED_ADDRESS = '198.18.27.53';
 const DAY_MS = 86_400_000;
 /** People renew a certificate a month before it expires. */
@@ -72,7 +72,7 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
       spellings.map(async (one) => [one, await ask(origin, one.path), await ask(origin, one.other)] as const),
     );
   } catch {
-    // Told already: it cannot be reached, or the application does not answer.
+    // Another finding already says that it cannot be reached.
     return [];
   }
   const answered = replies.filter(([, as, other]) => !isOwn(as) && !isOwn(other));

@@ -71,7 +71,7 @@ async function run(options: SuggestOptions, { terminal, now }: CommandContext): 
   return EXIT.ok;
 }
 
-/** As comments, so that all of it is a policy file. */
+/** Prints comments, so that the whole output is a policy file. */
 function print(
   { routes, others, oneIn, unknown }: Suggestions,
   unreadable: number,

@@ -9,6 +9,6 @@ export const addUnshadow = policyCommand({
   example: ['$0 unshadow login', 'Within a second, in every process'],
   tell: ({ policies, changed }) =>
     changed ? `Denies again: ${policies.join(', ')}` : 'Nobody kept it from denying; the file decides.',
-  // Where it was not in shadow, most likely another policy was meant.
+  // The operator most likely meant another policy.
   exitCode: ({ changed }) => (changed ? EXIT.ok : EXIT.no),
 });

@@ -17,7 +17,6 @@ import { pageRoutes } from './page-routes.ts';
 interface AdminOptions {
   readonly ready: () => boolean;
   readonly storeAvailable: () => Promise<boolean>;
-  /** Of each process. */
   readonly families: () => Promise<readonly (readonly Family[])[]>;
   /** Asked for by all but /healthz and /readyz; null: nobody is asked. */
   readonly token: string | null;
@@ -27,9 +26,9 @@ interface AdminOptions {
 const BODY_BYTES_MAX = 65_536;
 const CONNECTIONS_MAX = 256;
 const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
-/** Of a request with its body. */
+/** For a request with its body. */
 const BODY_MS_MAX = 10_000;
-/** Of one with an upload, which bounds itself a little before. */
+/** For an upload, whose own bound is a little shorter. */
 const UPLOAD_MS_MAX = 130_000;
 
 export function buildAdmin(options: AdminOptions): FastifyInstance {

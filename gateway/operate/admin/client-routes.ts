@@ -46,7 +46,7 @@ export async function clientRoutes(
       const identity = await identify(request.body);
       const cleared = await control.reset(
         identity,
-        // What is in flight stays in flight.
+        // Requests in flight stay counted.
         countersOf(policies()).filter(({ policy }) => policy.algorithm !== 'concurrency'),
       );
       audit(request, 'reset', { identity: identity.digest, cleared });

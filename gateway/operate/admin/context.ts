@@ -21,7 +21,6 @@ export interface AdminApiOptions extends GuardOptions {
   readonly control: Control;
   readonly doctor: DoctorSources;
   readonly top: TopSource;
-  /** As loaded. */
   readonly policies: () => PolicySet;
   readonly policyText: () => string;
   /** The files that the policy file names. */

@@ -1,4 +1,4 @@
-/** What stood behind refusals: one by its id, the newest ones, and those that a search finds. */
+/** Stored refusals: one by its id, the newest ones, and a search. */
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import { DECISIONS_MAX, type DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';

@@ -27,15 +27,14 @@ interface Traffic {
   readonly policies: readonly ({ readonly policy: string } & Series)[];
   /** Requests by outcome, as the metrics have it; those that no policy covers too. */
   readonly requests: Readonly<Record<string, readonly number[]>>;
-  /** How many took how long: of each span as many as there are bounds, and one beyond. */
+  /** For each span one number for each bound, and one for longer times. */
   readonly boundsSeconds: readonly number[];
   readonly decisionTime: readonly (readonly number[])[];
   readonly storeTime: readonly (readonly number[])[];
 }
 
-/** What the metrics grew by. */
+/** How much the metrics grew. */
 export interface Growth {
-  /** Those that grew. */
   readonly policies: ReadonlyMap<string, Counts>;
   readonly requests: Readonly<Record<string, number>>;
   readonly decisionTime: readonly number[];
@@ -80,7 +79,7 @@ class Ring {
     return Array.from({ length: SPANS }, (_, i) => ((at + 1 + i) % SPANS) * this.width);
   }
 
-  /** What is over an hour old makes room. */
+  /** Clears spans that are older than an hour. */
   #forgetUntil(at: number): void {
     for (let span = Math.max(this.#last, at - SPANS) + 1; span <= at; span++)
       this.#cells.fill(0, (span % SPANS) * this.width, (span % SPANS) * this.width + this.width);

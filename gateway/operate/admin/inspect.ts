@@ -1,4 +1,4 @@
-/** What the store holds of one identity. */
+/** Reads the counters and the ban of one identity. */
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import { levelOf, NOTHING } from '#gateway/limiter/level.ts';
@@ -9,9 +9,8 @@ import type { PolicySet } from '#gateway/policy/policy.ts';
 import { isoTime } from '#shared/clock.ts';
 
 export interface Inspected {
-  /** Digest. */
   readonly identity: string;
-  /** Those that hold something. */
+  /** Buckets that are not empty. */
   readonly buckets: readonly InspectedBucket[];
   readonly banned: boolean;
   /** null: not banned. */
@@ -32,7 +31,7 @@ interface InspectedBucket {
 
 export async function inspect(identity: Identity, set: PolicySet, control: Control): Promise<Inspected> {
   const counters = countersOf(set);
-  // Which plan or address it comes with is a request's business.
+  // Overrides by plan or address depend on the request.
   const limits = counters.map(({ policy }) => policy.overrides?.digests.get(identity.digest) ?? policy.limit);
   const { now, held } = await control.look(identity, counters, limits);
   const ban = await control.banOf(identity);

@@ -20,11 +20,11 @@ interface ReplayUploadOptions {
   readonly bounds: ReplayBounds;
   readonly temporaryFolder: string;
   readonly clock: Clock;
-  /** Of the policies in use. */
+  /** The policies in use. */
   readonly inUse: WatchedTexts;
   readonly salt: () => Promise<string>;
   readonly onReceived: (logBytes: number) => void;
-  /** Nobody waits for it any more. */
+  /** Stops the replay. */
   readonly signal: AbortSignal;
 }
 

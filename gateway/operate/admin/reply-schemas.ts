@@ -1,4 +1,4 @@
-/** What the admin API replies, as JSON Schemas: its description is made of them, and tests hold replies to them. */
+/** JSON Schemas of replies. The description of the API is made of them, and tests check replies against them. */
 
 export const text = { type: 'string' } as const;
 export const number = { type: 'number' } as const;

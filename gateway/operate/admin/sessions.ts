@@ -34,9 +34,8 @@ interface SessionsOptions {
 
 export class Sessions {
   readonly #options: SessionsOptions;
-  /** By the digest of the cookie. */
+  /** By digest of the cookie. */
   readonly #sessions = new Map<string, Session & { readonly proofDigest: Buffer }>();
-  /** By address. */
   readonly #mistakes = new Map<string, { count: number; readonly endsAt: Millis }>();
 
   constructor(options: SessionsOptions) {

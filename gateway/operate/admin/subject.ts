@@ -1,4 +1,4 @@
-/** Whom an operator means: an address, a credential or a digest, as the identity that is counted. */
+/** Finds the identity that an operator names by an address, a credential or a digest. */
 import { isIP } from 'node:net';
 import type { XStatic } from 'typebox/schema';
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
@@ -26,7 +26,7 @@ export const subjectSchema = input(subjectProperties, ['subject']);
 export type Subject = XStatic<typeof subjectSchema>;
 
 const DIGEST = /^[\w-]{21}[AQgw]$/;
-/** Nobody's own: no client has such an address. */
+/** No client has such an address. */
 const NOBODYS = new Set(['0.0.0.0', '::/64', '255.255.255.255']);
 
 /** @throws AdminError 400 */

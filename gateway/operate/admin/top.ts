@@ -7,9 +7,8 @@ import { type PolicyTotals, totalsOf } from './totals.ts';
 
 export interface TopSource {
   readonly kind: 'redis' | 'memory';
-  /** Of each process that answers. */
   readonly processes: () => Promise<readonly ProcessReport[]>;
-  /** Of each process, also of those that ended. */
+  /** Includes processes that ended. */
   readonly families: () => Promise<readonly (readonly Family[])[]>;
 }
 
@@ -22,12 +21,10 @@ export interface ProcessReport {
 }
 
 export interface TopSnapshot {
-  /** ISO 8601, UTC. */
   readonly at: string;
   /** Processes of this gateway. */
   readonly processes: number;
   readonly store: StoreState;
-  /** By outcome. */
   readonly requests: Readonly<Record<string, number>>;
   readonly policies: readonly PolicyTotals[];
   /** Denied most since somebody looks, the first one most. */

@@ -1,4 +1,4 @@
-/** What the gateway does: totals, the last hour, and a stream of what happens at the moment. */
+/** Totals, the traffic of the last hour, and a stream of new events. */
 import type { FastifyInstance } from 'fastify';
 import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -21,7 +21,7 @@ export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutes
   const history = new TrafficHistory(clock);
   const feed = new LiveFeed({ ...options, history });
   const note = (): void => {
-    // Whoever looks has it noted every second. A worker that is just ending is asked again in a moment.
+    // With listeners the feed does it every second. A worker that is just ending is asked again soon.
     if (feed.size === 0)
       void top.families().then(
         (families) => history.add(totalsOf(families)),

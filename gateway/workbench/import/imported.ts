@@ -9,7 +9,6 @@ export type Who = { readonly kind: 'address' } | { readonly kind: 'header'; read
 
 /** One place of the file that is read. */
 interface Source {
-  /** From 1. */
   readonly line: number;
   /** The text there, in the words of the product. */
   readonly what: string;
@@ -65,7 +64,6 @@ export interface Unsupported extends Source {
 }
 
 interface PlanHeader {
-  /** Lower-case. */
   readonly header: string;
   /** Says which program sets the header. */
   readonly note: string;

@@ -7,7 +7,7 @@ const PLANS_MAX = 1000;
 
 export class ConsumerLimits {
   readonly #imported: Imported;
-  /** By unit, then by consumer: the limit, and the plugin that has it. */
+  /** Limits by unit and consumer. */
   readonly #units = new Map<string, Map<string, { readonly limit: number; readonly plugin: Tree }>>();
   readonly #used = new Set<string>();
   /** Names of consumers, by their group. */
@@ -52,7 +52,7 @@ export class ConsumerLimits {
     return new Map([...(this.#units.get(unit) ?? [])].map(([name, { limit }]) => [name, limit]));
   }
 
-  /** Those that would change the limit of a policy, where there is none. */
+  /** Reports limits for units in which no policy has a limit. */
   refuseUnused(): void {
     for (const [unit, limits] of this.#units) {
       if (this.#used.has(unit)) continue;

@@ -147,7 +147,7 @@ function finished(
   return text === null ? null : { text, isWider, isCut };
 }
 
-/** What has a meaning in a path of ours, or none in a URL, is percent-encoded. */
+/** Percent-encodes characters that have a meaning in a route, or none in a URL. */
 function escaped(path: string): string {
   return path.replaceAll(/[^A-Za-z0-9\-_~!$&'()+,=@./%:]|(?<=^|\/):/g, (character) =>
     [...Buffer.from(character)]

@@ -13,7 +13,7 @@ interface WrittenPolicy {
   /** '' where the limit is of requests in flight. */
   readonly window: string;
   readonly algorithm: 'fixed-window' | 'token-bucket' | 'concurrency';
-  /** Of a token bucket; else null. */
+  /** null unless it is a token bucket. */
   readonly burst: number | null;
   /** Name of the policy whose counter it shares; null: a counter of its own. */
   readonly bucket: string | null;
@@ -35,7 +35,7 @@ const IDENTIFIERS_MAX = 16;
 const LIMIT_MAX = 1_000_000_000;
 /** A token bucket counts units of a request divided by milliseconds. */
 const UNITS_MAX = 2 ** 52;
-/** Of the 64 that a name may have: room for a number. */
+/** A name may have 64 characters: this leaves room for a number. */
 const NAME_LENGTH = 56;
 const FORWARDING: ReadonlySet<string> = new Set([
   'x-forwarded-for',
@@ -112,7 +112,7 @@ export function policyText(imported: Imported, file: string, product: string): P
   return { text: `${lines.join('\n')}\n`, policies, unsupported };
 }
 
-/** What a client may write itself is nobody's name: here the address is read through trusted proxies. */
+/** Counts the client address in place of a header that any client may write. */
 function withoutForwarding(row: ImportedRow): ImportedRow {
   if (row.who.kind !== 'header' || !FORWARDING.has(row.who.header)) return row;
   const note = `counts the client address in place of ${row.who.header}: set GATEWAY_TRUSTED_PROXIES to the proxies that write it`;
@@ -236,7 +236,7 @@ function block(
   ].join('\n');
 }
 
-/** Of the characters that a name may have, and nobody else's. */
+/** A unique name of valid characters. */
 function unusedName(hint: string, taken: Set<string>): string {
   const bare = hint
     .toLowerCase()

@@ -8,13 +8,12 @@ import {
   type RequestSet,
 } from './path-pattern.ts';
 
-/** Together they are what the rule matches. */
 export interface RuleRequests {
   readonly sets: readonly RequestSet[];
   readonly notes: readonly string[];
 }
 
-/** The rule cannot be read, or says what no route says. */
+/** The rule is malformed, or no route matches the same requests. */
 export class RuleError extends Error {}
 
 const SETS_MAX = 64;

@@ -20,7 +20,7 @@ interface ReadRouter extends RuleRequests {
   readonly limits: readonly string[];
 }
 
-/** Of middlewares that become policies. */
+/** Middlewares that become policies. */
 const KINDS = ['rateLimit', 'inFlightReq'] as const;
 const COUNTS_HOSTS = 'it counts all clients of a host together; here each client is counted by itself';
 const CONCURRENCY_MAX = 10_000;
@@ -77,7 +77,7 @@ class Reading {
     }
   }
 
-  /** Chains followed. */
+  /** Follows chains. */
   #limitsOf(names: readonly string[], depth: number): string[] {
     return names.flatMap((name) => {
       const middleware = this.#config.middlewares.get(name);
@@ -127,7 +127,7 @@ class Reading {
     }
   }
 
-  /** Routers are often elsewhere: its limit is worth more than a word about it. */
+  /** Routers are often in another file, so the limit is imported for every path. */
   #everywhere(
     name: string,
     what: string,
@@ -181,7 +181,7 @@ function inFlightOf(options: Tree): ReadLimit | string {
   return typeof who === 'string' ? who : { who, limit: amount, windowSeconds: 0, burst: null, notes };
 }
 
-/** The greatest common one. */
+/** The greatest common divisor. */
 function divisorOf(a: number, b: number): number {
   return b === 0 ? a : divisorOf(b, a % b);
 }

@@ -9,7 +9,6 @@ interface TestFailure {
   readonly name: string;
   /** Line in the file, from 1. */
   readonly line: number;
-  /** What was expected, and what came. */
   readonly message: string;
 }
 

@@ -32,7 +32,7 @@ export function sampleRequest(
   return null;
 }
 
-/** What presents a client to be counted. */
+/** A client as a request presents it. */
 interface SampleClient {
   readonly headers: readonly (readonly [name: string, value: string])[];
   /** Behind the path; '' or beginning with `?`. */

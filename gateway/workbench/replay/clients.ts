@@ -4,7 +4,6 @@
  */
 
 export interface Frequent {
-  /** A digest. */
   readonly identity: string;
   readonly count: number;
 }
@@ -44,7 +43,6 @@ export class Clients {
 
 export class ClientCounts {
   readonly #clients: Clients;
-  /** By the number of the client. */
   #counts = new Uint32Array(64);
   /** How many clients have a count. */
   size = 0;

@@ -33,7 +33,7 @@ export class InFlight<T> {
     heap[at] = held;
   }
 
-  /** All that have ended by now are over. */
+  /** Ends all requests whose time has come. */
   endBy(now: Millis): void {
     for (let first = this.#heap[0]; first !== undefined && first.endsAt <= now; first = this.#heap[0])
       this.#endFirst();
@@ -48,7 +48,6 @@ export class InFlight<T> {
     this.#onEnd(first.what);
   }
 
-  /** From the top to where it belongs. */
   #sink(held: Held<T>): void {
     const heap = this.#heap;
     for (let at = 0; ; ) {

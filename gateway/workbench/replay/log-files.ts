@@ -20,7 +20,6 @@ export interface LogFilesOptions {
 }
 
 interface LogInput {
-  /** For messages. */
   readonly name: string;
   /** A path, or a stream such as standard input. */
   readonly input: string | Readable;

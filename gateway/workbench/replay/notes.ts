@@ -1,4 +1,4 @@
-/** What a replay could not know, in sentences: nothing is guessed, and nothing left out without saying so. */
+/** Remarks on how exact the figures of a replay are. */
 
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
@@ -68,7 +68,6 @@ function goesByAddress({ policies, lists }: PolicySet): boolean {
   );
 }
 
-/** Of each identifier that a log does not tell. */
 function unknownNotes({ policies }: PolicySet, results: readonly PolicyResult[]): string[] {
   const most = new Map<string, number>();
   for (const [i, { unknown }] of results.entries()) {

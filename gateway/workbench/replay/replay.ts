@@ -21,36 +21,34 @@ export interface ReplayOptions {
   readonly set: PolicySet;
   /** The policy file to compare with; null: none. */
   readonly against: PolicySet | null;
-  /** Of addresses in logs of other programs. */
+  /** For addresses in logs of other programs. */
   readonly trust: ProxyTrust;
-  /** Of digests of what such logs hold. */
+  /** For digests of addresses and keys in such logs. */
   readonly salt: string;
 }
 
-/** Fields of the JSON document; times are ISO 8601. */
+/** The JSON document. Times are ISO 8601. */
 export interface ReplayResult {
   readonly file: string;
   readonly formats: readonly FormatName[];
   readonly lines: number;
   readonly unreadable: number;
-  /** The first ones. */
   readonly unreadableLines: readonly UnreadableLine[];
-  /** Of the first and the last request; null when there is none. */
+  /** Times of the first and the last request; null if there is none. */
   readonly from: string | null;
   readonly to: string | null;
   readonly requests: number;
   readonly allowed: number;
   readonly denied: number;
-  /** No policy applies. */
   readonly uncovered: number;
   readonly malformed: number;
   /** Policies apply, and the log does not tell whom they count. */
   readonly unknown: number;
   readonly policies: readonly PolicyResult[];
-  /** What the gateway that wrote the log decided; null for logs of other programs. */
+  /** Decisions of the gateway that wrote the log; null for logs of other programs. */
   readonly logged: LoggedOutcome | null;
   readonly comparison: Comparison | null;
-  /** What has to be known to judge these figures, in whole sentences. */
+  /** Remarks on how exact the figures are. */
   readonly notes: readonly string[];
   readonly spanMs: Millis;
   readonly spans: readonly Span[];
@@ -65,28 +63,26 @@ interface LoggedOutcome {
 
 export interface Comparison {
   readonly against: string;
-  /** Denied by this file and not by the other; and the reverse. */
+  /** Requests that only this file denies, and that only the other file denies. */
   readonly newlyDenied: number;
   readonly newlyAllowed: number;
-  /** Different clients of those that are newly denied. */
   readonly identitiesNewlyDenied: number;
   readonly mostNewlyDenied: readonly Frequent[];
   readonly identitiesNewlyAllowed: number;
   readonly mostNewlyAllowed: readonly Frequent[];
-  /** What came of the same requests under the other file. */
+  /** Results of the same requests under the other file. */
   readonly policiesAgainst: readonly PolicyResult[];
 }
 
 const SHOWN_MAX = 10;
 
-/** The file to compare with, and what came of the requests under it. */
 interface Against {
   readonly file: string;
   readonly judge: Judge;
   readonly tally: Tally;
 }
 
-/** Requests that one of two files denies, and whose they are. */
+/** Requests that one of two files denies, and their clients. */
 class Changed {
   readonly clients: ClientCounts;
   requests = 0;

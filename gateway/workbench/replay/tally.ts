@@ -1,4 +1,4 @@
-/** What came of the requests, policy by policy. */
+/** Counts decisions for each policy. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import type { WeighedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
@@ -8,7 +8,6 @@ import type { Judged } from './judge.ts';
 
 export interface PolicyResult {
   readonly name: string;
-  /** Line in the file. */
   readonly line: number;
   readonly limit: number;
   readonly windowSeconds: number;
@@ -20,14 +19,12 @@ export interface PolicyResult {
   readonly shadowDenied: number;
   /** Requests of which the log does not tell whom this policy counts. */
   readonly unknown: number;
-  /** Different clients that it counted. */
   readonly identities: number;
   readonly identitiesDenied: number;
   /** There were too many clients to count all: the numbers of clients are lower bounds. */
   readonly isEstimate: boolean;
   /** ISO 8601; null when it denies nobody. */
   readonly firstDeniedAt: string | null;
-  /** Whom it denies most often. */
   readonly mostDenied: readonly Frequent[];
 }
 
@@ -77,7 +74,7 @@ export class Tally {
     this.allowed++;
     const shadowDenials = decision.kind === 'allow' ? decision.shadowDenials : [];
     for (const { credential, policy, identity } of spent.parts) {
-      // What an address spends for a credential is the same request once more.
+      // The charge of the address for an unproven credential is the same request.
       if (credential !== null) continue;
       const tally = this.#of(policy.index);
       tally.seen.add(identity.digest);

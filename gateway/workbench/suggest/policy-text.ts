@@ -7,7 +7,7 @@ import { ADDRESS } from './senders.ts';
 import type { SuggestedRoute, Suggestions } from './suggest.ts';
 
 const NAME_MAX = 64;
-/** What a literal of a route may not contain as it is. */
+/** Characters that a literal of a route has to escape. */
 const NOT_LITERAL = /[^A-Za-z0-9\-_~!$&'()+,=:@.%]/g;
 
 /** @param keyHeader where keys are presented */
@@ -73,7 +73,7 @@ function literal(segment: string): string {
     .replace(/^:/, '%3A');
 }
 
-/** Of its own, from the method and the words of the path. */
+/** A unique name from the method and the words of the path. */
 function nameOf({ route, identifier: by }: SuggestedRoute, taken: Set<string>): string {
   const words = route
     .toLowerCase()

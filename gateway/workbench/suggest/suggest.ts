@@ -20,14 +20,12 @@ export interface SuggestOptions {
   readonly windowSeconds: Seconds;
   /** Lower-case name of the header field that presents a key. */
   readonly keyHeader: string;
-  /** Of routes that are told, the busiest first. */
+  /** How many routes are reported, the busiest first. */
   readonly routesMax: number;
 }
 
 export interface SuggestedRoute {
-  /** As a policy file writes it. */
   readonly route: string;
-  /** Who is counted. */
   readonly identifier: string;
   readonly requests: number;
   /** Different clients. */
@@ -61,7 +59,7 @@ interface Row {
   readonly identifier: string;
   requests: number;
   readonly windows: Frequencies;
-  /** Of each client's busiest window. */
+  /** Requests of each client in its busiest window. */
   readonly most: Frequencies;
 }
 
@@ -72,7 +70,7 @@ interface Noted {
   readonly sender: Sender;
 }
 
-/** So many requests are looked at before the first is counted. */
+/** How many requests are read to learn the routes before the first is counted. */
 const LEARNED = 20_000;
 const IDENTIFIERS_MAX = 16;
 
@@ -112,7 +110,7 @@ export class Suggest {
     this.#firstAt ??= at;
     this.#lastAt = at;
     this.#requests++;
-    // What a browser asks before it asks is never limited.
+    // Preflight requests of browsers are never limited.
     if (request.method === null || request.method === 'OPTIONS') return;
     const target = canonicalTarget(request.target);
     if (!target.ok || request.digests?.decision === 'malformed') return;
@@ -161,7 +159,7 @@ export class Suggest {
     }
   }
 
-  /** Beyond the last, all are one. */
+  /** All identifiers beyond the last number share it. */
   #numberOf(identifier: string): number {
     const known = this.#identifiers.indexOf(identifier);
     if (known >= 0) return known;

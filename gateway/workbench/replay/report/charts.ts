@@ -27,7 +27,7 @@ export function timelineChart(spans: readonly Span[], spanMs: Millis): Html {
 
 function bar(kind: 'allowed' | 'denied', at: number, from: number, share: number): Html {
   if (share === 0) return html``;
-  // What is there is seen, however little it is.
+  // A small bar is still visible.
   const height = Math.max(share * HEIGHT, 0.75);
   const y = Math.max(0, HEIGHT - from * HEIGHT - height);
   return html`<rect class="${kind}" x="${at + 0.05}" y="${y.toFixed(2)}" width="0.9" height="${height.toFixed(2)}"/>`;
