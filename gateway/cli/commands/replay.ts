@@ -59,7 +59,7 @@ async function run(options: ReplayOptions, { terminal, now, env }: CommandContex
     const [first] = result.unreadableLines;
     throw new CommandError(
       first === undefined
-        ? 'there is no request in these logs'
+        ? 'there is no request in these logs; name others, or their format with --format'
         : `there is no request in these logs; line ${first.line} of ${first.file} reads: ${first.text}`,
       EXIT.no,
     );
@@ -75,7 +75,7 @@ function write(file: string, page: string): void {
     writeFileSync(file, page);
   } catch (error) {
     throw new CommandError(
-      `${file} cannot be written (${(error as NodeJS.ErrnoException).code})`,
+      `${file} cannot be written (${(error as NodeJS.ErrnoException).code}); name a file in a folder that you may write to`,
       EXIT.unreachable,
     );
   }

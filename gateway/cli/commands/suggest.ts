@@ -50,7 +50,10 @@ async function run(options: SuggestOptions, { terminal, now }: CommandContext): 
   const windowSeconds = readWindow(options.window);
   const keyHeader = options.key.toLowerCase();
   if (!/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(keyHeader))
-    throw new CommandError(`--key ${options.key} is no name of a header field`, EXIT.usage);
+    throw new CommandError(
+      `--key ${options.key} is no name of a header field; write one such as x-api-key`,
+      EXIT.usage,
+    );
   const routesMax = options.routes;
   if (!Number.isInteger(routesMax) || routesMax < 1 || routesMax > ROUTES_MAX)
     throw new CommandError(`--routes must be a whole number from 1 to ${ROUTES_MAX}`, EXIT.usage);
@@ -60,7 +63,10 @@ async function run(options: SuggestOptions, { terminal, now }: CommandContext): 
   );
   const { lines, unreadable } = logs.counts;
   if (suggestions.routes.length === 0)
-    throw new CommandError('there is no request in these logs of which it is told who sent it', EXIT.no);
+    throw new CommandError(
+      'these logs have no request with a client; name other logs, or their format with --format',
+      EXIT.no,
+    );
   const policies = policyText(suggestions, keyHeader);
   if (options.json) {
     terminal.json({ lines, unreadable, ...suggestions, policies });
@@ -93,7 +99,7 @@ function print(
     ]),
   );
   if (others > 0) comment.line(`${count(others)} requests on other routes`);
-  if (unknown > 0) comment.line(`${count(unknown)} requests of which the log does not tell who sent them`);
+  if (unknown > 0) comment.line(`${count(unknown)} requests whose client is not in the log`);
   if (unreadable > 0) comment.line(`${count(unreadable)} lines could not be read`);
   if (oneIn > 1) comment.line(`one client in ${oneIn} was followed; numbers of clients are estimates`);
   comment.line();
