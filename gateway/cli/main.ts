@@ -3,7 +3,7 @@
 import { Terminal } from '#shared/cli/terminal.ts';
 import { runCli } from './program.ts';
 
-// Who has seen enough, such as `head`, closes the pipe.
+// A reader such as `head` may close the pipe early.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

@@ -14,7 +14,7 @@ import { COMMANDS, OTHER_NAMES } from './commands/all.ts';
 
 const DIGEST = /^-[\w-]{21}$/;
 
-export type CliOptions = Omit<CommandContext, 'run'>;
+type CliOptions = Omit<CommandContext, 'run'>;
 
 /** @param args without the names of Node and of the program */
 export async function runCli(args: readonly string[], options: CliOptions): Promise<ExitCode> {
@@ -78,7 +78,7 @@ async function commandsFor(args: readonly string[]): Promise<AddCommand[]> {
   return Promise.all(wanted.map((load) => load()));
 }
 
-/** What begins with a dash and is no option: standard input, and one digest in 64. */
+/** Handles arguments with a dash that are no options: standard input, and one digest in 64. */
 function withoutLoneDashes(args: readonly string[]): string[] {
   const written: string[] = [];
   for (const arg of args) {
@@ -94,7 +94,7 @@ function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof CommandError) return error.exitCode;
   if (error instanceof PolicyFileError) return EXIT.no;
   if (error instanceof ConfigError) return EXIT.unreachable;
-  // What yargs itself refuses.
+  // A usage error of yargs.
   if (error instanceof Error && error.name === 'YError') return EXIT.usage;
   return EXIT.fault;
 }

@@ -1,6 +1,7 @@
 /** A running gateway, asked over its admin listener. */
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Millis } from '#shared/clock.ts';
+import type { CommandContext } from './command.ts';
 
 const TIMEOUT_MS: Millis = 10_000;
 /** 503: the gateway answers and its store does not. */
@@ -14,6 +15,11 @@ export interface AdminAccess {
   /** Origin of the admin listener, such as http://127.0.0.1:9090. */
   readonly gateway: string;
   readonly token: string | undefined;
+}
+
+/** Takes the token from the environment unless the option is given. */
+export function accessOf({ gateway, token }: AdminAccess, env: CommandContext['env']): AdminAccess {
+  return { gateway, token: token ?? env.GATEWAY_ADMIN_TOKEN };
 }
 
 /** Options of every command that asks a running gateway; `GATEWAY_ADMIN_TOKEN` is the default of `--token`. */
@@ -57,7 +63,7 @@ export async function askAdmin(
         `--gateway ${gateway} is no URL; write http://HOST:PORT of the admin listener`,
         EXIT.usage,
       );
-    if (isTimeout(error))
+    if ((error as Error).name === 'TimeoutError')
       throw new CommandError(
         `${gateway} gave no answer within ${timeoutMs} ms; it is there, but the gateway is busy or its store hangs`,
         EXIT.unreachable,
@@ -75,11 +81,6 @@ export async function askAdmin(
     );
   const exitCode = EXIT_BY_STATUS.get(response.status) ?? EXIT.no;
   throw new CommandError(messageIn(text) ?? `${gateway} answered ${response.status}`, exitCode);
-}
-
-/** Tells whether `AbortSignal.timeout` raised the error. */
-export function isTimeout(error: unknown): boolean {
-  return error instanceof Error && error.name === 'TimeoutError';
 }
 
 function messageIn(text: string): string | null {

@@ -37,7 +37,7 @@ export interface LogOptions {
   readonly header: readonly string[];
 }
 
-export interface OpenedLogs {
+interface OpenedLogs {
   readonly logs: LogFiles;
   readonly trust: ProxyTrust;
   readonly progress: Progress;
@@ -88,7 +88,10 @@ function readable(error: unknown): unknown {
     );
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   if (typeof code !== 'string' || typeof syscall !== 'string') return error;
-  const what = code === 'EISDIR' ? 'is a folder; name the logs in it' : `cannot be read (${code})`;
+  const what =
+    code === 'EISDIR'
+      ? 'is a folder; name the logs in it'
+      : `cannot be read (${code}); name a log that is there`;
   return new CommandError(`${path ?? 'the log'} ${what}`, EXIT.unreachable);
 }
 

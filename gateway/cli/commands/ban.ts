@@ -1,7 +1,6 @@
 /** `ban`: refuses all requests of one client for a while. */
 
-import { forOption, readFor } from '#gateway/cli/command/duration.ts';
-import { subjectCommand } from '#gateway/cli/command/subject-command.ts';
+import { forOption, readFor, subjectCommand } from '#gateway/cli/command/admin-command.ts';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';
 import { BAN_DAYS_MAX } from '#gateway/operate/control/bans.ts';
 

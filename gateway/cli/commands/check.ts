@@ -1,7 +1,7 @@
 /** `check [FILE]`: is this policy file right? */
 
+import { readPolicyText } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
-import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { PolicyFileError, sentenceOf } from '#gateway/policy/problems.ts';
 import { warningsOf } from '#gateway/policy/warnings.ts';

@@ -1,9 +1,8 @@
 /** `diff OLD NEW`: what changes, and for whom? */
 
+import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
-import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
 import { differenceOf } from '#gateway/policy/difference.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 
 export const addDiff: AddCommand = (program, context) =>
@@ -22,8 +21,7 @@ export const addDiff: AddCommand = (program, context) =>
   );
 
 function diff(oldFile: string, newFile: string, json: boolean, { terminal }: CommandContext): ExitCode {
-  const load = (file: string) => loadPolicies(readPolicyText(file), file);
-  const changes = differenceOf(load(oldFile), load(newFile));
+  const changes = differenceOf(loadPolicyFile(oldFile), loadPolicyFile(newFile));
   if (json) terminal.json({ changes });
   else if (changes.length === 0) terminal.line('Nothing changes for anybody.');
   else {

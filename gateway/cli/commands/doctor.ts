@@ -1,19 +1,16 @@
 /** `doctor`: is the set-up of a running gateway right? */
 
-import { ADMIN_OPTIONS, type AdminAccess, askAdmin } from '#gateway/cli/command/admin-client.ts';
-import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
-import { publicOrigin, tlsFinding } from '#gateway/cli/command/public-address.ts';
+import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
+import { probeSpellings, probeTrust, tlsFinding } from '#gateway/cli/command/probes.ts';
+import { publicOrigin } from '#gateway/cli/command/public-address.ts';
 import { bad, type Finding, reportFindings } from '#gateway/operate/doctor/findings.ts';
 import type { GatewayReport } from '#gateway/operate/doctor/report.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import { VERSION } from '#shared/version.ts';
-import { probeSpellings, probeTrust } from './doctor-probes.ts';
 
-interface DoctorArguments {
+interface DoctorArguments extends AdminAccess, GlobalOptions {
   readonly public: string | undefined;
-  readonly gateway: string;
-  readonly token: string | undefined;
-  readonly json: boolean;
 }
 
 export const addDoctor: AddCommand = (program, context) =>
@@ -37,7 +34,7 @@ export const addDoctor: AddCommand = (program, context) =>
 async function doctor(options: DoctorArguments, context: CommandContext): Promise<ExitCode> {
   const { terminal, env } = context;
   const given = options.public === undefined ? null : publicOrigin(options.public);
-  const access = { gateway: options.gateway, token: options.token ?? env.GATEWAY_ADMIN_TOKEN };
+  const access = accessOf(options, env);
   const findings = await examine(given, access, context);
   const ok = findings.every((finding) => finding.ok);
   if (options.json) terminal.json({ ok, findings });

@@ -1,28 +1,20 @@
 /** `explain 'METHOD PATH'`: what would the gateway do with this request, and why? */
 
-import { ADMIN_OPTIONS, askAdmin } from '#gateway/cli/command/admin-client.ts';
-import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
-import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
-import { readRequest } from '#gateway/cli/command/request-options.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import { loadPolicyFile, readRequest } from '#gateway/cli/command/arguments.ts';
+import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
 import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { Clock } from '#shared/clock.ts';
 
-/** One request is asked. */
-const TABLE_SIZE = 1024;
-
-interface ExplainOptions {
+interface ExplainOptions extends AdminAccess, GlobalOptions {
   readonly request: string;
   readonly header: readonly string[];
   readonly from: string;
   readonly plan: string | undefined;
   readonly file: string | undefined;
-  readonly gateway: string;
-  readonly token: string | undefined;
-  readonly json: boolean;
 }
 
 export const addExplain: AddCommand = (program, context) =>
@@ -53,11 +45,11 @@ export const addExplain: AddCommand = (program, context) =>
   );
 
 async function run(options: ExplainOptions, { terminal, env, now }: CommandContext): Promise<ExitCode> {
-  const { header, from, plan, file, gateway, token } = options;
+  const { header, from, plan, file } = options;
   const request = { ...readRequest(options.request, header, from), plan };
   const explanation =
     file === undefined
-      ? ((await askAdmin({ gateway, token: token ?? env.GATEWAY_ADMIN_TOKEN }, 'POST', '/api/explain', {
+      ? ((await askAdmin(accessOf(options, env), 'POST', '/api/explain', {
           request: options.request,
           headers: header,
           from,
@@ -70,15 +62,8 @@ async function run(options: ExplainOptions, { terminal, env, now }: CommandConte
 }
 
 function explainFile(file: string, request: RehearsedRequest, clock: Clock): Promise<Explanation> {
-  const set = loadPolicies(readPolicyText(file), file);
-  const rehearsal = new Rehearsal(set, {
-    clock,
-    trust: { kind: 'none' },
-    salt: '',
-    countersMax: TABLE_SIZE,
-    credentialsMax: TABLE_SIZE,
-  });
-  return explain(set, rehearsal, request);
+  const set = loadPolicyFile(file);
+  return explain(set, new Rehearsal(set, { clock }), request);
 }
 
 function print({ decision, path, status, headers, reason, policies }: Explanation, terminal: Terminal): void {

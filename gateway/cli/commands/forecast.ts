@@ -1,9 +1,9 @@
 /** `forecast`: what will so many clients cost? */
 
+import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
-import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
 import { type Forecast, forecast } from '#gateway/workbench/forecast/forecast.ts';
+import { count } from '#gateway/workbench/number-text.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
@@ -41,7 +41,7 @@ function run(options: ForecastArguments, { terminal }: CommandContext): ExitCode
   requireNumber('--identities', identities, 1, IDENTITIES_MAX, true);
   requireNumber('--rate', rate, 0, IDENTITIES_MAX, false);
   requireNumber('--processes', processes, 1, PROCESSES_MAX, true);
-  const set = loadPolicies(readPolicyText(file), file);
+  const set = loadPolicyFile(file);
   const found = forecast(set, { identities, requestsPerSecond: rate, processes });
   if (json) terminal.json(found);
   else print(found, terminal);
@@ -78,10 +78,6 @@ function print(found: Forecast, terminal: Terminal): void {
       megabytes(bytes),
     ]),
   );
-}
-
-function count(number: number): string {
-  return number.toLocaleString('en');
 }
 
 function megabytes(bytes: number): string {

@@ -1,6 +1,6 @@
 /** `import FILE`: another product's limits as a policy file. */
-import { readFileSync } from 'node:fs';
 import { text as textOf } from 'node:stream/consumers';
+import { readText } from '#gateway/cli/command/arguments.ts';
 import { type AddCommand, type CommandContext, STANDARD_INPUT } from '#gateway/cli/command/command.ts';
 import { importText, PRODUCTS } from '#gateway/workbench/import/import.ts';
 import { ImportError, type Product } from '#gateway/workbench/import/imported.ts';
@@ -45,7 +45,7 @@ async function run(
   const isStdin = file === STANDARD_INPUT;
   if (isStdin && stdin.isTTY)
     throw new CommandError('nothing comes on standard input; name a file, or pipe one', EXIT.usage);
-  const input = isStdin ? await textOf(stdin) : read(file);
+  const input = isStdin ? await textOf(stdin) : readText(file, 'name a file, or - for standard input');
   let result: ReturnType<typeof importText>;
   try {
     result = importText(input, file, from ?? null);
@@ -68,16 +68,4 @@ async function run(
     terminal.error(`policies: ${policies.length}${lost}`);
   }
   return policies.length === 0 ? EXIT.no : EXIT.ok;
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new CommandError(
-      `${file} cannot be read (${code}); name a file, or - for standard input`,
-      EXIT.unreachable,
-    );
-  }
 }

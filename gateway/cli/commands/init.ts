@@ -44,6 +44,9 @@ function write(file: string, text: string): void {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST')
       throw new CommandError(`${file} is there already; name another, or remove it`, EXIT.usage);
-    throw new CommandError(`${file} cannot be written (${code})`, EXIT.unreachable);
+    throw new CommandError(
+      `${file} cannot be written (${code}); name a file in a folder that you may write to`,
+      EXIT.unreachable,
+    );
   }
 }

@@ -1,6 +1,6 @@
 /** `inspect`: What has this client used, and is it banned? */
 
-import { subjectCommand } from '#gateway/cli/command/subject-command.ts';
+import { subjectCommand } from '#gateway/cli/command/admin-command.ts';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';
 
 export const addInspect = subjectCommand<Inspected>({

@@ -1,23 +1,11 @@
 /** `prove`: does a running gateway admit exactly what its policies say? */
 import { createInterface } from 'node:readline/promises';
+import { loadPolicyFile, readHeaders } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
-import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
 import { isAdminListener, publicOrigin } from '#gateway/cli/command/public-address.ts';
-import { readHeaders } from '#gateway/cli/command/request-options.ts';
-import { partsOf } from '#gateway/identity/identifier.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
-import { type Proof, prove, REQUESTS_PER_SECOND } from '#gateway/workbench/prove/prove-policy.ts';
-import { type SampleRequest, sampleRequest } from '#gateway/workbench/rehearsal/sample-request.ts';
+import { inFlightMaxOf, type Planned, planProof } from '#gateway/workbench/prove/plan.ts';
+import { type Proof, prove } from '#gateway/workbench/prove/prove-policy.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-
-const SAFE = ['HEAD', 'GET'] as const;
-const ALL = [...SAFE, 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-
-/** Requests a second that come back to a token bucket: a quarter of what is sent. */
-const REFILL_MAX = REQUESTS_PER_SECOND / 4;
-/** Connections of one client, of which each has a request in flight. */
-const IN_FLIGHT_MAX = 100;
 
 interface ProveOptions {
   readonly public: string;
@@ -29,11 +17,6 @@ interface ProveOptions {
   readonly wait: number;
   readonly limitMax: number;
   readonly json: boolean;
-}
-
-interface Skipped {
-  readonly policy: string;
-  readonly reason: string;
 }
 
 export const addProve: AddCommand = (program, context) =>
@@ -87,8 +70,8 @@ async function proveAll(options: ProveOptions, { terminal, now }: CommandContext
   const url = publicOrigin(options.public);
   const { origin } = url;
   const headers = readHeaders(options.header);
-  const set = loadPolicies(readPolicyText(file), file);
-  const { planned, skipped } = plan(set, options);
+  const set = loadPolicyFile(file);
+  const { planned, skipped } = planProof(set, options);
   const inFlightMax = inFlightMaxOf(set);
   await confirm(planned, origin, options.yes, terminal.isInteractive);
   if (await isAdminListener(url))
@@ -118,62 +101,6 @@ async function proveAll(options: ProveOptions, { terminal, now }: CommandContext
     for (const { policy, reason } of skipped) terminal.line(`not tried: ${policy}, ${reason}`);
   }
   return rows.every(({ exact }) => exact) ? EXIT.ok : EXIT.no;
-}
-
-interface Planned {
-  readonly policy: Policy;
-  readonly request: SampleRequest;
-}
-
-function plan(
-  set: PolicySet,
-  { allMethods, limitMax }: ProveOptions,
-): { readonly planned: readonly Planned[]; readonly skipped: readonly Skipped[] } {
-  const planned: Planned[] = [];
-  const skipped: Skipped[] = [];
-  for (const policy of set.policies) {
-    const request =
-      policy.capacity > limitMax ? null : sampleRequest(set, policy, allMethods ? ALL : SAFE, 'prove');
-    const reason = reasonToSkip(set, policy, request, limitMax, allMethods);
-    if (reason !== null) skipped.push({ policy: policy.name, reason });
-    else if (request !== null) planned.push({ policy, request });
-  }
-  return { planned, skipped };
-}
-
-function reasonToSkip(
-  { policies }: PolicySet,
-  policy: Policy,
-  request: SampleRequest | null,
-  limitMax: number,
-  allMethods: boolean,
-): string | null {
-  const { mode, limit, capacity, algorithm, cost, count, bucketId, index } = policy;
-  const { identifier, rollout, windowSeconds, route } = policy;
-  const { methods } = route;
-  if (mode === 'shadow') return 'it is in shadow mode and never denies';
-  if (algorithm === 'token-bucket' && limit / windowSeconds > REFILL_MAX)
-    return `it gets back ${Math.round(limit / windowSeconds)} a second, faster than it can be used up from here`;
-  if (algorithm === 'concurrency' && limit > IN_FLIGHT_MAX)
-    return `it lets ${limit} requests be in flight, and a gateway may refuse one client so many connections`;
-  if (cost.kind !== 'units' || cost.units !== 1) return 'its requests cost more than one each';
-  if (count !== 'request') return `it counts only each ${count}, which the application decides`;
-  if (capacity > limitMax) return `its limit is above --limit-max ${limitMax}`;
-  if (bucketId !== index) return `it shares the counter of ${policies[bucketId]?.name}`;
-  if (rollout !== null) return `it counts ${rollout.percent}% of all clients only`;
-  if (request !== null) return null;
-  if (partsOf(identifier).some(({ kind }) => kind === 'token')) return 'it counts signed tokens';
-  if (!allMethods && methods !== null && !methods.has('GET'))
-    return 'its methods may change data; add --all-methods';
-  return 'another policy denies all of its requests earlier';
-}
-
-/** What is sent at once must not be denied because it is sent at once. */
-function inFlightMaxOf({ policies }: PolicySet): number {
-  const limits = policies
-    .filter(({ algorithm, mode }) => algorithm === 'concurrency' && mode === 'enforce')
-    .map(({ limit }) => limit);
-  return Math.min(...limits, Number.MAX_SAFE_INTEGER);
 }
 
 async function confirm(

@@ -1,9 +1,10 @@
 /** `replay LOG…`: what would this policy file have done with yesterday's requests? */
+
 import { writeFileSync } from 'node:fs';
+import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '#gateway/cli/command/log-options.ts';
-import { readPolicyText } from '#gateway/cli/command/policy-text.ts';
-import { loadPolicies } from '#gateway/policy/load.ts';
+import { count, counted } from '#gateway/workbench/number-text.ts';
 import { Replay, type ReplayResult } from '#gateway/workbench/replay/replay.ts';
 import { reportPage } from '#gateway/workbench/replay/report/page.ts';
 import type { PolicyResult } from '#gateway/workbench/replay/tally.ts';
@@ -45,9 +46,9 @@ export const addReplay: AddCommand = (program, context) =>
   );
 
 async function run(options: ReplayOptions, { terminal, now, env }: CommandContext): Promise<ExitCode> {
-  const set = loadPolicies(readPolicyText(options.file), options.file);
+  const set = loadPolicyFile(options.file);
   const { against: other } = options;
-  const against = other === undefined ? null : loadPolicies(readPolicyText(other), other);
+  const against = other === undefined ? null : loadPolicyFile(other);
   const { logs, trust, progress } = openLogs(options, terminal, now);
   // Digests are then those that the gateway has.
   const salt = env.GATEWAY_IDENTITY_SECRET ?? '';
@@ -58,7 +59,7 @@ async function run(options: ReplayOptions, { terminal, now, env }: CommandContex
     const [first] = result.unreadableLines;
     throw new CommandError(
       first === undefined
-        ? 'there is no request in these logs'
+        ? 'there is no request in these logs; name others, or their format with --format'
         : `there is no request in these logs; line ${first.line} of ${first.file} reads: ${first.text}`,
       EXIT.no,
     );
@@ -74,7 +75,7 @@ function write(file: string, page: string): void {
     writeFileSync(file, page);
   } catch (error) {
     throw new CommandError(
-      `${file} cannot be written (${(error as NodeJS.ErrnoException).code})`,
+      `${file} cannot be written (${(error as NodeJS.ErrnoException).code}); name a file in a folder that you may write to`,
       EXIT.unreachable,
     );
   }
@@ -88,12 +89,12 @@ function documentOf(result: ReplayResult, linesPerSecond: number): object {
 function print(result: ReplayResult, seconds: number, terminal: Terminal): void {
   const { requests, allowed, denied, uncovered, malformed, unknown, unreadable } = result;
   const parts = [
-    `${number(allowed)} allowed`,
-    terminal.style(denied > 0 ? 'red' : 'green', `${number(denied)} denied`),
+    `${count(allowed)} allowed`,
+    terminal.style(denied > 0 ? 'red' : 'green', `${count(denied)} denied`),
   ];
-  parts.push(`${number(uncovered)} without a policy`);
-  if (malformed > 0) parts.push(`${number(malformed)} malformed`);
-  if (unknown > 0) parts.push(`${number(unknown)} cannot be judged`);
+  parts.push(`${count(uncovered)} without a policy`);
+  if (malformed > 0) parts.push(`${count(malformed)} malformed`);
+  if (unknown > 0) parts.push(`${count(unknown)} cannot be judged`);
   terminal.line(`${counted(requests, 'request')} from ${result.from} to ${result.to}: ${parts.join(', ')}`);
   terminal.line();
   terminal.table(
@@ -103,7 +104,7 @@ function print(result: ReplayResult, seconds: number, terminal: Terminal): void 
       policy.limit,
       windowOf(policy),
       policy.allowed,
-      policy.mode === 'shadow' ? `${number(policy.shadowDenied)} (shadow)` : policy.denied,
+      policy.mode === 'shadow' ? `${count(policy.shadowDenied)} (shadow)` : policy.denied,
       policy.identities,
       policy.identitiesDenied,
       policy.firstDeniedAt ?? '',
@@ -114,15 +115,15 @@ function print(result: ReplayResult, seconds: number, terminal: Terminal): void 
   if (result.notes.length > 0 || unreadable > 0) terminal.line();
   for (const note of result.notes) terminal.line(`Note: ${note}.`);
   if (unreadable > 0) {
-    terminal.line(`Note: ${number(unreadable)} of ${number(result.lines)} lines could not be read:`);
+    terminal.line(`Note: ${count(unreadable)} of ${count(result.lines)} lines could not be read:`);
     for (const { file, line, text } of result.unreadableLines) terminal.line(`  ${file}:${line}: ${text}`);
   }
-  if (terminal.isInteractive) terminal.error(`${number(result.lines)} lines in ${seconds.toFixed(1)} s`);
+  if (terminal.isInteractive) terminal.error(`${count(result.lines)} lines in ${seconds.toFixed(1)} s`);
 }
 
 function printMostDenied({ policies }: ReplayResult, terminal: Terminal): void {
   const rows = policies.flatMap(({ name, mostDenied }) =>
-    mostDenied.map(({ identity, count }) => [name, identity, count] as const),
+    mostDenied.map(({ identity, count: times }) => [name, identity, times] as const),
   );
   if (rows.length === 0) return;
   terminal.line();
@@ -133,29 +134,21 @@ function printComparisons({ file, logged, comparison }: ReplayResult, terminal: 
   if (logged !== null) {
     terminal.line();
     terminal.line(
-      `The gateway that wrote the log denied ${number(logged.denied)}; ${file} denies ${number(logged.newlyDenied)} that it let through, and lets ${number(logged.newlyAllowed)} through that it denied.`,
+      `The gateway that wrote the log denied ${count(logged.denied)}; ${file} denies ${count(logged.newlyDenied)} that it let through, and lets ${count(logged.newlyAllowed)} through that it denied.`,
     );
   }
   if (comparison === null) return;
   const { against, newlyDenied, newlyAllowed, identitiesNewlyDenied, mostNewlyDenied } = comparison;
   terminal.line();
   terminal.line(
-    `Compared with ${against}, ${file} denies ${counted(newlyDenied, 'request')} of ${counted(identitiesNewlyDenied, 'client')} more, and allows ${number(newlyAllowed)} that ${against} denies.`,
+    `Compared with ${against}, ${file} denies ${counted(newlyDenied, 'request')} of ${counted(identitiesNewlyDenied, 'client')} more, and allows ${count(newlyAllowed)} that ${against} denies.`,
   );
   if (mostNewlyDenied.length === 0) return;
   terminal.line();
   terminal.table(
     ['newly denied', 'times'],
-    mostNewlyDenied.map(({ identity, count }) => [identity, count]),
+    mostNewlyDenied.map(({ identity, count: times }) => [identity, times]),
   );
-}
-
-function number(value: number): string {
-  return value.toLocaleString('en');
-}
-
-function counted(value: number, what: string): string {
-  return `${number(value)} ${what}${value === 1 ? '' : 's'}`;
 }
 
 function windowOf({ windowSeconds }: PolicyResult): string {

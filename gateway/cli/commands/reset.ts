@@ -1,6 +1,6 @@
 /** `reset`: Lets a client begin afresh: clears its counters in all policies */
 
-import { subjectCommand } from '#gateway/cli/command/subject-command.ts';
+import { subjectCommand } from '#gateway/cli/command/admin-command.ts';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';
 
 export const addReset = subjectCommand<Inspected & { readonly cleared: number }>({

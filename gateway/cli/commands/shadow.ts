@@ -1,7 +1,6 @@
 /** `shadow`: a policy counts and reports, and denies nothing, for a while. */
 
-import { forOption, readFor } from '#gateway/cli/command/duration.ts';
-import { policyCommand } from '#gateway/cli/command/policy-command.ts';
+import { forOption, policyCommand, readFor } from '#gateway/cli/command/admin-command.ts';
 import { SHADOW_DAYS_MAX } from '#gateway/operate/control/shadows.ts';
 
 export const addShadow = policyCommand({

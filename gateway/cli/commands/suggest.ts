@@ -1,7 +1,8 @@
 /** `suggest LOG…`: what limits would fit the traffic of these logs? */
 
-import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { type AddCommand, type CommandContext, secondsOf } from '#gateway/cli/command/command.ts';
 import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '#gateway/cli/command/log-options.ts';
+import { count } from '#gateway/workbench/number-text.ts';
 import { policyText } from '#gateway/workbench/suggest/policy-text.ts';
 import { Suggest, type Suggestions } from '#gateway/workbench/suggest/suggest.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
@@ -14,7 +15,6 @@ interface SuggestOptions extends LogOptions {
   readonly json: boolean;
 }
 
-const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 const WINDOW_SECONDS_MAX = 366 * 86_400;
 const ROUTES_MAX = 1000;
 
@@ -50,7 +50,10 @@ async function run(options: SuggestOptions, { terminal, now }: CommandContext): 
   const windowSeconds = readWindow(options.window);
   const keyHeader = options.key.toLowerCase();
   if (!/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(keyHeader))
-    throw new CommandError(`--key ${options.key} is no name of a header field`, EXIT.usage);
+    throw new CommandError(
+      `--key ${options.key} is no name of a header field; write one such as x-api-key`,
+      EXIT.usage,
+    );
   const routesMax = options.routes;
   if (!Number.isInteger(routesMax) || routesMax < 1 || routesMax > ROUTES_MAX)
     throw new CommandError(`--routes must be a whole number from 1 to ${ROUTES_MAX}`, EXIT.usage);
@@ -60,7 +63,10 @@ async function run(options: SuggestOptions, { terminal, now }: CommandContext): 
   );
   const { lines, unreadable } = logs.counts;
   if (suggestions.routes.length === 0)
-    throw new CommandError('there is no request in these logs of which it is told who sent it', EXIT.no);
+    throw new CommandError(
+      'these logs have no request with a client; name other logs, or their format with --format',
+      EXIT.no,
+    );
   const policies = policyText(suggestions, keyHeader);
   if (options.json) {
     terminal.json({ lines, unreadable, ...suggestions, policies });
@@ -71,7 +77,7 @@ async function run(options: SuggestOptions, { terminal, now }: CommandContext): 
   return EXIT.ok;
 }
 
-/** As comments, so that all of it is a policy file. */
+/** Prints comments, so that the whole output is a policy file. */
 function print(
   { routes, others, oneIn, unknown }: Suggestions,
   unreadable: number,
@@ -92,18 +98,16 @@ function print(
       route.candidates.map(({ limit, identitiesDenied }) => `${limit}: ${identitiesDenied}`).join(', '),
     ]),
   );
-  if (others > 0) comment.line(`${others.toLocaleString('en')} requests on other routes`);
-  if (unknown > 0)
-    comment.line(`${unknown.toLocaleString('en')} requests of which the log does not tell who sent them`);
-  if (unreadable > 0) comment.line(`${unreadable.toLocaleString('en')} lines could not be read`);
-  if (oneIn > 1) comment.line(`one client in ${oneIn} was followed; numbers of denied clients are estimates`);
+  if (others > 0) comment.line(`${count(others)} requests on other routes`);
+  if (unknown > 0) comment.line(`${count(unknown)} requests whose client is not in the log`);
+  if (unreadable > 0) comment.line(`${count(unreadable)} lines could not be read`);
+  if (oneIn > 1) comment.line(`one client in ${oneIn} was followed; numbers of clients are estimates`);
   comment.line();
 }
 
 function readWindow(text: string): number {
-  const [, digits, unit = ''] = /^([1-9]\d{0,8})([smhd])$/.exec(text) ?? [];
-  const seconds = Number(digits) * (UNIT_SECONDS[unit] ?? Number.NaN);
-  if (!(seconds <= WINDOW_SECONDS_MAX))
+  const seconds = secondsOf(text);
+  if (seconds === null || seconds > WINDOW_SECONDS_MAX)
     throw new CommandError(`--window ${text} is no window; write one such as 30s, 1m, 12h or 7d`, EXIT.usage);
   return seconds;
 }

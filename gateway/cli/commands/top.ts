@@ -1,19 +1,17 @@
 /** `top`: what the gateway does at this moment. */
 
-import { ADMIN_OPTIONS, type AdminAccess, askAdmin } from '#gateway/cli/command/admin-client.ts';
-import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
-import { Screen } from '#gateway/cli/command/screen.ts';
+import type { ReadStream } from 'node:tty';
+import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
 import type { TopSnapshot } from '#gateway/operate/admin/top.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
 const EVERY_MS = 1000;
+const CTRL_C = '\u0003';
 
-interface TopArguments {
+interface TopArguments extends AdminAccess, GlobalOptions {
   readonly once: boolean;
-  readonly json: boolean;
-  readonly gateway: string;
-  readonly token: string | undefined;
 }
 
 /** The later of two snapshots, with what happened in between. */
@@ -41,7 +39,7 @@ export const addTop: AddCommand = (program, context) =>
   );
 
 async function top(options: TopArguments, { terminal, env, now, stdin }: CommandContext): Promise<ExitCode> {
-  const access = { gateway: options.gateway, token: options.token ?? env.GATEWAY_ADMIN_TOKEN };
+  const access = accessOf(options, env);
   const screen = new Screen(stdin);
   try {
     let before = await snapshot(access, now);
@@ -126,4 +124,43 @@ function print(rates: TopRates, terminal: Terminal): void {
     ['denied most', 'denied'],
     limited.map(({ identity, denied }) => [identity, denied]),
   );
+}
+
+/** A terminal that somebody watches until they press q or Ctrl-C. */
+class Screen {
+  readonly #stdin: ReadStream;
+  readonly #ended: Promise<true>;
+  #onData: (data: Buffer) => void = () => undefined;
+
+  constructor(stdin: ReadStream) {
+    this.#stdin = stdin;
+    this.#ended = new Promise((resolve) => {
+      this.#onData = (data) => {
+        // In raw mode Ctrl-C is a character.
+        const text = data.toString();
+        if (text.includes('q') || text.includes('Q') || text.includes(CTRL_C)) resolve(true);
+      };
+    });
+    if (!stdin.isTTY) return;
+    stdin.setRawMode(true);
+    stdin.on('data', this.#onData);
+  }
+
+  /** @returns whether they want it to end */
+  async endsWithin(ms: number): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const waited = new Promise<false>((resolve) => {
+      timer = setTimeout(resolve, ms, false);
+    });
+    const ends = await Promise.race([this.#ended, waited]);
+    clearTimeout(timer);
+    return ends;
+  }
+
+  close(): void {
+    if (!this.#stdin.isTTY) return;
+    this.#stdin.off('data', this.#onData);
+    this.#stdin.setRawMode(false);
+    this.#stdin.pause();
+  }
 }

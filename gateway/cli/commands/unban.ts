@@ -1,6 +1,6 @@
 /** `unban`: Lets a banned client in again */
 
-import { subjectCommand } from '#gateway/cli/command/subject-command.ts';
+import { subjectCommand } from '#gateway/cli/command/admin-command.ts';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';
 import { EXIT } from '#shared/cli/exit.ts';
 
@@ -9,6 +9,6 @@ export const addUnban = subjectCommand<Inspected & { readonly changed: boolean }
   describe: 'Lets a banned client in again',
   example: ['$0 unban 192.0.2.7', 'Within a second, in every process'],
   tell: ({ changed }) => (changed ? 'The ban is lifted.' : 'There was no ban.'),
-  // Where there was none, most likely somebody else was meant.
+  // The operator most likely meant another client.
   exitCode: ({ changed }) => (changed ? EXIT.ok : EXIT.no),
 });

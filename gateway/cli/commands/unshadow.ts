@@ -1,6 +1,6 @@
 /** `unshadow`: a policy denies again, before its shadow ends by itself. */
 
-import { policyCommand } from '#gateway/cli/command/policy-command.ts';
+import { policyCommand } from '#gateway/cli/command/admin-command.ts';
 import { EXIT } from '#shared/cli/exit.ts';
 
 export const addUnshadow = policyCommand({
@@ -9,6 +9,6 @@ export const addUnshadow = policyCommand({
   example: ['$0 unshadow login', 'Within a second, in every process'],
   tell: ({ policies, changed }) =>
     changed ? `Denies again: ${policies.join(', ')}` : 'Nobody kept it from denying; the file decides.',
-  // Where it was not in shadow, most likely another policy was meant.
+  // The operator most likely meant another policy.
   exitCode: ({ changed }) => (changed ? EXIT.ok : EXIT.no),
 });

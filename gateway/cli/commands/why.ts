@@ -1,7 +1,7 @@
 /** `why ID`: why was this request refused? */
 
-import { ADMIN_OPTIONS, askAdmin } from '#gateway/cli/command/admin-client.ts';
-import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
+import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
 import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
 import { textOf } from '#gateway/operate/decisions/decision-text.ts';
 import { isDecisionId } from '#gateway/reply/decision-ids.ts';
@@ -9,11 +9,8 @@ import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 
 const FACT_WIDTH = 'Room from: '.length;
 
-interface WhyOptions {
+interface WhyOptions extends AdminAccess, GlobalOptions {
   readonly id: string;
-  readonly gateway: string;
-  readonly token: string | undefined;
-  readonly json: boolean;
 }
 
 export const addWhy: AddCommand = (program, context) =>
@@ -32,18 +29,15 @@ export const addWhy: AddCommand = (program, context) =>
     (options) => context.run(() => why(options, context)),
   );
 
-async function why(
-  { id, gateway, token, json }: WhyOptions,
-  { terminal, env }: CommandContext,
-): Promise<ExitCode> {
+async function why(options: WhyOptions, { terminal, env }: CommandContext): Promise<ExitCode> {
+  const { id, json } = options;
   if (!isDecisionId(id)) {
     throw new CommandError(
       `"${id}" is no decision id; take the value of x-gateway-decision from the refused reply`,
       EXIT.usage,
     );
   }
-  const access = { gateway, token: token ?? env.GATEWAY_ADMIN_TOKEN };
-  const record = (await askAdmin(access, 'GET', `/api/decisions/${id}`)) as DecisionRecord;
+  const record = (await askAdmin(accessOf(options, env), 'GET', `/api/decisions/${id}`)) as DecisionRecord;
   if (json) terminal.json(record);
   else for (const line of sentences(record)) terminal.line(line);
   return EXIT.ok;

@@ -1,18 +1,22 @@
 /** The admin listener: apart from the public port, so that nobody outside reaches it by a path. */
 import type { IncomingMessage } from 'node:http';
-import Fastify, { type FastifyInstance, type onRequestHookHandler } from 'fastify';
+import Fastify, {
+  type FastifyInstance,
+  type FastifySchemaCompiler,
+  type onRequestHookHandler,
+} from 'fastify';
+import { Errors, type XSchema } from 'typebox/schema';
 import { IncomingRequest, type PieceListener } from '#gateway/http/incoming-request.ts';
 import { lingeringClose, stopParsing } from '#gateway/http/lingering-close.ts';
 import { CONTENT_TYPE, exposition, type Family } from '#gateway/observe/metrics/exposition.ts';
-import { type AdminApiOptions, addAdminApi } from './api.ts';
+import { addAdminApi } from './api.ts';
+import type { AdminApiOptions } from './context.ts';
 import { addHostCheck, isBearer } from './guard.ts';
 import { pageRoutes } from './page-routes.ts';
-import { validatorCompiler } from './validator.ts';
 
-export interface AdminOptions {
+interface AdminOptions {
   readonly ready: () => boolean;
   readonly storeAvailable: () => Promise<boolean>;
-  /** Of each process. */
   readonly families: () => Promise<readonly (readonly Family[])[]>;
   /** Asked for by all but /healthz and /readyz; null: nobody is asked. */
   readonly token: string | null;
@@ -22,9 +26,9 @@ export interface AdminOptions {
 const BODY_BYTES_MAX = 65_536;
 const CONNECTIONS_MAX = 256;
 const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
-/** Of a request with its body. */
+/** For a request with its body. */
 const BODY_MS_MAX = 10_000;
-/** Of one with an upload, which bounds itself a little before. */
+/** For an upload, whose own bound is a little shorter. */
 const UPLOAD_MS_MAX = 130_000;
 
 export function buildAdmin(options: AdminOptions): FastifyInstance {
@@ -80,6 +84,20 @@ function cutSlowBody(request: IncomingMessage): void {
   }, BODY_MS_MAX).unref();
   request.once('close', () => clearTimeout(timer));
 }
+
+/** Interprets schemas instead of compiling them. A field that is not in the schema is an error. The first finding is told. */
+const validatorCompiler: FastifySchemaCompiler<XSchema> =
+  ({ schema, httpPart = 'request' }) =>
+  (value: unknown) => {
+    const [valid, findings] = Errors(schema, value);
+    if (valid) return { value };
+    // An unknown field has a finding of its own, "schema is false", before the one that names it.
+    const finding = findings.find(({ keyword }) => keyword !== 'boolean');
+    const { instancePath, message } = finding ?? { instancePath: '', message: 'is not what the schema says' };
+    const unknown = finding?.keyword === 'additionalProperties' ? finding.params.additionalProperties : [];
+    const names = unknown.length > 0 ? `: ${unknown.join(', ')}` : '';
+    return { error: new Error(`${httpPart}${instancePath} ${message}${names}`) };
+  };
 
 /** In place of Ajv, which Fastify would load: 10 MB in each process, for schemas that `validatorCompiler` reads. */
 function unused(): never {

@@ -1,50 +1,31 @@
-/** The admin API: what the command line and the page ask a running gateway. Every change is logged: who, what, and whose digest. */
+/** The admin API: what the command line and the page ask a running gateway. Every change is logged. */
 import { hash } from 'node:crypto';
 import type { FastifyError, FastifyInstance } from 'fastify';
-import type { Logger } from 'pino';
 import {
   ControlUnavailableError,
   TooManyBansError,
   TooManyShadowsError,
 } from '#gateway/operate/control/control.ts';
-import type { Clock } from '#shared/clock.ts';
-import { auditTo } from './audit.ts';
-import { type ClientRoutesOptions, clientRoutes } from './client-routes.ts';
-import { type DecisionsRoutesOptions, decisionsRoutes } from './decisions-routes.ts';
-import { type DoctorRoutesOptions, doctorRoutes } from './doctor-routes.ts';
-import { BadRequestError, NotFoundError, TooBusyError } from './errors.ts';
-import { type GuardOptions, guard } from './guard.ts';
+import { clientRoutes } from './client-routes.ts';
+import type { AdminApiOptions, AdminContext } from './context.ts';
+import { decisionsRoutes } from './decisions-routes.ts';
+import { doctorRoutes } from './doctor-routes.ts';
+import { guard, sessionOf } from './guard.ts';
 import type { DescribedRoute } from './openapi.ts';
-import { type PolicyRoutesOptions, policyRoutes } from './policy-routes.ts';
-import { type ReplayRoutesOptions, replayRoutes } from './replay-routes.ts';
+import { policyRoutes } from './policy-routes.ts';
+import { replayRoutes } from './replay-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { Sessions } from './sessions.ts';
-import { SubjectError } from './subject.ts';
-import type { TopSource } from './top.ts';
 import { trafficRoutes } from './traffic-routes.ts';
-
-export interface AdminApiOptions
-  extends GuardOptions,
-    DecisionsRoutesOptions,
-    DoctorRoutesOptions,
-    Omit<ClientRoutesOptions, 'audit'>,
-    Omit<PolicyRoutesOptions, 'audit'>,
-    Omit<ReplayRoutesOptions, 'audit'> {
-  readonly log: Logger;
-  readonly clock: Clock;
-  /** Nobody can guess it; at least 32 bytes. */
-  readonly newSecret: () => string;
-  readonly top: TopSource;
-}
 
 export function addAdminApi(app: FastifyInstance, options: AdminApiOptions): void {
   app.register(async (api) => addRoutes(api, options), { prefix: '/api' });
 }
 
 async function addRoutes(api: FastifyInstance, options: AdminApiOptions): Promise<void> {
-  const { log, token, clock, newSecret, policies, policyRefusal, control } = options;
-  const sessions = new Sessions({ clock, newSecret });
-  const audit = auditTo(log, token, sessions);
+  const { log, policies, policyRefusal, control } = options;
+  const sessions = new Sessions(options);
+  const context = { ...options, sessions, audit: auditTo(options, sessions) };
   guard(api, options, sessions);
   api.addHook('onSend', async (_request, reply) => {
     reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
@@ -58,15 +39,14 @@ async function addRoutes(api: FastifyInstance, options: AdminApiOptions): Promis
 
   const routes: DescribedRoute[] = [];
   api.addHook('onRoute', (route) => void routes.push(route));
-  api.register(decisionsRoutes, options);
-  api.register(doctorRoutes, options);
-  api.register(clientRoutes, { ...options, audit });
-  api.register(policyRoutes, { ...options, audit });
-  api.register(replayRoutes, { ...options, audit });
-  api.register(sessionRoutes, { ...options, sessions });
+  api.register(decisionsRoutes, context);
+  api.register(doctorRoutes, context);
+  api.register(clientRoutes, context);
+  api.register(policyRoutes, context);
+  api.register(replayRoutes, context);
+  api.register(sessionRoutes, context);
   api.register(trafficRoutes, {
-    ...options,
-    sessions,
+    ...context,
     policyVersion: async () => {
       // While the store is away nobody can say which they are, and that is news as well.
       const known = await control.shadows().catch(() => null);
@@ -80,10 +60,17 @@ async function addRoutes(api: FastifyInstance, options: AdminApiOptions): Promis
   });
 }
 
+function auditTo({ log, token }: AdminApiOptions, sessions: Sessions): AdminContext['audit'] {
+  return (request, change, what) => {
+    const { ip } = request;
+    const session = token === null ? null : sessionOf(request, sessions);
+    const who = session === null ? `token, from ${ip}` : `session ${session.name}, from ${ip}`;
+    log.info({ by: token === null ? ip : who, change, ...what }, 'admin change');
+  };
+}
+
 function statusOf(error: FastifyError): number {
-  if (error instanceof SubjectError || error instanceof BadRequestError) return 400;
-  if (error instanceof NotFoundError) return 404;
-  if (error instanceof ControlUnavailableError || error instanceof TooBusyError) return 503;
+  if (error instanceof ControlUnavailableError) return 503;
   if (error instanceof TooManyBansError || error instanceof TooManyShadowsError) return 409;
   const { statusCode = 500 } = error;
   return statusCode < 500 || statusCode === 503 ? statusCode : 500;

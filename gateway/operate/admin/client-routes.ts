@@ -3,45 +3,34 @@ import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { BAN_MS_MAX } from '#gateway/operate/control/bans.ts';
-import type { Control } from '#gateway/operate/control/control.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
-import type { Audit } from './audit.ts';
+import { isoTime } from '#shared/clock.ts';
+import type { AdminContext } from './context.ts';
 import { inspect } from './inspect.ts';
-import { changedSchema, inspectedSchema, messageSchema, resetSchema } from './reply-schemas.ts';
+import { changedSchema, input, inspectedSchema, refusals, resetSchema } from './reply-schemas.ts';
 import { identityFor, type Subject, subjectProperties, subjectSchema } from './subject.ts';
-
-export interface ClientRoutesOptions {
-  readonly policies: () => PolicySet;
-  readonly control: Control;
-  readonly audit: Audit;
-}
 
 const REASON_LENGTH_MAX = 200;
 
-const banSchema = {
-  type: 'object',
-  properties: {
+const banSchema = input(
+  {
     ...subjectProperties,
     seconds: { type: 'integer', minimum: 1, maximum: BAN_MS_MAX / 1000 },
     reason: { type: 'string', maxLength: REASON_LENGTH_MAX },
   },
-  required: ['subject', 'seconds'],
-  additionalProperties: false,
-} as const;
+  ['subject', 'seconds'],
+);
 
-/** For the admin API's scope, which asks who calls. */
 export async function clientRoutes(
   app: FastifyInstance,
-  { policies, control, audit }: ClientRoutesOptions,
+  { policies, control, audit }: AdminContext,
 ): Promise<void> {
   const identify = async (subject: Subject): Promise<Identity> =>
     identityFor(subject, policies(), await control.salt());
-  const schemaOf = (summary: string, reply: object, more: object = {}) => ({
+  const schemaOf = (summary: string, reply: object) => ({
     summary,
     body: subjectSchema,
-    response: { 200: reply, 503: messageSchema },
-    ...more,
+    response: { 200: reply, ...refusals(503) },
   });
 
   app.post<{ Body: Subject }>(
@@ -57,7 +46,7 @@ export async function clientRoutes(
       const identity = await identify(request.body);
       const cleared = await control.reset(
         identity,
-        // What is in flight stays in flight.
+        // Requests in flight stay counted.
         countersOf(policies()).filter(({ policy }) => policy.algorithm !== 'concurrency'),
       );
       audit(request, 'reset', { identity: identity.digest, cleared });
@@ -71,14 +60,14 @@ export async function clientRoutes(
       schema: {
         summary: 'Refuse all requests of one client for a while',
         body: banSchema,
-        response: { 200: changedSchema, 409: messageSchema, 503: messageSchema },
+        response: { 200: changedSchema, ...refusals(409, 503) },
       },
     },
     async (request) => {
       const { seconds, reason = '', ...subject } = request.body;
       const identity = await identify(subject);
       const { endsAt } = await control.ban(identity, seconds * 1000, reason);
-      const until = new Date(Math.round(endsAt)).toISOString();
+      const until = isoTime(endsAt);
       audit(request, 'ban', { identity: identity.digest, seconds, until, reason });
       return { ...(await inspect(identity, policies(), control)), changed: true };
     },

@@ -1,29 +1,28 @@
-/** What stood behind refusals: one by its id, the newest ones, and those that a search finds. */
+/** Stored refusals: one by its id, the newest ones, and a search. */
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import { DECISIONS_MAX, type DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
 import { isDecisionId } from '#gateway/reply/decision-ids.ts';
-import { BadRequestError, NotFoundError, TooBusyError } from './errors.ts';
-import { decisionSchema, decisionsSchema, explainedDecisionSchema, messageSchema } from './reply-schemas.ts';
-
-export interface DecisionsRoutesOptions {
-  /** @throws when the store cannot be asked */
-  readonly findDecision: (id: string) => Promise<DecisionRecord | null>;
-  /** The newest first, see DecisionStore. @throws when the store cannot be asked */
-  readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
-}
+import type { AdminContext } from './context.ts';
+import { AdminError } from './errors.ts';
+import {
+  decisionSchema,
+  decisionsSchema,
+  explainedDecisionSchema,
+  input,
+  refusals,
+} from './reply-schemas.ts';
 
 /** In one reply. */
-export const PAGE_MAX = 100;
+const PAGE_MAX = 100;
 /** Read at once. A search reads all that are kept, which is some megabytes. */
 const BATCH = 500;
 const SEARCHES_MAX = 2;
 
 const NOT_KEPT = `is not kept: the newest ${DECISIONS_MAX} decisions of the last 24 hours are, and of a flood only a sample. Metrics and the access log tell of all.`;
 
-const searchSchema = {
-  type: 'object',
-  properties: {
+const searchSchema = input(
+  {
     text: {
       type: 'string',
       maxLength: 200,
@@ -33,8 +32,8 @@ const searchSchema = {
     identity: { type: 'string', maxLength: 22, description: 'The whole digest' },
     before: { type: 'string', maxLength: 20, description: 'Id of the last one of the page before' },
   },
-  additionalProperties: false,
-} as const;
+  [],
+);
 
 type Search = XStatic<typeof searchSchema>;
 
@@ -44,28 +43,23 @@ const idSchema = {
   required: ['id'],
 } as const;
 
-/** The store cannot say. */
-class DecisionsUnavailableError extends Error {
-  readonly statusCode = 503;
-}
-
-/** For the admin API's scope, which asks who calls. */
 export async function decisionsRoutes(
   app: FastifyInstance,
-  { findDecision, listDecisions }: DecisionsRoutesOptions,
+  { findDecision, listDecisions }: AdminContext,
 ): Promise<void> {
   let searches = 0;
   const find = async (id: string): Promise<DecisionRecord> => {
     if (!isDecisionId(id)) {
-      throw new BadRequestError(
+      throw new AdminError(
+        400,
         'this is no decision id; take the value of x-gateway-decision from the refused reply',
       );
     }
     const record = await findDecision(id).catch(unavailable);
-    if (record === null) throw new NotFoundError(`decision ${id} ${NOT_KEPT}`);
+    if (record === null) throw new AdminError(404, `decision ${id} ${NOT_KEPT}`);
     return record;
   };
-  const errors = { 400: messageSchema, 404: messageSchema, 503: messageSchema };
+  const errors = refusals(400, 404, 503);
 
   app.get<{ Params: { id: string } }>(
     '/decisions/:id',
@@ -102,11 +96,11 @@ export async function decisionsRoutes(
       schema: {
         summary: 'Refusals that are kept, the newest first',
         querystring: searchSchema,
-        response: { 200: decisionsSchema, 400: messageSchema, 503: messageSchema },
+        response: { 200: decisionsSchema, ...refusals(400, 503) },
       },
     },
     async ({ query }) => {
-      if (searches >= SEARCHES_MAX) throw new TooBusyError('other searches are under way; try again');
+      if (searches >= SEARCHES_MAX) throw new AdminError(503, 'other searches are under way; try again');
       searches++;
       try {
         return await search(query, listDecisions);
@@ -120,12 +114,12 @@ export async function decisionsRoutes(
 }
 
 function unavailable(error: Error): never {
-  throw new DecisionsUnavailableError(`decisions cannot be read: ${error.message}`, { cause: error });
+  throw new AdminError(503, `decisions cannot be read: ${error.message}`, { cause: error });
 }
 
 async function search(
   query: Search,
-  list: DecisionsRoutesOptions['listDecisions'],
+  list: AdminContext['listDecisions'],
 ): Promise<{ decisions: readonly DecisionRecord[]; next: string | null }> {
   const { text = '', policy = '', identity = '' } = query;
   const words = text.trim().toLowerCase();

@@ -1,8 +1,9 @@
-/** What cannot be asked; the message says what to write. */
-export class BadRequestError extends Error {}
+/** A refusal of the admin API. The message says what to do. */
+export class AdminError extends Error {
+  readonly statusCode: 400 | 404 | 503;
 
-/** What is asked for is not there. */
-export class NotFoundError extends Error {}
-
-/** As many ask as may at once. */
-export class TooBusyError extends Error {}
+  constructor(statusCode: 400 | 404 | 503, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.statusCode = statusCode;
+  }
+}

@@ -15,17 +15,14 @@ import {
   type RehearsedRequest,
 } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 
-export interface LiveExplainOptions {
+interface LiveExplainOptions {
   readonly set: PolicySet;
   readonly trust: ProxyTrust;
   readonly control: Control;
   readonly clock: Clock;
 }
-
-/** One request is asked. */
-const TABLE_SIZE = 1024;
 
 export async function explainLive(
   request: RehearsedRequest,
@@ -33,13 +30,7 @@ export async function explainLive(
 ): Promise<Explanation> {
   let now = clock();
   let ban: Ban | null = null;
-  const rehearsal = new Rehearsal(set, {
-    clock: () => now,
-    trust,
-    salt: await control.salt(),
-    countersMax: TABLE_SIZE,
-    credentialsMax: TABLE_SIZE,
-  });
+  const rehearsal = new Rehearsal(set, { clock: () => now, trust, salt: await control.salt() });
   const explanation = await explain(set, rehearsal, request, async () => {
     const read = rehearsal.read(request);
     if (read.kind === 'malformed') return;
@@ -104,6 +95,6 @@ function bannedExplanation(explanation: Explanation, { endsAt, reason }: Ban, no
     decision: 'deny',
     status: 429,
     headers: recordOf(headersOf(reply)),
-    reason: `the client is banned until ${new Date(Math.round(endsAt)).toISOString()}${why}`,
+    reason: `the client is banned until ${isoTime(endsAt)}${why}`,
   };
 }

@@ -10,9 +10,9 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PROOF_HEADER, type Session, type Sessions } from './sessions.ts';
 
-/** As GATEWAY_ADMIN_HOST. */
+/** Values of GATEWAY_ADMIN_HOST. */
 export const LOOPBACK = /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/;
-/** As the Host field: with a port, and IPv6 in brackets. */
+/** The same as a Host field: with a port, and IPv6 in brackets. */
 const LOCAL_HOST_FIELD = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})(?::\d{1,5})?$/i;
 
 /** An address, or a name without a dot, such as a service's: nobody outside can make one lead here. */
@@ -30,7 +30,7 @@ export interface GuardOptions {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Who calls need not prove it. */
+    /** No token or session is needed. */
     isOpen?: boolean;
     /** Its reply is the same for everybody: it is not asked by which name it was called. */
     saysNothing?: boolean;
@@ -41,7 +41,7 @@ declare module 'fastify' {
 
 /** Adds the checks to all routes of this scope. */
 export function guard(scope: FastifyInstance, options: GuardOptions, sessions: Sessions): void {
-  // By default text would be taken as well, and a form can send that.
+  // Fastify also accepts text by default, and a form can send text.
   scope.removeContentTypeParser('text/plain');
   scope.addHook('onRequest', async (request, reply) => refuse(request, reply, options, sessions));
 }
@@ -117,7 +117,7 @@ async function refuse(
   return;
 }
 
-/** As the browser says. Programs say nothing. */
+/** Browsers send these headers. Programs do not. */
 function isFromElsewhere({ headers }: FastifyRequest): boolean {
   const { origin, host } = headers;
   if (origin !== undefined && URL.parse(origin)?.host !== URL.parse(`http://${host}`)?.host) {

@@ -3,7 +3,7 @@
  * had traffic. Nothing is counted for it while requests come: every half minute, and every second while somebody looks,
  * what the metrics grew by is added to the span of the moment.
  */
-import type { Clock, Millis } from '#shared/clock.ts';
+import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 import { type PolicyTotals, TIME_BUCKETS, type Totals } from './totals.ts';
 
 export const SPAN_MS: Millis = 30_000;
@@ -12,13 +12,13 @@ export const SPANS = 120;
 export const RINGS_MAX = 1000;
 
 /** In each span of a policy's ring, in this order. */
-export const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded'] as const;
+const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded'] as const;
 type Counts = readonly [allowed: number, denied: number, shadowDenied: number, degraded: number];
 
 /** The oldest span first; each count is missing where there was none in the whole hour. */
-export type Series = { readonly [K in (typeof COUNTS)[number]]?: readonly number[] };
+type Series = { readonly [K in (typeof COUNTS)[number]]?: readonly number[] };
 
-export interface Traffic {
+interface Traffic {
   readonly spanSeconds: number;
   /** When the last span, which is not over, began; ISO 8601. */
   readonly lastSpanAt: string;
@@ -27,15 +27,14 @@ export interface Traffic {
   readonly policies: readonly ({ readonly policy: string } & Series)[];
   /** Requests by outcome, as the metrics have it; those that no policy covers too. */
   readonly requests: Readonly<Record<string, readonly number[]>>;
-  /** How many took how long: of each span as many as there are bounds, and one beyond. */
+  /** For each span one number for each bound, and one for longer times. */
   readonly boundsSeconds: readonly number[];
   readonly decisionTime: readonly (readonly number[])[];
   readonly storeTime: readonly (readonly number[])[];
 }
 
-/** What the metrics grew by. */
+/** How much the metrics grew. */
 export interface Growth {
-  /** Those that grew. */
   readonly policies: ReadonlyMap<string, Counts>;
   readonly requests: Readonly<Record<string, number>>;
   readonly decisionTime: readonly number[];
@@ -80,7 +79,7 @@ class Ring {
     return Array.from({ length: SPANS }, (_, i) => ((at + 1 + i) % SPANS) * this.width);
   }
 
-  /** What is over an hour old makes room. */
+  /** Clears spans that are older than an hour. */
   #forgetUntil(at: number): void {
     for (let span = Math.max(this.#last, at - SPANS) + 1; span <= at; span++)
       this.#cells.fill(0, (span % SPANS) * this.width, (span % SPANS) * this.width + this.width);
@@ -131,7 +130,7 @@ export class TrafficHistory {
     return {
       spanSeconds: SPAN_MS / 1000,
       lastSpanAt: new Date(at * SPAN_MS).toISOString(),
-      since: new Date(Math.round(this.#since)).toISOString(),
+      since: isoTime(this.#since),
       policies: [...this.#policies]
         .map(([policy, ring]) => ({ policy, ...seriesOf(ring, at) }))
         .filter((one) => Object.keys(one).length > 1)

@@ -1,24 +1,23 @@
-/** What the store holds of one identity. */
+/** Reads the counters and the ban of one identity. */
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import { levelOf, NOTHING } from '#gateway/limiter/level.ts';
-import type { Ban } from '#gateway/operate/control/bans.ts';
 import type { Control } from '#gateway/operate/control/control.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { capacityFor } from '#gateway/policy/overrides.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
+import { isoTime } from '#shared/clock.ts';
 
 export interface Inspected {
-  /** Digest. */
   readonly identity: string;
-  /** Those that hold something. */
+  /** Buckets that are not empty. */
   readonly buckets: readonly InspectedBucket[];
   readonly banned: boolean;
   /** null: not banned. */
   readonly ban: { readonly until: string; readonly reason: string } | null;
 }
 
-export interface InspectedBucket {
+interface InspectedBucket {
   /** The first policy of the bucket. */
   readonly policy: string;
   readonly bucket: string;
@@ -32,7 +31,7 @@ export interface InspectedBucket {
 
 export async function inspect(identity: Identity, set: PolicySet, control: Control): Promise<Inspected> {
   const counters = countersOf(set);
-  // Which plan or address it comes with is a request's business.
+  // Overrides by plan or address depend on the request.
   const limits = counters.map(({ policy }) => policy.overrides?.digests.get(identity.digest) ?? policy.limit);
   const { now, held } = await control.look(identity, counters, limits);
   const ban = await control.banOf(identity);
@@ -42,16 +41,13 @@ export async function inspect(identity: Identity, set: PolicySet, control: Contr
     const level = levelOf(policy, held[i] ?? NOTHING, now, limit, perWindow);
     if (level.used === 0) return [];
     const { name, bucket } = policy;
-    const resetAt = isoOf(now + level.resetMs(0));
+    const resetAt = isoTime(now + level.resetMs(0));
     return [{ policy: name, bucket, unproven: forUnproven, used: level.used, limit, resetAt }];
   });
-  return { identity: identity.digest, buckets, banned: ban !== null, ban: toldOf(ban) };
-}
-
-function toldOf(ban: Ban | null): Inspected['ban'] {
-  return ban === null ? null : { until: isoOf(ban.endsAt), reason: ban.reason };
-}
-
-function isoOf(time: number): string {
-  return new Date(Math.round(time)).toISOString();
+  return {
+    identity: identity.digest,
+    buckets,
+    banned: ban !== null,
+    ban: ban === null ? null : { until: isoTime(ban.endsAt), reason: ban.reason },
+  };
 }

@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
 import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
+import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 import type { Growth, TrafficHistory } from './history.ts';
 import { mostLimited, storeState, type TopSource } from './top.ts';
 import { type Totals, totalsOf } from './totals.ts';
@@ -28,7 +28,7 @@ export interface LiveFeedOptions {
 
 interface Listener {
   readonly response: ServerResponse;
-  /** Of its first text; null: it has not got that yet. */
+  /** Length of its first text; null before it is sent. */
   firstBytes: number | null;
   /** Whether it may still look. */
   readonly isWelcome: () => boolean;
@@ -39,7 +39,7 @@ export class LiveFeed {
   readonly #listeners = new Set<Listener>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | null = null;
-  /** What the store is asked for: beside the counters, which are told also while it does not answer. */
+  /** The pending query of the store. Counters are sent even if the store does not answer. */
   #asking: Promise<void> | null = null;
   #policyVersion: string | null = null;
   #denials: readonly DecisionRecord[] = [];
@@ -69,7 +69,7 @@ export class LiveFeed {
     this.#listeners.add(listener);
     response.on('close', () => this.#remove(listener));
     this.#timer ??= setInterval(() => void this.#look(), EVERY_MS).unref();
-    // What the first look finds is part of the whole.
+    // The first text includes the growth up to now.
     await this.#look();
     if (response.destroyed) return;
     const first = event('traffic', this.#options.history.traffic(DURATION_BOUNDS_SECONDS));
@@ -111,7 +111,7 @@ export class LiveFeed {
       const growth = history.add(totals);
       this.#send(
         event('second', {
-          at: new Date(Math.round(clock())).toISOString(),
+          at: isoTime(clock()),
           processes: processes.length,
           store: storeState(top.kind, processes),
           limited: mostLimited(processes),
@@ -122,7 +122,7 @@ export class LiveFeed {
       );
       this.#denials = [];
     } catch {
-      // Whoever asks for the list is told why; here the next second says more.
+      // The next second tries again.
     }
   }
 

@@ -9,7 +9,6 @@ import { messageSchema } from './reply-schemas.ts';
 
 type Part = Readonly<Record<string, unknown>>;
 
-/** What a route says of itself, besides its schemas. */
 interface RouteSchema {
   readonly summary?: string;
   readonly body?: Part;
@@ -18,7 +17,6 @@ interface RouteSchema {
   readonly response?: Readonly<Record<string, Part>>;
 }
 
-/** What of a route's `config` is described. */
 interface Config {
   readonly isOpen?: boolean;
   readonly upload?: { readonly description: string } | null;
@@ -40,7 +38,7 @@ const REASONS: Readonly<Record<string, string>> = {
   429: 'Too many wrong tokens.',
   503: 'The store cannot be asked, or too many ask at once.',
 };
-/** What every route may answer, by the guard. */
+/** Replies of the guard. */
 const GUARDED = ['401', '403'];
 const WITH_BODY = ['400', '413', '415'];
 
@@ -142,7 +140,7 @@ function parametersOf(place: 'path' | 'query', schema: Part | undefined): Part[]
   });
 }
 
-/** What has a title stands in the components, once. */
+/** Moves schemas with a title to the components. */
 function referred(value: unknown, schemas: Map<string, Part>): unknown {
   if (Array.isArray(value)) return value.map((one) => referred(one, schemas));
   if (typeof value !== 'object' || value === null) return value;

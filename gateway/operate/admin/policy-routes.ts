@@ -2,37 +2,22 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
-import type { Control } from '#gateway/operate/control/control.ts';
 import { SHADOW_MS_MAX } from '#gateway/operate/control/shadows.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { shadowed } from '#gateway/policy/shadowed.ts';
 import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
-import type { ProxyTrust } from '#shared/client-address.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
-import type { Audit } from './audit.ts';
-import { BadRequestError, NotFoundError } from './errors.ts';
+import { isoTime, type Millis } from '#shared/clock.ts';
+import type { AdminContext } from './context.ts';
+import { AdminError } from './errors.ts';
 import { explainLive } from './explain-live.ts';
-import { explanationSchema, messageSchema, policiesSchema, shadowSchema } from './reply-schemas.ts';
-
-export interface PolicyRoutesOptions {
-  readonly clock: Clock;
-  readonly trust: ProxyTrust;
-  /** As loaded. */
-  readonly policies: () => PolicySet;
-  readonly policyText: () => string;
-  /** Why the file as it is now is not in use; null: it is. */
-  readonly policyRefusal: () => string | null;
-  readonly control: Control;
-  readonly audit: Audit;
-}
+import { explanationSchema, input, policiesSchema, refusals, shadowSchema } from './reply-schemas.ts';
 
 const HEADERS_MAX = 128;
 const NO_SHADOWS: ReadonlyMap<string, Millis> = new Map();
 const NAME_LENGTH_MAX = 1000;
 
-const explainSchema = {
-  type: 'object',
-  properties: {
+const explainSchema = input(
+  {
     request: { type: 'string', minLength: 1, maxLength: 16_384, description: 'METHOD PATH' },
     headers: {
       type: 'array',
@@ -42,31 +27,15 @@ const explainSchema = {
     from: { type: 'string', maxLength: 64, description: 'Address of the client; 127.0.0.1 unless given' },
     plan: { type: 'string', minLength: 1, maxLength: 64 },
   },
-  required: ['request'],
-  additionalProperties: false,
-} as const;
+  ['request'],
+);
 
 const policyName = { type: 'string', minLength: 1, maxLength: NAME_LENGTH_MAX } as const;
+const shadowSeconds = { type: 'integer', minimum: 1, maximum: SHADOW_MS_MAX / 1000 } as const;
+const toShadowSchema = input({ policy: policyName, seconds: shadowSeconds }, ['policy', 'seconds']);
+const unshadowSchema = input({ policy: policyName }, ['policy']);
 
-const toShadowSchema = {
-  type: 'object',
-  properties: {
-    policy: policyName,
-    seconds: { type: 'integer', minimum: 1, maximum: SHADOW_MS_MAX / 1000 },
-  },
-  required: ['policy', 'seconds'],
-  additionalProperties: false,
-} as const;
-
-const unshadowSchema = {
-  type: 'object',
-  properties: { policy: policyName },
-  required: ['policy'],
-  additionalProperties: false,
-} as const;
-
-/** For the admin API's scope, which asks who calls. */
-export async function policyRoutes(app: FastifyInstance, options: PolicyRoutesOptions): Promise<void> {
+export async function policyRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
   const { clock, trust, policies, policyText, policyRefusal, control, audit } = options;
 
   app.get(
@@ -95,12 +64,12 @@ export async function policyRoutes(app: FastifyInstance, options: PolicyRoutesOp
       schema: {
         summary: 'What would happen to a request? Nothing is charged.',
         body: explainSchema,
-        response: { 200: explanationSchema, 503: messageSchema },
+        response: { 200: explanationSchema, ...refusals(503) },
       },
     },
     async ({ body }) => {
       const { request, headers = [], from = '127.0.0.1', plan } = body;
-      if (isIP(from) === 0) throw new BadRequestError('from must be an address such as 192.0.2.1');
+      if (isIP(from) === 0) throw new AdminError(400, 'from must be an address such as 192.0.2.1');
       return explainLive(
         { ...readRequest(request, headers, from), plan },
         { set: shadowed(policies(), await control.shadows()), trust, control, clock },
@@ -114,13 +83,13 @@ export async function policyRoutes(app: FastifyInstance, options: PolicyRoutesOp
       schema: {
         summary: 'Let a policy count and report, and deny nothing, for a while',
         body: toShadowSchema,
-        response: { 200: shadowSchema, 404: messageSchema, 409: messageSchema, 503: messageSchema },
+        response: { 200: shadowSchema, ...refusals(404, 409, 503) },
       },
     },
     async (request) => {
       const { policy: name, seconds } = request.body;
       const policy = named(policies(), name);
-      const endsAt = isoOf(await control.shadow(policy.bucket, seconds * 1000));
+      const endsAt = isoTime(await control.shadow(policy.bucket, seconds * 1000));
       audit(request, 'shadow', { policy: name, seconds, until: endsAt });
       return { policies: sharing(policies(), policy), shadowEndsAt: endsAt, changed: true };
     },
@@ -132,7 +101,7 @@ export async function policyRoutes(app: FastifyInstance, options: PolicyRoutesOp
       schema: {
         summary: 'Let a policy deny again',
         body: unshadowSchema,
-        response: { 200: shadowSchema, 404: messageSchema, 503: messageSchema },
+        response: { 200: shadowSchema, ...refusals(404, 503) },
       },
     },
     async (request) => {
@@ -144,10 +113,10 @@ export async function policyRoutes(app: FastifyInstance, options: PolicyRoutesOp
   );
 }
 
-/** @throws NotFoundError */
+/** @throws AdminError 404 */
 function named({ policies, file }: PolicySet, name: string): Policy {
   const found = policies.find((policy) => policy.name === name);
-  if (found === undefined) throw new NotFoundError(`${file} has no such policy`);
+  if (found === undefined) throw new AdminError(404, `${file} has no such policy`);
   return found;
 }
 
@@ -169,19 +138,15 @@ function toldOf(policy: Policy, ends: ReadonlyMap<string, Millis>): object {
     windowSeconds,
     algorithm,
     mode,
-    shadowEndsAt: endsAt === undefined ? null : isoOf(endsAt),
+    shadowEndsAt: endsAt === undefined ? null : isoTime(endsAt),
   };
 }
 
-function isoOf(time: Millis): string {
-  return new Date(Math.round(time)).toISOString();
-}
-
-/** @throws BadRequestError */
+/** @throws AdminError 400 */
 function readRequest(...text: Parameters<typeof requestOf>): ReturnType<typeof requestOf> {
   try {
     return requestOf(...text);
   } catch (error) {
-    throw new BadRequestError((error as Error).message);
+    throw new AdminError(400, (error as Error).message);
   }
 }

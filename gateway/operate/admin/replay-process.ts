@@ -10,10 +10,8 @@ import type { Problem } from '#gateway/policy/problems.ts';
 import { EXIT } from '#shared/cli/exit.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export interface ReplayFilesOptions {
-  /** Where the files are. */
+interface ReplayFilesOptions {
   readonly folder: string;
-  /** Names in it. */
   readonly edited: string;
   readonly inUse: string;
   readonly log: string;
@@ -68,7 +66,7 @@ export async function replayFiles(options: ReplayFilesOptions): Promise<ReplayOu
   throw new Error(`floodgate replay ended with ${code}: ${stderr}`);
 }
 
-/** As `check` finds them; empty: the edited file is right. */
+/** Mistakes that `check` finds; empty if the edited file is right. */
 async function problemsOf(options: ReplayFilesOptions): Promise<readonly Problem[]> {
   const { code, stdout } = await runProgram(['check', options.edited, '--json'], options);
   if (code !== EXIT.no) return [];

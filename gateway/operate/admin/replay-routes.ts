@@ -1,26 +1,10 @@
 /** `POST /api/replay`: what would an edited policy file have done with the requests of an access log? One at a time. */
 import type { FastifyInstance } from 'fastify';
-import type { Control } from '#gateway/operate/control/control.ts';
-import type { Clock } from '#shared/clock.ts';
-import type { Audit } from './audit.ts';
-import { BadRequestError } from './errors.ts';
+import type { AdminContext } from './context.ts';
+import { AdminError } from './errors.ts';
 import { replayRefusalSchema, replaySchema } from './replay-schemas.ts';
 import type { ReplayBounds } from './replay-upload.ts';
-import { messageSchema } from './reply-schemas.ts';
-
-export interface ReplayRoutesOptions {
-  /** As in use, and the files that it names. */
-  readonly policyText: () => string;
-  readonly referencedTexts: () => ReadonlyMap<string, string>;
-  readonly control: Control;
-  readonly clock: Clock;
-  readonly audit: Audit;
-  /** Where a log lies while it is read. */
-  readonly temporaryFolder: string;
-  /** The gateway is about to end. */
-  readonly stopping: AbortSignal;
-  readonly replayBounds?: ReplayBounds;
-}
+import { input, refusals } from './reply-schemas.ts';
 
 const BOUNDS: ReplayBounds = {
   policyBytes: 262_144,
@@ -31,21 +15,18 @@ const BOUNDS: ReplayBounds = {
 };
 const AGAIN_SECONDS = 5;
 
-const querySchema = {
-  type: 'object',
-  properties: {
+const querySchema = input(
+  {
     policyBytes: {
       type: 'string',
       pattern: '^[1-9][0-9]{0,8}$',
       description: 'So many bytes of the body are the policy file; what follows is the log',
     },
   },
-  required: ['policyBytes'],
-  additionalProperties: false,
-} as const;
+  ['policyBytes'],
+);
 
-/** For the admin API's scope, which asks who calls. */
-export async function replayRoutes(app: FastifyInstance, options: ReplayRoutesOptions): Promise<void> {
+export async function replayRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
   const { policyText, referencedTexts, control, audit, stopping, replayBounds: bounds = BOUNDS } = options;
   const closing = new AbortController();
   let running: Promise<unknown> | null = null;
@@ -67,19 +48,14 @@ export async function replayRoutes(app: FastifyInstance, options: ReplayRoutesOp
       schema: {
         summary: 'What would an edited policy file have done with the requests of an access log?',
         querystring: querySchema,
-        response: {
-          200: replaySchema,
-          400: replayRefusalSchema,
-          408: messageSchema,
-          413: messageSchema,
-          503: messageSchema,
-        },
+        response: { 200: replaySchema, 400: replayRefusalSchema, ...refusals(408, 413, 503) },
       },
     },
     async (request, reply) => {
       const policyBytes = Number(request.query.policyBytes);
       if (policyBytes > bounds.policyBytes)
-        throw new BadRequestError(
+        throw new AdminError(
+          400,
           `a policy file to try has at most ${bounds.policyBytes} bytes; use floodgate replay on the command line`,
         );
       const left = new AbortController();

@@ -1,4 +1,4 @@
-/** What a replay replies, as JSON Schemas. */
+/** JSON Schemas of the reply of a replay. */
 import { flag, integer, listOf, nullable, number, shape, text, time } from './reply-schemas.ts';
 
 const frequent = listOf(

@@ -9,24 +9,22 @@ import { type ReplayOutcome, replayFiles, STOPPED } from './replay-process.ts';
 export interface ReplayBounds {
   readonly policyBytes: number;
   readonly logBytes: number;
-  /** Without a byte of the body. */
+  /** The longest time without a byte of the body. */
   readonly silenceMs: Millis;
-  /** Of the whole body. */
   readonly uploadMs: Millis;
-  /** Of the replay itself. */
   readonly runMs: Millis;
 }
 
-export interface ReplayUploadOptions {
+interface ReplayUploadOptions {
   readonly policyBytes: number;
   readonly bounds: ReplayBounds;
   readonly temporaryFolder: string;
   readonly clock: Clock;
-  /** Of the policies in use. */
+  /** The policies in use. */
   readonly inUse: WatchedTexts;
   readonly salt: () => Promise<string>;
   readonly onReceived: (logBytes: number) => void;
-  /** Nobody waits for it any more. */
+  /** Stops the replay. */
   readonly signal: AbortSignal;
 }
 

@@ -1,4 +1,4 @@
-/** What the admin API replies, as JSON Schemas: its description is made of them, and tests hold replies to them. */
+/** JSON Schemas of replies. The description of the API is made of them, and tests check replies against them. */
 
 export const text = { type: 'string' } as const;
 export const number = { type: 'number' } as const;
@@ -27,6 +27,19 @@ export function shape<T extends Readonly<Record<string, unknown>>>(title: string
 
 export function listOf<T>(items: T) {
   return { type: 'array', items } as const;
+}
+
+/** The body or the query of a request. @param required names of the fields that have to be there */
+export function input<const P extends object, const R extends readonly (keyof P & string)[]>(
+  properties: P,
+  required: R,
+) {
+  return { type: 'object', properties, required, additionalProperties: false } as const;
+}
+
+/** Errors that a route declares. */
+export function refusals(...statuses: readonly number[]): Record<number, typeof messageSchema> {
+  return Object.fromEntries(statuses.map((status) => [status, messageSchema]));
 }
 
 export const messageSchema = shape('Message', {

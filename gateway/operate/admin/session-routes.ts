@@ -1,25 +1,16 @@
 /** Signing in on the page with the admin token, and out. */
 import type { FastifyInstance } from 'fastify';
-import type { Logger } from 'pino';
 import type { XStatic } from 'typebox/schema';
-import { type GuardOptions, isSame, sessionOf } from './guard.ts';
-import { messageSchema, newSessionSchema, sessionSchema } from './reply-schemas.ts';
-import { cookieOf, SESSION_MS, type Sessions } from './sessions.ts';
+import { isoTime } from '#shared/clock.ts';
+import type { AdminContext } from './context.ts';
+import { isSame, sessionOf } from './guard.ts';
+import { input, newSessionSchema, refusals, sessionSchema } from './reply-schemas.ts';
+import { cookieOf, SESSION_MS } from './sessions.ts';
 
-export interface SessionRoutesOptions extends GuardOptions {
-  readonly log: Logger;
-  readonly sessions: Sessions;
-}
-
-const signInSchema = {
-  type: 'object',
-  properties: { token: { type: 'string', minLength: 1, maxLength: 8192 } },
-  required: ['token'],
-  additionalProperties: false,
-} as const;
+const signInSchema = input({ token: { type: 'string', minLength: 1, maxLength: 8192 } }, ['token']);
 
 /** For the admin API's scope: anybody may ask, but no page of another origin. */
-export async function sessionRoutes(app: FastifyInstance, options: SessionRoutesOptions): Promise<void> {
+export async function sessionRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
   const { token, log, sessions } = options;
   const config = { isOpen: true };
 
@@ -34,7 +25,7 @@ export async function sessionRoutes(app: FastifyInstance, options: SessionRoutes
       return {
         isNeeded: token !== null,
         isSignedIn: session !== null,
-        endsAt: session === null ? null : new Date(Math.round(session.endsAt)).toISOString(),
+        endsAt: session === null ? null : isoTime(session.endsAt),
       };
     },
   );
@@ -46,7 +37,7 @@ export async function sessionRoutes(app: FastifyInstance, options: SessionRoutes
       schema: {
         summary: 'Sign in with the admin token',
         body: signInSchema,
-        response: { 200: newSessionSchema, 401: messageSchema, 409: messageSchema, 429: messageSchema },
+        response: { 200: newSessionSchema, ...refusals(401, 409, 429) },
       },
     },
     async (request, reply) => {
@@ -71,7 +62,7 @@ export async function sessionRoutes(app: FastifyInstance, options: SessionRoutes
       const isSecure = headers.origin?.startsWith('https:') === true;
       return reply
         .header('set-cookie', cookieOf(cookie, SESSION_MS / 1000, isSecure))
-        .send({ proof, endsAt: new Date(Math.round(endsAt)).toISOString() });
+        .send({ proof, endsAt: isoTime(endsAt) });
     },
   );
 

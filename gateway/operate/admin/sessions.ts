@@ -6,7 +6,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Clock, Millis } from '#shared/clock.ts';
 
-export const COOKIE = 'floodgate_session';
+const COOKIE = 'floodgate_session';
 export const PROOF_HEADER = 'x-floodgate-proof';
 export const SESSION_MS: Millis = 8 * 3_600_000;
 /** The oldest makes room. */
@@ -22,21 +22,20 @@ export interface Session {
   readonly endsAt: Millis;
 }
 
-export interface NewSession extends Session {
+interface NewSession extends Session {
   readonly cookie: string;
   readonly proof: string;
 }
 
-export interface SessionsOptions {
+interface SessionsOptions {
   readonly clock: Clock;
   readonly newSecret: () => string;
 }
 
 export class Sessions {
   readonly #options: SessionsOptions;
-  /** By the digest of the cookie. */
+  /** By digest of the cookie. */
   readonly #sessions = new Map<string, Session & { readonly proofDigest: Buffer }>();
-  /** By address. */
   readonly #mistakes = new Map<string, { count: number; readonly endsAt: Millis }>();
 
   constructor(options: SessionsOptions) {

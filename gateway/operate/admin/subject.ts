@@ -1,10 +1,12 @@
-/** Whom an operator means: an address, a credential or a digest, as the identity that is counted. */
+/** Finds the identity that an operator names by an address, a credential or a digest. */
 import { isIP } from 'node:net';
 import type { XStatic } from 'typebox/schema';
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { clientAddress } from '#shared/client-address.ts';
+import { AdminError } from './errors.ts';
+import { input } from './reply-schemas.ts';
 
 export const subjectProperties = {
   subject: { type: 'string', minLength: 1, maxLength: 8192 },
@@ -19,42 +21,36 @@ export const subjectProperties = {
   },
 } as const;
 
-export const subjectSchema = {
-  type: 'object',
-  properties: subjectProperties,
-  required: ['subject'],
-  additionalProperties: false,
-} as const;
+export const subjectSchema = input(subjectProperties, ['subject']);
 
 export type Subject = XStatic<typeof subjectSchema>;
 
-/** What is asked for cannot be; the message says what to write. */
-export class SubjectError extends Error {}
-
 const DIGEST = /^[\w-]{21}[AQgw]$/;
-/** Nobody's own: no client has such an address. */
+/** No client has such an address. */
 const NOBODYS = new Set(['0.0.0.0', '::/64', '255.255.255.255']);
 
-/** @throws SubjectError */
+/** @throws AdminError 400 */
 export function identityFor({ subject, kind, identifier }: Subject, set: PolicySet, salt: string): Identity {
   const text = subject.trim();
   const is = kind ?? (isIP(text) !== 0 ? 'address' : DIGEST.test(text) ? 'digest' : 'key');
   switch (is) {
     case 'digest':
       if (!DIGEST.test(text))
-        throw new SubjectError('a digest has 22 characters, as the log and "floodgate explain" show it');
+        throw new AdminError(400, 'a digest has 22 characters, as the log and "floodgate explain" show it');
       return identityOf(text);
     case 'address':
       return addressIdentity(text, chosen(set, 'address', identifier), salt);
     case 'key': {
-      if (text === '') throw new SubjectError('a blank key is nobody; give the key as clients send it');
+      if (text === '') throw new AdminError(400, 'a blank key is nobody; give the key as clients send it');
       const [only, ...others] = chosen(set, 'credential', identifier);
       if (only === undefined)
-        throw new SubjectError(
+        throw new AdminError(
+          400,
           `"${shortened(text)}" is no address, and the policy file has no identifier for keys`,
         );
       if (others.length > 0)
-        throw new SubjectError(
+        throw new AdminError(
+          400,
           `the policy file has several identifiers for keys; choose one with --identifier: ${[only, ...others].map(({ name }) => name).join(', ')}`,
         );
       return new Digester(salt).identify(only, text);
@@ -66,7 +62,7 @@ export function identityFor({ subject, kind, identifier }: Subject, set: PolicyS
 
 function addressIdentity(text: string, identifiers: readonly SimpleIdentifier[], salt: string): Identity {
   if (isIP(text) === 0)
-    throw new SubjectError(`"${shortened(text)}" is no address; write one such as 192.0.2.1`);
+    throw new AdminError(400, `"${shortened(text)}" is no address; write one such as 192.0.2.1`);
   const prefixes = new Set(identifiers.map((one) => (one.kind === 'address' ? one.ipv6Prefix : 64)));
   const addresses = new Set(
     [...(prefixes.size === 0 ? [64] : prefixes)].map((prefix) =>
@@ -75,11 +71,12 @@ function addressIdentity(text: string, identifiers: readonly SimpleIdentifier[],
   );
   const [address = '', ...others] = addresses;
   if (others.length > 0)
-    throw new SubjectError(
+    throw new AdminError(
+      400,
       `the policy file counts IPv6 addresses in several ways; choose one with --identifier: ${identifiers.map(({ name }) => name).join(', ')}`,
     );
   if (NOBODYS.has(address) || /^(?:22[4-9]|23\d)\./.test(address))
-    throw new SubjectError(`${text} is the address of no client; give a client's own`);
+    throw new AdminError(400, `${text} is the address of no client; give a client's own`);
   return new Digester(salt).identify({ name: 'address', kind: 'address', ipv6Prefix: 64 }, address);
 }
 
@@ -93,7 +90,7 @@ function chosen(
   const found = candidates.filter((identifier) => identifier.name === name);
   if (found.length > 0) return found;
   const names = candidates.map((candidate) => candidate.name).join(', ') || 'none';
-  throw new SubjectError(`the policy file has no such identifier "${shortened(name)}"; it has: ${names}`);
+  throw new AdminError(400, `the policy file has no such identifier "${shortened(name)}"; it has: ${names}`);
 }
 
 /** Messages stay short, and a whole key never stands in one. */

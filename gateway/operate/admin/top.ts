@@ -2,14 +2,13 @@
 
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
 import type { LimitedIdentity } from '#gateway/operate/control/limited.ts';
-import type { Millis } from '#shared/clock.ts';
+import { isoTime, type Millis } from '#shared/clock.ts';
 import { type PolicyTotals, totalsOf } from './totals.ts';
 
 export interface TopSource {
   readonly kind: 'redis' | 'memory';
-  /** Of each process that answers. */
   readonly processes: () => Promise<readonly ProcessReport[]>;
-  /** Of each process, also of those that ended. */
+  /** Includes processes that ended. */
   readonly families: () => Promise<readonly (readonly Family[])[]>;
 }
 
@@ -22,19 +21,17 @@ export interface ProcessReport {
 }
 
 export interface TopSnapshot {
-  /** ISO 8601, UTC. */
   readonly at: string;
   /** Processes of this gateway. */
   readonly processes: number;
   readonly store: StoreState;
-  /** By outcome. */
   readonly requests: Readonly<Record<string, number>>;
   readonly policies: readonly PolicyTotals[];
   /** Denied most since somebody looks, the first one most. */
   readonly limited: readonly LimitedIdentity[];
 }
 
-export interface StoreState {
+interface StoreState {
   readonly kind: 'redis' | 'memory';
   readonly available: boolean;
   /** Since when the first of the processes decides without it; ISO 8601; null: none does. */
@@ -51,7 +48,7 @@ export async function topSnapshot(source: TopSource, now: number): Promise<TopSn
   const [processes, families] = await Promise.all([source.processes(), source.families()]);
   const { requests, policies } = totalsOf(families);
   return {
-    at: new Date(Math.round(now)).toISOString(),
+    at: isoTime(now),
     processes: processes.length,
     store: storeState(source.kind, processes),
     requests,
@@ -65,7 +62,7 @@ export function storeState(kind: StoreState['kind'], processes: readonly Process
   return {
     kind,
     available: processes.every(({ storeAvailable }) => storeAvailable),
-    awaySince: away.length === 0 ? null : new Date(Math.round(Math.min(...away))).toISOString(),
+    awaySince: away.length === 0 ? null : isoTime(Math.min(...away)),
     processesWithout: away.length,
     replicas: Math.max(1, ...processes.map(({ replicas }) => replicas)),
   };

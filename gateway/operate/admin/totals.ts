@@ -1,4 +1,4 @@
-/** What all processes of this gateway have counted since their start, read from their metrics. */
+/** Totals of all processes of this gateway since their start, from their metrics. */
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
 import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
 
@@ -12,12 +12,11 @@ export interface PolicyTotals {
 }
 
 export interface Totals {
-  /** By outcome. */
   readonly requests: Readonly<Record<string, number>>;
   readonly policies: ReadonlyMap<string, PolicyTotals>;
-  /** What the gateway adds, by size: as many as there are bounds, and one for what is beyond. */
+  /** Requests by the time that the gateway added: one number for each bound, and one for longer times. */
   readonly decisionTime: readonly number[];
-  /** The wait for the store, the same way. */
+  /** The same for the wait for the store. */
   readonly storeTime: readonly number[];
   /** Checks that the store did not answer, by kind. */
   readonly storeFailures: Readonly<Record<string, number>>;
@@ -97,7 +96,7 @@ function addTo(record: Record<string, number>, name: string, value: number): voi
   record[name] = (record[name] ?? 0) + value;
 }
 
-/** Of buckets that include all smaller ones, each alone. */
+/** Turns cumulative buckets into single ones. */
 function single(cumulated: readonly number[]): number[] {
   return cumulated.map((value, i) => value - (cumulated[i - 1] ?? 0));
 }

@@ -1,31 +1,27 @@
-/** What the gateway does: totals, the last hour, and a stream of what happens at the moment. */
+/** Totals, the traffic of the last hour, and a stream of new events. */
 import type { FastifyInstance } from 'fastify';
 import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
-import { TooBusyError } from './errors.ts';
-import { type GuardOptions, isBearer, sessionOf } from './guard.ts';
+import type { Millis } from '#shared/clock.ts';
+import type { AdminContext } from './context.ts';
+import { AdminError } from './errors.ts';
+import { isBearer, sessionOf } from './guard.ts';
 import { SPAN_MS, TrafficHistory } from './history.ts';
 import { LISTENERS_MAX, LiveFeed, type LiveFeedOptions } from './live-feed.ts';
-import { messageSchema, topSchema, trafficSchema } from './reply-schemas.ts';
-import type { Sessions } from './sessions.ts';
+import { refusals, topSchema, trafficSchema } from './reply-schemas.ts';
 import { topSnapshot } from './top.ts';
 import { totalsOf } from './totals.ts';
 
-export interface TrafficRoutesOptions extends GuardOptions, Omit<LiveFeedOptions, 'history'> {
-  readonly clock: Clock;
-  readonly sessions: Sessions;
-}
+interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'policyVersion'> {}
 
 /** Twice in a span, so that none goes by unseen. */
 const NOTE_MS: Millis = SPAN_MS / 2;
 
-/** For the admin API's scope, which asks who calls. */
 export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutesOptions): Promise<void> {
   const { clock, top, token, sessions } = options;
   const history = new TrafficHistory(clock);
   const feed = new LiveFeed({ ...options, history });
   const note = (): void => {
-    // Whoever looks has it noted every second. A worker that is just ending is asked again in a moment.
+    // With listeners the feed does it every second. A worker that is just ending is asked again soon.
     if (feed.size === 0)
       void top.families().then(
         (families) => history.add(totalsOf(families)),
@@ -56,14 +52,11 @@ export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutes
     {
       schema: {
         summary: 'The last hour, and then every second what is new, as server-sent events',
-        response: {
-          200: { type: 'string', mediaType: 'text/event-stream' },
-          503: messageSchema,
-        },
+        response: { 200: { type: 'string', mediaType: 'text/event-stream' }, ...refusals(503) },
       },
     },
     async (request, reply) => {
-      if (feed.isFull) throw new TooBusyError(`${LISTENERS_MAX} pages are open already; close one`);
+      if (feed.isFull) throw new AdminError(503, `${LISTENERS_MAX} pages are open already; close one`);
       const isProgram = token !== null && isBearer(request.headers.authorization, token);
       reply.hijack();
       reply.raw.writeHead(200, {

@@ -9,11 +9,10 @@ import { type Counter, countersOf } from '#gateway/policy/counter.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 
-export interface ForecastOptions {
+interface ForecastOptions {
   /** Clients in one window; each has an address and, for each identifier of credentials, one of those. */
   readonly identities: number;
   readonly requestsPerSecond: number;
-  /** Of all gateways together. */
   readonly processes: number;
 }
 
@@ -26,13 +25,13 @@ export interface Forecast {
   readonly redisKeys: number;
   /** Resident memory of all processes. */
   readonly processBytes: number;
-  /** As `total_commands_processed` counts: those within scripts too. */
+  /** As in `total_commands_processed`, which includes commands of scripts. */
   readonly commandsPerSecond: number;
-  /** What takes the memory of Redis, without what is of no counter. */
+  /** The memory of counters in Redis. */
   readonly counters: readonly CounterForecast[];
 }
 
-export interface CounterForecast {
+interface CounterForecast {
   /** The first policy of the bucket; null: the markers of proven credentials, for 30 days. */
   readonly policy: string | null;
   /** It counts what addresses spend on unproven credentials. */
@@ -43,12 +42,12 @@ export interface CounterForecast {
 
 /** An empty server with a few connections. */
 const SERVER_BYTES = 1_048_576;
-/** Of a key: its entry in the dictionary and in that of expiries, and the object that holds a number. */
+/** The entry of a key in the dictionary and in that of expiries. */
 const ENTRY_BYTES = 32;
 const NUMBER_BYTES = 16;
 /** In front of a key's text and behind it. */
 const TEXT_BYTES = 4;
-/** Of what is no number: an object, which a short text stands in. */
+/** The object of a short text. */
 const OBJECT_BYTES = 16;
 /** A sorted set of few entries is one list. */
 const LEASES_BYTES = 7;
@@ -71,15 +70,15 @@ const CREDENTIALS_KNOWN_MAX = 65_536;
 const COMMANDS_PER_SCRIPT = 2;
 /** In the general script a counter is read and written. */
 const COMMANDS_PER_LEVEL = 2;
-/** Of requests in flight those that ended are removed before one is added. */
+/** Leases that ended are removed before one is added. */
 const COMMANDS_PER_LEASE = 4;
-/** Of a process that does nothing: once a second that it lives, twice a second whether an operator changed anything. */
+/** Commands per second of an idle process: one heartbeat, and checks for changes by operators. */
 const COMMANDS_PER_PROCESS = 12;
 
 export function forecast(set: PolicySet, options: ForecastOptions): Forecast {
   const { identities, requestsPerSecond, processes } = options;
   const counters = countersOf(set).map((counter): CounterForecast => {
-    // Of requests in flight the store knows those who have some, and what a process held that died lately.
+    // The store holds the leases of requests in flight, and of processes that died lately.
     const keys =
       counter.policy.algorithm === 'concurrency'
         ? Math.min(identities, Math.ceil((requestsPerSecond * LEASE_MS) / 1000))
@@ -119,7 +118,7 @@ function keyBytes(suffixLength: number): number {
   return 2 * ENTRY_BYTES + allocated(PREFIX_LENGTH + DIGEST_LENGTH + suffixLength + TEXT_BYTES);
 }
 
-/** What a counter holds, at its longest. */
+/** The largest value of a counter. */
 function valueBytes({ policy: { algorithm, limit, capacity, windowMs } }: Counter): number {
   switch (algorithm) {
     case 'fixed-window':
@@ -175,7 +174,7 @@ function commandsOf(counters: readonly Counter[], identities: number, requestsPe
   return requestsPerSecond * (COMMANDS_PER_SCRIPT + counters.length) + begun;
 }
 
-/** Of a request to which the most policies apply. */
+/** The cover with the most counters. */
 function largestCover(set: PolicySet): readonly Counter[] {
   const match = createMatcher(set);
   let largest: readonly Counter[] = [];

@@ -3,23 +3,21 @@
  * rules that match apply, each with a counter for each route.
  */
 import {
+  BY_ADDRESS,
+  byHeader,
   ImportError,
-  type Imported,
-  type ImportedRow,
-  PLAIN_ROW,
-  SECONDS_OF,
-  type Unsupported,
+  Imported,
+  IPV6_NOTE,
+  limitPer,
+  onlyOne,
   type Who,
 } from './imported.ts';
-import { exactPattern, expressionNotes, expressionPaths, prefixPattern } from './path-pattern.ts';
-import { narrower } from './route-sets.ts';
+import { exactPattern, expressionPaths, narrower, type Paths, prefixPattern } from './path-pattern.ts';
 import type { Tree } from './tree.ts';
 
 /** Requests that one match of an HTTPRoute, or one rule, is about. */
-interface Requests {
+interface Requests extends Paths {
   readonly methods: readonly string[] | null;
-  readonly paths: readonly string[];
-  readonly notes: readonly string[];
 }
 
 interface Target extends Requests {
@@ -38,12 +36,11 @@ export function importEnvoy(documents: readonly Tree[]): Imported {
   if (policies.length === 0) throw new ImportError('it has no BackendTrafficPolicy');
   const reading = new Reading(ofKind('HTTPRoute'));
   for (const policy of policies) reading.policy(policy);
-  return { rows: reading.rows, exclude: [], unsupported: reading.unsupported };
+  return reading.imported;
 }
 
 class Reading {
-  readonly rows: ImportedRow[] = [];
-  readonly unsupported: Unsupported[] = [];
+  readonly imported = new Imported();
   readonly #routes: readonly Tree[];
   #rules = 0;
 
@@ -72,7 +69,7 @@ class Reading {
       if (kind === 'Gateway') return [{ ...ALL, what: `Gateway ${name}` }];
       if (kind !== 'HTTPRoute') {
         if (ref.isPresent)
-          this.#refuse(ref, `targetRef ${kind} ${name}`, 'only HTTPRoute and Gateway have paths');
+          this.imported.refuse(ref, `targetRef ${kind} ${name}`, 'only HTTPRoute and Gateway have paths');
         return [];
       }
       const route = this.#routes.find((one) => one.at('metadata', 'name').text === name);
@@ -97,7 +94,7 @@ class Reading {
     return matches.flatMap((match): Target[] => {
       for (const condition of ['headers', 'queryParams']) {
         if (!match.at(condition).isPresent) continue;
-        this.#refuse(
+        this.imported.refuse(
           match,
           what,
           `its match by ${condition} has no counterpart: a route is methods and a path`,
@@ -112,24 +109,14 @@ class Reading {
 
   #rule(rule: Tree, what: string, hint: string, isLocal: boolean, targets: readonly Target[]): void {
     const group = this.#rules++;
-    const limit = rule.at('limit', 'requests').number;
-    const unit = rule.at('limit', 'unit').text ?? '';
-    const seconds = SECONDS_OF[unit.toLowerCase()];
-    if (limit === null || seconds === undefined) {
-      this.#refuse(rule, what, 'it has no limit with requests and unit');
-      return;
-    }
-    if (!Number.isSafeInteger(limit) || limit < 1) {
-      this.#refuse(rule, what, `a limit of ${limit} has no counterpart: it is at least 1`);
-      return;
-    }
-    const cost = rule.at('cost', 'request', 'number').number ?? 1;
-    if (
-      cost !== 1 ||
-      rule.at('cost', 'request', 'from').text === 'Metadata' ||
-      rule.at('cost', 'response').isPresent
-    ) {
-      this.#refuse(rule, what, 'its cost is not carried over: write it with cost');
+    const limit = limitPer(
+      rule.at('limit', 'unit').text ?? '',
+      rule.at('limit', 'requests').number,
+      'it has no limit with requests and unit',
+    );
+    if (typeof limit === 'string' || hasCost(rule)) {
+      const reason = typeof limit === 'string' ? limit : 'its cost is not carried over: write it with cost';
+      this.imported.refuse(rule, what, reason);
       return;
     }
     const selected = this.#select(rule, what);
@@ -149,21 +136,19 @@ class Reading {
         targets.length === 0
           ? 'it targets no route with a path'
           : 'no route that it targets has such requests';
-      this.#refuse(rule, what, reason);
+      this.imported.refuse(rule, what, reason);
       return;
     }
     const isSplit = requests.paths.length > 1 || targets.some(({ paths }) => paths.length > 1);
     for (const { methods, path, target } of rows) {
-      this.rows.push({
-        ...PLAIN_ROW,
+      this.imported.add({
         hint: `${hint}-${path === '*' ? 'all' : path}`,
         methods,
         path,
         who,
-        limit,
-        windowSeconds: seconds,
+        ...limit,
         // Each Envoy has a bucket of so many tokens; the shared service counts in windows.
-        burst: isLocal ? limit : null,
+        burst: isLocal ? limit.limit : null,
         mode: rule.at('shadowMode').isTrue ? 'shadow' : 'enforce',
         group:
           rows.length === 1
@@ -179,9 +164,7 @@ class Reading {
           ...requests.notes,
           ...target.notes,
           ...(isLocal ? ['local: there each Envoy counts for itself, here all gateways together'] : []),
-          ...(unit === 'Month' || unit === 'Year'
-            ? [`a ${unit.toLowerCase()} is ${seconds / 86_400} days here`]
-            : []),
+          ...limit.notes,
         ],
       });
     }
@@ -193,7 +176,7 @@ class Reading {
     what: string,
   ): { readonly who: Who; readonly requests: Requests; readonly notes: readonly string[] } | null {
     const refuse = (reason: string): null => {
-      this.#refuse(rule, what, reason);
+      this.imported.refuse(rule, what, reason);
       return null;
     };
     const notes: string[] = [];
@@ -206,7 +189,7 @@ class Reading {
           return refuse(
             `it holds for some values of the header ${name}; a limit here holds for every client alike`,
           );
-        who.push({ kind: 'header', header: name.toLowerCase() });
+        who.push(byHeader(name));
       }
       const source = selector.at('sourceCIDR');
       if (source.isPresent) {
@@ -214,8 +197,8 @@ class Reading {
         if (source.at('type').text !== 'Distinct' || source.at('invert').isTrue)
           return refuse(`it counts all of ${range} as one; here each address is counted by itself`);
         if (!/\/0$/.test(range)) return refuse(`it holds for clients in ${range} only`);
-        who.push({ kind: 'address' });
-        notes.push('of IPv6 a /64 is one client, not a single address');
+        who.push(BY_ADDRESS);
+        notes.push(IPV6_NOTE);
       }
       if (selector.at('queryParams').isPresent)
         return refuse(
@@ -228,43 +211,34 @@ class Reading {
       if (selector.at('path').isPresent) {
         const path = this.#path(selector.at('path'), what);
         if (path === null) return null;
-        requests = { ...requests, paths: path.paths, notes: path.notes };
+        requests = { ...requests, ...path };
       }
     }
-    const [only, ...others] = who;
-    if (only === undefined)
-      return refuse('it counts all clients together; here each client is counted by itself');
-    if (others.length > 0)
-      return refuse(
-        'it counts a client by several things at once, which is not carried over: write a list of identifiers',
-      );
-    return { who: only, requests, notes };
+    const only = onlyOne(who);
+    return typeof only === 'string' ? refuse(only) : { who: only, requests, notes };
   }
 
-  #path(path: Tree, what: string): Requests | null {
+  #path(path: Tree, what: string): Paths | null {
     const type = path.at('type').text ?? 'PathPrefix';
     const value = path.at('value').text ?? '/';
     if (path.at('invert').isTrue) {
-      this.#refuse(path, what, 'paths cannot be inverted');
+      this.imported.refuse(path, what, 'paths cannot be inverted');
       return null;
     }
-    if (type === 'RegularExpression') {
-      const found = expressionPaths(value, true);
-      if (found !== null)
-        return {
-          methods: null,
-          paths: found.paths,
-          notes: expressionNotes(found, value),
-        };
-    } else {
-      const pattern = type === 'Exact' ? exactPattern(value) : prefixPattern(value);
-      if (pattern !== null) return { methods: null, paths: [pattern], notes: [] };
-    }
-    this.#refuse(path, what, `no route says the same as the path ${value}`);
-    return null;
+    const pattern =
+      type === 'RegularExpression' ? null : type === 'Exact' ? exactPattern(value) : prefixPattern(value);
+    const found = type === 'RegularExpression' ? expressionPaths(value, true) : null;
+    if (pattern !== null) return { paths: [pattern], notes: [] };
+    if (found === null) this.imported.refuse(path, what, `no route says the same as the path ${value}`);
+    return found;
   }
+}
 
-  #refuse(at: Tree, what: string, reason: string): void {
-    this.unsupported.push({ line: at.line, what, reason });
-  }
+function hasCost(rule: Tree): boolean {
+  const request = rule.at('cost', 'request');
+  return (
+    (request.at('number').number ?? 1) !== 1 ||
+    request.at('from').text === 'Metadata' ||
+    rule.at('cost', 'response').isPresent
+  );
 }

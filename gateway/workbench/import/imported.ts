@@ -1,77 +1,109 @@
 /**
- * What another product's configuration becomes: rows of a policy file, each with where it came from and in what it
- * differs, and everything that has no counterpart here, each with the reason. A reader of one product's files
- * (nginx.ts, envoy.ts, rate-limit-service.ts, traefik.ts, kong.ts) knows that product; policy-text.ts writes the file.
+ * The result of reading another product's configuration: rows of a policy file, and everything that a policy file cannot
+ * express. Each product has a reader (nginx.ts, envoy.ts, rate-limit-service.ts, traefik.ts, kong.ts). policy-text.ts
+ * writes the file.
  */
 export type Product = 'envoy' | 'ratelimit' | 'nginx' | 'traefik' | 'kong';
 
 export type Who = { readonly kind: 'address' } | { readonly kind: 'header'; readonly header: string };
 
 /** One place of the file that is read. */
-export interface Source {
-  /** From 1. */
+interface Source {
   readonly line: number;
-  /** What stands there, in that product's words. */
+  /** The text there, in the words of the product. */
   readonly what: string;
 }
 
 export interface ImportedRow {
-  /** Policies are named after it. */
+  /** The policy is named after it. */
   readonly hint: string;
-  /** As a policy file writes them; null: every method. */
+  /** null: every method. */
   readonly methods: readonly string[] | null;
-  /** As a policy file writes it; `*`: every path. */
+  /** As in a policy file; `*`: every path. */
   readonly path: string;
   readonly who: Who;
   readonly limit: number;
-  /** 0: the limit is of requests in flight. */
+  /** 0: the limit is for requests in flight. */
   readonly windowSeconds: number;
-  /** Of a token bucket: how many may come at once; null: a fixed window. */
+  /** Size of the token bucket; null: a fixed window. */
   readonly burst: number | null;
   readonly mode: 'enforce' | 'shadow';
   readonly onStoreFailure: 'local' | 'deny';
   readonly headers: boolean;
   /** Rows of one group share a counter; null: a counter of its own. */
   readonly group: string | null;
-  /** Limits of clients of some plans, by the name of the plan; none where left out. */
-  readonly plans?: ReadonlyMap<string, number>;
+  /** Other limits, by the name of the plan. */
+  readonly plans: ReadonlyMap<string, number>;
   readonly source: Source;
-  /** In what it differs from what it was. */
+  /** How the policy differs from the original. */
   readonly notes: readonly string[];
 }
+
+const DEFAULTS = {
+  methods: null,
+  path: '*',
+  burst: null,
+  mode: 'enforce',
+  onStoreFailure: 'local',
+  headers: true,
+  group: null,
+  plans: new Map<string, number>(),
+} as const;
+
+/** A row without the fields that keep their defaults. */
+type NewRow = Omit<ImportedRow, keyof typeof DEFAULTS> & Partial<Pick<ImportedRow, keyof typeof DEFAULTS>>;
 
 export interface ImportedExclusion {
   readonly path: string;
   readonly source: Source;
 }
 
-/** What has no counterpart in a policy file. */
+/** Something that a policy file cannot express. */
 export interface Unsupported extends Source {
   readonly reason: string;
 }
 
-export interface PlanHeader {
-  /** Lower-case. */
+interface PlanHeader {
   readonly header: string;
   /** Says which program sets the header. */
   readonly note: string;
 }
 
-export interface Imported {
-  /** Where rows have plans. */
-  readonly planHeader?: PlanHeader;
-  readonly rows: readonly ImportedRow[];
-  readonly exclude: readonly ImportedExclusion[];
-  readonly unsupported: readonly Unsupported[];
+export class Imported {
+  readonly rows: ImportedRow[] = [];
+  readonly exclude: ImportedExclusion[] = [];
+  readonly unsupported: Unsupported[] = [];
+  /** Set if rows have plans. */
+  planHeader: PlanHeader | null = null;
+
+  add(row: NewRow): void {
+    this.rows.push({ ...DEFAULTS, ...row });
+  }
+
+  refuse({ line }: { readonly line: number }, what: string, reason: string): void {
+    this.unsupported.push({ line, what, reason });
+  }
 }
 
-/** The file is not what it should be; the message has the line and says what to do. */
+/** The file is not what it should be. The message has the line and says what to do. */
 export class ImportError extends Error {}
 
-/** Fields of a row that most products do not speak of. */
-export const PLAIN_ROW = { burst: null, mode: 'enforce', onStoreFailure: 'local', headers: true } as const;
+export const BY_ADDRESS: Who = { kind: 'address' };
+export const IPV6_NOTE = 'of IPv6 a /64 is one client, not a single address';
 
-export const SECONDS_OF: Readonly<Record<string, number>> = {
+export function byHeader(name: string): Who {
+  return { kind: 'header', header: name.toLowerCase() };
+}
+
+/** @returns the only identity that is counted, or why a policy cannot count them */
+export function onlyOne([only, ...others]: readonly Who[]): Who | string {
+  if (only === undefined) return 'it counts all clients together; here each client is counted by itself';
+  return others.length === 0
+    ? only
+    : 'it counts a client by several things at once, which is not carried over: write a list of identifiers';
+}
+
+const SECONDS_OF: Readonly<Record<string, number>> = {
   second: 1,
   minute: 60,
   hour: 3600,
@@ -79,3 +111,22 @@ export const SECONDS_OF: Readonly<Record<string, number>> = {
   month: 30 * 86_400,
   year: 365 * 86_400,
 };
+export const UNITS: readonly string[] = Object.keys(SECONDS_OF);
+
+export type Limit = Pick<ImportedRow, 'limit' | 'windowSeconds' | 'notes'>;
+
+/**
+ * A limit for a unit of time.
+ *
+ * @param missing the reason if there is no limit, or no such unit
+ * @returns the limit, or why a policy cannot have it
+ */
+export function limitPer(unit: string, limit: number | null, missing: string): Limit | string {
+  const name = unit.toLowerCase();
+  const windowSeconds = SECONDS_OF[name];
+  if (limit === null || windowSeconds === undefined) return missing;
+  if (!Number.isSafeInteger(limit) || limit < 1)
+    return `a limit of ${limit} has no counterpart: it is at least 1`;
+  const days = windowSeconds / 86_400;
+  return { limit, windowSeconds, notes: days > 1 ? [`a ${name} is ${days} days here`] : [] };
+}

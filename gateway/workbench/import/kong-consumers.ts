@@ -1,22 +1,20 @@
 /** Kong: rate-limiting of consumers and of their groups, as limits of plans that bear the consumers' names. */
 import { PLAN } from '#gateway/policy/overrides.ts';
-import { SECONDS_OF } from './imported.ts';
+import { type Imported, limitPer, UNITS } from './imported.ts';
 import type { Tree } from './tree.ts';
-
-type Refuse = (at: Tree, what: string, reason: string) => void;
 
 const PLANS_MAX = 1000;
 
 export class ConsumerLimits {
-  readonly #refuse: Refuse;
-  /** By unit, then by consumer: the limit, and the plugin that has it. */
+  readonly #imported: Imported;
+  /** Limits by unit and consumer. */
   readonly #units = new Map<string, Map<string, { readonly limit: number; readonly plugin: Tree }>>();
   readonly #used = new Set<string>();
   /** Names of consumers, by their group. */
   readonly #members = new Map<string, string[]>();
 
-  constructor(document: Tree, refuse: Refuse) {
-    this.#refuse = refuse;
+  constructor(document: Tree, imported: Imported) {
+    this.#imported = imported;
     const consumers = document.at('consumers').items();
     for (const consumer of consumers) {
       const name = nameOf(consumer);
@@ -41,7 +39,7 @@ export class ConsumerLimits {
     const names = consumer === null ? (this.#members.get(group) ?? []) : [consumer];
     if (isEverywhere) this.#limit(plugin, names);
     else
-      this.#refuse(
+      this.#imported.refuse(
         plugin,
         `rate-limiting of ${shown(names)}`,
         'it is of one route or service: write it as overrides of their policies',
@@ -54,12 +52,12 @@ export class ConsumerLimits {
     return new Map([...(this.#units.get(unit) ?? [])].map(([name, { limit }]) => [name, limit]));
   }
 
-  /** Those that would change the limit of a policy, where there is none. */
+  /** Reports limits for units in which no policy has a limit. */
   refuseUnused(): void {
     for (const [unit, limits] of this.#units) {
       if (this.#used.has(unit)) continue;
       for (const [name, { plugin }] of limits)
-        this.#refuse(
+        this.#imported.refuse(
           plugin,
           `${unit} of rate-limiting of consumer ${name}`,
           `no policy for everybody has a limit for each ${unit}`,
@@ -71,28 +69,30 @@ export class ConsumerLimits {
     if (plugin.at('name').text !== 'rate-limiting') return;
     const what = `rate-limiting of ${shown(names)}`;
     if (plugin.at('enabled').text === 'false') {
-      this.#refuse(plugin, what, 'it is switched off (enabled: false)');
+      this.#imported.refuse(plugin, what, 'it is switched off (enabled: false)');
       return;
     }
-    if (names.length === 0) this.#refuse(plugin, what, 'nobody in this file belongs to it');
-    for (const unit of Object.keys(SECONDS_OF)) {
-      const limit = plugin.at('config', unit).number;
-      if (limit === null) continue;
-      if (!Number.isSafeInteger(limit) || limit < 1) {
-        this.#refuse(
-          plugin,
-          `${unit} of ${what}`,
-          `a limit of ${limit} has no counterpart: it is at least 1`,
-        );
+    if (names.length === 0) this.#imported.refuse(plugin, what, 'nobody in this file belongs to it');
+    for (const unit of UNITS) {
+      const value = plugin.at('config', unit).number;
+      if (value === null) continue;
+      const read = limitPer(unit, value, '');
+      if (typeof read === 'string') {
+        this.#imported.refuse(plugin, `${unit} of ${what}`, read);
         continue;
       }
+      const { limit } = read;
       const limits = this.#units.get(unit) ?? new Map<string, { limit: number; plugin: Tree }>();
       this.#units.set(unit, limits);
       for (const name of names) {
         if (!PLAN.test(name))
-          this.#refuse(plugin, what, `${name} is no name of a plan: it has letters, digits and ._~- only`);
+          this.#imported.refuse(
+            plugin,
+            what,
+            `${name} is no name of a plan: it has letters, digits and ._~- only`,
+          );
         else if (limits.size >= PLANS_MAX && !limits.has(name))
-          this.#refuse(plugin, what, `a policy has at most ${PLANS_MAX} overrides`);
+          this.#imported.refuse(plugin, what, `a policy has at most ${PLANS_MAX} overrides`);
         else limits.set(name, { limit, plugin });
       }
     }

@@ -2,18 +2,9 @@
  * Kong: the plugin rate-limiting of a declarative file. Of several that are set for a request Kong uses the most specific
  * one only; here every policy whose route matches applies.
  */
-import {
-  ImportError,
-  type Imported,
-  type ImportedRow,
-  PLAIN_ROW,
-  SECONDS_OF,
-  type Unsupported,
-  type Who,
-} from './imported.ts';
+import { BY_ADDRESS, byHeader, ImportError, Imported, limitPer, UNITS, type Who } from './imported.ts';
 import { ConsumerLimits } from './kong-consumers.ts';
-import { expressionNotes, expressionPaths, prefixPattern } from './path-pattern.ts';
-import { isWithin, narrower } from './route-sets.ts';
+import { expressionPaths, isWithin, narrower, prefixPattern } from './path-pattern.ts';
 import type { Tree } from './tree.ts';
 
 interface KongRoute {
@@ -52,11 +43,11 @@ export function importKong([document]: readonly Tree[]): Imported {
     );
   const reading = new Reading(document);
   reading.read();
-  const planHeader = {
+  reading.imported.planHeader = {
     header: 'x-consumer-username',
     note: 'Who is which consumer is told in x-consumer-username, which Kong writes: set GATEWAY_TRUSTED_PROXIES to it.',
   };
-  return { rows: reading.rows, exclude: [], unsupported: reading.unsupported, planHeader };
+  return reading.imported;
 }
 
 /** Files are often without the version that Kong asks for. */
@@ -66,8 +57,7 @@ export function looksLikeKong(document: Tree): boolean {
 }
 
 class Reading {
-  readonly rows: ImportedRow[] = [];
-  readonly unsupported: Unsupported[] = [];
+  readonly imported = new Imported();
   readonly #document: Tree;
   readonly #routes: KongRoute[] = [];
   readonly #plugins: Plugin[] = [];
@@ -75,7 +65,7 @@ class Reading {
 
   constructor(document: Tree) {
     this.#document = document;
-    this.#consumers = new ConsumerLimits(document, (...refused) => this.#refuse(...refused));
+    this.#consumers = new ConsumerLimits(document, this.imported);
   }
 
   read(): void {
@@ -111,14 +101,14 @@ class Reading {
     const notes: string[] = [];
     for (const path of route.at('paths').texts()) {
       const expression = path.startsWith('~')
-        ? expressionPaths(path.slice(1).replace(/^\^?/, '^'), false)
+        ? expressionPaths(path.slice(1).replace(/^\^?/, '^'), false, path)
         : null;
       const prefix = path.startsWith('~') ? null : prefixPattern(path);
       if (expression !== null) {
         paths.push(...expression.paths);
-        notes.push(...expressionNotes(expression, path));
+        notes.push(...expression.notes);
       } else if (prefix !== null) paths.push(prefix);
-      else this.#refuse(route, `path ${path} of route ${name}`, 'no route says the same');
+      else this.imported.refuse(route, `path ${path} of route ${name}`, 'no route says the same');
     }
     for (const condition of ['hosts', 'headers', 'snis', 'expression'])
       if (route.at(condition).isPresent)
@@ -147,10 +137,10 @@ class Reading {
     const reason = OTHER_PLUGINS[name];
     if (plugin.at('enabled').text === 'false') {
       if (reason !== undefined || isRateLimit(plugin))
-        this.#refuse(plugin, `${name} of ${scope.what}`, 'it is switched off (enabled: false)');
+        this.imported.refuse(plugin, `${name} of ${scope.what}`, 'it is switched off (enabled: false)');
       return;
     }
-    if (reason !== undefined) this.#refuse(plugin, `${name} of ${scope.what}`, reason);
+    if (reason !== undefined) this.imported.refuse(plugin, `${name} of ${scope.what}`, reason);
     else if (
       isRateLimit(plugin) &&
       (plugin.at('consumer').isPresent || plugin.at('consumer_group').isPresent)
@@ -175,7 +165,7 @@ class Reading {
     const notes: string[] = [];
     const who = this.#who(config, scope, notes);
     if (typeof who === 'string') {
-      this.#refuse(plugin, what, who);
+      this.imported.refuse(plugin, what, who);
       return;
     }
     if ((config.at('policy').text ?? 'local') === 'local')
@@ -189,44 +179,33 @@ class Reading {
     if (code !== 429) notes.push(`error_code ${code}: a denial is always 429`);
     const patterns = scope.routes.flatMap((route) => route.paths.map((path) => ({ route, path })));
     if (patterns.length === 0) {
-      this.#refuse(plugin, what, 'it has no route with a path');
+      this.imported.refuse(plugin, what, 'it has no route with a path');
       return;
     }
-    const units = Object.keys(SECONDS_OF).filter((unit) => config.at(unit).number !== null);
+    const units = UNITS.filter((unit) => config.at(unit).number !== null);
     if (units.length === 0) {
-      this.#refuse(plugin, what, 'it has no limit such as minute');
+      this.imported.refuse(plugin, what, 'it has no limit such as minute');
       return;
     }
     for (const unit of units) {
-      const limit = config.at(unit).number ?? 0;
-      const seconds = SECONDS_OF[unit] ?? 0;
-      if (!Number.isSafeInteger(limit) || limit < 1) {
-        this.#refuse(
-          plugin,
-          `${unit} of ${what}`,
-          `a limit of ${limit} has no counterpart: it is at least 1`,
-        );
+      const limit = limitPer(unit, config.at(unit).number, '');
+      if (typeof limit === 'string') {
+        this.imported.refuse(plugin, `${unit} of ${what}`, limit);
         continue;
       }
       for (const { route, path } of patterns) {
-        this.rows.push({
-          ...PLAIN_ROW,
+        this.imported.add({
+          ...limit,
           hint: units.length > 1 ? `${scope.hint}-${unit}` : scope.hint,
           methods: route.methods,
           path,
           who,
-          limit,
-          windowSeconds: seconds,
           plans: this.#consumers.of(unit),
           onStoreFailure: config.at('fault_tolerant').text === 'false' ? 'deny' : 'local',
           headers: !config.at('hide_client_headers').isTrue,
           group: patterns.length > 1 ? `${scope.hint}-${plugin.line}-${unit}` : null,
           source: { line: plugin.line, what: `${unit} of ${what}` },
-          notes: [
-            ...notes,
-            ...route.notes,
-            ...(seconds > 86_400 ? [`a ${unit} is ${seconds / 86_400} days here`] : []),
-          ],
+          notes: [...notes, ...route.notes, ...limit.notes],
         });
       }
     }
@@ -260,24 +239,22 @@ class Reading {
     const limitBy = config.at('limit_by').text ?? 'consumer';
     switch (limitBy) {
       case 'ip':
-        return { kind: 'address' };
+        return BY_ADDRESS;
       case 'header': {
         const header = config.at('header_name').text;
-        return header === null
-          ? 'limit_by: header needs header_name'
-          : { kind: 'header', header: header.toLowerCase() };
+        return header === null ? 'limit_by: header needs header_name' : byHeader(header);
       }
       case 'consumer':
       case 'credential': {
         const header = this.#keyHeader(scope);
         if (header === null) {
           notes.push(`limit_by: ${limitBy} without key-auth counts by address`);
-          return { kind: 'address' };
+          return BY_ADDRESS;
         }
         notes.push(
           `counts each key, where Kong counts each ${limitBy}; requests without a key are not counted`,
         );
-        return { kind: 'header', header };
+        return byHeader(header);
       }
       default:
         return `limit_by: ${limitBy} has no counterpart; clients are counted by address or by header`;
@@ -292,11 +269,7 @@ class Reading {
         (one.scope.rank === 0 || scope.routes.every((route) => one.scope.routes.includes(route))),
     );
     if (found === undefined) return null;
-    return (found.plugin.at('config', 'key_names').texts()[0] ?? 'apikey').toLowerCase().replaceAll('_', '-');
-  }
-
-  #refuse(at: Tree, what: string, reason: string): void {
-    this.unsupported.push({ line: at.line, what, reason });
+    return (found.plugin.at('config', 'key_names').texts()[0] ?? 'apikey').replaceAll('_', '-');
   }
 }
 

@@ -5,9 +5,8 @@ export interface Directive {
   readonly name: string;
   /** Without their quotes. */
   readonly args: readonly string[];
-  /** From 1. */
   readonly line: number;
-  /** Of a block; null: it ends with a semicolon. */
+  /** null: the directive ends with a semicolon. */
   readonly block: readonly Directive[] | null;
 }
 
@@ -63,7 +62,7 @@ class Reader {
         throw new ImportError(`line ${line}: ${name} has no end; write ; behind it`);
       if (token.kind === ';') return { name, args, line, block: null };
       if (token.kind === '{') {
-        // What stands in there is Lua.
+        // The block contains Lua.
         if (name.endsWith('_by_lua_block')) {
           this.#skipBraces(line);
           return { name, args, line, block: [] };

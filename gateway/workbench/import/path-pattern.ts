@@ -1,5 +1,5 @@
 /** Paths as other products match them, as paths of a policy file. */
-import { parseRoute } from '#gateway/policy/route.ts';
+import { coveredBy, parseRoute } from '#gateway/policy/route.ts';
 
 /** Alternatives of one expression become rows of their own, up to so many. */
 const ALTERNATIVES_MAX = 16;
@@ -18,20 +18,15 @@ export function exactPattern(path: string): string | null {
   return validPath(escaped(bare));
 }
 
-export interface ExpressionPaths {
-  readonly paths: readonly string[];
-  /** A segment of them matches more than the expression does, which allows only some characters in it. */
-  readonly isWider: boolean;
-  /** Paths that the expression lets go on within their last segment, as `/api` does to `/apix`; theirs do not. */
-  readonly cut: readonly string[];
+/** @returns how a route differs from a prefix that may end within a segment */
+export function prefixNotes(path: string): string[] {
+  return path.endsWith('/') ? [] : [`whole segments only: ${path} and what is below, not ${path}x`];
 }
 
-/** In what a route differs from the expression that it was made of. */
-export function expressionNotes({ isWider, cut }: ExpressionPaths, expression: string): string[] {
-  return [
-    ...(isWider ? [`the route matches more than ${expression}`] : []),
-    ...cut.map((path) => `whole segments only: ${expression} matches ${path}x too`),
-  ];
+export interface Paths {
+  readonly paths: readonly string[];
+  /** How they differ from the original. */
+  readonly notes: readonly string[];
 }
 
 /**
@@ -39,25 +34,26 @@ export function expressionNotes({ isWider, cut }: ExpressionPaths, expression: s
  * characters, alternatives, everything below.
  *
  * @param isWhole the expression has to match the whole path, as if it stood between ^ and $
+ * @param name of the expression in notes
  * @returns null for any other
  */
-export function expressionPaths(expression: string, isWhole: boolean): ExpressionPaths | null {
+export function expressionPaths(expression: string, isWhole: boolean, name = expression): Paths | null {
   if (expression.length > EXPRESSION_LENGTH_MAX) return null;
   const isAtBegin = isWhole || expression.startsWith('^');
   const isAtEnd = isWhole || (expression.endsWith('$') && !expression.endsWith('\\$'));
   if (!isAtBegin) return null;
   const body = expression.replace(/^\^/, '').replace(/(?<!\\)\$$/, '');
-  let isWider = false;
-  const paths: string[] = [];
+  const paths = new Set<string>();
+  const wider = new Set<string>();
   const cut: string[] = [];
   for (const alternative of alternatives(body) ?? []) {
     const path = patternOf(alternative, isAtEnd);
     if (path === null) return null;
-    isWider ||= path.isWider;
-    paths.push(path.text);
-    if (path.isCut) cut.push(path.text.replace(/\/\*$/, ''));
+    paths.add(path.text);
+    if (path.isWider) wider.add(`the route matches more than ${name}`);
+    if (path.isCut) cut.push(`whole segments only: ${name} matches ${path.text.replace(/\/\*$/, '')}x too`);
   }
-  return paths.length === 0 ? null : { paths: [...new Set(paths)], isWider, cut };
+  return paths.size === 0 ? null : { paths: [...paths], notes: [...wider, ...cut] };
 }
 
 /** `/a/(b|c)` is `/a/b` and `/a/c`. @returns null where there are too many, or groups within groups */
@@ -151,7 +147,7 @@ function finished(
   return text === null ? null : { text, isWider, isCut };
 }
 
-/** What has a meaning in a path of ours, or none in a URL, is percent-encoded. */
+/** Percent-encodes characters that have a meaning in a route, or none in a URL. */
 function escaped(path: string): string {
   return path.replaceAll(/[^A-Za-z0-9\-_~!$&'()+,=@./%:]|(?<=^|\/):/g, (character) =>
     [...Buffer.from(character)]
@@ -168,4 +164,27 @@ function validPath(path: string): string | null {
   } catch {
     return null;
   }
+}
+
+/** A part of all requests. */
+export interface RequestSet {
+  readonly methods: readonly string[] | null;
+  readonly path: string;
+}
+
+/** @returns the requests of both; null if there are none, or if no single path matches them */
+export function narrower(a: RequestSet, b: RequestSet): RequestSet | null {
+  const methods = commonMethods(a.methods, b.methods);
+  const path = isWithin(a.path, b.path) ? a.path : isWithin(b.path, a.path) ? b.path : null;
+  return path === null || methods?.length === 0 ? null : { methods, path };
+}
+
+/** @param inner, outer paths as a policy file writes them */
+export function isWithin(inner: string, outer: string): boolean {
+  return coveredBy(parseRoute(`* ${inner}`), [parseRoute(`* ${outer}`)]).length > 0;
+}
+
+function commonMethods(a: readonly string[] | null, b: readonly string[] | null): readonly string[] | null {
+  if (a === null) return b;
+  return b === null ? a : a.filter((method) => b.includes(method));
 }

@@ -1,9 +1,11 @@
 /** Imported rows as the text of a policy file: every row says where it came from and in what it differs. */
+
 import { METHODS } from '#gateway/http/node-http.ts';
+import { windowText } from '#gateway/workbench/number-text.ts';
 import type { Imported, ImportedExclusion, ImportedRow, Unsupported, Who } from './imported.ts';
 
 /** A policy of the file that is written. */
-export interface WrittenPolicy {
+interface WrittenPolicy {
   readonly name: string;
   readonly route: string;
   readonly identifier: string;
@@ -11,7 +13,7 @@ export interface WrittenPolicy {
   /** '' where the limit is of requests in flight. */
   readonly window: string;
   readonly algorithm: 'fixed-window' | 'token-bucket' | 'concurrency';
-  /** Of a token bucket; else null. */
+  /** null unless it is a token bucket. */
   readonly burst: number | null;
   /** Name of the policy whose counter it shares; null: a counter of its own. */
   readonly bucket: string | null;
@@ -33,7 +35,7 @@ const IDENTIFIERS_MAX = 16;
 const LIMIT_MAX = 1_000_000_000;
 /** A token bucket counts units of a request divided by milliseconds. */
 const UNITS_MAX = 2 ** 52;
-/** Of the 64 that a name may have: room for a number. */
+/** A name may have 64 characters: this leaves room for a number. */
 const NAME_LENGTH = 56;
 const FORWARDING: ReadonlySet<string> = new Set([
   'x-forwarded-for',
@@ -110,7 +112,7 @@ export function policyText(imported: Imported, file: string, product: string): P
   return { text: `${lines.join('\n')}\n`, policies, unsupported };
 }
 
-/** What a client may write itself is nobody's name: here the address is read through trusted proxies. */
+/** Counts the client address in place of a header that any client may write. */
 function withoutForwarding(row: ImportedRow): ImportedRow {
   if (row.who.kind !== 'header' || !FORWARDING.has(row.who.header)) return row;
   const note = `counts the client address in place of ${row.who.header}: set GATEWAY_TRUSTED_PROXIES to the proxies that write it`;
@@ -141,7 +143,7 @@ function methodsOf(methods: readonly string[]): string[] {
 
 /** Rows that share a counter must mean the same by it. */
 function keyOfGroup(
-  { group, limit, windowSeconds, burst, mode, headers, onStoreFailure, plans = new Map() }: ImportedRow,
+  { group, limit, windowSeconds, burst, mode, headers, onStoreFailure, plans }: ImportedRow,
   identifier: string,
 ): string {
   return JSON.stringify([
@@ -186,11 +188,11 @@ class Identifiers {
 }
 
 function planLines({ planHeader }: Imported, rows: readonly ImportedRow[]): string[] {
-  if (planHeader === undefined || !rows.some(({ plans }) => (plans?.size ?? 0) > 0)) return [];
+  if (planHeader === null || rows.every(({ plans }) => plans.size === 0)) return [];
   return ['', comment(planHeader.note), `plan: { header: ${quoted(planHeader.header)} }`];
 }
 
-function overrideLines({ plans = new Map() }: ImportedRow): string[] {
+function overrideLines({ plans }: ImportedRow): string[] {
   if (plans.size === 0) return [];
   const lines = [...plans].map(
     ([plan, limit]) => `      - { for: { plan: ${quoted(plan)} }, limit: ${limit} }`,
@@ -234,7 +236,7 @@ function block(
   ].join('\n');
 }
 
-/** Of the characters that a name may have, and nobody else's. */
+/** A unique name of valid characters. */
 function unusedName(hint: string, taken: Set<string>): string {
   const bare = hint
     .toLowerCase()
@@ -247,12 +249,6 @@ function unusedName(hint: string, taken: Set<string>): string {
   for (let i = 2; taken.has(name); i++) name = `${base}-${i}`;
   taken.add(name);
   return name;
-}
-
-function windowText(seconds: number): string {
-  if (seconds % 86_400 === 0) return `${seconds / 86_400}d`;
-  if (seconds % 3600 === 0) return `${seconds / 3600}h`;
-  return seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;
 }
 
 /** One line, whatever stood in the other file. */

@@ -3,19 +3,19 @@
  * itself explains are read: the address, a header, and a path or a method that stands as a value.
  */
 import {
+  BY_ADDRESS,
+  byHeader,
   ImportError,
-  type Imported,
-  type ImportedExclusion,
-  type ImportedRow,
-  PLAIN_ROW,
-  SECONDS_OF,
-  type Unsupported,
+  Imported,
+  IPV6_NOTE,
+  limitPer,
+  onlyOne,
   type Who,
 } from './imported.ts';
 import { exactPattern, prefixPattern } from './path-pattern.ts';
 import type { Tree } from './tree.ts';
 
-/** The conditions of all descriptors from the outermost to this one. */
+/** The conditions of a descriptor and of those around it. */
 interface Described {
   readonly what: readonly string[];
   readonly who: readonly Who[];
@@ -30,106 +30,80 @@ const DEPTH_MAX = 16;
 
 /** @throws ImportError when there are no descriptors in it */
 export function importRateLimitService(documents: readonly Tree[]): Imported {
-  const reading = new Reading();
+  const imported = new Imported();
   for (const document of documents) {
     const descriptors = document.at('descriptors');
     if (!Array.isArray(descriptors.value))
       throw new ImportError(
         `line ${descriptors.line}: descriptors is no list; give it a file of envoyproxy/ratelimit`,
       );
-    for (const descriptor of descriptors.items()) reading.descriptor(descriptor, EVERYTHING, 0);
+    for (const descriptor of descriptors.items()) readDescriptor(descriptor, EVERYTHING, 0, imported);
   }
-  return reading;
+  return imported;
 }
 
-class Reading implements Imported {
-  readonly rows: ImportedRow[] = [];
-  readonly exclude: ImportedExclusion[] = [];
-  readonly unsupported: Unsupported[] = [];
-
-  descriptor(descriptor: Tree, outer: Described, depth: number): void {
-    const key = descriptor.at('key').text ?? '';
-    const value = descriptor.at('value').text;
-    const what = [...outer.what, value === null ? key : `${key}=${value}`];
-    const described = depth > DEPTH_MAX ? 'descriptors are nested too deeply' : withEntry(outer, key, value);
-    if (typeof described === 'string') {
-      this.#refuse(descriptor, what, described);
-      return;
-    }
-    const whole = { ...described, what };
-    if (descriptor.at('rate_limit').isPresent) this.#limit(descriptor, whole);
-    for (const inner of descriptor.at('descriptors').items()) this.descriptor(inner, whole, depth + 1);
+function readDescriptor(descriptor: Tree, outer: Described, depth: number, imported: Imported): void {
+  const key = descriptor.at('key').text ?? '';
+  const value = descriptor.at('value').text;
+  const what = [...outer.what, value === null ? key : `${key}=${value}`];
+  const described = depth > DEPTH_MAX ? 'descriptors are nested too deeply' : withEntry(outer, key, value);
+  if (typeof described === 'string') {
+    imported.refuse(descriptor, what.join(', '), described);
+    return;
   }
+  const whole = { ...described, what };
+  if (descriptor.at('rate_limit').isPresent) addLimit(descriptor, whole, imported);
+  for (const inner of descriptor.at('descriptors').items()) readDescriptor(inner, whole, depth + 1, imported);
+}
 
-  #limit(descriptor: Tree, { what, who, methods, path, hint, notes }: Described): void {
-    const rate = descriptor.at('rate_limit');
-    const source = { line: descriptor.line, what: what.join(', ') };
-    if (rate.at('unlimited').isTrue) {
-      if (who.length === 0 && methods === null && path !== '*') this.exclude.push({ path, source });
-      else
-        this.#refuse(
-          descriptor,
-          what,
-          'clients without a limit are written under allow, paths under exclude',
-        );
-      return;
-    }
-    const limit = rate.at('requests_per_unit').number;
-    const unit = (rate.at('unit').text ?? '').toLowerCase();
-    const windowSeconds = SECONDS_OF[unit];
-    const [only, ...others] = who;
-    const reason =
-      limit === null || windowSeconds === undefined
-        ? 'it has no limit with requests_per_unit and a unit from second to year'
-        : !Number.isSafeInteger(limit) || limit < 1
-          ? `a limit of ${limit} has no counterpart: it is at least 1`
-          : only === undefined
-            ? 'it counts all clients together; here each client is counted by itself'
-            : others.length > 0
-              ? 'it counts a client by several things at once, which is not carried over: write a list of identifiers'
-              : null;
-    if (reason !== null || only === undefined || limit === null || windowSeconds === undefined) {
-      this.#refuse(descriptor, what, reason ?? '');
-      return;
-    }
-    this.rows.push({
-      ...PLAIN_ROW,
+function addLimit(descriptor: Tree, described: Described, imported: Imported): void {
+  const { who, methods, path, hint, notes } = described;
+  const rate = descriptor.at('rate_limit');
+  const source = { line: descriptor.line, what: described.what.join(', ') };
+  if (rate.at('unlimited').isTrue) {
+    if (who.length === 0 && methods === null && path !== '*') imported.exclude.push({ path, source });
+    else
+      imported.refuse(
+        source,
+        source.what,
+        'clients without a limit are written under allow, paths under exclude',
+      );
+    return;
+  }
+  const limit = limitPer(
+    rate.at('unit').text ?? '',
+    rate.at('requests_per_unit').number,
+    'it has no limit with requests_per_unit and a unit from second to year',
+  );
+  const only = onlyOne(who);
+  if (typeof limit === 'string') imported.refuse(source, source.what, limit);
+  else if (typeof only === 'string') imported.refuse(source, source.what, only);
+  else
+    imported.add({
+      ...limit,
       hint,
       methods,
       path,
       who: only,
-      limit,
-      windowSeconds,
       mode: descriptor.at('shadow_mode').isTrue ? 'shadow' : 'enforce',
-      group: null,
       source,
       notes: [
         ...notes,
-        ...(only.kind === 'address' ? ['of IPv6 a /64 is one client, not a single address'] : []),
-        ...(windowSeconds > 86_400 ? [`a ${unit} is ${windowSeconds / 86_400} days here`] : []),
+        ...(only.kind === 'address' ? [IPV6_NOTE] : []),
+        ...limit.notes,
         ...(rate.at('replaces').isPresent
           ? ['replaces others there; here all policies that match apply']
           : []),
       ],
     });
-  }
-
-  #refuse({ line }: Tree, what: readonly string[], reason: string): void {
-    this.unsupported.push({ line, what: what.join(', '), reason });
-  }
 }
 
 /** @returns why the entry has no counterpart */
 function withEntry(outer: Described, key: string, value: string | null): Described | string {
   if (value === null) {
-    const who: Who = /^(?:masked_)?remote_address$/.test(key)
-      ? { kind: 'address' }
-      : { kind: 'header', header: key.toLowerCase() };
-    const notes =
-      who.kind === 'address'
-        ? []
-        : [`${key} is taken for the header of this name; Envoy's actions say which it is`];
-    return { ...outer, who: [...outer.who, who], notes: [...outer.notes, ...notes] };
+    if (/^(?:masked_)?remote_address$/.test(key)) return { ...outer, who: [...outer.who, BY_ADDRESS] };
+    const note = `${key} is taken for the header of this name; Envoy's actions say which it is`;
+    return { ...outer, who: [...outer.who, byHeader(key)], notes: [...outer.notes, note] };
   }
   switch (key) {
     case 'generic_key': {

@@ -1,14 +1,19 @@
 /** The rule of a Traefik router, as the requests that it is about. */
-import { exactPattern, expressionNotes, expressionPaths, prefixPattern } from './path-pattern.ts';
-import { narrower, type RequestSet } from './route-sets.ts';
+import {
+  exactPattern,
+  expressionPaths,
+  narrower,
+  prefixNotes,
+  prefixPattern,
+  type RequestSet,
+} from './path-pattern.ts';
 
-/** Together they are what the rule matches. */
 export interface RuleRequests {
   readonly sets: readonly RequestSet[];
   readonly notes: readonly string[];
 }
 
-/** The rule cannot be read, or says what no route says. */
+/** The rule is malformed, or no route matches the same requests. */
 export class RuleError extends Error {}
 
 const SETS_MAX = 64;
@@ -110,15 +115,14 @@ class RuleReader {
     }
     const pattern = isExact ? exactPattern(path) : prefixPattern(path);
     if (pattern === null) throw new RuleError(`no route says the same as the path ${path}`);
-    if (!isExact && !path.endsWith('/'))
-      this.notes.add(`whole segments only: ${path} and what is below, not ${path}x`);
+    if (!isExact) for (const note of prefixNotes(path)) this.notes.add(note);
     return pattern;
   }
 
   #expression(expression: string): RequestSet[] {
     const found = expressionPaths(expression, false);
     if (found === null) throw new RuleError(`no route says the same as the expression ${expression}`);
-    for (const note of expressionNotes(found, expression)) this.notes.add(note);
+    for (const note of found.notes) this.notes.add(note);
     return found.paths.map((path) => ({ ...EVERYTHING, path }));
   }
 

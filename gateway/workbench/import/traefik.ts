@@ -2,25 +2,16 @@
  * Traefik: the middlewares rateLimit and inFlightReq, on the rules of the routers that use it. A request is of one router there, and each
  * router counts by itself; here every policy whose route matches applies.
  */
-import {
-  ImportError,
-  type Imported,
-  type ImportedRow,
-  PLAIN_ROW,
-  type Unsupported,
-  type Who,
-} from './imported.ts';
-import { isWithin } from './route-sets.ts';
+
+import { BY_ADDRESS, byHeader, ImportError, Imported, IPV6_NOTE, type Limit, type Who } from './imported.ts';
+import { isWithin } from './path-pattern.ts';
 import { bareName, field, readTraefik, type TraefikConfig, type TraefikRouter } from './traefik-config.ts';
 import { RuleError, type RuleRequests, readRule } from './traefik-rule.ts';
 import type { Tree } from './tree.ts';
 
-interface Limit {
+interface ReadLimit extends Limit {
   readonly who: Who;
-  readonly limit: number;
-  readonly windowSeconds: number;
   readonly burst: number | null;
-  readonly notes: readonly string[];
 }
 
 interface ReadRouter extends RuleRequests {
@@ -29,8 +20,9 @@ interface ReadRouter extends RuleRequests {
   readonly limits: readonly string[];
 }
 
-/** Of middlewares that become policies. */
+/** Middlewares that become policies. */
 const KINDS = ['rateLimit', 'inFlightReq'] as const;
+const COUNTS_HOSTS = 'it counts all clients of a host together; here each client is counted by itself';
 const CONCURRENCY_MAX = 10_000;
 const MIDDLEWARES_MAX = 1000;
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
@@ -46,12 +38,11 @@ export function importTraefik(documents: readonly Tree[]): Imported {
     throw new ImportError(`it has more than ${MIDDLEWARES_MAX} routers or middlewares; split it`);
   const reading = new Reading(config);
   reading.read();
-  return { rows: reading.rows, exclude: [], unsupported: reading.unsupported };
+  return reading.imported;
 }
 
 class Reading {
-  readonly rows: ImportedRow[] = [];
-  readonly unsupported: Unsupported[] = [];
+  readonly imported = new Imported();
   readonly #config: TraefikConfig;
 
   constructor(config: TraefikConfig) {
@@ -69,7 +60,7 @@ class Reading {
       const using = read.filter(({ limits }) => limits.includes(name));
       const options = field(middleware, kind);
       const limit = kind === 'rateLimit' ? limitOf(options) : inFlightOf(options);
-      if (typeof limit === 'string') this.#refuse(line, what, limit);
+      if (typeof limit === 'string') this.imported.refuse({ line }, what, limit);
       else if (using.length === 0) this.#everywhere(name, what, line, limit, routers);
       else for (const router of using) this.#rows(name, what, line, limit, router, read);
     }
@@ -81,12 +72,12 @@ class Reading {
       return [{ ...readRule(router.rule), router, limits }];
     } catch (error) {
       if (!(error instanceof RuleError)) throw error;
-      if (limits.length > 0) this.#refuse(router.line, `router ${router.name}`, error.message);
+      if (limits.length > 0) this.imported.refuse(router, `router ${router.name}`, error.message);
       return [];
     }
   }
 
-  /** Chains followed. */
+  /** Follows chains. */
   #limitsOf(names: readonly string[], depth: number): string[] {
     return names.flatMap((name) => {
       const middleware = this.#config.middlewares.get(name);
@@ -105,7 +96,7 @@ class Reading {
     name: string,
     what: string,
     line: number,
-    { notes, ...limit }: Limit,
+    { notes, ...limit }: ReadLimit,
     using: ReadRouter,
     all: readonly ReadRouter[],
   ): void {
@@ -117,8 +108,7 @@ class Reading {
           !other.limits.includes(name) &&
           other.sets.every((set) => set.path !== path && isWithin(set.path, path)),
       );
-      this.rows.push({
-        ...PLAIN_ROW,
+      this.imported.add({
         ...limit,
         hint: name === router.name ? name : `${name}-${router.name}`,
         methods,
@@ -137,39 +127,31 @@ class Reading {
     }
   }
 
-  /** Routers are often elsewhere: its limit is worth more than a word about it. */
+  /** Routers are often in another file, so the limit is imported for every path. */
   #everywhere(
     name: string,
     what: string,
     line: number,
-    { notes, ...limit }: Limit,
+    { notes, ...limit }: ReadLimit,
     routers: readonly TraefikRouter[],
   ): void {
     if (routers.some(({ middlewares }) => this.#limitsOf(middlewares, 0).includes(name))) {
-      this.#refuse(line, what, 'no rule of a router that uses it can be carried over');
+      this.imported.refuse({ line }, what, 'no rule of a router that uses it can be carried over');
       return;
     }
     const note = 'no router of this file uses it, so it holds for every path: write its route';
     const source = { line, what };
-    this.rows.push({
-      ...PLAIN_ROW,
+    this.imported.add({
       ...limit,
       hint: name,
-      methods: null,
-      path: '*',
-      group: null,
       source,
       notes: [...notes, note],
     });
   }
-
-  #refuse(line: number, what: string, reason: string): void {
-    this.unsupported.push({ line, what, reason });
-  }
 }
 
 /** @returns the limit, or why there is none */
-function limitOf(options: Tree): Limit | string {
+function limitOf(options: Tree): ReadLimit | string {
   const average = field(options, 'average').number ?? 0;
   if (average === 0) return 'average 0 limits nothing';
   if (!Number.isSafeInteger(average) || average < 1) return `average ${average} is no whole number`;
@@ -188,28 +170,26 @@ function limitOf(options: Tree): Limit | string {
 }
 
 /** @returns the limit of requests in flight, or why there is none */
-function inFlightOf(options: Tree): Limit | string {
+function inFlightOf(options: Tree): ReadLimit | string {
   const amount = field(options, 'amount').number ?? 0;
   if (!Number.isSafeInteger(amount) || amount < 1 || amount > CONCURRENCY_MAX)
     return `amount is ${amount}; concurrency is from 1 to ${CONCURRENCY_MAX}`;
   const criterion = field(options, 'sourceCriterion');
-  if (!criterion.isPresent)
-    return 'without sourceCriterion it counts all clients of a host together; here each client is counted by itself';
+  if (!criterion.isPresent) return `without sourceCriterion ${COUNTS_HOSTS}`;
   const notes: string[] = [];
   const who = whoOf(criterion, notes);
   return typeof who === 'string' ? who : { who, limit: amount, windowSeconds: 0, burst: null, notes };
 }
 
-/** The greatest common one. */
+/** The greatest common divisor. */
 function divisorOf(a: number, b: number): number {
   return b === 0 ? a : divisorOf(b, a % b);
 }
 
 function whoOf(criterion: Tree, notes: string[]): Who | string {
   const header = field(criterion, 'requestHeaderName').text;
-  if (header !== null) return { kind: 'header', header: header.toLowerCase() };
-  if (field(criterion, 'requestHost').isTrue)
-    return 'it counts all clients of a host together; here each client is counted by itself';
+  if (header !== null) return byHeader(header);
+  if (field(criterion, 'requestHost').isTrue) return COUNTS_HOSTS;
   const strategy = field(criterion, 'ipStrategy');
   const depth = field(strategy, 'depth').number ?? 0;
   if (depth > 0) notes.push(`ipStrategy.depth: set GATEWAY_TRUSTED_PROXIES=${depth}`);
@@ -220,10 +200,8 @@ function whoOf(criterion: Tree, notes: string[]): Who | string {
     notes.push(`ipStrategy.excludedIPs: set GATEWAY_TRUSTED_PROXIES=${ranges.join(',')}`);
   const subnet = field(strategy, 'ipv6Subnet').number;
   if (subnet !== 64)
-    notes.push(
-      `of IPv6 a /64 is one client, ${subnet === null ? 'not a single address' : `not a /${subnet}`}`,
-    );
-  return { kind: 'address' };
+    notes.push(subnet === null ? IPV6_NOTE : `of IPv6 a /64 is one client, not a /${subnet}`);
+  return BY_ADDRESS;
 }
 
 /** @param text such as 1m30s, or seconds */

@@ -5,7 +5,7 @@ import { ImportError } from './imported.ts';
 type Path = readonly (string | number)[];
 
 const DOCUMENTS_MAX = 1000;
-/** How many nodes aliases may stand for, so that a short file cannot unfold into gigabytes. */
+/** Limits aliases, so that a short file cannot expand to gigabytes. */
 const ALIASES_MAX = 100;
 
 export class Tree {
@@ -19,7 +19,7 @@ export class Tree {
     this.#path = path;
   }
 
-  /** From 1; of the nearest part that is there. */
+  /** From 1. If the value is missing, the line of the nearest part that is there. */
   get line(): number {
     return this.#lineOf(this.#path);
   }
@@ -53,14 +53,14 @@ export class Tree {
     return new Tree(value, this.#lineOf, [...this.#path, ...keys]);
   }
 
-  /** Of a list; none of anything else. */
+  /** Items of a list; empty for anything else. */
   items(): Tree[] {
     return Array.isArray(this.value)
       ? this.value.map((value: unknown, i) => new Tree(value, this.#lineOf, [...this.#path, i]))
       : [];
   }
 
-  /** Of a map; none of anything else. */
+  /** Entries of a map; empty for anything else. */
   entries(): [key: string, value: Tree][] {
     return isRecord(this.value) ? Object.keys(this.value).map((key) => [key, this.at(key)]) : [];
   }

@@ -1,6 +1,6 @@
 /**
- * Does a running gateway admit exactly so many requests in flight? Each request announces a body and keeps it back, so that
- * what is admitted waits in the gateway, is in flight for as long as we like, and never reaches the application.
+ * Tests whether a running gateway admits exactly as many requests in flight as a policy allows. Each request announces a
+ * body and does not send it. So an admitted request waits in the gateway and never reaches the application.
  */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -8,13 +8,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** So many more than the limit are sent. */
+/** How many requests more than the limit are sent. */
 export const IN_FLIGHT_EXTRA = 5;
-/** Who is admitted gets no answer: so long after the last denial none is expected any more. */
+/** Admitted requests get no answer. After this long without a denial no more are expected. */
 const SILENCE_MS: Millis = 500;
 const ANSWER_MS: Millis = 10_000;
 
-export interface HeldBack {
+interface HeldBack {
   readonly sent: number;
   readonly denied: number;
   /** Statuses of replies that are neither: the application's, or a bound's. */
@@ -55,11 +55,7 @@ export async function sendInFlight(
       if (replies.length !== seen) quietSince = performance.now();
       seen = replies.length;
       if (denied() >= IN_FLIGHT_EXTRA && performance.now() - quietSince >= SILENCE_MS) break;
-      if (failed === sent)
-        throw new CommandError(
-          `no gateway answers on ${url.origin}; is it running, and is this its public listener (GATEWAY_PORT)?`,
-          EXIT.unreachable,
-        );
+      if (failed === sent) throw noGateway(url.origin);
     }
   } finally {
     for (const request of requests) request.destroy();
@@ -68,4 +64,11 @@ export async function sendInFlight(
     .filter((reply) => reply.headers['x-gateway-ratelimited'] !== 'true')
     .map(({ statusCode = 0 }) => statusCode);
   return { sent, denied: denied(), others };
+}
+
+export function noGateway(origin: string): CommandError {
+  return new CommandError(
+    `no gateway answers on ${origin}; is it running, and is this its public listener (GATEWAY_PORT)?`,
+    EXIT.unreachable,
+  );
 }

@@ -1,25 +1,23 @@
 /** Does a running gateway admit exactly the limit of a policy? One policy, one client that nobody has counted yet. */
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isTimeout } from '#gateway/cli/command/admin-client.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { type SampleRequest, sampleClient } from '#gateway/workbench/rehearsal/sample-request.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
-import { IN_FLIGHT_EXTRA, sendInFlight } from './prove-in-flight.ts';
+import { IN_FLIGHT_EXTRA, noGateway, sendInFlight } from './prove-in-flight.ts';
 
 /** Fewer than the gateway lets one client have at the upstream. */
 const PARALLEL = 32;
 const TIMEOUT_MS = 30_000;
 const ATTEMPTS = 3;
-/** What the slowest gateway is taken to answer, to find a window with room. */
+/** Speed of a slow gateway, used to find a window with enough time left. */
 export const REQUESTS_PER_SECOND = 200;
 
-export interface ProofOptions {
-  /** Where clients reach the gateway. */
+interface ProofOptions {
   readonly origin: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly waitSecondsMax: number;
-  /** How many requests another policy lets be in flight at once. */
+  /** The lowest limit of requests in flight of all policies. */
   readonly inFlightMax: number;
   readonly now: () => number;
 }
@@ -29,7 +27,7 @@ export interface Proof {
   readonly sent: number;
   readonly admitted: number;
   readonly limit: number;
-  /** Of a token bucket: how much of it may have come back meanwhile; else 0. */
+  /** How much a token bucket may have refilled during the test; otherwise 0. */
   readonly refilled: number;
   readonly exact: boolean;
   /** Why it is not, where that is known. */
@@ -61,7 +59,7 @@ export async function prove(policy: Policy, request: SampleRequest, options: Pro
       note = isUsed
         ? 'this client was counted before in this window; wait for the next one, or run where the gateway trusts X-Forwarded-For'
         : 'the window was about to end';
-      // What a sliding window has used is gone when the next one is over as well.
+      // A sliding window is empty after two windows.
       const waitSeconds =
         isUsed && policy.algorithm === 'sliding-window' ? left + policy.windowSeconds : left;
       if (waitSeconds > options.waitSecondsMax) break;
@@ -90,8 +88,8 @@ export async function prove(policy: Policy, request: SampleRequest, options: Pro
   return { policy: name, sent, admitted, limit, refilled: 0, exact: false, note };
 }
 
-/** How many requests are sent: more than are admitted, whatever comes back meanwhile. */
-export function wantedOf({ algorithm, capacity, limit, windowSeconds }: Policy): number {
+/** How many requests are sent: more than the limit and all refills. */
+function wantedOf({ algorithm, capacity, limit, windowSeconds }: Policy): number {
   if (algorithm === 'concurrency') return capacity + IN_FLIGHT_EXTRA;
   const more = capacity + Math.max(5, Math.ceil(capacity / 10));
   if (algorithm !== 'token-bucket') return more;
@@ -135,15 +133,12 @@ function asker(policy: Policy, request: SampleRequest, options: ProofOptions, at
       });
       await response.arrayBuffer();
     } catch (error) {
-      if (isTimeout(error))
+      if ((error as Error).name === 'TimeoutError')
         throw new CommandError(
           `${options.origin} gave no answer within ${TIMEOUT_MS} ms; it is there, but the gateway or the application is busy`,
           EXIT.unreachable,
         );
-      throw new CommandError(
-        `no gateway answers on ${options.origin}; is it running, and is this its public listener (GATEWAY_PORT)?`,
-        EXIT.unreachable,
-      );
+      throw noGateway(options.origin);
     }
     return response.headers;
   };
@@ -157,7 +152,7 @@ function clientOf(
   attempt: number,
 ): { readonly url: URL; readonly headers: Headers } {
   const chance = createHash('sha256').update(`${policy.name} ${attempt} ${options.now()}`).digest();
-  // Of the block for measurements (RFC 2544): nobody's address. It counts where the gateway trusts this machine.
+  // From the block for benchmarks (RFC 2544). It counts if the gateway trusts this machine.
   const address = `198.${18 + ((chance[0] ?? 0) & 1)}.${chance[1]}.${chance[2]}`;
   const client = sampleClient(policy, chance.toString('hex', 3, 19));
   const headers = new Headers([['x-forwarded-for', address], ...client.headers.map(([...field]) => field)]);

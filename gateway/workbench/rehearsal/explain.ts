@@ -15,9 +15,8 @@ export interface Explanation {
   readonly decision: 'allow' | 'deny' | 'uncovered' | 'malformed';
   /** Canonical; as sent where it is malformed. */
   readonly path: string;
-  /** What the gateway answers; null where the application does. */
+  /** The status that the gateway sends; null if the application answers. */
   readonly status: number | null;
-  /** What the gateway adds to the reply, or answers. */
   readonly headers: Readonly<Record<string, string>>;
   /** Why it is malformed, excluded or denied; null when there is nothing to say. */
   readonly reason: string | null;
@@ -25,7 +24,7 @@ export interface Explanation {
   readonly policies: readonly ExplainedPolicy[];
 }
 
-export interface ExplainedPolicy {
+interface ExplainedPolicy {
   readonly name: string;
   readonly line: number;
   readonly matched: boolean;
@@ -38,15 +37,15 @@ export interface ExplainedPolicy {
   readonly limit: number;
   readonly windowSeconds: Seconds;
   readonly algorithm: Algorithm;
-  /** In this window, before this request; null where nobody is counted. */
+  /** In this window, before this request; null if nobody is counted. */
   readonly used: number | null;
-  /** What the request takes; null where nobody is counted. */
+  /** null if nobody is counted. */
   readonly cost: number | null;
   readonly remaining: number | null;
 }
 
 /** Puts live counts into a rehearsal, where there are any, before it is asked. */
-export type Seed = (rehearsal: Rehearsal, request: RehearsedRequest) => Promise<void>;
+type Seed = (rehearsal: Rehearsal, request: RehearsedRequest) => Promise<void>;
 
 export async function explain(
   set: PolicySet,
@@ -80,7 +79,7 @@ export async function explain(
   };
 }
 
-/** What keeps all policies from being asked; null: nothing. */
+/** Why no policy is asked; null if they are. */
 function bypassOf(
   { exclude }: PolicySet,
   asked: Exclude<Rehearsed, { kind: 'malformed' }>,

@@ -1,11 +1,11 @@
 /** What a log of the gateway tells of a client: digests, and not whose they are. */
 import type { Identity } from '#gateway/identity/digest.ts';
 
-/** Who sent a request, where digests are known and not whose they are. */
+/** Identities of a request in a log of the gateway, which has digests only. */
 export interface KnownIdentities {
   /** In the order of `Cover.identifiers`; null where the request presents no such credential. */
   readonly identities: readonly (Identity | null)[];
-  /** Of the client's address; asked where a credential has to be charged to it. */
+  /** Digest of the client's address. */
   readonly address: () => Identity;
   /** Does this credential have to be charged to the address as well? */
   readonly isUnproven: (credential: Identity) => boolean;
@@ -13,9 +13,8 @@ export interface KnownIdentities {
   readonly provable: Identity | null;
 }
 
-/** What else a log of the gateway tells of a client. */
 export interface KnownClient {
   readonly plan: string | null;
-  /** All that it may be known by in lists. */
+  /** Digests that lists can name. */
   readonly digests: () => readonly string[];
 }

@@ -6,16 +6,12 @@ import { PolicyFileError } from '#gateway/policy/problems.ts';
 import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
 import { Rehearsal, type Rehearsed } from './rehearsal.ts';
 
-export interface TestFailure {
+interface TestFailure {
   readonly name: string;
   /** Line in the file, from 1. */
   readonly line: number;
-  /** What was expected, and what came. */
   readonly message: string;
 }
-
-/** One test has one client. */
-const TABLE_SIZE = 1024;
 
 export function runTests(set: PolicySet): TestFailure[] {
   return set.tests.flatMap((test) => {
@@ -45,13 +41,7 @@ export function loadTestedPolicies(text: string, file: string, readReferenced?: 
 }
 
 function runTest(set: PolicySet, test: PolicyTest): string[] {
-  const rehearsal = new Rehearsal(set, {
-    clock: () => test.at,
-    trust: { kind: 'none' },
-    salt: '',
-    countersMax: TABLE_SIZE,
-    credentialsMax: TABLE_SIZE,
-  });
+  const rehearsal = new Rehearsal(set, { clock: () => test.at });
   const { method, target, rawHeaders, plan } = test;
   const socket = { remoteAddress: test.from };
   const request = { method, target, rawHeaders, socket, plan: plan ?? undefined };

@@ -32,21 +32,24 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { KnownClient, KnownIdentities } from './known-client.ts';
 
-export interface RehearsalOptions {
-  /** Milliseconds since the epoch: windows go by it. */
+interface RehearsalOptions {
+  /** Milliseconds since the epoch. Windows follow it. */
   readonly clock: Clock;
-  readonly trust: ProxyTrust;
-  /** Of the digests; the live gateway's, where they are to be compared with it. */
-  readonly salt: string;
-  /** Counters that are remembered, a power of two; 40 bytes each. */
-  readonly countersMax: number;
-  /** Credentials that are remembered, a power of two; 40 bytes each. */
-  readonly credentialsMax: number;
+  /** By default no proxy is trusted. */
+  readonly trust?: ProxyTrust;
+  /** Of the digests. Give the gateway's to compare digests with it. */
+  readonly salt?: string;
+  /** How many counters are remembered, a power of two; 40 bytes each. The default is enough for one client. */
+  readonly countersMax?: number;
+  /** How many credentials are remembered, a power of two; 40 bytes each. */
+  readonly credentialsMax?: number;
 }
+
+const ONE_CLIENT_MAX = 1024;
+const NO_TRUST: ProxyTrust = { kind: 'none' };
 
 export interface RehearsedRequest {
   readonly method: string;
-  /** As in the request line. */
   readonly target: string;
   /** Names and values in turn. A Host field is added where there is none. */
   readonly rawHeaders: readonly string[];
@@ -56,22 +59,22 @@ export interface RehearsedRequest {
   readonly plan?: string | undefined;
 }
 
-export interface Malformed {
+interface Malformed {
   readonly kind: 'malformed';
   readonly status: number;
   readonly reason: string;
 }
 
 /** The list deny names the client. */
-export interface ListedRequest {
+interface ListedRequest {
   readonly kind: 'listed';
   readonly path: string;
   readonly cover: Cover | null;
   readonly entry: ListEntry;
   readonly status: number;
-  /** What the gateway answers; names and values in turn. */
+  /** Headers of the reply; names and values in turn. */
   readonly headers: readonly string[];
-  /** All that the request may be known by. */
+  /** All identities of the request. */
   readonly identities: () => readonly Identity[];
 }
 
@@ -95,7 +98,7 @@ export type ReadRequest =
       readonly path: string;
       readonly cover: Cover | null;
       readonly allowedBy: ListEntry | null;
-      /** All that the request may be known by. */
+      /** All identities of the request. */
       readonly identities: () => readonly Identity[];
     }
   | {
@@ -108,13 +111,12 @@ export type ReadRequest =
 
 export interface DecidedRequest {
   readonly kind: 'allow' | 'deny';
-  /** Canonical. */
   readonly path: string;
-  /** All that apply, in the order of the file. */
+  /** Those that apply, in the order of the file. */
   readonly policies: readonly Policy[];
   readonly charged: ChargedTo;
   readonly spent: Spent;
-  /** What the gateway adds to the reply, or answers itself; names and values in turn. */
+  /** Headers of the reply; names and values in turn. */
   readonly headers: readonly string[];
   /** The policies that deny, empty when it is allowed. */
   readonly violated: readonly Verdict[];
@@ -124,7 +126,6 @@ export interface DecidedRequest {
 /** A decision without what the client is told of it. */
 export type Weighed =
   | Malformed
-  /** Nobody is charged. */
   | {
       readonly kind: 'uncovered';
       readonly path: string;
@@ -136,7 +137,6 @@ export type Weighed =
 
 export interface WeighedRequest {
   readonly kind: 'decided';
-  /** Canonical. */
   readonly path: string;
   readonly cover: Cover;
   readonly charged: ChargedTo;
@@ -153,7 +153,8 @@ export class Rehearsal {
   readonly #origins: Origins;
 
   constructor(set: PolicySet, options: RehearsalOptions) {
-    const { clock, trust, salt, countersMax, credentialsMax } = options;
+    const { clock, trust = NO_TRUST, salt = '' } = options;
+    const { countersMax = ONE_CLIENT_MAX, credentialsMax = ONE_CLIENT_MAX } = options;
     this.known = new KnownCounters({ countersMax, credentialsMax });
     this.#origins = new Origins(trust);
     this.#limiter = new MemoryLimiter({ clock, known: this.known });
@@ -179,7 +180,6 @@ export class Rehearsal {
     return read.kind === 'covered' ? this.#spend(read.path, read.cover, read.charged) : read;
   }
 
-  /** Counters and credentials that are remembered. */
   get remembered(): number {
     return this.known.size;
   }
@@ -275,7 +275,7 @@ export class Rehearsal {
     this.#limiter.release(spent, 0);
   }
 
-  /** What the live gateway knew of a credential wins. */
+  /** Takes over what the gateway knew of a credential. */
   #believe(credential: Identity, isUnproven: boolean): void {
     if (this.#limiter.isProven(credential) !== isUnproven) return;
     if (isUnproven) this.#limiter.withdraw(credential);
@@ -297,7 +297,6 @@ function listedRequest(path: string, entry: ListEntry, identities: () => readonl
   return { kind: 'listed', path, cover: null, entry, status, headers: headersOf(reply), identities };
 }
 
-/** What the gateway adds to the reply, or answers. */
 function tell({ path, cover, charged, spent, decision }: WeighedRequest): DecidedRequest {
   const policies = applyingOf(cover, charged);
   if (decision.kind === 'allow') {
@@ -344,7 +343,6 @@ class Asker implements Pick<Spender, 'onSpent' | 'onStoreUnavailable'> {
   }
 }
 
-/** Those that count the request. */
 function applyingOf({ policies }: Cover, { charge }: ChargedTo): Policy[] {
   const buckets = new Set(charge.parts.map(({ policy }) => policy.bucketId));
   return policies.filter(({ bucketId }) => buckets.has(bucketId));

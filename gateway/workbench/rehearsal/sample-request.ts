@@ -3,8 +3,6 @@ import { partsOf } from '#gateway/identity/identifier.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { Rehearsal } from './rehearsal.ts';
 
-/** One identity is counted. */
-const TABLE_SIZE = 1024;
 const FROM = '192.0.2.1';
 
 export interface SampleRequest {
@@ -34,8 +32,8 @@ export function sampleRequest(
   return null;
 }
 
-/** What presents a client to be counted. */
-export interface SampleClient {
+/** A client as a request presents it. */
+interface SampleClient {
   readonly headers: readonly (readonly [name: string, value: string])[];
   /** Behind the path; '' or beginning with `?`. */
   readonly query: string;
@@ -69,13 +67,7 @@ export function sampleClient({ identifier }: Policy, credential: string): Sample
 }
 
 function isLimitedBy(set: PolicySet, policy: Policy, { method, target }: SampleRequest): boolean {
-  const rehearsal = new Rehearsal(set, {
-    clock: () => 0,
-    trust: { kind: 'none' },
-    salt: '',
-    countersMax: TABLE_SIZE,
-    credentialsMax: TABLE_SIZE,
-  });
+  const rehearsal = new Rehearsal(set, { clock: () => 0 });
   const { headers, query } = sampleClient(policy, 'sample');
   const request = {
     method,

@@ -1,7 +1,7 @@
-/** Requests of a log that are in flight, on the clock of the log: a heap by when they end. */
+/** Requests of a log that are in flight, on the clock of the log. */
 import type { Millis } from '#shared/clock.ts';
 
-/** More than a gateway has at once; of more than that the one that ends first is over. */
+/** More than a gateway has at once. If there are more, the one that ends first is ended early. */
 const HELD_MAX = 65_536;
 
 interface Held<T> {
@@ -10,7 +10,8 @@ interface Held<T> {
 }
 
 export class InFlight<T> {
-  readonly #heap: Held<T>[] = [];
+  /** Sorted: the last one ends first. */
+  readonly #held: Held<T>[] = [];
   readonly #onEnd: (what: T) => void;
 
   constructor(onEnd: (what: T) => void) {
@@ -18,50 +19,23 @@ export class InFlight<T> {
   }
 
   add(what: T, endsAt: Millis): void {
-    if (this.#heap.length >= HELD_MAX) this.#endFirst();
-    const heap = this.#heap;
-    let at = heap.length;
-    const held = { endsAt, what };
-    heap.push(held);
-    for (;;) {
-      const above = (at - 1) >> 1;
-      const parent = heap[above];
-      if (at === 0 || parent === undefined || parent.endsAt <= endsAt) break;
-      heap[at] = parent;
-      at = above;
+    if (this.#held.length >= HELD_MAX) this.#endFirst();
+    let low = 0;
+    for (let high = this.#held.length; low < high; ) {
+      const middle = (low + high) >> 1;
+      if ((this.#held[middle]?.endsAt ?? 0) > endsAt) low = middle + 1;
+      else high = middle;
     }
-    heap[at] = held;
+    this.#held.splice(low, 0, { endsAt, what });
   }
 
-  /** All that have ended by now are over. */
+  /** Ends all requests whose time has come. */
   endBy(now: Millis): void {
-    for (let first = this.#heap[0]; first !== undefined && first.endsAt <= now; first = this.#heap[0])
-      this.#endFirst();
+    while ((this.#held.at(-1)?.endsAt ?? Number.POSITIVE_INFINITY) <= now) this.#endFirst();
   }
 
   #endFirst(): void {
-    const heap = this.#heap;
-    const [first] = heap;
-    const last = heap.pop();
-    if (first === undefined || last === undefined) return;
-    if (heap.length > 0) this.#sink(last);
-    this.#onEnd(first.what);
-  }
-
-  /** From the top to where it belongs. */
-  #sink(held: Held<T>): void {
-    const heap = this.#heap;
-    for (let at = 0; ; ) {
-      const left = heap[2 * at + 1];
-      const right = heap[2 * at + 2];
-      const isRight = right !== undefined && left !== undefined && right.endsAt < left.endsAt;
-      const child = isRight ? right : left;
-      if (child === undefined || child.endsAt >= held.endsAt) {
-        heap[at] = held;
-        return;
-      }
-      heap[at] = child;
-      at = 2 * at + (isRight ? 2 : 1);
-    }
+    const first = this.#held.pop();
+    if (first !== undefined) this.#onEnd(first.what);
   }
 }

@@ -20,24 +20,23 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import { InFlight } from './in-flight.ts';
 
-export interface JudgeOptions {
-  /** Of the log. */
+interface JudgeOptions {
   readonly clock: Clock;
-  /** Of addresses in logs of other programs. */
+  /** For addresses in logs of other programs. */
   readonly trust: ProxyTrust;
-  /** Of digests of what such logs hold. */
+  /** For digests of addresses and keys in such logs. */
   readonly salt: string;
 }
 
 export interface Judged {
   readonly weighed: Weighed;
-  /** Policies whose route matches, and whose client the line does not tell. */
+  /** Policies that match, but whose identity is not in the line. */
   readonly unknown: readonly Policy[];
 }
 
-/** Counters and credentials that are remembered: 60 MB when all are taken. */
-export const COUNTERS_MAX = 1_048_576;
-const CREDENTIALS_MAX = 262_144;
+/** Enough counters and credentials for ten million lines of a million clients; 210 MB when full. */
+const COUNTERS_MAX = 4_194_304;
+const CREDENTIALS_MAX = 1_048_576;
 /** Connections that are remembered, by address; twice as many at most. */
 const SOCKETS_MAX = 32_768;
 const COVERS_MAX = 4096;
@@ -51,7 +50,7 @@ export class Judge {
   readonly #rehearsal: Rehearsal;
   readonly #trust: ProxyTrust;
   readonly #identifierOf: ReadonlyMap<string, string>;
-  /** By what a line says covered it: the identifiers that were looked at. */
+  /** Identifiers of the policies in a line, by that part of the line. */
   readonly #lookedAt = new Map<string, ReadonlySet<string>>();
   #sockets = new Map<string, PeerSocket>();
   #olderSockets = new Map<string, PeerSocket>();
@@ -103,14 +102,14 @@ export class Judge {
     return { weighed, unknown: this.#unknown(weighed, (identifier) => !isTold(identifier, sender)) };
   }
 
-  /** Tells what came of an admitted request. */
+  /** Passes on the outcome of an admitted request. */
   answered({ weighed }: Judged, { status, digests, durationMs }: LoggedRequest): void {
     if (weighed.kind !== 'decided') return;
     const wasDenied = digests?.decision === 'deny';
     const hasLeft = status === 0 || status === CLIENT_LEFT;
     this.#rehearsal.answered(weighed, wasDenied ? null : hasLeft ? 'left' : status);
     if (weighed.spent.leases === null) return;
-    // How long it would have taken, had it not been denied, nobody knows.
+    // The duration of a request that was denied then is unknown.
     const isKnown = durationMs !== null && !wasDenied;
     if (!isKnown) this.endless++;
     this.#inFlight.add(weighed, this.#clock() + (isKnown ? durationMs : 0));
@@ -178,7 +177,7 @@ export class Judge {
   }
 }
 
-/** As NGINX and Traefik write it. */
+/** In logs of NGINX and Traefik. */
 const CLIENT_LEFT = 499;
 const MALFORMED: Judged = {
   weighed: { kind: 'malformed', status: 400, reason: 'as logged' },
@@ -197,7 +196,7 @@ function knownOf({ identities, address, plan }: LoggedDigests): KnownClient {
   };
 }
 
-/** Before any policy was asked. */
+/** The gateway refused it before it asked any policy. */
 function isRefusedUncounted(digests: LoggedDigests | null): boolean {
   return digests?.decision === 'malformed' || digests?.decision === 'banned';
 }
@@ -211,7 +210,7 @@ function digestOf(identifier: Identifier, digests: LoggedDigests | null): string
   return identifier.kind === 'address' && identifier.ipv6Prefix === LOGGED_PREFIX ? address : null;
 }
 
-/** Does the log tell whether the request presents such a credential? */
+/** Tells whether the log shows if the request presents such a credential. */
 function isTold(identifier: Identifier, { holds, concealed }: LoggedSender): boolean {
   if (identifier.kind === 'address') return true;
   return partsOf(identifier)
@@ -247,7 +246,7 @@ function headersOf({ headers, forwardedFor }: LoggedSender): readonly string[] {
   return list;
 }
 
-/** Of the framing of the request, which the log's proxy has judged already, and what is told apart. */
+/** Headers of the framing, which the logging proxy has checked, and those that are passed separately. */
 const SET_ASIDE: ReadonlySet<string> = new Set([
   'host',
   'content-length',
@@ -258,7 +257,7 @@ const SET_ASIDE: ReadonlySet<string> = new Set([
   'x-forwarded-host',
 ]);
 
-/** What is cut out of a log's line would keep the whole portion of the log. */
+/** A slice of a log's line would keep the whole portion of the log in memory. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }

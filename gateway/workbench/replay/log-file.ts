@@ -11,18 +11,15 @@ import { CUT, LINE_MAX, LogText } from './log-text.ts';
 
 export interface UnreadableLine {
   readonly file: string;
-  /** From 1. */
   readonly line: number;
-  /** Its beginning. */
   readonly text: string;
 }
 
-/** What all logs of a run count together. */
+/** Counts of all logs of a run. */
 export interface LineCounts {
-  /** Empty ones are none. */
+  /** Without empty lines. */
   lines: number;
   unreadable: number;
-  /** The first ones. */
   readonly samples: UnreadableLine[];
 }
 
@@ -33,9 +30,8 @@ export interface LogLine {
   readonly text: string;
   readonly start: number;
   readonly end: number;
-  /** From 1. */
   readonly line: number;
-  /** What it says, if it had to be read to know its time. */
+  /** The parsed line, if it had to be parsed to find its time. */
   readonly request: LoggedRequest | null;
 }
 
@@ -44,8 +40,7 @@ export interface LineSource {
   read(text: string, start: number, end: number, line: number, at: Millis): LoggedRequest | null;
 }
 
-export interface LogFileOptions {
-  /** For messages. */
+interface LogFileOptions {
   readonly name: string;
   readonly input: string | Readable;
   /** null: told from the first lines. */

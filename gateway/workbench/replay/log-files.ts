@@ -19,8 +19,7 @@ export interface LogFilesOptions {
   readonly onProgress: (bytesRead: number, bytesTotal: number) => void;
 }
 
-export interface LogInput {
-  /** For messages. */
+interface LogInput {
   readonly name: string;
   /** A path, or a stream such as standard input. */
   readonly input: string | Readable;

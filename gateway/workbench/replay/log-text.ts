@@ -29,7 +29,7 @@ export class LogText {
   #hasEnded = false;
   /** Text that is whole lines, and was not handed out yet. */
   #ready: string | null = null;
-  /** Of the file, compressed as it is. */
+  /** Bytes of the file as it is, compressed or not. */
   bytesRead = 0;
   /** Why the log ended before its end; null when it did not. */
   cutShort: string | null = null;
@@ -52,7 +52,7 @@ export class LogText {
       if (chunk === null) return this.#last();
       const end = chunk.lastIndexOf(NEWLINE) + 1;
       if (end > 0) {
-        // What was left of the last portion is completed by the first line: only that is joined, and handed out first.
+        // The first line completes the rest of the last portion. It is joined alone and handed out first.
         const begin = this.#restBytes === 0 && !this.#isSkipping ? 0 : chunk.indexOf(NEWLINE) + 1;
         const first = begin === 0 ? null : this.#complete(chunk.subarray(0, begin));
         const lines = begin === end ? null : chunk.toString('utf8', begin, end);
@@ -75,7 +75,7 @@ export class LogText {
       return done === true ? null : value;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      // Of a file that is still being written, or was not written to its end, what is there counts.
+      // The file is perhaps still being written. The lines up to here count.
       if (code?.startsWith('Z_') !== true) throw error;
       this.cutShort = 'the compressed data is damaged, or ends too early';
       return null;

@@ -1,9 +1,11 @@
-/** What a replay could not know, in sentences: nothing is guessed, and nothing left out without saying so. */
+/** Remarks on how exact the figures of a replay are. */
+
 import type { PolicySet } from '#gateway/policy/policy.ts';
-import { EXACT_MAX } from './distinct.ts';
+import { count, counted } from '#gateway/workbench/number-text.ts';
+import { CLIENTS_MAX } from './clients.ts';
 import type { PolicyResult } from './tally.ts';
 
-export interface Circumstances {
+interface Circumstances {
   readonly set: PolicySet;
   readonly results: readonly PolicyResult[];
   /** Requests that came too late in the log for their time. */
@@ -33,11 +35,11 @@ export function notesOf({
   const notes = unknownNotes(set, results);
   if (chained > 0)
     notes.push(
-      `X-Forwarded-For, which ${times(chained, 'request')} had, was not used; give --trusted-proxies as GATEWAY_TRUSTED_PROXIES is set`,
+      `X-Forwarded-For, which ${counted(chained, 'request')} had, was not used; give --trusted-proxies as GATEWAY_TRUSTED_PROXIES is set`,
     );
   if (endless > 0)
     notes.push(
-      `limits of requests in flight need to know how long each took; ${times(endless, 'request')}, of which the log does not tell it or which were denied then, were taken to end at once`,
+      `limits of requests in flight need to know how long each took; ${counted(endless, 'request')}, of which the log does not tell it or which were denied then, were taken to end at once`,
     );
   if (hasDigests && goesByAddress(set))
     notes.push(
@@ -45,15 +47,17 @@ export function notesOf({
     );
   if (late > 0)
     notes.push(
-      `${times(late, 'request')} stood so far behind younger ones that they were counted at the time of those`,
+      `${counted(late, 'request')} stood so far behind younger ones that they were counted at the time of those`,
     );
   for (const log of cutShort) notes.push(`${log}; what came before counts`);
   if (isFull)
     notes.push(
-      'there were more counters than are remembered (1,048,576); those unused for longest were forgotten, so long windows may deny too little',
+      'there were more counters than are remembered (4,194,304); those unused for longest were forgotten, so long windows may deny too little',
     );
   if (results.some(({ isEstimate }) => isEstimate))
-    notes.push(`numbers of clients above ${count(EXACT_MAX)} are estimates, mostly within 2 %`);
+    notes.push(
+      `there were more clients than are counted (${count(CLIENTS_MAX)}), so the numbers of clients are too low`,
+    );
   return notes;
 }
 
@@ -64,7 +68,6 @@ function goesByAddress({ policies, lists }: PolicySet): boolean {
   );
 }
 
-/** Of each identifier that a log does not tell. */
 function unknownNotes({ policies }: PolicySet, results: readonly PolicyResult[]): string[] {
   const most = new Map<string, number>();
   for (const [i, { unknown }] of results.entries()) {
@@ -73,14 +76,6 @@ function unknownNotes({ policies }: PolicySet, results: readonly PolicyResult[])
   }
   return [...most].map(
     ([name, unknown]) =>
-      `policies by ${name} cannot be judged where the log does not tell it: left out of ${times(unknown, 'request')}`,
+      `policies by ${name} cannot be judged where the log does not tell it: left out of ${counted(unknown, 'request')}`,
   );
-}
-
-function count(number: number): string {
-  return number.toLocaleString('en');
-}
-
-function times(number: number, what: string): string {
-  return `${count(number)} ${what}${number === 1 ? '' : 's'}`;
 }

@@ -7,11 +7,10 @@ import type { PolicySet } from '#gateway/policy/policy.ts';
 import type { FormatName, LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
-import { Distinct } from './distinct.ts';
+import { ClientCounts, Clients, type Frequent } from './clients.ts';
 import { Judge, type Judged } from './judge.ts';
 import type { UnreadableLine } from './log-file.ts';
 import type { LogFiles } from './log-files.ts';
-import { type Frequent, Most } from './most.ts';
 import { notesOf } from './notes.ts';
 import { type PolicyResult, Tally } from './tally.ts';
 import { TimeOrder } from './time-order.ts';
@@ -22,42 +21,40 @@ export interface ReplayOptions {
   readonly set: PolicySet;
   /** The policy file to compare with; null: none. */
   readonly against: PolicySet | null;
-  /** Of addresses in logs of other programs. */
+  /** For addresses in logs of other programs. */
   readonly trust: ProxyTrust;
-  /** Of digests of what such logs hold. */
+  /** For digests of addresses and keys in such logs. */
   readonly salt: string;
 }
 
-/** Fields of the JSON document; times are ISO 8601. */
+/** The JSON document. Times are ISO 8601. */
 export interface ReplayResult {
   readonly file: string;
   readonly formats: readonly FormatName[];
   readonly lines: number;
   readonly unreadable: number;
-  /** The first ones. */
   readonly unreadableLines: readonly UnreadableLine[];
-  /** Of the first and the last request; null when there is none. */
+  /** Times of the first and the last request; null if there is none. */
   readonly from: string | null;
   readonly to: string | null;
   readonly requests: number;
   readonly allowed: number;
   readonly denied: number;
-  /** No policy applies. */
   readonly uncovered: number;
   readonly malformed: number;
   /** Policies apply, and the log does not tell whom they count. */
   readonly unknown: number;
   readonly policies: readonly PolicyResult[];
-  /** What the gateway that wrote the log decided; null for logs of other programs. */
+  /** Decisions of the gateway that wrote the log; null for logs of other programs. */
   readonly logged: LoggedOutcome | null;
   readonly comparison: Comparison | null;
-  /** What has to be known to judge these figures, in whole sentences. */
+  /** Remarks on how exact the figures are. */
   readonly notes: readonly string[];
   readonly spanMs: Millis;
   readonly spans: readonly Span[];
 }
 
-export interface LoggedOutcome {
+interface LoggedOutcome {
   readonly denied: number;
   /** Allowed then, denied now; and the reverse. */
   readonly newlyDenied: number;
@@ -66,41 +63,40 @@ export interface LoggedOutcome {
 
 export interface Comparison {
   readonly against: string;
-  /** Denied by this file and not by the other; and the reverse. */
+  /** Requests that only this file denies, and that only the other file denies. */
   readonly newlyDenied: number;
   readonly newlyAllowed: number;
-  /** Different clients of those that are newly denied. */
   readonly identitiesNewlyDenied: number;
   readonly mostNewlyDenied: readonly Frequent[];
   readonly identitiesNewlyAllowed: number;
   readonly mostNewlyAllowed: readonly Frequent[];
-  /** What came of the same requests under the other file. */
+  /** Results of the same requests under the other file. */
   readonly policiesAgainst: readonly PolicyResult[];
 }
 
 const SHOWN_MAX = 10;
 
-/** The file to compare with, and what came of the requests under it. */
 interface Against {
   readonly file: string;
   readonly judge: Judge;
   readonly tally: Tally;
 }
 
-/** Requests that one of two files denies, and whose they are. */
+/** Requests that one of two files denies, and their clients. */
 class Changed {
-  readonly identities = new Distinct();
-  readonly most = new Most();
+  readonly clients: ClientCounts;
   requests = 0;
+
+  constructor(clients: Clients) {
+    this.clients = new ClientCounts(clients);
+  }
 
   /** @param judged by the file that denies it */
   add({ weighed }: Judged): void {
     this.requests++;
     if (weighed.kind !== 'decided' || weighed.decision.kind !== 'deny') return;
     const identity = weighed.decision.violated[0]?.part.identity;
-    if (identity === undefined) return;
-    this.identities.add(identity.words);
-    this.most.add(identity.digest);
+    if (identity !== undefined) this.clients.add(identity.digest);
   }
 }
 
@@ -110,8 +106,8 @@ export class Replay {
   readonly #against: Against | null;
   readonly #tally: Tally;
   readonly #timeline = new Timeline();
-  readonly #newlyDenied = new Changed();
-  readonly #newlyAllowed = new Changed();
+  readonly #newlyDenied: Changed;
+  readonly #newlyAllowed: Changed;
   #now: Millis = 0;
   #firstAt: Millis | null = null;
   #requests = 0;
@@ -123,6 +119,7 @@ export class Replay {
     const { set, against, trust, salt } = options;
     this.#options = options;
     const clock = (): Millis => this.#now;
+    const clients = new Clients();
     this.#judge = new Judge(set, { clock, trust, salt });
     this.#against =
       against === null
@@ -130,9 +127,11 @@ export class Replay {
         : {
             file: against.file,
             judge: new Judge(against, { clock, trust, salt }),
-            tally: new Tally(against),
+            tally: new Tally(against, clients),
           };
-    this.#tally = new Tally(set);
+    this.#tally = new Tally(set, clients);
+    this.#newlyDenied = new Changed(clients);
+    this.#newlyAllowed = new Changed(clients);
   }
 
   /** @throws UnknownFormatError, or the error of a file that cannot be read */
@@ -202,10 +201,10 @@ export class Replay {
               against: against.file,
               newlyDenied: newlyDenied.requests,
               newlyAllowed: newlyAllowed.requests,
-              identitiesNewlyDenied: newlyDenied.identities.count,
-              mostNewlyDenied: newlyDenied.most.list(SHOWN_MAX),
-              identitiesNewlyAllowed: newlyAllowed.identities.count,
-              mostNewlyAllowed: newlyAllowed.most.list(SHOWN_MAX),
+              identitiesNewlyDenied: newlyDenied.clients.size,
+              mostNewlyDenied: newlyDenied.clients.most(SHOWN_MAX),
+              identitiesNewlyAllowed: newlyAllowed.clients.size,
+              mostNewlyAllowed: newlyAllowed.clients.most(SHOWN_MAX),
               policiesAgainst: against.tally.results,
             },
       notes: notesOf({

@@ -1,15 +1,13 @@
-/** What came of the requests, policy by policy. */
+/** Counts decisions for each policy. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import type { WeighedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import type { Millis } from '#shared/clock.ts';
-import { Distinct } from './distinct.ts';
+import { ClientCounts, type Clients, type Frequent } from './clients.ts';
 import type { Judged } from './judge.ts';
-import { type Frequent, Most } from './most.ts';
 
 export interface PolicyResult {
   readonly name: string;
-  /** Line in the file. */
   readonly line: number;
   readonly limit: number;
   readonly windowSeconds: number;
@@ -21,14 +19,12 @@ export interface PolicyResult {
   readonly shadowDenied: number;
   /** Requests of which the log does not tell whom this policy counts. */
   readonly unknown: number;
-  /** Different clients that it counted. */
   readonly identities: number;
   readonly identitiesDenied: number;
-  /** `identities` or `identitiesDenied` is an estimate. */
+  /** There were too many clients to count all: the numbers of clients are lower bounds. */
   readonly isEstimate: boolean;
   /** ISO 8601; null when it denies nobody. */
   readonly firstDeniedAt: string | null;
-  /** Whom it denies most often. */
   readonly mostDenied: readonly Frequent[];
 }
 
@@ -43,8 +39,9 @@ export class Tally {
   /** Requests that policies cover of which none can be judged. */
   unknown = 0;
 
-  constructor({ policies }: PolicySet) {
-    this.#policies = policies.map((policy) => new PolicyTally(policy));
+  /** @param clients of the run */
+  constructor({ policies }: PolicySet, clients: Clients) {
+    this.#policies = policies.map((policy) => new PolicyTally(policy, clients));
   }
 
   add({ weighed, unknown }: Judged, at: Millis): void {
@@ -77,10 +74,10 @@ export class Tally {
     this.allowed++;
     const shadowDenials = decision.kind === 'allow' ? decision.shadowDenials : [];
     for (const { credential, policy, identity } of spent.parts) {
-      // What an address spends for a credential is the same request once more.
+      // The charge of the address for an unproven credential is the same request.
       if (credential !== null) continue;
       const tally = this.#of(policy.index);
-      tally.identities.add(identity.words);
+      tally.seen.add(identity.digest);
       if (!shadowDenials.includes(policy)) tally.allowed++;
       else {
         tally.shadowDenied++;
@@ -92,7 +89,7 @@ export class Tally {
   #deny({ spent, decision }: WeighedRequest, at: Millis): void {
     this.denied++;
     for (const { credential, policy, identity } of spent.parts) {
-      if (credential === null) this.#of(policy.index).identities.add(identity.words);
+      if (credential === null) this.#of(policy.index).seen.add(identity.digest);
     }
     for (const { policy, part } of decision.kind === 'deny' ? decision.violated : []) {
       const tally = this.#of(policy.index);
@@ -110,27 +107,30 @@ export class Tally {
 
 class PolicyTally {
   readonly #policy: Policy;
-  readonly identities = new Distinct();
-  readonly #identitiesDenied = new Distinct();
-  readonly #mostDenied = new Most();
+  readonly #clients: Clients;
+  readonly seen: ClientCounts;
+  readonly #denied: ClientCounts;
   #firstDeniedAt: Millis | null = null;
   allowed = 0;
   denied = 0;
   shadowDenied = 0;
   unknown = 0;
 
-  constructor(policy: Policy) {
+  constructor(policy: Policy, clients: Clients) {
     this.#policy = policy;
+    this.#clients = clients;
+    this.seen = new ClientCounts(clients);
+    this.#denied = new ClientCounts(clients);
   }
 
-  deny({ words, digest }: Identity, at: Millis): void {
+  deny({ digest }: Identity, at: Millis): void {
     this.#firstDeniedAt ??= at;
-    this.#identitiesDenied.add(words);
-    this.#mostDenied.add(digest);
+    this.#denied.add(digest);
   }
+
   get result(): PolicyResult {
     const { name, line, limit, windowSeconds, mode } = this.#policy;
-    const { allowed, denied, shadowDenied, unknown, identities } = this;
+    const { allowed, denied, shadowDenied, unknown, seen } = this;
     return {
       name,
       line,
@@ -141,11 +141,11 @@ class PolicyTally {
       denied,
       shadowDenied,
       unknown,
-      identities: identities.count,
-      identitiesDenied: this.#identitiesDenied.count,
-      isEstimate: identities.isEstimate || this.#identitiesDenied.isEstimate,
+      identities: seen.size,
+      identitiesDenied: this.#denied.size,
+      isEstimate: this.#clients.isFull,
       firstDeniedAt: this.#firstDeniedAt === null ? null : new Date(this.#firstDeniedAt).toISOString(),
-      mostDenied: this.#mostDenied.list(SHOWN_MAX),
+      mostDenied: this.#denied.most(SHOWN_MAX),
     };
   }
 }

@@ -2,20 +2,18 @@
 import type { Millis } from '#shared/clock.ts';
 
 const SPANS = 240;
-/** What people read: seconds, minutes, hours, days. Beyond the last each is twice the one before. */
+/** Seconds, minutes, hours, days. Beyond the last, each width is twice the one before. */
 const WIDTHS_S = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
 ];
 
 export interface Span {
-  /** When it begins. */
   readonly at: Millis;
   readonly allowed: number;
   readonly denied: number;
 }
 
 export class Timeline {
-  /** Of one span. */
   widthMs: Millis = 1000;
   #begin: Millis = Number.NaN;
   #allowed = new Uint32Array(SPANS);

@@ -13,7 +13,7 @@ export const LIMIT_MIN = 5;
 const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
 
 /** The next number that people would choose, not below this one. */
-export function roundUp(value: number): number {
+function roundUp(value: number): number {
   let power = 1;
   while (power * 10 < value) power *= 10;
   for (const step of ROUND) {

@@ -1,12 +1,11 @@
-/** How often each number occurred, for percentiles. Small numbers exactly, large ones to three digits. */
+/** How often each number occurred, for percentiles. */
 export class Frequencies {
   readonly #times = new Map<number, number>();
   #total = 0;
   max = 0;
 
   add(value: number): void {
-    const rounded = threeDigits(value);
-    this.#times.set(rounded, (this.#times.get(rounded) ?? 0) + 1);
+    this.#times.set(value, (this.#times.get(value) ?? 0) + 1);
     this.#total++;
     if (value > this.max) this.max = value;
   }
@@ -26,22 +25,15 @@ export class Frequencies {
     for (const [value, times] of sorted) {
       seen += times;
       while (found.length < shares.length && seen >= this.#total * (shares[found.length] ?? 1))
-        found.push(Math.min(value, this.max));
+        found.push(value);
     }
     return shares.map((_, i) => found[i] ?? this.max);
   }
 
-  /** How many are above a number. */
+  /** The number of values above a limit. */
   above(limit: number): number {
     let above = 0;
     for (const [value, times] of this.#times) if (value > limit) above += times;
     return above;
   }
-}
-
-/** Rounded up, so that nobody seems to need less than it did. */
-function threeDigits(value: number): number {
-  let step = 1;
-  while (value / step >= 1000) step *= 10;
-  return Math.ceil(value / step) * step;
 }

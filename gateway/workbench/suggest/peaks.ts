@@ -18,9 +18,9 @@ const MOST = 5;
 /** Spreads routes over the table. */
 const ROUTE_STEP = 0x9e3779b1;
 
-export interface PeaksOptions {
+interface PeaksOptions {
   readonly windowMs: Millis;
-  /** Told of each window of a client that is over. */
+  /** Called at the end of each window of a client. */
   readonly onWindow: (route: number, requests: number) => void;
   /** A power of two. */
   readonly places?: number;
@@ -97,7 +97,7 @@ export class Peaks {
   }
 }
 
-/** Where a record stands, or an empty place for it. */
+/** The place of a record, or an empty place for it. */
 function find(words: Uint32Array, route: number, a: number, b: number): number {
   const mask = words.length / WORDS - 1;
   for (let place = (b ^ Math.imul(route, ROUTE_STEP)) & mask; ; place = (place + 1) & mask) {

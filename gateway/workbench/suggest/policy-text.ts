@@ -1,11 +1,13 @@
 /** Suggestions as a policy file to start from: in shadow mode, so that it denies nobody before somebody has looked. */
+
 import { parseRoute } from '#gateway/policy/route.ts';
+import { count, windowText } from '#gateway/workbench/number-text.ts';
 import { LIMIT_MIN } from './candidates.ts';
 import { ADDRESS } from './senders.ts';
 import type { SuggestedRoute, Suggestions } from './suggest.ts';
 
 const NAME_MAX = 64;
-/** What a literal of a route may not contain as it is. */
+/** Characters that a literal of a route has to escape. */
 const NOT_LITERAL = /[^A-Za-z0-9\-_~!$&'()+,=:@.%]/g;
 
 /** @param keyHeader where keys are presented */
@@ -71,7 +73,7 @@ function literal(segment: string): string {
     .replace(/^:/, '%3A');
 }
 
-/** Of its own, from the method and the words of the path. */
+/** A unique name from the method and the words of the path. */
 function nameOf({ route, identifier: by }: SuggestedRoute, taken: Set<string>): string {
   const words = route
     .toLowerCase()
@@ -83,14 +85,4 @@ function nameOf({ route, identifier: by }: SuggestedRoute, taken: Set<string>): 
   for (let i = 2; taken.has(name); i++) name = `${first}-${i}`;
   taken.add(name);
   return name;
-}
-
-function count(value: number): string {
-  return value.toLocaleString('en');
-}
-
-function windowText(seconds: number): string {
-  if (seconds % 86_400 === 0) return `${seconds / 86_400}d`;
-  if (seconds % 3600 === 0) return `${seconds / 3600}h`;
-  return seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;
 }

@@ -34,9 +34,8 @@ interface Node {
   param: Node | null;
   /** Too many names were seen here: all are the parameter. */
   isFolded: boolean;
-  /** What follows is not told apart any more. */
+  /** All deeper paths. */
   rest: Node | null;
-  /** By method. */
   readonly routes: Map<string, number>;
 }
 
@@ -45,7 +44,6 @@ export class RouteTree {
   readonly #texts: string[] = [];
   readonly #cache = new Map<string, readonly number[]>();
 
-  /** Of each route, by its number. */
   get texts(): readonly string[] {
     return this.#texts;
   }
@@ -87,7 +85,7 @@ export class RouteTree {
     if (node.routes.has(method)) return;
     node.routes.set(method, this.#texts.length);
     this.#texts.push(`${method} /${pattern.join('/')}`);
-    // What was found before may match this one too.
+    // Cached paths may match this route too.
     this.#cache.clear();
   }
 }
@@ -106,7 +104,7 @@ function segmentsOf(path: string): readonly string[] {
 /** No segment of a path is empty. */
 const REST = '';
 
-/** Where this segment leads, made where it is new. */
+/** The node of this segment, made if it is new; null if there are too many. */
 function step(node: Node, segment: string): Node | null {
   if (segment === REST) {
     node.rest ??= newNode();

@@ -1,4 +1,4 @@
-/** Who sent a logged request, where no policy says who is to be counted: its key where the log tells one, else its address. */
+/** The sender of a logged request: its key if the log has one, otherwise its address. */
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type {
@@ -15,7 +15,7 @@ export interface Sender {
 }
 
 export const ADDRESS = 'ip';
-export const KEY = 'api-key';
+const KEY = 'api-key';
 
 const IP: SimpleIdentifier = { name: ADDRESS, kind: 'address', ipv6Prefix: 64 };
 const API_KEY: SimpleIdentifier = { name: KEY, kind: 'credential', sources: [] };

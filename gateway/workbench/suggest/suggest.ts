@@ -3,7 +3,6 @@
  * window, and some limits tried: how many clients would each have denied?
  */
 import { canonicalTarget } from '#gateway/policy/target.ts';
-import { Distinct } from '#gateway/workbench/replay/distinct.ts';
 import type { LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { LogFiles } from '#gateway/workbench/replay/log-files.ts';
 import { TimeOrder } from '#gateway/workbench/replay/time-order.ts';
@@ -21,14 +20,12 @@ export interface SuggestOptions {
   readonly windowSeconds: Seconds;
   /** Lower-case name of the header field that presents a key. */
   readonly keyHeader: string;
-  /** Of routes that are told, the busiest first. */
+  /** How many routes are reported, the busiest first. */
   readonly routesMax: number;
 }
 
 export interface SuggestedRoute {
-  /** As a policy file writes it. */
   readonly route: string;
-  /** Who is counted. */
   readonly identifier: string;
   readonly requests: number;
   /** Different clients. */
@@ -61,9 +58,8 @@ interface Row {
   readonly route: number;
   readonly identifier: string;
   requests: number;
-  readonly clients: Distinct;
   readonly windows: Frequencies;
-  /** Of each client's busiest window. */
+  /** Requests of each client in its busiest window. */
   readonly most: Frequencies;
 }
 
@@ -74,7 +70,7 @@ interface Noted {
   readonly sender: Sender;
 }
 
-/** So many requests are looked at before the first is counted. */
+/** How many requests are read to learn the routes before the first is counted. */
 const LEARNED = 20_000;
 const IDENTIFIERS_MAX = 16;
 
@@ -114,7 +110,7 @@ export class Suggest {
     this.#firstAt ??= at;
     this.#lastAt = at;
     this.#requests++;
-    // What a browser asks before it asks is never limited.
+    // Preflight requests of browsers are never limited.
     if (request.method === null || request.method === 'OPTIONS') return;
     const target = canonicalTarget(request.target);
     if (!target.ok || request.digests?.decision === 'malformed') return;
@@ -153,19 +149,17 @@ export class Suggest {
           route,
           identifier,
           requests: 0,
-          clients: new Distinct(),
           windows: new Frequencies(),
           most: new Frequencies(),
         };
         this.#rows.set(number, row);
       }
       row.requests++;
-      row.clients.add(identity.words);
       this.#peaks.add(number, identity.words, at);
     }
   }
 
-  /** Beyond the last, all are one. */
+  /** All identifiers beyond the last number share it. */
   #numberOf(identifier: string): number {
     const known = this.#identifiers.indexOf(identifier);
     if (known >= 0) return known;
@@ -188,7 +182,7 @@ export class Suggest {
     };
   }
 
-  #suggestionOf({ route, identifier, requests, clients, windows, most }: Row): SuggestedRoute {
+  #suggestionOf({ route, identifier, requests, windows, most }: Row): SuggestedRoute {
     const { oneIn } = this.#peaks;
     const [p50 = 0, p95 = 0, p99 = 0] = windows.percentiles([0.5, 0.95, 0.99]);
     const { max } = windows;
@@ -197,7 +191,7 @@ export class Suggest {
       route: this.#tree.texts[route] ?? '',
       identifier,
       requests,
-      identities: clients.count,
+      identities: most.total * oneIn,
       p50,
       p95,
       p99,

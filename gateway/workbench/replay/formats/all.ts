@@ -1,4 +1,4 @@
-/** Which program wrote this log? Told from its first lines. */
+/** Recognizes the format of a log by its first lines. */
 
 import { caddyReader } from './caddy.ts';
 import { envoyReader } from './envoy.ts';

@@ -1,9 +1,9 @@
-/** What the readers of JSON logs share: fields of a document that a stranger wrote. */
+/** Reads fields of JSON logs. */
 import type { Millis } from '#shared/clock.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** What a proxy writes instead of a value that it keeps to itself. */
+/** Proxies write these in place of secret values. */
 const REDACTED = new Set(['REDACTED', 'redacted']);
 
 /** A line's document; what a collector put before it is passed over. @returns null when there is none */

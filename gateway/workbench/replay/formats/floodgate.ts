@@ -59,7 +59,7 @@ const METHOD = '","method":"';
 const PATH = '","path":"';
 const STATUS = '","status":';
 const DECISION = ',"decision":"';
-/** Of what was not refused. */
+/** The request was not refused. */
 const NO_ID = '","id":null,"policies":[';
 const ID = '","id":"';
 const POLICIES = '","policies":[';

@@ -10,19 +10,19 @@ export interface LoggedRequest {
   readonly target: string;
   /** 0 where none is known. */
   readonly status: number;
-  /** From arrival to the end of the reply; null where the log does not tell. */
+  /** From arrival to the end of the reply; null if the log does not contain it. */
   readonly durationMs: Millis | null;
-  /** Who sent it: one of the two. */
+  /** The sender: either `digests` or `sender` is set. */
   readonly digests: LoggedDigests | null;
   readonly sender: LoggedSender | null;
 }
 
-/** Of our own log: digests, and what the gateway knew when it decided. */
+/** The sender in a log of the gateway, and what the gateway knew when it decided. */
 export interface LoggedDigests {
   readonly decision: LoggedVerdict;
-  /** By identifier: those that the policies of that time counted. Names and digests in turn. */
+  /** Names of identifiers and digests in turn, as the policies counted them then. */
   readonly identities: readonly string[];
-  /** Of the client's address; null where it is not known. */
+  /** Digest of the client's address; null if it is not known. */
   readonly address: string | null;
   /** Identifiers whose credential was not known to work. */
   readonly unproven: readonly string[];
@@ -36,11 +36,11 @@ export interface LoggedDigests {
 
 export type LoggedVerdict = 'allow' | 'deny' | 'banned' | 'uncovered' | 'malformed' | 'unavailable';
 
-/** Of other logs: an address, and header fields where the log has them. */
+/** The sender in other logs: an address, and header fields if the log has them. */
 export interface LoggedSender {
   /** The other end of the connection. */
   readonly peer: string;
-  /** Whom the logging proxy took for the client. */
+  /** The client according to the logging proxy. */
   readonly client: string;
   /** '' where there is none. */
   readonly forwardedFor: string;

@@ -38,7 +38,7 @@ export function traefikReader(): LineReader {
         digests: null,
         sender: {
           peer,
-          // Of a client behind a proxy that Traefik trusts, this is what X-Forwarded-For says.
+          // Behind a proxy that Traefik trusts, ClientHost is the address in X-Forwarded-For.
           client: host === '' || host.includes(',') ? peer : host,
           forwardedFor: forwardedFor === '' && !peer.includes(host) ? host : forwardedFor,
           headers: list.headers,

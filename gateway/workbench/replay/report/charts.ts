@@ -1,5 +1,6 @@
 /** Charts of the report, as SVG in the page. */
 
+import { count, counted } from '#gateway/workbench/number-text.ts';
 import type { Span } from '#gateway/workbench/replay/timeline.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type Html, html } from './html.ts';
@@ -18,7 +19,7 @@ export function timelineChart(spans: readonly Span[], spanMs: Millis): Html {
     bar('denied', i, allowed / highest, denied / highest),
   ]);
   return html`<figure>
-<p class="soft">Requests in ${duration(spanMs)}, at most ${highest.toLocaleString('en')}: <span class="key allowed">allowed</span><span class="key denied">denied</span></p>
+<p class="soft">Requests in ${duration(spanMs)}, at most ${count(highest)}: <span class="key allowed">allowed</span><span class="key denied">denied</span></p>
 <svg class="bars" viewBox="0 0 ${spans.length} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="Allowed and denied requests over time">${bars}</svg>
 <div class="axis"><span>${timeText(first.at)}</span><span>${timeText(last.at + spanMs)}</span></div>
 </figure>`;
@@ -26,7 +27,7 @@ export function timelineChart(spans: readonly Span[], spanMs: Millis): Html {
 
 function bar(kind: 'allowed' | 'denied', at: number, from: number, share: number): Html {
   if (share === 0) return html``;
-  // What is there is seen, however little it is.
+  // A small bar is still visible.
   const height = Math.max(share * HEIGHT, 0.75);
   const y = Math.max(0, HEIGHT - from * HEIGHT - height);
   return html`<rect class="${kind}" x="${at + 0.05}" y="${y.toFixed(2)}" width="0.9" height="${height.toFixed(2)}"/>`;
@@ -38,7 +39,7 @@ export function shareBar(allowed: number, denied: number): Html {
   return html`<svg class="share" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width="100" height="10" fill="var(--line)"/><rect width="${(share * 100).toFixed(1)}" height="10" fill="var(--denied)"/></svg>`;
 }
 
-export function timeText(at: Millis): string {
+function timeText(at: Millis): string {
   return new Date(at).toISOString().slice(0, 19).replace('T', ' ');
 }
 
@@ -50,5 +51,5 @@ function duration(ms: Millis): string {
 }
 
 function plural(value: number, unit: string): string {
-  return value === 1 ? `one ${unit}` : `${value.toLocaleString('en')} ${unit}s`;
+  return value === 1 ? `one ${unit}` : counted(value, unit);
 }

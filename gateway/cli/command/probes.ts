@@ -1,14 +1,18 @@
-/** What doctor learns by requests of its own through the public address. */
-
-import { type AdminAccess, askAdmin } from '#gateway/cli/command/admin-client.ts';
-import { ask, type PublicReply } from '#gateway/cli/command/public-address.ts';
+/** Findings of doctor about the public address: where it leads, its certificate, how the application reads paths. */
+import { isIP } from 'node:net';
+import { connect } from 'node:tls';
 import { PROBE_HEADER } from '#gateway/http/header-names.ts';
 import { bad, type Finding, good, trustFinding } from '#gateway/operate/doctor/findings.ts';
 import type { Spelling } from '#gateway/operate/doctor/spellings.ts';
 import type { Seen } from '#gateway/request/probe.ts';
+import { type AdminAccess, askAdmin } from './admin-client.ts';
+import { ask, type PublicReply, TIMEOUT_MS } from './public-address.ts';
 
-/** Of the block for measurements (RFC 2544): nobody's address. */
+/** From the block for benchmarks (RFC 2544). */
 const CLAIMED_ADDRESS = '198.18.27.53';
+const DAY_MS = 86_400_000;
+/** People renew a certificate a month before it expires. */
+const DAYS_LEFT_MIN = 14;
 const NOWHERE = '/floodgate-doctor-looks-for-nothing';
 
 /** How the gateway sees requests that come through this address. */
@@ -68,7 +72,7 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
       spellings.map(async (one) => [one, await ask(origin, one.path), await ask(origin, one.other)] as const),
     );
   } catch {
-    // Told already: it cannot be reached, or the application does not answer.
+    // Another finding already says that it cannot be reached.
     return [];
   }
   const answered = replies.filter(([, as, other]) => !isOwn(as) && !isOwn(other));
@@ -98,4 +102,57 @@ function isOwn({ status, headers }: PublicReply): boolean {
 function isSame(a: PublicReply, b: PublicReply, nothing: PublicReply): boolean {
   if (a.status !== b.status) return false;
   return a.status !== nothing.status || (a.body === b.body && a.body !== nothing.body);
+}
+
+/** Chain and expiry. @param now of the wall clock */
+export function tlsFinding({ hostname, port }: URL, now: number): Promise<Finding> {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return new Promise((resolve) => {
+    const socket = connect({
+      host,
+      port: Number(port === '' ? 443 : port),
+      // An address is no server name (RFC 6066 3).
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      rejectUnauthorized: false,
+      timeout: TIMEOUT_MS,
+    });
+    const end = (finding: Finding): void => {
+      socket.destroy();
+      resolve(finding);
+    };
+    socket.once('secureConnect', () => {
+      const { valid_to } = socket.getPeerCertificate();
+      const days = Math.floor((Date.parse(valid_to) - now) / DAY_MS);
+      const problem: unknown = socket.authorizationError;
+      if (days < 0) end(bad('tls', `the certificate of ${host} has expired on ${valid_to}`, 'renew it now'));
+      else if (problem !== null && problem !== undefined)
+        end(
+          bad(
+            'tls',
+            `clients do not trust the certificate of ${host}: ${problemText(problem)}`,
+            'serve the whole chain, with a certificate for this name from an authority that clients know; for one of your own, set NODE_EXTRA_CA_CERTS here',
+          ),
+        );
+      else if (days < DAYS_LEFT_MIN)
+        end(
+          bad(
+            'tls',
+            `the certificate of ${host} expires in ${days} days`,
+            'renew it, and see why nothing did',
+          ),
+        );
+      else end(good('tls', `the certificate of ${host} is trusted and holds for ${days} more days`));
+    });
+    socket.once('timeout', () =>
+      end(bad('tls', `${host} does not speak TLS in time`, 'look at the proxy in front')),
+    );
+    socket.once('error', (error) =>
+      end(bad('tls', `${host} does not speak TLS: ${error.message}`, 'look at the proxy in front')),
+    );
+  });
+}
+
+function problemText(problem: unknown): string {
+  if (problem instanceof Error) return (problem as NodeJS.ErrnoException).code ?? problem.message;
+  return String(problem);
 }

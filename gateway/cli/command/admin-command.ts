@@ -1,0 +1,162 @@
+/** Commands that ask the admin API about one client or one policy, and print the reply. */
+import type { Argv, Options } from 'yargs';
+import type { Inspected } from '#gateway/operate/admin/inspect.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { Terminal } from '#shared/cli/terminal.ts';
+import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from './admin-client.ts';
+import { type AddCommand, type CommandContext, type GlobalOptions, secondsOf } from './command.ts';
+
+interface AdminCommand<T> {
+  /** Also the last part of its path in the admin API. */
+  readonly name: string;
+  readonly describe: string;
+  readonly example: readonly [command: string, effect: string];
+  readonly options?: Readonly<Record<string, Options>>;
+  /** Further fields of the request. @throws CommandError if an option is wrong */
+  readonly more?: (options: Readonly<Record<string, unknown>>) => object;
+  /** The first line of the output. */
+  readonly tell?: (answer: T) => string;
+  /** 0 unless it is given. */
+  readonly exitCode?: (answer: T) => ExitCode;
+}
+
+/** The reply to shadow and unshadow. */
+interface Shadowed {
+  /** The policy, and those that share its counter. */
+  readonly policies: readonly string[];
+  /** ISO 8601; null: they deny. */
+  readonly shadowEndsAt: string | null;
+  readonly changed: boolean;
+}
+
+const SUBJECT_OPTIONS = {
+  address: { type: 'string', describe: 'An address, to be sure that it is taken for one' },
+  key: { type: 'string', describe: 'A key, to be sure that it is taken for one' },
+  digest: { type: 'string', describe: 'A digest, to be sure that it is taken for one' },
+  identifier: {
+    type: 'string',
+    describe: 'Identifier of the policy file, where it has several for keys',
+  },
+} as const;
+
+/** A command about one client, named by an address, a key or a digest. It prints the counters of the client. */
+export function subjectCommand<T extends Inspected>(command: AdminCommand<T>): AddCommand {
+  return (program, context) =>
+    program.command(
+      `${command.name} [subject]`,
+      command.describe,
+      (builder) =>
+        withOptions(builder, command)
+          .positional('subject', { type: 'string', describe: 'An address, a digest, or else a key' })
+          .options(SUBJECT_OPTIONS),
+      (given) =>
+        context.run(() => {
+          const fields = { ...subjectOf(given), identifier: given.identifier };
+          return run(command, given, fields, context, printInspected);
+        }),
+    );
+}
+
+/** A command about one policy. */
+export function policyCommand(command: AdminCommand<Shadowed>): AddCommand {
+  return (program, context) =>
+    program.command(
+      `${command.name} <policy>`,
+      command.describe,
+      (builder) =>
+        withOptions(builder, command).positional('policy', {
+          type: 'string',
+          demandOption: true,
+          describe: 'Its name in the policy file',
+        }),
+      (given) => context.run(() => run(command, given, { policy: given.policy }, context)),
+    );
+}
+
+/** The option `--for` of a command. */
+export function forOption(daysMax: number) {
+  const describe = `How long: 30s, 15m, 1h or 7d; at most ${daysMax}d`;
+  return { type: 'string', default: '1h', describe } as const;
+}
+
+/**
+ * @param text such as 30s, 15m, 1h or 7d
+ * @returns seconds
+ * @throws CommandError
+ */
+export function readFor(text: string, daysMax: number): number {
+  const seconds = secondsOf(text);
+  if (seconds !== null && seconds <= daysMax * 86_400) return seconds;
+  throw new CommandError(
+    `--for ${text} cannot be; write 30s, 15m, 1h or 7d, at most ${daysMax}d`,
+    EXIT.usage,
+  );
+}
+
+function withOptions<T>(builder: Argv<GlobalOptions>, { options = {}, example }: AdminCommand<T>) {
+  // Options of any name, told to the compiler, would hide the names that are known.
+  return builder
+    .options(options as Readonly<Record<never, Options>>)
+    .options(ADMIN_OPTIONS)
+    .example(...example);
+}
+
+async function run<T>(
+  { name, more, tell, exitCode }: AdminCommand<T>,
+  given: AdminAccess & GlobalOptions,
+  fields: object,
+  { terminal, env }: CommandContext,
+  print?: (answer: T, terminal: Terminal) => void,
+): Promise<ExitCode> {
+  const body = { ...fields, ...more?.({ ...given }) };
+  const answer = (await askAdmin(accessOf(given, env), 'POST', `/api/${name}`, body)) as T;
+  if (given.json) terminal.json(answer);
+  else {
+    if (tell !== undefined) terminal.line(tell(answer));
+    print?.(answer, terminal);
+  }
+  return exitCode?.(answer) ?? EXIT.ok;
+}
+
+interface SubjectArguments {
+  readonly subject: string | undefined;
+  readonly address: string | undefined;
+  readonly key: string | undefined;
+  readonly digest: string | undefined;
+}
+
+function subjectOf({ subject, address, key, digest }: SubjectArguments): {
+  readonly subject: string;
+  readonly kind?: string;
+} {
+  const given = Object.entries({ address, key, digest }).filter(([, value]) => value !== undefined);
+  const [first] = given;
+  if (first === undefined && subject !== undefined && subject !== '') return { subject };
+  // `inspect 192.0.2.1 --key` says the same as `inspect --key 192.0.2.1`.
+  const [kind = '', value = ''] = first ?? [];
+  const text = value === '' ? (subject ?? '') : value;
+  if (given.length !== 1 || text === '' || (value !== '' && subject !== undefined))
+    throw new CommandError('name one address, key or digest; --help has an example', EXIT.usage);
+  return { subject: text, kind };
+}
+
+function printInspected({ identity, buckets, ban }: Inspected, terminal: Terminal): void {
+  const reason = ban === null || ban.reason === '' ? '' : ` (${ban.reason})`;
+  const state = ban === null ? 'not banned' : terminal.style('red', `banned until ${ban.until}${reason}`);
+  terminal.line(`${identity}: ${state}`);
+  terminal.line();
+  if (buckets.length === 0) {
+    terminal.line('No bucket holds anything in its current window.');
+    return;
+  }
+  terminal.table(
+    ['policy', 'used', 'limit', 'resets at', ''],
+    buckets.map(({ policy, used, limit, resetAt, unproven }) => [
+      policy,
+      used,
+      limit,
+      resetAt,
+      unproven ? 'on unproven keys' : '',
+    ]),
+  );
+}

@@ -1,0 +1,48 @@
+/** Reads policy files, requests and headers that are named on the command line. */
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import { readHeader, requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
+
+/** @throws CommandError exit 3; PolicyFileError with every mistake */
+export function loadPolicyFile(file: string): PolicySet {
+  return loadPolicies(readPolicyText(file), file);
+}
+
+/** @throws CommandError exit 3 */
+export function readPolicyText(file: string): string {
+  return readText(file, 'name a policy file that is there');
+}
+
+/** @param fix what to do if it cannot be read @throws CommandError exit 3 */
+export function readText(file: string, fix: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new CommandError(`${file} cannot be read (${code}); ${fix}`, EXIT.unreachable);
+  }
+}
+
+/** @throws CommandError exit 2 */
+export function readRequest(line: string, headers: readonly string[], from: string): RehearsedRequest {
+  if (isIP(from) === 0)
+    throw new CommandError(`--from ${from} is no address; write one such as 192.0.2.1`, EXIT.usage);
+  return asUsageError(() => requestOf(line, headers, from));
+}
+
+/** @throws CommandError exit 2 */
+export function readHeaders(headers: readonly string[]): [name: string, value: string][] {
+  return asUsageError(() => headers.map(readHeader));
+}
+
+function asUsageError<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new CommandError((error as Error).message, EXIT.usage);
+  }
+}

@@ -1,0 +1,47 @@
+/** Everything that the routes of the admin API need. */
+import type { FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import type { Control } from '#gateway/operate/control/control.ts';
+import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
+import type { DoctorSources } from '#gateway/operate/doctor/report.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { ProxyTrust } from '#shared/client-address.ts';
+import type { Clock } from '#shared/clock.ts';
+import type { GuardOptions } from './guard.ts';
+import type { ReplayBounds } from './replay-upload.ts';
+import type { Sessions } from './sessions.ts';
+import type { TopSource } from './top.ts';
+
+export interface AdminApiOptions extends GuardOptions {
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly trust: ProxyTrust;
+  /** At least 32 random bytes. */
+  readonly newSecret: () => string;
+  readonly control: Control;
+  readonly doctor: DoctorSources;
+  readonly top: TopSource;
+  readonly policies: () => PolicySet;
+  readonly policyText: () => string;
+  /** The files that the policy file names. */
+  readonly referencedTexts: () => ReadonlyMap<string, string>;
+  /** Why the current file is not in use; null: it is. */
+  readonly policyRefusal: () => string | null;
+  /** @throws if the store cannot be asked */
+  readonly findDecision: (id: string) => Promise<DecisionRecord | null>;
+  /** The newest first, see DecisionStore. @throws if the store cannot be asked */
+  readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
+  /** For the log of a replay. */
+  readonly temporaryFolder: string;
+  /** The gateway is about to end. */
+  readonly stopping: AbortSignal;
+  readonly replayBounds?: ReplayBounds;
+}
+
+/** Logs a change, and who made it. */
+type Audit = (request: FastifyRequest, change: string, what: object) => void;
+
+export interface AdminContext extends AdminApiOptions {
+  readonly sessions: Sessions;
+  readonly audit: Audit;
+}

@@ -1,0 +1,53 @@
+/** Requests of each client are counted exactly, and spans of time are bounded. */
+import t from 'tap';
+import { ClientCounts, Clients } from '#gateway/workbench/replay/clients.ts';
+import { Timeline } from '#gateway/workbench/replay/timeline.ts';
+
+t.test('clients: exact, however many there are', async (t) => {
+  const clients = new Clients();
+  const counts = new ClientCounts(clients);
+  for (let i = 0; i < 60_000; i++) counts.add(`client ${i}`);
+  for (let i = 0; i < 9; i++) counts.add('client 30000');
+  for (const name of ['client 8', 'client 7', 'client 8']) counts.add(name);
+  t.equal(counts.size, 60_000);
+  t.notOk(clients.isFull);
+  t.strictSame(counts.most(3), [
+    { identity: 'client 30000', count: 10 },
+    { identity: 'client 8', count: 3 },
+    { identity: 'client 7', count: 2 },
+  ]);
+});
+
+t.test('clients: too many are not counted, and this is said', async (t) => {
+  const clients = new Clients(2);
+  const [some, others] = [new ClientCounts(clients), new ClientCounts(clients)];
+  for (const name of ['a', 'b', 'a']) some.add(name);
+  t.notOk(clients.isFull);
+  for (const name of ['b', 'c', 'b']) others.add(name);
+  t.ok(clients.isFull);
+  t.strictSame(some.most(5), [
+    { identity: 'a', count: 2 },
+    { identity: 'b', count: 1 },
+  ]);
+  t.strictSame([others.size, others.most(5)], [1, [{ identity: 'b', count: 2 }]]);
+});
+
+t.test('timeline: spans grow, and nothing is lost', async (t) => {
+  const timeline = new Timeline();
+  const begin = Date.UTC(2026, 10, 22, 8, 0, 7);
+  t.strictSame(timeline.spans, []);
+  for (let hour = 0; hour < 100; hour++) {
+    for (let i = 0; i < 30; i++) timeline.add(begin + hour * 3_600_000 + i * 1000, i % 3 === 0);
+  }
+  const { spans, widthMs } = timeline;
+  t.ok(spans.length <= 240 && spans.length > 60, `${spans.length} of ${widthMs}`);
+  t.equal(
+    spans.reduce((sum, { denied }) => sum + denied, 0),
+    1000,
+  );
+  t.equal(
+    spans.reduce((sum, { allowed }) => sum + allowed, 0),
+    2000,
+  );
+  t.ok(spans.every(({ at }) => at % widthMs === 0));
+});
