@@ -49,10 +49,10 @@ export const uniqueDigests: Readonly<Record<string, readonly [owner: string, tex
   actionClasses_key: ['actionClasses.workspaceId', 'actionClasses.key'],
   responses_singleUseId: ['responses.surveyId', 'responses.singleUseId'],
 };
-const uniqueTexts = new Set(Object.values(uniqueDigests).map(([, text]) => text));
 
 /**
- * Whether the column, one of `longTexts`, holds one of these texts. Uses the index in both databases.
+ * Whether the column, one of `longTexts`, holds one of these texts. Uses the index in both databases,
+ * unless it is a unique one.
  *
  * @param column `table.column`
  */
@@ -66,11 +66,8 @@ export function isOneOf(
   const same =
     texts.length === 1 ? sql<SqlBool>`${ref} = ${texts[0]}` : sql<SqlBool>`${ref} in (${sql.join(texts)})`;
   if (!isPostgres(db)) return same;
-  const digest = uniqueTexts.has(column)
-    ? (text: RawBuilder<unknown>) => sql`sha256(replace(${text}, '\\', '\\\\')::bytea)`
-    : (text: RawBuilder<unknown>) => sql`hashtextextended(${text}, 0)`;
-  const digests = sql.join(texts.map((text) => digest(sql`${text}`)));
-  return sql<SqlBool>`(${digest(ref)} in (${digests}) and ${same})`;
+  const digests = sql.join(texts.map((text) => sql`hashtextextended(${text}, 0)`));
+  return sql<SqlBool>`(hashtextextended(${ref}, 0) in (${digests}) and ${same})`;
 }
 
 /**
