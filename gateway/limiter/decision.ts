@@ -2,8 +2,7 @@
 
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
-import type { Part } from './charge.ts';
-import type { Level } from './level.ts';
+import type { Bucket } from './charge.ts';
 import type { Spent } from './limiter.ts';
 
 /** What one policy says about one request; a decision has one per policy. */
@@ -21,8 +20,8 @@ export interface Verdict {
 
 /** What an exhausted policy says. */
 export interface Violation extends Verdict {
-  /** Which of its counters is exhausted. */
-  readonly part: Part;
+  /** Which of its buckets is exhausted. */
+  readonly bucket: Bucket;
   /** What was charged before this request. */
   readonly used: number;
   /** The quota, or this process's share of it. */
@@ -48,110 +47,53 @@ export type Decision =
 const NO_POLICIES: readonly Policy[] = [];
 
 /** @param position of this request among those who asked together */
-export function decide(spent: Spent, position: number): Decision {
-  if (spent.levels !== null) return decideByLevels(spent, spent.levels, position);
-  const admitted = position < spent.admitted;
-  if (!admitted) return { kind: 'deny', violated: violationsOf(spent) };
-  const { parts, used, resetMs, shares } = spent;
-  const verdicts: Verdict[] = [];
-  let shadowDenials = NO_POLICIES;
-  for (let i = 0; i < parts.length; i++) {
-    const part = parts[i];
-    const before = used[i] ?? -1;
-    if (part === undefined || before < 0) continue;
-    const { policy, limit } = part;
-    const left = (shares?.[i] ?? limit) - before - (position + 1);
-    if (policy.mode === 'shadow') {
-      if (left < 0) shadowDenials = [...shadowDenials, policy];
-      continue;
-    }
-    const remaining = Math.max(0, left);
-    addVerdict(verdicts, { policy, quota: limit, perWindow: limit, remaining, resetMs: resetMs[i] ?? 0 });
-  }
-  if (verdicts.length > 1) verdicts.sort(tightestFirst);
-  return { kind: 'allow', verdicts, shadowDenials };
-}
-
-/** Of those who were not admitted. */
-function violationsOf({ parts, used, resetMs, shares, admitted }: Spent): readonly Violation[] {
-  const violations: Violation[] = [];
-  for (let i = 0; i < parts.length; i++) {
-    const part = parts[i];
-    const before = used[i] ?? -1;
-    if (part === undefined || before < 0 || part.policy.mode === 'shadow') continue;
-    const { policy } = part;
-    const limit = shares?.[i] ?? part.limit;
-    if (limit - before > admitted) continue;
-    addVerdict(violations, {
-      policy,
-      quota: part.limit,
-      perWindow: part.limit,
-      remaining: 0,
-      resetMs: resetMs[i] ?? 0,
-      part,
-      used: before + admitted,
-      limit,
-      canNeverPass: false,
-    });
-  }
-  if (violations.length > 1) violations.sort(tightestFirst);
-  return violations;
-}
-
-/** The same for charges that are not plain. */
-function decideByLevels(
-  { parts, admitted }: Spent,
-  levels: readonly (Level | null)[],
-  position: number,
-): Decision {
+export function decide({ buckets, states, admitted }: Spent, position: number): Decision {
+  const isAdmitted = position < admitted;
+  const before = isAdmitted ? position : admitted;
   const verdicts: Verdict[] = [];
   const violated: Violation[] = [];
-  const shadowDenials: Policy[] = [];
-  const before = Math.min(position, admitted);
-  for (const [i, part] of parts.entries()) {
-    const level = levels[i];
-    if (level == null) continue;
-    const { policy, cost, capacity: quota, limit: perWindow } = part;
+  let shadowDenials = NO_POLICIES;
+  for (let i = 0; i < buckets.length; i++) {
+    const bucket = buckets[i];
+    const state = states[i] ?? null;
+    if (bucket === undefined || state === null) continue;
+    const { policy, cost, capacity: quota, limit: perWindow } = bucket;
     const charged = before * cost;
-    const used = level.used + charged;
-    const left = level.capacity - used - cost;
+    const used = state.used + charged;
+    const left = state.capacity - used - cost;
     if (policy.mode === 'shadow') {
-      if (left < 0) shadowDenials.push(policy);
-    } else if (position < admitted)
-      addVerdict(verdicts, {
-        policy,
-        quota,
-        perWindow,
-        remaining: Math.max(0, left),
-        resetMs: level.resetMs(charged + cost),
-      });
-    else if (left < 0) {
-      const retryMs = level.retryMs(charged, cost);
+      if (left < 0) shadowDenials = [...shadowDenials, policy];
+    } else if (isAdmitted) {
+      const resetMs = state.resetMs(charged + cost);
+      addVerdict(
+        verdicts,
+        { policy, quota, perWindow, remaining: Math.max(0, left), resetMs },
+        tightestFirst,
+      );
+    } else if (left < 0) {
+      const retryMs = state.retryMs(charged, cost);
       const violation = {
         policy,
         quota,
         perWindow,
         remaining: Math.max(0, left + cost),
         // More than a share can do is for the store to say.
-        resetMs: retryMs === Number.POSITIVE_INFINITY ? level.resetMs(charged) : retryMs,
-        part,
+        resetMs: retryMs === Number.POSITIVE_INFINITY ? state.resetMs(charged) : retryMs,
+        bucket,
         used,
-        limit: level.capacity,
+        limit: state.capacity,
         canNeverPass: cost > quota,
       };
       addVerdict(violated, violation, longestFirst);
     }
   }
-  if (position >= admitted) return { kind: 'deny', violated: violated.sort(longestFirst) };
-  return { kind: 'allow', verdicts: verdicts.sort(inFlightLast), shadowDenials };
+  if (!isAdmitted) return { kind: 'deny', violated: violated.sort(longestFirst) };
+  if (verdicts.length > 1) verdicts.sort(inFlightLast);
+  return { kind: 'allow', verdicts, shadowDenials };
 }
 
 /** One verdict per policy: of a credential's bucket and its address's for unproven ones, the tighter speaks. */
-function addVerdict<V extends Verdict>(
-  verdicts: V[],
-  verdict: V,
-  order: (a: V, b: V) => number = tightestFirst,
-): void {
+function addVerdict<V extends Verdict>(verdicts: V[], verdict: V, order: (a: V, b: V) => number): void {
   for (let i = 0; i < verdicts.length; i++) {
     const other = verdicts[i];
     if (other?.policy !== verdict.policy) continue;

@@ -1,18 +1,16 @@
 /**
- * Concurrency: each request in flight holds a lease in the counters of policies that limit how many there are at once.
- *
- * In the store a counter is a sorted set of leases by when they end, on the store's clock. Whoever holds one says so again
- * as long as its request lasts; what a process held that died ends by itself. What this process holds is known here as
- * well: it is what is said again, what the store has to hear of after an outage, and all there is without a store.
+ * Leases: each request in flight holds one in the counters of policies that limit how many there are at once
+ * (algorithms/concurrency.ts). As long as the request lasts its process renews the lease. The leases of a process that died
+ * end by themselves. What this process holds is known here as well: that is renewed, told to the store after an outage, and
+ * all there is without a store.
  */
 import { hash } from 'node:crypto';
 import type { Millis } from '#shared/clock.ts';
-import type { Part } from './charge.ts';
+import { LEASE_MS } from './algorithms/concurrency.ts';
+import type { Bucket } from './charge.ts';
 import type { Spent } from './limiter.ts';
 
-/** A lease that nobody renews ends after so long. */
-export const LEASE_MS: Millis = 30_000;
-/** It is renewed when it is so old: twice more before it ends. */
+/** A lease is renewed when it is so old: twice more before it ends. */
 export const RENEWED_AFTER_MS: Millis = LEASE_MS / 3;
 /** Of the holder's name in leases: the store keeps those that are short in less memory. */
 const NAME_LENGTH = 12;
@@ -35,14 +33,12 @@ export function memberOf(leases: string, position: number): string {
 }
 
 /** What one of those who asked together and were admitted holds. @param position among them, from 0 */
-export function* leasesOf({ parts, levels, leases }: Spent, position: number): Iterable<Lease> {
+export function* leasesOf({ buckets, states, leases }: Spent, position: number): Iterable<Lease> {
   if (leases === null) return;
-  for (const [i, part] of parts.entries()) {
-    const level = levels?.[i] ?? null;
-    if (part.policy.algorithm !== 'concurrency' || level === null) continue;
+  for (const [i, { key, policy, cost }] of buckets.entries()) {
     // A shadow policy counts up to its limit.
-    if (level.used + position + 1 > level.capacity) continue;
-    yield { key: part.key, member: memberOf(leases, position) };
+    if (policy.algorithm === 'concurrency' && position < (states[i]?.roomFor(cost) ?? 0))
+      yield { key, member: memberOf(leases, position) };
   }
 }
 
@@ -68,7 +64,7 @@ export class HeldLeases {
   }
 
   /** How many requests that are counted so are in flight in this process. */
-  count({ key }: Pick<Part, 'key'>): number {
+  count({ key }: Pick<Bucket, 'key'>): number {
     return this.#counts.get(key) ?? 0;
   }
 

@@ -20,10 +20,8 @@ import type { StoreConnection } from '#gateway/store/connection.ts';
 import { StoreRefusedError } from '#gateway/store/fault.ts';
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { Charge } from './charge.ts';
-import type { Answer, PendingCheck } from './check.ts';
-import { Debts, isCountedAlone } from './debts.ts';
-import { HeardReplicas } from './heard-replicas.ts';
+import { type Bucket, Charge } from './charge.ts';
+import { type Answer, type PendingCheck, refund } from './check.ts';
 import { KnownCounters } from './known-counters.ts';
 import {
   type Exhausted,
@@ -37,9 +35,10 @@ import {
 } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
 import type { GuardedLimiterOptions, StoreStats } from './outage-options.ts';
-import { uncounted } from './outcome.ts';
 import { RedisStore, type StoreFailure } from './redis.ts';
-import { StoredLeases } from './stored-leases.ts';
+import { Replicas } from './replicas.ts';
+import { StoreClock } from './store-clock.ts';
+import { isCountedLocally, Uncommitted } from './uncommitted.ts';
 
 const FAILURES_TO_OPEN = 3;
 const PROBE_MS: Millis = 250;
@@ -62,12 +61,10 @@ const REFUSED = /\b(?:NOAUTH|WRONGPASS|NOPERM|DB index is out of range|invalid D
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
   readonly #known: KnownCounters;
-  readonly #replicas = new HeardReplicas();
-  readonly #debts = new Debts(
-    (part) => this.#known.levels.held(part, this.#storeNow, part.limit / this.#replicas.count).a,
-  );
+  readonly #replicas = new Replicas();
+  readonly #storeClock: StoreClock;
+  readonly #uncommitted: Uncommitted;
   readonly #store: RedisStore;
-  readonly #leases: StoredLeases;
   readonly #fallback: MemoryLimiter;
   readonly #failures: Record<StoreFailure, number> = {
     timeout: 0,
@@ -98,9 +95,11 @@ export class GuardedLimiter implements Limiter {
       credentialsMax: rememberedMax ?? CREDENTIALS_MAX,
       replica,
     });
+    this.#storeClock = new StoreClock(options.clock);
     this.#store = new RedisStore(options.store, {
       openStore,
       clock: options.clock,
+      storeClock: this.#storeClock,
       known: this.#known,
       budgetMs: options.budgetMs,
       replica: options.replica,
@@ -109,19 +108,25 @@ export class GuardedLimiter implements Limiter {
         this.#failuresInRow = 0;
       },
       onLateAnswers: (answers) => this.#onLateAnswers(answers),
-      onUnanswered: (checks) => this.#leases.endUnanswered(checks),
       onDisconnected: (cause) => this.#open('disconnected', cause),
     });
-    this.#leases = new StoredLeases(this.#store.connection, this.#known.leases, options.clock);
+    const { now: storeNow } = this.#storeClock;
     const replicas = this.#replicas;
+    const limitOf = ({ limit }: Bucket): number => limit / replicas.count;
+    this.#uncommitted = new Uncommitted({
+      now: storeNow,
+      backlogOf: (bucket) => this.#known.state(bucket, storeNow(), limitOf(bucket)).a,
+      commit: (adjustments) => this.#store.commit(adjustments),
+    });
     this.#fallback = new MemoryLimiter({
       clock: options.clock,
       known: this.#known,
-      share: ({ policy, capacity }) => shareOf(policy, replicas.rank, replicas.count, capacity),
-      storeAheadMs: () => replicas.storeAheadMs,
-      replicas: () => replicas.count,
-      onAdmitted: (part, windowEndsAt, units) => this.#debts.add(part, windowEndsAt, units),
-      onCharged: (part, units, now) => this.#debts.addLevel(part, units, now),
+      share: {
+        storeNow,
+        limitOf,
+        capacityOf: ({ policy, capacity }) => shareOf(policy, replicas.rank, replicas.count, capacity),
+        onCharged: (bucket, units, at) => this.#uncommitted.add(bucket, units, at),
+      },
     });
   }
 
@@ -157,27 +162,27 @@ export class GuardedLimiter implements Limiter {
   }
 
   knownExhausted(charge: Charge): readonly Exhausted[] | null {
-    return this.#known.exhausted(charge, this.#options.clock());
+    return this.#known.exhausted(charge, this.#options.clock(), this.#storeClock);
   }
 
   spend(charge: Charge, listener: LimitListener): void {
     if (this.#openSince === null) this.#store.spend(charge, listener);
-    else this.#decideAlone(charge, listener);
+    else this.#decideLocally(charge, listener);
   }
 
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void {
     this.#fallback.conclude(outcomes);
-    for (const { part, chargedAt, counts } of outcomes) {
-      if (isLocal && counts) this.#debts.addCounted(part, chargedAt, this.#replicas.storeAheadMs);
+    for (const { bucket, chargedAt, counts } of outcomes) {
+      if (isLocal && counts) this.#uncommitted.add(bucket, bucket.cost, chargedAt);
       // While the store is away it stays charged there until its window ends.
       if (!isLocal && !counts && this.#openSince === null)
-        this.#store.giveBack({ part, units: part.cost, chargedAt });
+        this.#store.adjust(refund(bucket, bucket.cost, chargedAt));
     }
-    if (isLocal) this.#settleIfClosed();
+    if (isLocal) this.#commitIfClosed();
   }
 
   release(spent: Spent, position: number): void {
-    this.#leases.end(spent, position);
+    this.#store.leases.end(spent, position);
   }
 
   isProven(credential: Identity): boolean {
@@ -217,7 +222,6 @@ export class GuardedLimiter implements Limiter {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    this.#leases.flush();
     await this.#store.close();
   }
 
@@ -233,7 +237,7 @@ export class GuardedLimiter implements Limiter {
     try {
       this.#adopt(await this.#heartbeat());
       if (this.#openSince !== null) await this.#recover();
-      else this.#leases.renewDue();
+      else this.#store.leases.renewDue();
       this.#schedule(HEARTBEAT_MS);
     } catch (error) {
       this.#onMissedHeartbeat(error as Error);
@@ -250,8 +254,10 @@ export class GuardedLimiter implements Limiter {
   /** @returns the salt that the replicas share */
   async #heartbeat(): Promise<string> {
     const heartbeat = await this.#store.heartbeat(this.#salt);
-    if (this.#replicas.hear(heartbeat)) this.#known.forgetCounters();
-    return heartbeat.salt;
+    const { storeNow, askedAt, heardAt, salt } = heartbeat;
+    this.#replicas.hear(heartbeat);
+    if (this.#storeClock.noteHeartbeat(storeNow, askedAt, heardAt)) this.#known.forgetCounters();
+    return salt;
   }
 
   #adopt(salt: string): void {
@@ -268,7 +274,7 @@ export class GuardedLimiter implements Limiter {
     for (const check of checks) {
       let letThrough = 0;
       for (const listener of check.listeners) {
-        this.#decideAlone(check.charge, {
+        this.#decideLocally(check.charge, {
           onSpent(spent, position) {
             letThrough += spent.admitted;
             listener.onSpent(spent, position);
@@ -282,41 +288,36 @@ export class GuardedLimiter implements Limiter {
 
   #onLateAnswers(answers: readonly Answer[]): void {
     const letThrough = (check: PendingCheck): number => this.#letThrough.get(check) ?? 0;
-    const beyond = this.#debts.paid(answers, letThrough, this.#replicas.storeAheadMs);
-    for (const { spent } of answers) this.#leases.endAll(spent);
-    const now = this.#options.clock();
-    for (const given of beyond) {
-      this.#known.giveBack(given, now, this.#storeNow);
-      this.#store.giveBack(given);
+    for (const adjustment of this.#uncommitted.confirm(answers, letThrough)) {
+      this.#store.adjust(adjustment);
+      // Of other buckets the last that was heard is the best that is known.
+      if (adjustment.bucket.policy.count === 'request')
+        this.#known.adjust(adjustment, this.#storeClock.now());
     }
-    // What does not count at once is owed when it is known to count.
-    for (const given of uncounted(answers)) this.#store.giveBack(given);
-    this.#settleIfClosed();
+    for (const { spent } of answers) this.#store.leases.endAll(spent);
+    this.#commitIfClosed();
   }
 
-  #settleIfClosed(): void {
+  #commitIfClosed(): void {
     // While the circuit is open its closing sees to the rest.
-    if (this.#openSince === null && !this.#debts.isEmpty && this.#store.lateCalls === 0) {
-      this.#settle().catch((error: Error) => this.#open('error', error));
+    if (this.#openSince === null && !this.#uncommitted.isEmpty && this.#store.lateCalls === 0) {
+      this.#uncommitted.commit().catch((error: Error) => this.#open('error', error));
     }
   }
 
-  #decideAlone(charge: Charge, listener: LimitListener): void {
+  #decideLocally(charge: Charge, listener: LimitListener): void {
     this.#degraded++;
     let isLocalOnly = true;
-    for (const { policy } of charge.parts) {
+    for (const { policy } of charge.buckets) {
       if (policy.mode === 'enforce' && policy.onStoreFailure === 'deny') {
         listener.onStoreUnavailable();
         return;
       }
-      isLocalOnly &&= isCountedAlone(policy);
+      isLocalOnly &&= isCountedLocally(policy);
     }
     const local = isLocalOnly
       ? charge
-      : new Charge(
-          charge.parts.filter(({ policy }) => isCountedAlone(policy)),
-          charge.isPlain,
-        );
+      : new Charge(charge.buckets.filter(({ policy }) => isCountedLocally(policy)));
     this.#fallback.spend(local, listener);
   }
 
@@ -339,17 +340,17 @@ export class GuardedLimiter implements Limiter {
 
   /** @throws when the store fails again before all is charged to it */
   async #recover(): Promise<void> {
-    await this.#settle();
+    await this.#uncommitted.commit();
     if (this.#replicas.count > 1) {
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     }
-    this.#leases.flush();
+    this.#store.leases.flush();
     const startedAt = this.#options.clock();
     // Until the circuit closes requests are decided alone, so there may be more to tell after each answer.
     do {
-      await this.#settle();
-      await this.#leases.renew(startedAt);
-    } while (!this.#debts.isEmpty);
+      await this.#uncommitted.commit();
+      await this.#store.leases.renew(startedAt);
+    } while (!this.#uncommitted.isEmpty);
     if (this.#openSince === null || this.#closed) return;
     const { clock, log } = this.#options;
     const now = clock();
@@ -361,15 +362,5 @@ export class GuardedLimiter implements Limiter {
       { outageMs, decidedWithoutStore: this.#degraded - this.#degradedBefore },
       'the store is available again',
     );
-  }
-
-  /** Whole, as the store's script has it. */
-  get #storeNow(): Millis {
-    return Math.floor(this.#options.clock() + this.#replicas.storeAheadMs);
-  }
-
-  /** Charges to the store what was admitted without it. @throws when the store does not take it */
-  #settle(): Promise<void> {
-    return this.#debts.settle(this.#store, this.#options.clock, () => this.#storeNow);
   }
 }

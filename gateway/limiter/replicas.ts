@@ -1,8 +1,8 @@
-/** How the processes that share a store know of one another, and agree on a salt. */
+/** How the processes that share a store know how many they are, which place each has, and agree on a salt. */
 import { storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** What a heartbeat learns. */
+/** What a heartbeat says. */
 export interface Heartbeat {
   /** Living replicas, this one among them. */
   readonly replicas: number;
@@ -10,9 +10,11 @@ export interface Heartbeat {
   readonly rank: number;
   /** The salt that all share; '' when it is none of the store's business. */
   readonly salt: string;
-  /** By how much the store's clock is ahead of ours; as uncertain as the reply took. */
-  readonly aheadMs: Millis;
-  readonly tookMs: Millis;
+  /** On the store's clock. */
+  readonly storeNow: Millis;
+  /** On this process's clock. */
+  readonly askedAt: Millis;
+  readonly heardAt: Millis;
 }
 
 const REPLICA_SILENT_SECONDS = 15;
@@ -39,3 +41,33 @@ return { #names, before, salt, string.format('%.0f', time[1] * 1000 + math.floor
 export const LEAVE = storeScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`);
 export const REPLICAS_KEY = 'fg:{control}:replicas';
 export const SALT_KEY = 'fg:{control}:salt';
+
+/**
+ * So many heartbeats in a row must have heard of fewer replicas before that is believed: after an outage the store knows
+ * only those who were quicker than we, and the next outage may begin before it has heard of the others.
+ */
+const FEWER_HEARD_TO_BELIEVE = 15;
+
+/** Living replicas, as far as this process has heard. */
+export class Replicas {
+  #count = 1;
+  #rank = 0;
+  #fewerHeard = 0;
+
+  /** At least 1, this one. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** From 0, below the count. */
+  get rank(): number {
+    return this.#rank;
+  }
+
+  hear({ replicas, rank }: Pick<Heartbeat, 'replicas' | 'rank'>): void {
+    this.#fewerHeard = replicas < this.#count ? this.#fewerHeard + 1 : 0;
+    if (replicas < this.#count && this.#fewerHeard < FEWER_HEARD_TO_BELIEVE) return;
+    this.#count = Math.max(1, replicas);
+    this.#rank = Math.min(rank, this.#count - 1);
+  }
+}

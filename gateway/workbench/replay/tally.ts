@@ -76,7 +76,7 @@ export class Tally {
   #allow({ spent, decision }: WeighedRequest, at: Millis): void {
     this.allowed++;
     const shadowDenials = decision.kind === 'allow' ? decision.shadowDenials : [];
-    for (const { credential, policy, identity } of spent.parts) {
+    for (const { credential, policy, identity } of spent.buckets) {
       // What an address spends for a credential is the same request once more.
       if (credential !== null) continue;
       const tally = this.#of(policy.index);
@@ -91,13 +91,13 @@ export class Tally {
 
   #deny({ spent, decision }: WeighedRequest, at: Millis): void {
     this.denied++;
-    for (const { credential, policy, identity } of spent.parts) {
+    for (const { credential, policy, identity } of spent.buckets) {
       if (credential === null) this.#of(policy.index).identities.add(identity.words);
     }
-    for (const { policy, part } of decision.kind === 'deny' ? decision.violated : []) {
+    for (const { policy, bucket } of decision.kind === 'deny' ? decision.violated : []) {
       const tally = this.#of(policy.index);
       tally.denied++;
-      tally.deny(part.identity, at);
+      tally.deny(bucket.identity, at);
     }
   }
 
