@@ -207,9 +207,7 @@ export class World {
     if (isExactAfter && this.#store.used < admitted)
       return `${admitted} are admitted, the store counts ${this.#store.used}`;
     if (this.#hadLoss) return null;
-    // What is charged after an outage counts in the window in which it arrives.
-    const isSameWindow = this.#left.windowChanges === bounds.windowChanges;
-    const isExact = this.#setting.algorithm === 'fixed-window' && isSameWindow;
+    const isExact = ['fixed-window', 'sliding-window'].includes(this.#setting.algorithm);
     if ((isExact || !this.#hadOutage) && this.#store.used > admitted)
       return `${admitted} are admitted, the store counts ${this.#store.used}`;
     if (!this.#hadOutage) return this.#ledger.wrongDenial();
