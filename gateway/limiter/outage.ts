@@ -16,12 +16,15 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import { StoreRefusedError } from '#gateway/store/fault.ts';
-import type { Millis } from '#shared/clock.ts';
+import type { openStore } from '#gateway/store/open.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { type Bucket, Charge } from './charge.ts';
 import { type Answer, type PendingCheck, refund } from './check.ts';
+import { Circuit, PROBE_MS } from './circuit.ts';
 import { KnownCounters } from './known-counters.ts';
 import {
   type Exhausted,
@@ -34,18 +37,11 @@ import {
   shareOf,
 } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
-import type { GuardedLimiterOptions, StoreStats } from './outage-options.ts';
 import { RedisStore, type StoreFailure } from './redis.ts';
 import { Replicas } from './replicas.ts';
 import { StoreClock } from './store-clock.ts';
 import { isCountedLocally, Uncommitted } from './uncommitted.ts';
 
-const FAILURES_TO_OPEN = 3;
-const PROBE_MS: Millis = 250;
-/** A store that answers with errors, or comes and goes, is asked less and less often. */
-const PROBE_MS_MAX: Millis = 5000;
-/** An outage that begins so soon after the last one is the store's flapping. */
-const FLAPPING_MS: Millis = 10_000;
 const HEARTBEAT_MS: Millis = 1000;
 /** How long a start waits for a store that neither answers nor refuses before it goes on without it. */
 const START_MS: Millis = 5000;
@@ -56,6 +52,43 @@ const COUNTERS_MAX = 262_144;
 const CREDENTIALS_MAX = 65_536;
 
 const REFUSED = /\b(?:NOAUTH|WRONGPASS|NOPERM|DB index is out of range|invalid DB index|ERR AUTH)\b/;
+
+export interface OutageLog {
+  warn(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+}
+
+export interface GuardedLimiterOptions {
+  readonly store: StoreAccess;
+  /** Opens the connection to the store. Default: by the kind of its address. */
+  readonly openStore?: typeof openStore;
+  /** Maximum number of counters, and of credentials, to remember; a power of two. Default: 262,144 and 65,536. */
+  readonly rememberedMax?: number;
+  readonly clock: Clock;
+  readonly log: OutageLog;
+  readonly budgetMs: Millis;
+  readonly replica: string;
+  /** Candidate for the salt that the replicas share, ignored once the store keeps one; '': no salt is shared. */
+  readonly salt: string;
+  /** The replicas agreed on another salt, for instance after the store was emptied. */
+  readonly onSalt: (salt: string) => void;
+}
+
+export interface StoreStats {
+  /** Checks that failed, by kind. */
+  readonly failures: Readonly<Record<StoreFailure, number>>;
+  /** Requests decided without the store. */
+  readonly degraded: number;
+  readonly available: boolean;
+  /** Since when the circuit is open, and the store not asked; null: it is closed. */
+  readonly openSince: Millis | null;
+  /** How often this process has stopped asking the store. */
+  readonly outages: number;
+  /** Living replicas, as last heard. */
+  readonly replicas: number;
+  /** Counters and credentials that this process remembers. */
+  readonly remembered: number;
+}
 
 /** Redis behind a circuit breaker, with the stated rule for when it is gone. */
 export class GuardedLimiter implements Limiter {
@@ -75,14 +108,10 @@ export class GuardedLimiter implements Limiter {
   };
   /** Of checks that were given up and may still be answered: how many of those who asked were admitted here. */
   readonly #letThrough = new WeakMap<PendingCheck, number>();
-  #failuresInRow = 0;
+  readonly #circuit: Circuit;
   #closed = false;
   #degraded = 0;
   #degradedBefore = 0;
-  #openSince: Millis | null = null;
-  #outages = 0;
-  #closedAt: Millis = Number.NEGATIVE_INFINITY;
-  #probeMs: Millis = PROBE_MS;
   #timer: NodeJS.Timeout | undefined;
   #salt: string;
 
@@ -95,6 +124,7 @@ export class GuardedLimiter implements Limiter {
       credentialsMax: rememberedMax ?? CREDENTIALS_MAX,
       replica,
     });
+    this.#circuit = new Circuit(options.clock);
     this.#storeClock = new StoreClock(options.clock);
     this.#store = new RedisStore(options.store, {
       openStore,
@@ -104,9 +134,7 @@ export class GuardedLimiter implements Limiter {
       budgetMs: options.budgetMs,
       replica: options.replica,
       onFailure: (checks, failure, cause) => this.#onFailure(checks, failure, cause),
-      onSuccess: () => {
-        this.#failuresInRow = 0;
-      },
+      onSuccess: () => this.#circuit.succeeded(),
       onLateAnswers: (answers) => this.#onLateAnswers(answers),
       onDisconnected: (cause) => this.#open('disconnected', cause),
     });
@@ -166,8 +194,8 @@ export class GuardedLimiter implements Limiter {
   }
 
   spend(charge: Charge, listener: LimitListener): void {
-    if (this.#openSince === null) this.#store.spend(charge, listener);
-    else this.#decideLocally(charge, listener);
+    if (this.#isOpen) this.#decideLocally(charge, listener);
+    else this.#store.spend(charge, listener);
   }
 
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void {
@@ -175,8 +203,7 @@ export class GuardedLimiter implements Limiter {
     for (const { bucket, chargedAt, counts } of outcomes) {
       if (isLocal && counts) this.#uncommitted.add(bucket, bucket.cost, chargedAt);
       // While the store is away it stays charged there until its window ends.
-      if (!isLocal && !counts && this.#openSince === null)
-        this.#store.adjust(refund(bucket, bucket.cost, chargedAt));
+      if (!isLocal && !counts && !this.#isOpen) this.#store.adjust(refund(bucket, bucket.cost, chargedAt));
     }
     if (isLocal) this.#commitIfClosed();
   }
@@ -188,7 +215,7 @@ export class GuardedLimiter implements Limiter {
   isProven(credential: Identity): boolean {
     const now = this.#options.clock();
     // While the store cannot be asked, what is known here holds.
-    const since = this.#openSince === null ? now : now - (PROVEN_MS - PROVEN_LOCALLY_MS);
+    const since = this.#isOpen ? now - (PROVEN_MS - PROVEN_LOCALLY_MS) : now;
     return this.#known.isProven(credential, since);
   }
 
@@ -211,9 +238,9 @@ export class GuardedLimiter implements Limiter {
     return {
       failures: { ...this.#failures },
       degraded: this.#degraded,
-      available: this.#openSince === null,
-      openSince: this.#openSince,
-      outages: this.#outages,
+      available: !this.#isOpen,
+      openSince: this.#circuit.openSince,
+      outages: this.#circuit.outages,
       replicas: this.#replicas.count,
       remembered: this.#known.size,
     };
@@ -236,7 +263,7 @@ export class GuardedLimiter implements Limiter {
   async #look(): Promise<void> {
     try {
       this.#adopt(await this.#heartbeat());
-      if (this.#openSince !== null) await this.#recover();
+      if (this.#isOpen) await this.#recover();
       else this.#store.leases.renewDue();
       this.#schedule(HEARTBEAT_MS);
     } catch (error) {
@@ -246,9 +273,9 @@ export class GuardedLimiter implements Limiter {
 
   #onMissedHeartbeat(cause: Error): void {
     if (this.#closed) return;
-    if (this.#openSince === null) this.#open(this.#store.ready ? 'timeout' : 'disconnected', cause);
-    else if (this.#store.ready) this.#probeMs = Math.min(2 * this.#probeMs, PROBE_MS_MAX);
-    this.#schedule(this.#probeMs);
+    if (!this.#isOpen) this.#open(this.#store.ready ? 'timeout' : 'disconnected', cause);
+    else if (this.#store.ready) this.#circuit.probeFailed();
+    this.#schedule(this.#circuit.probeMs);
   }
 
   /** @returns the salt that the replicas share */
@@ -268,9 +295,7 @@ export class GuardedLimiter implements Limiter {
 
   #onFailure(checks: readonly PendingCheck[], failure: StoreFailure, cause: Error): void {
     for (const { listeners } of checks) this.#failures[failure] += listeners.length;
-    this.#failuresInRow++;
-    const isLost = failure === 'disconnected' || failure === 'timeout';
-    if (isLost || this.#failuresInRow >= FAILURES_TO_OPEN) this.#open(failure, cause);
+    if (this.#circuit.failed(failure === 'disconnected' || failure === 'timeout')) this.#open(failure, cause);
     for (const check of checks) {
       let letThrough = 0;
       for (const listener of check.listeners) {
@@ -300,7 +325,7 @@ export class GuardedLimiter implements Limiter {
 
   #commitIfClosed(): void {
     // While the circuit is open its closing sees to the rest.
-    if (this.#openSince === null && !this.#uncommitted.isEmpty && this.#store.lateCalls === 0) {
+    if (!this.#isOpen && !this.#uncommitted.isEmpty && this.#store.lateCalls === 0) {
       this.#uncommitted.commit().catch((error: Error) => this.#open('error', error));
     }
   }
@@ -322,19 +347,14 @@ export class GuardedLimiter implements Limiter {
   }
 
   #open(failure: StoreFailure, cause: Error): void {
-    if (this.#openSince !== null || this.#closed) return;
-    const { clock, log } = this.#options;
-    const now = clock();
-    this.#openSince = now;
-    this.#outages++;
+    if (this.#closed || !this.#circuit.open()) return;
+    const { log } = this.#options;
     this.#degradedBefore = this.#degraded;
-    const isFlapping = now - this.#closedAt < FLAPPING_MS;
-    this.#probeMs = isFlapping ? Math.min(2 * this.#probeMs, PROBE_MS_MAX) : PROBE_MS;
     log.warn(
       { failure, cause: cause.message, replicas: this.#replicas.count },
       'the store is unavailable; each policy decides by its onStoreFailure until it is back',
     );
-    this.#schedule(this.#probeMs);
+    this.#schedule(this.#circuit.probeMs);
     if (failure === 'timeout') this.#store.giveUp();
   }
 
@@ -351,16 +371,15 @@ export class GuardedLimiter implements Limiter {
       await this.#uncommitted.commit();
       await this.#store.leases.renew(startedAt);
     } while (!this.#uncommitted.isEmpty);
-    if (this.#openSince === null || this.#closed) return;
-    const { clock, log } = this.#options;
-    const now = clock();
-    const outageMs = Math.round(now - this.#openSince);
-    this.#openSince = null;
-    this.#closedAt = now;
-    this.#failuresInRow = 0;
-    log.info(
+    if (!this.#isOpen || this.#closed) return;
+    const outageMs = Math.round(this.#circuit.close());
+    this.#options.log.info(
       { outageMs, decidedWithoutStore: this.#degraded - this.#degradedBefore },
       'the store is available again',
     );
+  }
+
+  get #isOpen(): boolean {
+    return this.#circuit.openSince !== null;
   }
 }

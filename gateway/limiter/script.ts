@@ -19,7 +19,9 @@ import { ALGORITHMS } from './algorithms/table.ts';
 
 /** The function of whatever algorithm. */
 function luaOf(name: keyof AlgorithmLua, parameters: string): string {
-  const branches = Object.values(ALGORITHMS).map(({ id, lua }) => `if algorithm == ${id} then\n${lua[name]}\n`);
+  const branches = Object.values(ALGORITHMS).map(
+    ({ id, lua }) => `if algorithm == ${id} then\n${lua[name]}\n`,
+  );
   return `local function ${name}(algorithm, ${parameters})\n${branches.join('else')}end\nend`;
 }
 
