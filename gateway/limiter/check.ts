@@ -84,7 +84,7 @@ export function scriptCall(
   const keys: string[] = [];
   const adjusted: number[] = [];
   const charges: number[] = [];
-  let leases: string[] | null = null;
+  let leases: string[] = [];
   for (const { bucket, amount, chargedAt } of adjustments) {
     keys.push(bucket.key);
     adjusted.push(rules.of(bucket), amount, chargedAt);
@@ -98,11 +98,11 @@ export function scriptCall(
       charges.push(credential === null ? rules.of(bucket) : -rules.of(bucket), cost);
     }
     if (name === null) continue;
-    leases ??= new Array(checks.length).fill('');
+    if (leases.length === 0) leases = new Array(checks.length).fill('');
     leases[place] = name;
   }
-  const asked = [rules.rows, adjusted, charges];
-  return { keys, args: [JSON.stringify(leases === null ? asked : [...asked, leases])] };
+  const lengths = [rules.rows.length, adjusted.length, charges.length];
+  return { keys, args: [JSON.stringify([...lengths, ...rules.rows, ...adjusted, ...charges, ...leases])] };
 }
 
 /** The store's reply is not one of our script's. */
@@ -122,10 +122,11 @@ export function readReply(reply: unknown, checks: readonly PendingCheck[]): read
     if (typeof value !== 'number') throw new UnreadableReplyError('the store sent a reply of another length');
     return value;
   };
-  const now = next();
+  const now = next() * 1000 + Math.floor(next() / 1000);
   return checks.map((check): Answer => {
     const { buckets } = check.charge;
-    const admitted = next();
+    const said = next();
+    const admitted = said < 0 ? check.listeners.length : said;
     let proven = NONE;
     const states = buckets.map(({ policy, credential, capacity, limit }) => {
       const state = { at: now, a: next(), b: next() };

@@ -45,13 +45,16 @@ export interface Algorithm {
   readonly lua: AlgorithmLua;
 }
 
-/** The same as function bodies in Lua. `now` is the store's time in ms, `get(key)` a text, '' if there is none. */
+/**
+ * The same as function bodies in Lua. `now` is the store's time in ms, `at` the place of the counter among `keys`, and
+ * `get(at)` its text, or '' if there is none. `put(at, text, ttl)` replaces it; `fresh` has what was written otherwise.
+ */
 export interface AlgorithmLua {
-  /** `key`, `window`, `limit` -> a, b: the counter's contents at `now`. Contents that it cannot read are none. */
+  /** `at`, `window`, `limit` -> a, b: the counter's contents at `now`. Contents that it cannot read are none. */
   readonly read: string;
   /** `window`, `a`, `b` -> units in use */
   readonly used: string;
-  /** `key`, `window`, `limit`, `a`, `b`, `added`: keeps a and b; `added` of a is new. `lease` names those who are added. */
+  /** `at`, `window`, `limit`, `a`, `b`, `added`: keeps a and b; `added` of a is new. `lease` names those who are added. */
   readonly write: string;
   /** `window`, `limit`, `a`, `b`, `amount`, `moment` -> a, b */
   readonly adjust: string;

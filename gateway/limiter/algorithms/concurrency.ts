@@ -30,12 +30,13 @@ export const CONCURRENCY: Algorithm = {
 
   lua: {
     read: `
-local count = pcall('ZCOUNT', key, '(' .. now, '+inf')
+local count = pcall('ZCOUNT', keys[at], '(' .. now, '+inf')
 if type(count) == 'number' then return count, 0 end
-call('DEL', key)
+call('DEL', keys[at])
 return 0, 0`,
     used: 'return a',
     write: `
+local key = keys[at]
 call('ZREMRANGEBYSCORE', key, '-inf', now)
 for position = 0, added - 1 do
   local member = lease .. '.' .. position${TAKE_LEASE_LUA}

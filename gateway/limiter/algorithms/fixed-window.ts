@@ -29,13 +29,15 @@ export const FIXED_WINDOW: Algorithm = {
 
   lua: {
     read: `
-local count = (tonumber(get(key)) or 0) - floor(now / window) % 1048576 * 4294967296
+local count = (tonumber(get(at)) or 0) - (now - now % window) / window % 1048576 * 4294967296
 if count >= 0 and count < 4294967296 then return count, 0 end
 return 0, 0`,
     used: 'return a',
     write: `
-if a > added and type(pcall('INCRBY', key, added)) == 'number' then return end
-call('SET', key, floor(now / window) % 1048576 * 4294967296 + a, 'PX', window - now % window + 1000)`,
+local value = a > added and pcall('INCRBY', keys[at], added)
+if type(value) == 'number' then fresh[keys[at]] = value else
+  put(at, (now - now % window) / window % 1048576 * 4294967296 + a, window - now % window + 1000)
+end`,
     adjust: `
 if floor(moment / window) < floor(now / window) then return a, b end
 return max(0, a + amount), b`,

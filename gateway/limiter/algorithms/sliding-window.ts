@@ -40,14 +40,14 @@ export const SLIDING_WINDOW: Algorithm = {
 
   lua: {
     read: `
-local number, current, previous = match(get(key), '^(%d+) (%d+) (%d+)$')
+local number, current, previous = match(get(at), '^(%d+) (%d+) (%d+)$')
 local behind = floor(now / window) - (tonumber(number) or -2)
 if behind == 0 then return tonumber(current), tonumber(previous) end
 if behind == 1 then return 0, tonumber(current) end
 return 0, 0`,
     used: 'return a + ceil(b * (window - now % window) / window)',
     write: `
-call('SET', key, format('%.0f %.0f %.0f', floor(now / window), a, b), 'PX', 2 * window - now % window + 1000)`,
+put(at, format('%.0f %.0f %.0f', floor(now / window), a, b), 2 * window - now % window + 1000)`,
     adjust: `
 local behind = floor(now / window) - floor(moment / window)
 if behind > 1 then return a, b end

@@ -29,12 +29,12 @@ export const TOKEN_BUCKET: Algorithm = {
 
   lua: {
     read: `
-local moment, backlog = match(get(key), '^(%d+) (%d+)$')
+local moment, backlog = match(get(at), '^(%d+) (%d+)$')
 if not moment then return 0, 0 end
 return max(0, backlog - max(0, now - moment) * limit), 0`,
     used: 'return ceil(a / window)',
     write: `
-call('SET', key, format('%.0f %.0f', now, a), 'PX', format('%.0f', ceil(a / limit) + 1000))`,
+put(at, format('%.0f %.0f', now, a), format('%.0f', ceil(a / limit) + 1000))`,
     adjust: `
 if amount < 0 then amount = min(0, amount + max(0, now - moment) * limit) end
 return max(0, a + amount), b`,

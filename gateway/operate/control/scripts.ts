@@ -179,7 +179,7 @@ export const LOOK = storeScript(`${READ_LUA}
 local list = cjson.decode(ARGV[1])
 local reply = { string.format('%.0f', now), redis.call('PTTL', KEYS[1]) }
 for i = 2, #KEYS do
-  local a, b = read(list[i * 3 - 5], KEYS[i], list[i * 3 - 4], list[i * 3 - 3])
+  local a, b = read(list[i * 3 - 5], i, list[i * 3 - 4], list[i * 3 - 3])
   reply[i * 2 - 1], reply[i * 2] = string.format('%.0f', a), string.format('%.0f', b)
 end
 return reply

@@ -68,11 +68,9 @@ const PROCESS_BYTES = 160_000_000;
 const COUNTERS_KNOWN_MAX = 262_144;
 const CREDENTIALS_KNOWN_MAX = 65_536;
 
-/** The script itself, and the clock that it asks. */
-const COMMANDS_PER_SCRIPT = 2;
-/** A counter is read and written. */
-const COMMANDS_PER_COUNTER = 2;
-/** Of requests in flight those that ended are removed before one is added. */
+/** The script itself, the clock that it asks, and one command that reads all counters. */
+const COMMANDS_PER_SCRIPT = 3;
+/** Requests in flight are counted, and those that ended are removed before one is added. */
 const COMMANDS_PER_LEASE = 4;
 /** Of a process that does nothing: once a second that it lives, twice a second whether an operator changed anything. */
 const COMMANDS_PER_PROCESS = 12;
@@ -164,8 +162,8 @@ function commandsOf(counters: readonly Counter[], requestsPerSecond: number): nu
   if (counters.length === 0) return 0;
   const leases = counters.filter(({ policy }) => policy.algorithm === 'concurrency').length;
   const release = leases === 0 ? 0 : 1 + leases;
-  const others = (counters.length - leases) * COMMANDS_PER_COUNTER;
-  return requestsPerSecond * (COMMANDS_PER_SCRIPT + others + leases * COMMANDS_PER_LEASE + release);
+  const written = counters.length - leases;
+  return requestsPerSecond * (COMMANDS_PER_SCRIPT + written + leases * COMMANDS_PER_LEASE + release);
 }
 
 /** Of a request to which the most policies apply. */

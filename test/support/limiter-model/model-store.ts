@@ -18,8 +18,6 @@ import type { Clock, Millis } from '#shared/clock.ts';
 
 const REPLICA_SILENT_MS: Millis = 15_000;
 
-type Rows = readonly number[];
-
 export class ModelStore {
   readonly #clock: Clock;
   readonly #charge: Charge;
@@ -57,7 +55,7 @@ export class ModelStore {
   execute(script: StoreScript, keys: readonly string[], args: readonly string[]): unknown {
     switch (script) {
       case SPEND:
-        return this.#spend(...(JSON.parse(args[0] ?? '') as [Rows, Rows, Rows, string[]?]));
+        return this.#spend(JSON.parse(args[0] ?? '') as readonly (number | string)[]);
       case HEARTBEAT:
         return this.#heartbeat(args);
       case RENEW:
@@ -72,21 +70,24 @@ export class ModelStore {
     }
   }
 
-  #spend(_rules: Rows, adjustments: Rows, charges: Rows, leases: readonly string[] = []): string {
+  #spend([rules, adjusted, charged, ...lists]: readonly (number | string)[]): string {
     const now = this.#clock();
+    const adjustments = lists.slice(Number(rules), Number(rules) + Number(adjusted)).map(Number);
+    const charges = lists.slice(Number(rules) + Number(adjusted)).map(Number);
+    const leases = lists.slice(Number(rules) + Number(adjusted) + Number(charged));
     for (let i = 0; i < adjustments.length; i += 3) {
       const amount = adjustments[i + 1] ?? 0;
       this.#known.adjust({ bucket: this.#bucket, amount, chargedAt: adjustments[i + 2] ?? 0 }, now);
     }
-    const reply = [now];
-    for (let i = 0; i < charges.length; i += 4) {
+    const reply = [0, now * 1000];
+    for (let i = 0; i < Number(charged); i += 4) {
       const { a, b } = this.#state();
       const admitted = this.#decide(charges[i] ?? 0);
       for (const [position, { leases: own }] of admitted.entries()) {
         if (own === null) continue;
         // The memory store names its leases itself.
         this.#known.leases.give({ key: this.#bucket.key, member: memberOf(own, 0) });
-        const member = memberOf(leases[i / 4] ?? '', position);
+        const member = memberOf(String(leases[i / 4]), position);
         this.#known.leases.take({ key: this.#bucket.key, member }, now);
       }
       reply.push(admitted.length, a, b);
