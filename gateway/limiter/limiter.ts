@@ -6,17 +6,18 @@
  * 2. `knownExhausted`: known-counters.ts remembers counters by their digests. If one is surely exhausted, the request is
  *    denied from memory, and neither the store nor the upstream hears of it.
  * 3. `spend`: redis.ts gathers the charges of one tick of the event loop. Requests with the same charge ask once: `n` ask,
- *    `admitted` says how many of the n pass, and the first ones in order of arrival are those. call-plan.ts divides the
- *    charges into calls: in a Cluster by the slot of their keys.
+ *    `admitted` says how many of the n pass, and the first ones in order of arrival are those. store-calls.ts divides
+ *    the charges into calls: in a Cluster by the slot of their keys.
  * 4. script.ts decides each call in one atomic step, on the store's clock, by the algorithms (algorithms/). It looks at all
  *    counters first, so a denied request is charged nowhere. bucket-state.ts tells what follows for the client.
  * 5. What the reply says of counters and credentials is remembered for step 2, and for an outage.
  * 6. `conclude` gives back what does not count after all, such as successes of a policy that counts failures (outcome.ts).
  *    `release` gives back a place in flight (leases.ts).
  *
- * When the store does not answer in time (patience.ts), outage.ts decides by each policy's `onStoreFailure`. memory.ts then
- * counts in this process: from what it remembers, and against its share of the limit. uncommitted.ts keeps what was
- * admitted so, until the store has been charged for it. Without any store memory.ts is all there is.
+ * When the store does not answer in time (patience.ts), outage.ts stops asking it until it is back, and local-decisions.ts
+ * decides by each policy's `onStoreFailure`. memory.ts then counts in this process: from what it remembers, and against its
+ * share of the limit. uncommitted.ts keeps what was admitted so, until the store has been charged for it. Without any store
+ * memory.ts is all there is.
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';

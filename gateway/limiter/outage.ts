@@ -1,15 +1,12 @@
 /**
  * And when Redis is gone?
  *
- * A check that fails is decided at once by each policy's `onStoreFailure`: `deny` refuses with 503, `allow` does not
- * count, `local` counts in this process, from what it last knew of a counter and against its share of the limit: the
- * shares of the replicas last heard of add up to it. After repeated errors, one lost connection, or when the store does
- * not answer for too long (patience.ts), the circuit opens: requests no longer wait for the store at all, while a
- * heartbeat asks whether it takes writes again. When it does, what was admitted meanwhile is charged to it first; then the
- * circuit closes. Nothing has to be restarted.
+ * A check that fails is decided at once without it (local-decisions.ts). After repeated errors, one lost connection, or when
+ * the store does not answer for too long (patience.ts), the circuit opens: requests no longer wait for the store at all,
+ * while a heartbeat asks whether it takes writes again. When it does, what was admitted meanwhile is charged to it first;
+ * then the circuit closes. Nothing has to be restarted.
  *
- * A check that was given up has probably been made all the same. Its late answer says what it charged: that is taken off
- * what is owed, and what the store admitted beyond what was admitted here is given back.
+ * A check that was given up has probably been made all the same. Its late answer says what it charged.
  *
  * A heartbeat goes on while the circuit is closed, so an idle gateway knows as well. Beginning and end of an outage are
  * each logged once, with the cause.
@@ -22,8 +19,8 @@ import { StoreRefusedError } from '#gateway/store/fault.ts';
 import type { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { type Bucket, Charge } from './charge.ts';
-import { type Answer, type PendingCheck, refund } from './check.ts';
+import type { Charge } from './charge.ts';
+import type { Answer, PendingCheck } from './check.ts';
 import { Circuit, PROBE_MS } from './circuit.ts';
 import { KnownCounters } from './known-counters.ts';
 import {
@@ -34,13 +31,11 @@ import {
   PROVEN_LOCALLY_MS,
   PROVEN_MS,
   type Spent,
-  shareOf,
 } from './limiter.ts';
-import { MemoryLimiter } from './memory.ts';
+import { LocalDecisions } from './local-decisions.ts';
 import { RedisStore, type StoreFailure } from './redis.ts';
 import { Replicas } from './replicas.ts';
 import { StoreClock } from './store-clock.ts';
-import { isCountedLocally, Uncommitted } from './uncommitted.ts';
 
 const HEARTBEAT_MS: Millis = 1000;
 /** How long a start waits for a store that neither answers nor refuses before it goes on without it. */
@@ -96,9 +91,8 @@ export class GuardedLimiter implements Limiter {
   readonly #known: KnownCounters;
   readonly #replicas = new Replicas();
   readonly #storeClock: StoreClock;
-  readonly #uncommitted: Uncommitted;
   readonly #store: RedisStore;
-  readonly #fallback: MemoryLimiter;
+  readonly #local: LocalDecisions;
   readonly #failures: Record<StoreFailure, number> = {
     timeout: 0,
     disconnected: 0,
@@ -106,11 +100,8 @@ export class GuardedLimiter implements Limiter {
     'read-only': 0,
     error: 0,
   };
-  /** Of checks that were given up and may still be answered: how many of those who asked were admitted here. */
-  readonly #letThrough = new WeakMap<PendingCheck, number>();
   readonly #circuit: Circuit;
   #closed = false;
-  #degraded = 0;
   #degradedBefore = 0;
   #timer: NodeJS.Timeout | undefined;
   #salt: string;
@@ -138,23 +129,12 @@ export class GuardedLimiter implements Limiter {
       onLateAnswers: (answers) => this.#onLateAnswers(answers),
       onDisconnected: (cause) => this.#open('disconnected', cause),
     });
-    const { now: storeNow } = this.#storeClock;
-    const replicas = this.#replicas;
-    const limitOf = ({ limit }: Bucket): number => limit / replicas.count;
-    this.#uncommitted = new Uncommitted({
-      now: storeNow,
-      backlogOf: (bucket) => this.#known.state(bucket, storeNow(), limitOf(bucket)).a,
-      commit: (adjustments) => this.#store.commit(adjustments),
-    });
-    this.#fallback = new MemoryLimiter({
+    this.#local = new LocalDecisions({
       clock: options.clock,
+      storeClock: this.#storeClock,
       known: this.#known,
-      share: {
-        storeNow,
-        limitOf,
-        capacityOf: ({ policy, capacity }) => shareOf(policy, replicas.rank, replicas.count, capacity),
-        onCharged: (bucket, units, at) => this.#uncommitted.add(bucket, units, at),
-      },
+      replicas: this.#replicas,
+      store: this.#store,
     });
   }
 
@@ -194,17 +174,12 @@ export class GuardedLimiter implements Limiter {
   }
 
   spend(charge: Charge, listener: LimitListener): void {
-    if (this.#isOpen) this.#decideLocally(charge, listener);
+    if (this.#isOpen) this.#local.spend(charge, listener);
     else this.#store.spend(charge, listener);
   }
 
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void {
-    this.#fallback.conclude(outcomes);
-    for (const { bucket, chargedAt, counts } of outcomes) {
-      if (isLocal && counts) this.#uncommitted.add(bucket, bucket.cost, chargedAt);
-      // While the store is away it stays charged there until its window ends.
-      if (!isLocal && !counts && !this.#isOpen) this.#store.adjust(refund(bucket, bucket.cost, chargedAt));
-    }
+    this.#local.conclude(outcomes, isLocal, this.#isOpen);
     if (isLocal) this.#commitIfClosed();
   }
 
@@ -237,7 +212,7 @@ export class GuardedLimiter implements Limiter {
   stats(): StoreStats {
     return {
       failures: { ...this.#failures },
-      degraded: this.#degraded,
+      degraded: this.#local.count,
       available: !this.#isOpen,
       openSince: this.#circuit.openSince,
       outages: this.#circuit.outages,
@@ -296,60 +271,25 @@ export class GuardedLimiter implements Limiter {
   #onFailure(checks: readonly PendingCheck[], failure: StoreFailure, cause: Error): void {
     for (const { listeners } of checks) this.#failures[failure] += listeners.length;
     if (this.#circuit.failed(failure === 'disconnected' || failure === 'timeout')) this.#open(failure, cause);
-    for (const check of checks) {
-      let letThrough = 0;
-      for (const listener of check.listeners) {
-        this.#decideLocally(check.charge, {
-          onSpent(spent, position) {
-            letThrough += spent.admitted;
-            listener.onSpent(spent, position);
-          },
-          onStoreUnavailable: () => listener.onStoreUnavailable(),
-        });
-      }
-      this.#letThrough.set(check, letThrough);
-    }
+    this.#local.spendFailed(checks);
   }
 
   #onLateAnswers(answers: readonly Answer[]): void {
-    const letThrough = (check: PendingCheck): number => this.#letThrough.get(check) ?? 0;
-    for (const adjustment of this.#uncommitted.confirm(answers, letThrough)) {
-      this.#store.adjust(adjustment);
-      // Of other buckets the last that was heard is the best that is known.
-      if (adjustment.bucket.policy.count === 'request')
-        this.#known.adjust(adjustment, this.#storeClock.now());
-    }
-    for (const { spent } of answers) this.#store.leases.endAll(spent);
+    this.#local.confirm(answers);
     this.#commitIfClosed();
   }
 
   #commitIfClosed(): void {
     // While the circuit is open its closing sees to the rest.
-    if (!this.#isOpen && !this.#uncommitted.isEmpty && this.#store.lateCalls === 0) {
-      this.#uncommitted.commit().catch((error: Error) => this.#open('error', error));
+    if (!this.#isOpen && !this.#local.isCommitted && this.#store.lateCalls === 0) {
+      this.#local.commit().catch((error: Error) => this.#open('error', error));
     }
-  }
-
-  #decideLocally(charge: Charge, listener: LimitListener): void {
-    this.#degraded++;
-    let isLocalOnly = true;
-    for (const { policy } of charge.buckets) {
-      if (policy.mode === 'enforce' && policy.onStoreFailure === 'deny') {
-        listener.onStoreUnavailable();
-        return;
-      }
-      isLocalOnly &&= isCountedLocally(policy);
-    }
-    const local = isLocalOnly
-      ? charge
-      : new Charge(charge.buckets.filter(({ policy }) => isCountedLocally(policy)));
-    this.#fallback.spend(local, listener);
   }
 
   #open(failure: StoreFailure, cause: Error): void {
     if (this.#closed || !this.#circuit.open()) return;
     const { log } = this.#options;
-    this.#degradedBefore = this.#degraded;
+    this.#degradedBefore = this.#local.count;
     log.warn(
       { failure, cause: cause.message, replicas: this.#replicas.count },
       'the store is unavailable; each policy decides by its onStoreFailure until it is back',
@@ -360,7 +300,7 @@ export class GuardedLimiter implements Limiter {
 
   /** @throws when the store fails again before all is charged to it */
   async #recover(): Promise<void> {
-    await this.#uncommitted.commit();
+    await this.#local.commit();
     if (this.#replicas.count > 1) {
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     }
@@ -368,13 +308,13 @@ export class GuardedLimiter implements Limiter {
     const startedAt = this.#options.clock();
     // Until the circuit closes requests are decided alone, so there may be more to tell after each answer.
     do {
-      await this.#uncommitted.commit();
+      await this.#local.commit();
       await this.#store.leases.renew(startedAt);
-    } while (!this.#uncommitted.isEmpty);
+    } while (!this.#local.isCommitted);
     if (!this.#isOpen || this.#closed) return;
     const outageMs = Math.round(this.#circuit.close());
     this.#options.log.info(
-      { outageMs, decidedWithoutStore: this.#degraded - this.#degradedBefore },
+      { outageMs, decidedWithoutStore: this.#local.count - this.#degradedBefore },
       'the store is available again',
     );
   }
