@@ -38,7 +38,7 @@ export function refund(bucket: Bucket, units: number, chargedAt: Millis): Adjust
 }
 
 /** KEYS and ARGV of the script. */
-export interface ScriptCall {
+interface ScriptCall {
   readonly keys: readonly string[];
   readonly args: readonly [string];
 }

@@ -18,7 +18,7 @@ import { HeldLeases } from './leases.ts';
 import { type Exhausted, PROVEN_LOCALLY_MS } from './limiter.ts';
 import type { StoreClock } from './store-clock.ts';
 
-export interface KnownCountersOptions {
+interface KnownCountersOptions {
   /** Counters that are remembered, a power of two; 40 bytes each. */
   readonly countersMax: number;
   /** Credentials known to be proven, a power of two; 40 bytes each. */

@@ -14,7 +14,7 @@ import type { Replicas } from './replicas.ts';
 import type { StoreClock } from './store-clock.ts';
 import { isCountedLocally, Uncommitted } from './uncommitted.ts';
 
-export interface LocalDecisionsOptions {
+interface LocalDecisionsOptions {
   readonly clock: Clock;
   readonly storeClock: StoreClock;
   readonly known: KnownCounters;

@@ -22,7 +22,7 @@ import {
 } from './limiter.ts';
 
 /** How this process counts while a store that it shares with others is away. */
-export interface LocalShare {
+interface LocalShare {
   /** Windows go by the store's clock; whole. */
   storeNow(): Millis;
   /** How much of a bucket this process may have in use. */

@@ -48,7 +48,7 @@ const CREDENTIALS_MAX = 65_536;
 
 const REFUSED = /\b(?:NOAUTH|WRONGPASS|NOPERM|DB index is out of range|invalid DB index|ERR AUTH)\b/;
 
-export interface OutageLog {
+interface OutageLog {
   warn(fields: object, message: string): void;
   info(fields: object, message: string): void;
 }
@@ -69,7 +69,7 @@ export interface GuardedLimiterOptions {
   readonly onSalt: (salt: string) => void;
 }
 
-export interface StoreStats {
+interface StoreStats {
   /** Checks that failed, by kind. */
   readonly failures: Readonly<Record<StoreFailure, number>>;
   /** Requests decided without the store. */

@@ -29,7 +29,7 @@ import { StoredLeases } from './stored-leases.ts';
 
 export type StoreFailure = 'timeout' | FaultKind;
 
-export interface RedisStoreOptions {
+interface RedisStoreOptions {
   readonly openStore?: typeof openStore | undefined;
   readonly clock: Clock;
   readonly storeClock: StoreClock;

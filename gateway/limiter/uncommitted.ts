@@ -13,7 +13,7 @@ const ENTRIES_MAX = 20_000;
 /** Redis runs one script at a time. */
 const COMMITTED_AT_ONCE = 200;
 
-export interface UncommittedOptions {
+interface UncommittedOptions {
   /** The store's clock. */
   readonly now: () => Millis;
   /** What this process takes a token bucket to hold. */
