@@ -1,11 +1,11 @@
-/** What a bucket had used when a charge was decided, and what follows for those who asked. */
+/** The state of a bucket when a charge was decided: how much was used, and when there is room again. */
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Algorithm, CounterState, Rule } from './algorithms/algorithm.ts';
 import { ALGORITHMS } from './algorithms/table.ts';
 
 export class BucketState {
-  /** Before anybody who asked was charged. */
+  /** Before any request that asked was charged. */
   readonly state: CounterState;
   /** The most that may be used. */
   readonly capacity: number;
@@ -27,24 +27,24 @@ export class BucketState {
     this.used = this.#algorithm.used(state, windowMs);
   }
 
-  /** For how many requests of such a cost there is room. */
+  /** The number of requests of this cost for which there is room. */
   roomFor(cost: number): number {
     return Math.max(0, Math.floor((this.capacity - this.used) / cost));
   }
 
-  /** What the counter holds once so many units more are charged. */
+  /** The contents of the counter once so many more units are charged. */
   after(units: number): CounterState {
     if (units === 0) return this.state;
     const { at, a, b } = this.state;
     return { at, a: a + units * this.#algorithm.amountPerUnit(this.#rule.windowMs), b };
   }
 
-  /** Until all of it is available again, once so many units more are charged. */
+  /** Until all of it is available again, once so many more units are charged. */
   resetMs(units: number): Millis {
     return this.#algorithm.resetMs(this.after(units), this.#rule);
   }
 
-  /** Until `cost` finds room, once so many units more are charged; 0: at once, Infinity: never. */
+  /** Until `cost` finds room, once so many more units are charged; 0: at once, Infinity: never. */
   retryMs(units: number, cost: number): Millis {
     if (cost > this.capacity) return Number.POSITIVE_INFINITY;
     if (this.used + units + cost <= this.capacity) return 0;

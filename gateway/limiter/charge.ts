@@ -93,7 +93,7 @@ export class Charge {
   }
 }
 
-/** Whom a request is counted for, in the order of `Cover.identifiers`. */
+/** The identities that a request is counted for, in the order of `Cover.identifiers`. */
 export interface Counted {
   /** null where the request presents no such credential. */
   readonly identities: readonly (Identity | null)[];
@@ -104,7 +104,7 @@ export interface Counted {
 const ONE = (): number => 1;
 
 /**
- * What a request has to be charged to.
+ * Works out the buckets that a request has to be charged to.
  *
  * @param cover the policies that match
  * @param identified whom the request is counted for

@@ -1,4 +1,4 @@
-/** What one call of the script asks, and what its reply says. Pure: no clock, no connection. */
+/** Writes the calls of the script, and reads its replies. Pure: no clock, no connection. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -7,7 +7,7 @@ import { BucketState } from './bucket-state.ts';
 import { type Bucket, type Charge, proofKey } from './charge.ts';
 import type { LimitListener, Spent } from './limiter.ts';
 
-/** A charge, and all who wait for it. */
+/** A charge, and all requests that wait for it. */
 export interface PendingCheck {
   readonly charge: Charge;
   readonly listeners: LimitListener[];
@@ -15,7 +15,7 @@ export interface PendingCheck {
   readonly leases: string | null;
 }
 
-/** What the store said of a charge. */
+/** The store's answer to a check. */
 export interface Answer {
   readonly check: PendingCheck;
   readonly spent: Spent;
@@ -32,7 +32,7 @@ export interface Adjustment {
   readonly chargedAt: Millis;
 }
 
-/** Takes back what so many units were charged. */
+/** The adjustment that takes back so many units. */
 export function refund(bucket: Bucket, units: number, chargedAt: Millis): Adjustment {
   return { bucket, amount: -bucket.amountOf(units), chargedAt };
 }

@@ -5,24 +5,24 @@ import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Bucket } from './charge.ts';
 import type { Spent } from './limiter.ts';
 
-/** What one policy says about one request; a decision has one per policy. */
+/** The verdict of one policy on one request; a decision has one per policy. */
 export interface Verdict {
   readonly policy: Policy;
-  /** What the client is told, the policy's or its own: the most that it can use at once. */
+  /** The most that the client can use at once: the policy's, or its own. */
   readonly quota: number;
-  /** And in a window: the same, but of a token bucket with a burst. */
+  /** The most per window. It differs from the quota for a token bucket with a burst. */
   readonly perWindow: number;
-  /** What is left for other requests after this one. */
+  /** How much is left for other requests after this one. */
   readonly remaining: number;
-  /** Of what admits: until all of it is available again. Of what denies: until there is room for such a request. */
+  /** Admitted: until all of the quota is available again. Denied: until there is room for such a request. */
   readonly resetMs: Millis;
 }
 
-/** What an exhausted policy says. */
+/** The verdict of an exhausted policy. */
 export interface Violation extends Verdict {
   /** Which of its buckets is exhausted. */
   readonly bucket: Bucket;
-  /** What was charged before this request. */
+  /** Units in use before this request. */
   readonly used: number;
   /** The quota, or this process's share of it. */
   readonly limit: number;
@@ -107,7 +107,7 @@ function tightestFirst(a: Verdict, b: Verdict): number {
   return a.remaining - b.remaining || b.resetMs - a.resetMs || a.policy.index - b.policy.index;
 }
 
-/** What is left of a window tells a client how fast to go on; how many are in flight it knows itself. */
+/** A client knows how many of its requests are in flight; the rest of a window tells it how fast to go on. */
 function inFlightLast(a: Verdict, b: Verdict): number {
   return Number(isInFlight(a)) - Number(isInFlight(b)) || tightestFirst(a, b);
 }

@@ -1,9 +1,9 @@
 /**
- * What this process knows of counters and credentials, in bounded bytes (counter-table.ts). Beside a store it is a cache:
- * it spares the store what is known to be exhausted, and an outage begins from it. Without a store it is the store.
+ * The counters and credentials that this process remembers, in bounded memory (counter-table.ts). With Redis this is a
+ * cache: requests over a limit are denied without asking, and an outage begins from it. Without Redis it is the store.
  *
- * Counters are kept as states on the store's clock. Others may have charged more since, but nobody less, except where
- * charges are given back.
+ * Counters are kept as states on the store's clock. Other processes may have charged more since, so a counter that was
+ * exhausted still is, unless charges were given back.
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -39,7 +39,7 @@ export class KnownCounters {
   readonly #counters: CounterTable;
   readonly #credentials: CounterTable;
   readonly #unproven: CounterTable;
-  /** Of requests in flight. */
+  /** Leases of requests in flight. */
   readonly leases: HeldLeases;
 
   constructor(options: KnownCountersOptions) {
@@ -54,7 +54,7 @@ export class KnownCounters {
   }
 
   /**
-   * What a counter holds, as far as known: at least that much.
+   * The state of a counter, as far as known. It holds at least that much.
    *
    * @param now on the store's clock
    * @param limit by which a token bucket drains
@@ -65,7 +65,7 @@ export class KnownCounters {
     return bucket.algorithm.advance(this.#read(bucket) ?? EMPTY, now, { windowMs, limit });
   }
 
-  /** Keeps what this process has charged. */
+  /** Replaces the state of a counter. */
   set(bucket: Bucket, { at, a, b }: CounterState): void {
     const { identity, counter } = bucket;
     let place = this.#find(bucket);
@@ -79,7 +79,7 @@ export class KnownCounters {
     this.#counters.set(place, a % WORD, at, b + Math.floor(a / WORD));
   }
 
-  /** What the store held, at a moment of its clock. Answers may come in another order. */
+  /** Takes over a state from the store. Answers may arrive in another order than they were made. */
   note(bucket: Bucket, heard: CounterState): void {
     const { policy, algorithm, limit } = bucket;
     const known = this.#read(bucket);
@@ -91,7 +91,7 @@ export class KnownCounters {
     const at = Math.max(known.at, heard.at);
     const before = algorithm.advance(known, at, rule);
     const after = algorithm.advance(heard, at, rule);
-    // Charges that are given back make it less, and a token bucket may be drained by another limit.
+    // Given-back charges lower a counter, and another limit may have drained a token bucket faster.
     const isLatest = policy.count !== 'request' || policy.algorithm === 'token-bucket';
     if (isLatest && known.at !== heard.at) {
       if (heard.at > known.at) this.set(bucket, heard);
@@ -106,7 +106,7 @@ export class KnownCounters {
   }
 
   /**
-   * What an answer of the store says of counters and credentials.
+   * Takes over what an answer of the store says about counters and credentials.
    *
    * @param askedAt on this process's clock, as `now`: in between the store has decided
    */
@@ -118,7 +118,7 @@ export class KnownCounters {
       const state = states[i] ?? null;
       if (bucket === undefined || state === null) continue;
       if (bucket.credential !== null && admitted === 0) this.noteUnproven(bucket.credential.proof, now);
-      // Nothing follows from it a moment later.
+      // The count of another moment says nothing about this one.
       if (bucket.policy.algorithm === 'concurrency') continue;
       this.note(bucket, state.after(Math.min(admitted, state.roomFor(bucket.cost)) * bucket.cost));
     }
@@ -135,7 +135,7 @@ export class KnownCounters {
       const bucket = buckets[i];
       if (bucket === undefined || bucket.policy.mode === 'shadow') continue;
       const known = this.#read(bucket);
-      if (known === null || !isForeseeable(bucket)) continue;
+      if (known === null || !isPredictable(bucket)) continue;
       const { algorithm, policy, cost, capacity, limit, credential } = bucket;
       const rule = { windowMs: policy.windowMs, limit };
       const latest = algorithm.advance(known, storeClock.latest(now), rule);
@@ -155,7 +155,7 @@ export class KnownCounters {
     return place >= 0 && this.#credentials.until(place) > now;
   }
 
-  /** This process saw it work lately. */
+  /** Whether this process saw it work lately. */
   isProofFresh(credential: Identity, now: Millis): boolean {
     const place = this.#credentials.find(...credential.words);
     return place >= 0 && this.#credentials.until(place) - this.#credentials.slack(place) > now;
@@ -221,9 +221,9 @@ export class KnownCounters {
   }
 }
 
-/** Does it follow from an answer of the store when there is room again, whatever others do? */
-function isForeseeable({ policy: { algorithm, count, overrides } }: Bucket): boolean {
-  // What is given back makes room at any time.
+/** Whether the time at which there is room again is predictable, whatever other requests do. */
+function isPredictable({ policy: { algorithm, count, overrides } }: Bucket): boolean {
+  // A charge may be given back at any time.
   if (count !== 'request' || algorithm === 'concurrency') return false;
   // Requests with a larger limit drain a token bucket sooner.
   if (algorithm !== 'token-bucket' || overrides === null) return true;

@@ -1,8 +1,8 @@
 /**
  * Leases: each request in flight holds one in the counters of policies that limit how many there are at once
  * (algorithms/concurrency.ts). As long as the request lasts its process renews the lease. The leases of a process that died
- * end by themselves. What this process holds is known here as well: that is renewed, told to the store after an outage, and
- * all there is without a store.
+ * end by themselves. This process knows the leases that it holds. It renews these, reports them to the store after an outage,
+ * and counts them where there is no store.
  */
 import { hash } from 'node:crypto';
 import type { Millis } from '#shared/clock.ts';
@@ -12,7 +12,7 @@ import type { Spent } from './limiter.ts';
 
 /** A lease is renewed when it is so old: twice more before it ends. */
 export const RENEWED_AFTER_MS: Millis = LEASE_MS / 3;
-/** Of the holder's name in leases: the store keeps those that are short in less memory. */
+/** Length of the holder's name in leases. Redis keeps short names in less memory. */
 const NAME_LENGTH = 12;
 
 export interface Lease {
@@ -23,8 +23,8 @@ export interface Lease {
 }
 
 interface HeldLease extends Lease {
-  /** When the store was last told, on this process's clock; -Infinity: never. */
-  readonly toldAt: Millis;
+  /** When the store was last told of it, on this process's clock; -Infinity: never. */
+  readonly renewedAt: Millis;
 }
 
 /** The lease of one of those who asked together. @param leases what `Spent.leases` says */
@@ -32,7 +32,7 @@ export function memberOf(leases: string, position: number): string {
   return `${leases}.${position}`;
 }
 
-/** What one of those who asked together and were admitted holds. @param position among them, from 0 */
+/** The leases of one admitted request. @param position among those who asked together, from 0 */
 export function* leasesOf({ buckets, states, leases }: Spent, position: number): Iterable<Lease> {
   if (leases === null) return;
   for (const [i, { key, policy, cost }] of buckets.entries()) {
@@ -68,11 +68,11 @@ export class HeldLeases {
     return this.#counts.get(key) ?? 0;
   }
 
-  /** @param toldAt When the store was told; -Infinity if this process admitted the request alone. */
-  take({ key, member }: Lease, toldAt: Millis): void {
+  /** @param renewedAt When the store was told of it; -Infinity if this process admitted the request without it. */
+  take({ key, member }: Lease, renewedAt: Millis): void {
     const id = idOf(key, member);
     if (!this.#held.has(id)) this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
-    this.#held.set(id, { key, member, toldAt });
+    this.#held.set(id, { key, member, renewedAt });
   }
 
   give({ key, member }: Lease): void {
@@ -82,22 +82,22 @@ export class HeldLeases {
     else this.#counts.delete(key);
   }
 
-  /** Those of which the store last heard before a moment. */
-  toldBefore(moment: Millis, max: number): Lease[] {
+  /** Leases that were last renewed before a moment. */
+  renewedBefore(moment: Millis, max: number): Lease[] {
     const due: Lease[] = [];
     for (const lease of this.#held.values()) {
       if (due.length >= max) break;
-      if (lease.toldAt < moment) due.push(lease);
+      if (lease.renewedAt < moment) due.push(lease);
     }
     return due;
   }
 
-  /** The store has heard of these again. */
-  told(leases: readonly Lease[], now: Millis): void {
+  /** The store has renewed these. */
+  renewed(leases: readonly Lease[], now: Millis): void {
     for (const { key, member } of leases) {
       const id = idOf(key, member);
       // Ended meanwhile.
-      if (this.#held.delete(id)) this.#held.set(id, { key, member, toldAt: now });
+      if (this.#held.delete(id)) this.#held.set(id, { key, member, renewedAt: now });
     }
   }
 }

@@ -9,7 +9,8 @@
  *    `admitted` says how many of the n pass, and the first ones in order of arrival are those. store-calls.ts divides
  *    the charges into calls: in a Cluster by the slot of their keys.
  * 4. script.ts decides each call in one atomic step, on the store's clock, by the algorithms (algorithms/). It looks at all
- *    counters first, so a denied request is charged nowhere. bucket-state.ts tells what follows for the client.
+ *    counters first, so a denied request is charged nowhere. bucket-state.ts works out what the client may still do, and
+ *    when.
  * 5. What the reply says of counters and credentials is remembered for step 2, and for an outage.
  * 6. `conclude` gives back what does not count after all, such as successes of a policy that counts failures (outcome.ts).
  *    `release` gives back a place in flight (leases.ts).
@@ -26,7 +27,7 @@ import type { Millis } from '#shared/clock.ts';
 import type { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';
 
-/** What came of a charge, shared by all that asked together. A denial is a result, not an error. */
+/** The result of a charge, shared by all requests that asked together. A denial is a result, not an error. */
 export interface Spent {
   readonly buckets: readonly Bucket[];
   /** The first so many of those who asked are admitted. */
@@ -48,7 +49,7 @@ export interface Exhausted {
   readonly resetMs: Millis;
 }
 
-/** What a bucket of an admitted request was charged, and whether it counts after all. */
+/** Says whether the charge of one bucket of an admitted request counts after all. */
 export interface Outcome {
   readonly bucket: Bucket;
   /** On the store's clock. */
@@ -56,7 +57,7 @@ export interface Outcome {
   readonly counts: boolean;
 }
 
-/** Who asked for a charge. */
+/** A request that asked for a charge. */
 export interface LimitListener {
   /** @param position among those who asked together, from 0: admitted when below `spent.admitted` */
   onSpent(spent: Spent, position: number): void;
@@ -69,17 +70,17 @@ export interface Limiter {
   knownExhausted(charge: Charge): readonly Exhausted[] | null;
   /** Answers the listener exactly once, now or later, while the store may be slow. Never throws. */
   spend(charge: Charge, listener: LimitListener): void;
-  /** What came of an admitted request, told once for each. @param isLocal it was decided without the store */
+  /** Called once for each admitted request when its outcome is known. @param isLocal it was decided without the store */
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void;
-  /** An admitted request is no longer in flight: what it held is free. Told once for each. @param position among those who asked together */
+  /** Called once for each admitted request when it is no longer in flight. @param position among those who asked together */
   release(spent: Spent, position: number): void;
-  /** Does this process know it to be proven? If not, the store is asked, and an unproven one is charged to its address too. */
+  /** Whether this process knows that it is proven. If not, the store is asked, and an unproven one burdens its address too. */
   isProven(credential: Identity): boolean;
   /** This process saw it work within the last hour, so another success need not be reported. */
   isProofFresh(credential: Identity): boolean;
   /** Remembers, for all replicas, that this credential has worked. */
   prove(credential: Identity): void;
-  /** The credential was refused: it is proven no more. */
+  /** The credential was refused and is no longer proven. */
   withdraw(credential: Identity): void;
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
  * Decisions without a store that is away: by each policy's `onStoreFailure`. `deny` refuses with 503, `allow` does not count,
- * `local` counts in this process, from what it last knew of a counter and against its share of the limit: the shares of the
- * replicas last heard of add up to it. What was admitted so is uncommitted until the store has been charged for it.
+ * `local` counts in this process, starting from what it last knew of a counter, against its share of the limit. The shares
+ * of all known replicas add up to the limit. What is admitted so is uncommitted until the store has been charged for it.
  */
 import type { Clock } from '#shared/clock.ts';
 import { type Bucket, Charge } from './charge.ts';
@@ -26,7 +26,7 @@ export class LocalDecisions {
   readonly #options: LocalDecisionsOptions;
   readonly #memory: MemoryLimiter;
   readonly #uncommitted: Uncommitted;
-  /** Of checks that were given up and may still be answered: how many of those who asked were admitted here. */
+  /** How many requests of a check were admitted here, for checks that were given up and may still be answered. */
   readonly #letThrough = new WeakMap<PendingCheck, number>();
   #count = 0;
 
@@ -101,7 +101,7 @@ export class LocalDecisions {
     const letThrough = (check: PendingCheck): number => this.#letThrough.get(check) ?? 0;
     for (const adjustment of this.#uncommitted.confirm(answers, letThrough)) {
       store.adjust(adjustment);
-      // Of other buckets the last that was heard is the best that is known.
+      // For other buckets the last state from the store is the best estimate.
       if (adjustment.bucket.policy.count === 'request') known.adjust(adjustment, storeClock.now());
     }
     for (const { spent } of answers) store.leases.endAll(spent);

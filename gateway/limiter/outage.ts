@@ -1,5 +1,5 @@
 /**
- * And when Redis is gone?
+ * Redis behind a circuit breaker.
  *
  * A check that fails is decided at once without it (local-decisions.ts). After repeated errors, one lost connection, or when
  * the store does not answer for too long (patience.ts), the circuit opens: requests no longer wait for the store at all,
@@ -85,7 +85,7 @@ interface StoreStats {
   readonly remembered: number;
 }
 
-/** Redis behind a circuit breaker, with the stated rule for when it is gone. */
+/** Redis, and the rule for when it is gone. */
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
   readonly #known: KnownCounters;
@@ -306,7 +306,7 @@ export class GuardedLimiter implements Limiter {
     }
     this.#store.leases.flush();
     const startedAt = this.#options.clock();
-    // Until the circuit closes requests are decided alone, so there may be more to tell after each answer.
+    // Until the circuit closes requests are decided locally, so there may be more to commit after each answer.
     do {
       await this.#local.commit();
       await this.#store.leases.renew(startedAt);

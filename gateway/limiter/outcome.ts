@@ -44,7 +44,7 @@ export function outcomesOf({ buckets, states }: Spent, position: number, ending:
 }
 
 /**
- * What an admitted request was charged until it is known whether it counts, and what it holds as long as it is in flight.
+ * Keeps the charge of an admitted request until it is known whether it counts, and its leases as long as it is in flight.
  * Concluded once, by whoever knows first, and closed once, when it is over.
  */
 export class Reservation {

@@ -165,7 +165,7 @@ export class RedisStore {
   }
 
   /**
-   * Tells the store that this replica lives. It is a script that writes, so it also tells whether checks can be made.
+   * Reports to the store that this replica lives. The script writes, so its success shows that checks can be made.
    *
    * @param salt kept there when none is kept yet; '' when the salt is configured and none of the store's business
    * @throws what keeps the store from answering, or from answering in time
@@ -203,7 +203,7 @@ export class RedisStore {
     for (const call of callsFor(pending.values(), (key) => this.#connection.slotOf(key))) this.#ask(call);
   }
 
-  /** Known here from before anybody is told, as any of them may give it back at once. */
+  /** Remembers the leases before the requests are answered, as any of them may give its lease back at once. */
   #hold(spent: Spent): void {
     const { known, clock } = this.#options;
     const now = clock();

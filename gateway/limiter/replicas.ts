@@ -2,7 +2,7 @@
 import { storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** What a heartbeat says. */
+/** The answer to a heartbeat. */
 export interface Heartbeat {
   /** Living replicas, this one among them. */
   readonly replicas: number;
@@ -21,8 +21,8 @@ const REPLICA_SILENT_SECONDS = 15;
 
 /**
  * KEYS the replicas, the salt; ARGV this replica, the salt to keep when there is none ('': no salt is shared).
- * Replies how many replicas were heard of lately, how many of them stand before this one in the order of names, the salt
- * that all of them share, and the time in milliseconds.
+ * Replies the number of living replicas, how many of them come before this one in the order of names, the salt that all of
+ * them share, and the time in milliseconds.
  */
 export const HEARTBEAT = storeScript(`
 local time = redis.call('TIME')
@@ -43,12 +43,12 @@ export const REPLICAS_KEY = 'fg:{control}:replicas';
 export const SALT_KEY = 'fg:{control}:salt';
 
 /**
- * So many heartbeats in a row must have heard of fewer replicas before that is believed: after an outage the store knows
- * only those who were quicker than we, and the next outage may begin before it has heard of the others.
+ * Number of heartbeats in a row that must report fewer replicas before this process believes it. After an outage the store
+ * knows only the replicas that were quicker, and the next outage may begin before it knows the others.
  */
 const FEWER_HEARD_TO_BELIEVE = 15;
 
-/** Living replicas, as far as this process has heard. */
+/** The living replicas, as far as this process knows. */
 export class Replicas {
   #count = 1;
   #rank = 0;

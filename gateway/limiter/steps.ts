@@ -31,7 +31,7 @@ for i = 1, #KEYS do reply[i] = redis.call('PTTL', KEYS[i]) >= 0 and 1 or 0 end
 return reply
 `);
 
-/** What is not admitted in the end goes back. If that fails, it ends with its window or its lease. */
+/** Gives back what is not admitted in the end. If that fails, it ends with its window or its lease. */
 export interface GiveBack {
   adjust(adjustment: Adjustment): void;
   release(lease: Lease): void;

@@ -18,7 +18,7 @@ interface Bounds {
 
 export class StoreClock {
   readonly #clock: Clock;
-  /** null until the store has been heard of. */
+  /** null before the first heartbeat. */
   #aheadMs: Millis | null = null;
   /** Since the last heartbeat, and between that and the one before; null: nothing was heard. */
   #bounds: Bounds | null = null;

@@ -29,7 +29,7 @@ for i = 1, #KEYS do redis.call('ZREM', KEYS[i], ARGV[i]) end
 return #KEYS
 `);
 
-/** Given back and not told yet; some hundred bytes each. */
+/** Leases that the store does not know to be given back yet; some hundred bytes each. */
 const RELEASES_MAX = 10_000;
 const ANSWER_MS: Millis = 1000;
 
@@ -54,12 +54,12 @@ export class StoredLeases {
     }
   }
 
-  /** The answer came too late: nobody holds what was taken. */
+  /** The answer came too late, so nobody holds the leases that it took. */
   endAll(spent: Spent): void {
     for (let position = 0; position < spent.admitted; position++) this.end(spent, position);
   }
 
-  /** Nobody knows whether anything was taken, and nobody holds it. */
+  /** Gives back leases that the store may have given to requests that do not hold them. */
   endUnanswered(checks: readonly PendingCheck[]): void {
     for (const { charge, listeners, leases } of checks) {
       if (leases === null) continue;
@@ -82,7 +82,7 @@ export class StoredLeases {
     for (const call of this.#tell(RELEASE, released)) call.catch(endsByItself);
   }
 
-  /** What fails is tried again with the next heartbeat. */
+  /** A renewal that fails is tried again with the next heartbeat. */
   renewDue(): void {
     if (this.#isRenewing) return;
     this.#isRenewing = true;
@@ -94,18 +94,18 @@ export class StoredLeases {
   }
 
   /**
-   * Says of leases that they are still held.
+   * Renews the leases that are still held.
    *
-   * @param toldBefore when the store last heard of them, on this process's clock
+   * @param renewedBefore when they were last renewed, on this process's clock
    * @throws what keeps the store from answering in time
    */
-  async renew(toldBefore: Millis): Promise<void> {
+  async renew(renewedBefore: Millis): Promise<void> {
     for (;;) {
-      const due = this.#held.toldBefore(toldBefore, LEASES_PER_SCRIPT_MAX);
+      const due = this.#held.renewedBefore(renewedBefore, LEASES_PER_SCRIPT_MAX);
       if (due.length === 0) return;
       const now = this.#clock();
       await Promise.all(this.#tell(RENEW, due).map((call) => within(ANSWER_MS, call)));
-      this.#held.told(due, now);
+      this.#held.renewed(due, now);
     }
   }
 

@@ -16,7 +16,7 @@ const COMMITTED_AT_ONCE = 200;
 interface UncommittedOptions {
   /** The store's clock. */
   readonly now: () => Millis;
-  /** What this process takes a token bucket to hold. */
+  /** The backlog of a token bucket, as far as this process knows. */
   readonly backlogOf: (bucket: Bucket) => number;
   /** Charges them to the store. Takes out of the list what was charged. @throws when something is left */
   readonly commit: (adjustments: Adjustment[]) => Promise<void>;
@@ -90,8 +90,8 @@ export class Uncommitted {
   }
 
   /**
-   * Takes out some that still matter. Of a token bucket no more is uncommitted than it still holds here: what it held
-   * before the outage has been drained first, there as well as here.
+   * Takes out some entries that still matter. A token bucket has no more uncommitted usage than it still holds here: its
+   * contents from before the outage drained first, in the store as well as here.
    */
   #take(): Adjustment[] {
     const { now, backlogOf } = this.#options;

@@ -1,6 +1,6 @@
 /**
- * What an algorithm has to say, once in TypeScript for the memory of this process and once in Lua for the store's script.
- * Both work in whole numbers and come to the same result; test/gateway/limiter/algorithms.test.ts holds them to it.
+ * The interface of an algorithm: once in TypeScript for the memory of this process, once in Lua for the store's script. Both
+ * work in whole numbers and get the same results; test/gateway/limiter/algorithms.test.ts checks it case by case.
  */
 import type { Millis } from '#shared/clock.ts';
 
@@ -27,7 +27,7 @@ export interface Algorithm {
   amountPerUnit(windowMs: Millis): number;
   /** Number of the window that contains a moment; 0 where there are no windows. */
   windowAt(at: Millis, windowMs: Millis): number;
-  /** What is left of a state later, or at the same time. */
+  /** The state at a later moment. */
   advance(state: CounterState, now: Millis, rule: Rule): CounterState;
   /** Units in use, rounded up. The state is that of `now`. */
   used(state: CounterState, windowMs: Millis): number;
@@ -36,7 +36,7 @@ export interface Algorithm {
   /** Until no more than `room` units are in use; asked only if more are. */
   retryMs(state: CounterState, room: number, rule: Rule): Millis;
   /**
-   * Adds what was charged earlier elsewhere, or takes back a charge, as far as it still matters.
+   * Adds a charge that was made elsewhere before, or takes a charge back, as far as it still matters.
    *
    * @param amount negative: it is taken back
    * @param chargedAt when it was charged, on the store's clock

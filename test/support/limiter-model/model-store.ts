@@ -122,7 +122,7 @@ export class ModelStore {
   #state() {
     const now = this.#clock();
     const { leases } = this.#known;
-    for (const lease of leases.toldBefore(now - LEASE_MS, Number.POSITIVE_INFINITY)) leases.give(lease);
+    for (const lease of leases.renewedBefore(now - LEASE_MS, Number.POSITIVE_INFINITY)) leases.give(lease);
     return this.#known.state(this.#bucket, now);
   }
 }
