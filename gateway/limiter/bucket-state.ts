@@ -27,6 +27,10 @@ export class BucketState {
     this.used = this.#algorithm.used(state, windowMs);
   }
 
+  hasRoom(cost: number): boolean {
+    return this.used + cost <= this.capacity;
+  }
+
   /** The number of requests of this cost for which there is room. */
   roomFor(cost: number): number {
     return Math.max(0, Math.floor((this.capacity - this.used) / cost));

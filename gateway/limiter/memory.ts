@@ -60,7 +60,7 @@ export class MemoryLimiter implements Limiter {
     for (const bucket of buckets) {
       const state = this.#stateOf(bucket, now);
       states.push(state);
-      if (state !== null && bucket.policy.mode === 'enforce' && state.roomFor(bucket.cost) < 1) admitted = 0;
+      if (state !== null && !state.hasRoom(bucket.cost) && bucket.policy.mode === 'enforce') admitted = 0;
     }
     const leases = hasLeases ? known.leases.nextName() : null;
     if (admitted === 1)
@@ -68,7 +68,7 @@ export class MemoryLimiter implements Limiter {
         const bucket = buckets[i];
         const state = states[i] ?? null;
         // A shadow policy counts up to its limit.
-        if (bucket !== undefined && state !== null && state.roomFor(bucket.cost) > 0)
+        if (bucket !== undefined && state?.hasRoom(bucket.cost))
           this.#charge(bucket, state, leases, now);
       }
     listener.onSpent({ buckets, admitted, states, leases, isLocal: share !== undefined }, 0);
