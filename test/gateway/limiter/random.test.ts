@@ -55,7 +55,7 @@ const turn = fc.uniqueArray(step, {
   selector: ({ who, policies, unproven, cost, combined, limit }) =>
     `${who} ${policies} ${unproven} ${cost} ${combined} ${limit}`,
 });
-/** Mostly plain, so that plain charges and others share counters. */
+/** Mostly fixed windows, as in most policy files. */
 const algorithm = fc.constantFrom<Algorithm>(
   'fixed-window',
   'fixed-window',

@@ -1,4 +1,4 @@
-/** Charges that are not plain beside a real store: several processes, what is remembered, and what is owed after an outage. */
+/** Sliding windows and token buckets in Redis: several processes, what is remembered, and what is committed after an outage. */
 import t from 'tap';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
@@ -24,7 +24,7 @@ const DAY_SECONDS = 86_400;
 const long = (name: string, limit: number, algorithm: Algorithm, more: Partial<Policy> = {}): Policy =>
   policy(name, limit, LONG_WINDOW_SECONDS, { algorithm, ...more });
 
-t.test('several processes at once: together exactly the limit, with a fixed window beside it', async (t) => {
+t.test('several processes at once: together exactly the limit, next to a fixed window', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, redis.url)));
