@@ -68,8 +68,7 @@ export class MemoryLimiter implements Limiter {
         const bucket = buckets[i];
         const state = states[i] ?? null;
         // A shadow policy counts up to its limit.
-        if (bucket !== undefined && state?.hasRoom(bucket.cost))
-          this.#charge(bucket, state, leases, now);
+        if (bucket !== undefined && state?.hasRoom(bucket.cost)) this.#charge(bucket, state, leases, now);
       }
     listener.onSpent({ buckets, admitted, states, leases, isLocal: share !== undefined }, 0);
   }
