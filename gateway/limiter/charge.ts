@@ -1,9 +1,9 @@
 /**
- * What one request has to be charged to, all or nothing: a list of parts, each a policy's counter for one identity. A
- * charge lives as long as its request; what is known of its counters is in the limiter.
+ * All buckets of one request, charged together or not at all. A bucket is a policy's counter for one identity. A charge
+ * lives as long as its request; the limiter knows what its counters hold.
  *
- * An unproven credential is charged to its client's address as well, in a counter of the same policy with
- * the same limit, so that an address spends at most one limit on invented credentials (docs/policies.md).
+ * An unproven credential is charged to its client's address as well, in a counter of the same policy with the same limit,
+ * so that an address spends at most one limit on invented credentials (docs/policies.md).
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
@@ -11,16 +11,18 @@ import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
 import { capacityFor, limitFor, type OverrideFacts } from '#gateway/policy/overrides.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { isRolledOut } from '#gateway/policy/rollout.ts';
+import type { Algorithm } from './algorithms/algorithm.ts';
+import { ALGORITHMS } from './algorithms/table.ts';
 
 /** One counter of one identity. */
-export class Part {
+export class Bucket {
   readonly counter: Counter;
   readonly identity: Identity;
-  /** Whose credential the counter for unproven ones is about; null in all other parts. */
-  readonly credential: Part | null;
-  /** How many units a request takes; 1 in plain charges. */
+  /** The bucket of the credential, if this one counts what its address spends on unproven ones; else null. */
+  readonly credential: Bucket | null;
+  /** How many units a request takes. */
   readonly cost: number;
-  /** Whose proof holds for it: its own identity's unless several make one. */
+  /** The identity that has to be proven: its own, unless several make one. */
   readonly proof: Identity;
   /** The policy's, or the identity's own. */
   readonly limit: number;
@@ -28,7 +30,7 @@ export class Part {
   constructor(
     counter: Counter,
     identity: Identity,
-    credential: Part | null = null,
+    credential: Bucket | null = null,
     cost = 1,
     proof = identity,
     limit = counter.policy.limit,
@@ -50,9 +52,18 @@ export class Part {
     return capacityFor(this.counter.policy, this.limit);
   }
 
-  /** In the store. One identity's keys share a slot of a cluster. */
+  /** In the store. One identity's keys share a slot of a Cluster. */
   get key(): string {
     return `fg:{${this.identity.digest}${this.counter.keySuffix}`;
+  }
+
+  get algorithm(): Algorithm {
+    return ALGORITHMS[this.counter.policy.algorithm];
+  }
+
+  /** How much so many units add to its counter's state. */
+  amountOf(units: number): number {
+    return units * this.algorithm.amountPerUnit(this.policy.windowMs);
   }
 }
 
@@ -62,30 +73,27 @@ export function proofKey(credential: Identity): string {
 }
 
 export class Charge {
-  /** A part for unproven credentials stands behind the part of its credential. */
-  readonly parts: readonly Part[];
-  /** The same for charges of the same parts: those of one turn of the event loop are decided together. */
+  /** A bucket for unproven credentials stands behind the bucket of its credential. */
+  readonly buckets: readonly Bucket[];
+  /** The same for charges of the same buckets: those of one tick of the event loop are decided together. */
   readonly id: string;
-  /** The script for plain charges understands all its parts; others go to the general one. */
-  readonly isPlain: boolean;
-  /** Some of its parts count requests in flight. */
+  /** Some of its buckets count requests in flight. */
   readonly hasLeases: boolean;
 
-  constructor(parts: readonly Part[], isPlain: boolean) {
-    this.parts = parts;
-    this.isPlain = isPlain;
-    this.hasLeases = !isPlain && parts.some(({ policy }) => policy.algorithm === 'concurrency');
+  constructor(buckets: readonly Bucket[]) {
+    this.buckets = buckets;
+    this.hasLeases = buckets.some(({ policy }) => policy.algorithm === 'concurrency');
     let id = '';
-    for (const { identity, counter, limit } of parts) {
+    for (const { identity, counter, limit, cost } of buckets) {
       id += identity.digest + counter.keySuffix;
       if (limit !== counter.policy.limit) id += ` ${limit}`;
+      if (cost !== 1) id += `*${cost}`;
     }
-    if (!isPlain) for (const { cost } of parts) id += `*${cost}`;
     this.id = id;
   }
 }
 
-/** Whom a request is counted for, in the order of `Cover.identifiers`. */
+/** The identities that a request is counted for, in the order of `Cover.identifiers`. */
 export interface Counted {
   /** null where the request presents no such credential. */
   readonly identities: readonly (Identity | null)[];
@@ -96,14 +104,14 @@ export interface Counted {
 const ONE = (): number => 1;
 
 /**
- * What a request has to be charged to.
+ * Works out the buckets that a request has to be charged to.
  *
  * @param cover the policies that match
  * @param identified whom the request is counted for
  * @param address the client's address, which answers for unproven credentials
  * @param isProven has this credential worked lately?
  * @param facts what overrides are looked up by; null where no policy of the cover has any
- * @param unitsOf what the request costs one who may use so much at once; 1 where the cover is plain
+ * @param unitsOf what the request costs one who may use so much at once; unset: 1
  * @returns null when nobody is counted
  */
 export function chargeFor(
@@ -114,7 +122,7 @@ export function chargeFor(
   facts: OverrideFacts | null,
   unitsOf: (counter: CoverCounter, capacity: number) => number = ONE,
 ): Charge | null {
-  const parts: Part[] = [];
+  const buckets: Bucket[] = [];
   for (const counted of cover.counters) {
     const { counter, unproven, identifierAt } = counted;
     const identity = identities[identifierAt] ?? null;
@@ -124,13 +132,13 @@ export function chargeFor(
     if (policy.rollout !== null && !isRolledOut(policy.rollout, identity.words)) continue;
     const limit = limitFor(policy, identity.digest, facts);
     const units = unitsOf(counted, capacityFor(policy, limit));
-    const part = new Part(counter, identity, null, units, proof, limit);
-    parts.push(part);
+    const bucket = new Bucket(counter, identity, null, units, proof, limit);
+    buckets.push(bucket);
     // An identity that the operator names counts as proven.
     if (unproven === null || isProven(proof) || policy.overrides?.digests.has(identity.digest)) continue;
     const who = address();
     const whole = limitFor(policy, who.digest, facts);
-    parts.push(new Part(unproven, who, part, unitsOf(counted, capacityFor(policy, whole)), who, whole));
+    buckets.push(new Bucket(unproven, who, bucket, unitsOf(counted, capacityFor(policy, whole)), who, whole));
   }
-  return parts.length === 0 ? null : new Charge(parts, cover.isPlain);
+  return buckets.length === 0 ? null : new Charge(buckets);
 }

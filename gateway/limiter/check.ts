@@ -1,133 +1,142 @@
-/** Pending checks: what one script asks of the store, and what its reply says. Pure: no clock, no connection. */
-
+/** Writes the calls of the script, and reads its replies. Pure: no clock, no connection. */
+import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type Charge, proofKey } from './charge.ts';
-import { type Held, untilWindowEnd } from './level.ts';
+import { ALGORITHMS } from './algorithms/table.ts';
+import { BucketState } from './bucket-state.ts';
+import { type Bucket, type Charge, proofKey } from './charge.ts';
 import type { LimitListener, Spent } from './limiter.ts';
-import type { Debt } from './owed.ts';
 
-/** A charge, and all who wait for it. */
+/** A charge, and all requests that wait for it. */
 export interface PendingCheck {
   readonly charge: Charge;
   readonly listeners: LimitListener[];
-  /** What the leases are called that it takes; null: it takes none. */
+  /** Name of the leases that it takes; null: it takes none. */
   readonly leases: string | null;
 }
 
-/** KEYS and ARGV of the spend script. */
-export interface ScriptCall {
+/** The store's answer to a check. */
+export interface Answer {
+  readonly check: PendingCheck;
+  readonly spent: Spent;
+  /** Credentials that the store knows to be proven. */
+  readonly proven: readonly Identity[];
+}
+
+/** A change of one counter: what was charged elsewhere, or is taken back. */
+export interface Adjustment {
+  readonly bucket: Bucket;
+  /** As `CounterState.a`; negative: it is taken back. */
+  readonly amount: number;
+  /** On the store's clock. */
+  readonly chargedAt: Millis;
+}
+
+/** The adjustment that takes back so many units. */
+export function refund(bucket: Bucket, units: number, chargedAt: Millis): Adjustment {
+  return { bucket, amount: -bucket.amountOf(units), chargedAt };
+}
+
+/** KEYS and ARGV of the script. */
+interface ScriptCall {
   readonly keys: readonly string[];
   readonly args: readonly [string];
 }
 
-/** What the store said of a charge. */
-export interface Answer {
-  readonly check: PendingCheck;
-  readonly spent: Spent;
-  /** Per part: what was charged after this, as far as this reply knows; -1: nothing is known. */
-  readonly charged: readonly number[];
-  /** Per part: the store knew the credential whose address this part is about, or not; null in all other parts. */
-  readonly proven: readonly (boolean | null)[];
-  /** Per part of a charge that is not plain: what its counter held before, and when, on the store's clock. */
-  readonly held: readonly (Held | null)[] | null;
-  readonly now: Millis;
-}
-
 /** How many keys of the store a charge names. */
-export function keysOf({ parts }: Charge): number {
+export function keysOf({ buckets }: Charge): number {
   let keys = 0;
-  for (const { credential } of parts) keys += credential === null ? 1 : 2;
+  for (const { credential } of buckets) keys += credential === null ? 1 : 2;
   return keys;
 }
 
-/** Numbers policies in the order in which a script meets them. */
-class PolicyNumbers {
-  readonly #numbers = new Map<Policy, number>();
-  /** Of those whose limit an override changes. */
+/** Numbers rules in the order in which a call meets them. */
+class Rules {
+  readonly #usual = new Map<Policy, number>();
   readonly #overridden = new Map<string, number>();
-  /** Limit, negative in shadow; window. */
   readonly rows: number[] = [];
 
-  of(policy: Policy, limit = policy.limit): number {
-    if (limit !== policy.limit) return this.#ofOverride(policy, limit);
-    const known = this.#numbers.get(policy);
-    if (known !== undefined) return known;
-    const number = this.#add(policy, limit);
-    this.#numbers.set(policy, number);
-    return number;
+  of(bucket: Bucket): number {
+    const { policy, limit } = bucket;
+    if (limit !== policy.limit) return this.#numberOf(this.#overridden, rowOf(bucket).join(), bucket);
+    return this.#numberOf(this.#usual, policy, bucket);
   }
 
-  #ofOverride(policy: Policy, limit: number): number {
-    // By what its row says: after a reload, policies of both files may be in one call.
-    const key = `${policy.mode} ${limit} ${policy.windowMs}`;
-    const known = this.#overridden.get(key);
-    if (known !== undefined) return known;
-    const number = this.#add(policy, limit);
-    this.#overridden.set(key, number);
-    return number;
-  }
-
-  #add({ mode, windowMs }: Policy, limit: number): number {
-    const number = this.#numbers.size + this.#overridden.size + 1;
-    this.rows.push(mode === 'shadow' ? -limit : limit, windowMs);
+  #numberOf<K>(numbers: Map<K, number>, key: K, bucket: Bucket): number {
+    let number = numbers.get(key);
+    if (number === undefined) {
+      number = this.rows.push(...rowOf(bucket)) / 4;
+      numbers.set(key, number);
+    }
     return number;
   }
 }
 
-export function scriptCall(checks: readonly PendingCheck[], debts: readonly Debt[] = []): ScriptCall {
-  const numbers = new PolicyNumbers();
+function rowOf({ policy: { algorithm, mode, windowMs }, limit, capacity }: Bucket): readonly number[] {
+  return [ALGORITHMS[algorithm].id, limit, mode === 'shadow' ? -capacity : capacity, windowMs];
+}
+
+export function scriptCall(
+  checks: readonly PendingCheck[],
+  adjustments: readonly Adjustment[] = [],
+): ScriptCall {
+  const rules = new Rules();
   const keys: string[] = [];
+  const adjusted: number[] = [];
   const charges: number[] = [];
-  const owed: number[] = [];
-  for (const { key, policy, times } of debts) {
-    keys.push(key);
-    owed.push(numbers.of(policy), times);
+  let leases: string[] = [];
+  for (const { bucket, amount, chargedAt } of adjustments) {
+    keys.push(bucket.key);
+    adjusted.push(rules.of(bucket), amount, chargedAt);
   }
-  for (const { charge, listeners } of checks) {
-    charges.push(listeners.length, 0);
-    const head = charges.length - 1;
-    let isUnproven = false;
-    for (const { key, policy, limit, credential } of charge.parts) {
-      if (credential === null) {
-        keys.push(key);
-        charges.push(numbers.of(policy, limit));
-        continue;
-      }
-      // It stands behind its credential's own part.
-      isUnproven = true;
-      keys.push(proofKey(credential.proof), key);
-      charges[charges.length - 1] = -numbers.of(policy, limit);
+  for (const [place, { charge, listeners, leases: name }] of checks.entries()) {
+    charges.push(listeners.length, charge.buckets.length);
+    for (const bucket of charge.buckets) {
+      const { key, credential, cost } = bucket;
+      if (credential !== null) keys.push(proofKey(credential.proof));
+      keys.push(key);
+      charges.push(credential === null ? rules.of(bucket) : -rules.of(bucket), cost);
     }
-    const parts = charges.length - 1 - head;
-    charges[head] = isUnproven ? -parts : parts;
+    if (name === null) continue;
+    if (leases.length === 0) leases = new Array(checks.length).fill('');
+    leases[place] = name;
   }
-  return { keys, args: [JSON.stringify([numbers.rows, charges, owed])] };
+  const lengths = [rules.rows.length, adjusted.length, charges.length];
+  return { keys, args: [JSON.stringify([...lengths, ...rules.rows, ...adjusted, ...charges, ...leases])] };
 }
 
 /** The store's reply is not one of our script's. */
 export class UnreadableReplyError extends Error {}
 
-/** Reads one number of a reply after the other. */
-export class ReplyNumbers {
-  readonly #list: readonly unknown[];
-  #at = 0;
+const NONE: readonly Identity[] = [];
 
-  constructor(reply: unknown) {
-    this.#list = parse(reply);
-  }
-
-  next(): number {
-    const value = this.#list[this.#at++];
+/**
+ * @returns what was decided, check by check
+ * @throws UnreadableReplyError when it does not fit what was asked
+ */
+export function readReply(reply: unknown, checks: readonly PendingCheck[]): readonly Answer[] {
+  const numbers = parse(reply);
+  let at = 0;
+  const next = (): number => {
+    const value = numbers[at++];
     if (typeof value !== 'number') throw new UnreadableReplyError('the store sent a reply of another length');
     return value;
-  }
-
-  /** @returns the number at a place counted from 0, or -1 behind the end */
-  at(place: number): number {
-    const value = this.#list[place];
-    return typeof value === 'number' ? value : -1;
-  }
+  };
+  const now = next() * 1000 + Math.floor(next() / 1000);
+  return checks.map((check): Answer => {
+    const { buckets } = check.charge;
+    const said = next();
+    const admitted = said < 0 ? check.listeners.length : said;
+    let proven = NONE;
+    const states = buckets.map(({ policy, credential, capacity, limit }) => {
+      const state = { at: now, a: next(), b: next() };
+      if (credential === null || state.a >= 0) return new BucketState(policy, state, capacity, limit);
+      proven = [...proven, credential.proof];
+      return null;
+    });
+    const spent = { buckets, admitted, states, leases: check.leases, isLocal: false };
+    return { check, spent, proven };
+  });
 }
 
 function parse(reply: unknown): readonly unknown[] {
@@ -138,59 +147,4 @@ function parse(reply: unknown): readonly unknown[] {
     throw new UnreadableReplyError('the store sent a reply that cannot be read', { cause });
   }
   throw new UnreadableReplyError('the store sent a reply that cannot be read');
-}
-
-/**
- * @returns what was decided, check by check, and the store's time
- * @throws UnreadableReplyError when it does not fit what was asked
- */
-export function readReply(
-  reply: unknown,
-  checks: readonly PendingCheck[],
-): { readonly now: Millis; readonly answers: readonly Answer[] } {
-  const numbers = new ReplyNumbers(reply);
-  const now = numbers.next();
-  // Behind the counters: the charges of which not all are admitted.
-  let cut = 1;
-  for (const { charge } of checks) cut += charge.parts.length;
-  const answers: Answer[] = [];
-  for (const [place, check] of checks.entries()) {
-    const { parts } = check.charge;
-    let admitted = check.listeners.length;
-    if (numbers.at(cut) === place) {
-      admitted = numbers.at(cut + 1);
-      cut += 2;
-    }
-    const used: number[] = [];
-    const resetMs: Millis[] = [];
-    const charged: number[] = [];
-    const proven: (boolean | null)[] = [];
-    for (const part of parts) {
-      const before = numbers.next();
-      const { limit } = part;
-      const { windowMs } = part.policy;
-      used.push(before);
-      charged.push(before < 0 ? -1 : Math.max(before, Math.min(before + admitted, limit)));
-      resetMs.push(untilWindowEnd(now, windowMs));
-      proven.push(part.credential === null ? null : before === -1);
-    }
-    answers.push({
-      check,
-      spent: {
-        parts,
-        admitted,
-        used,
-        resetMs,
-        shares: null,
-        levels: null,
-        chargedAt: null,
-        leases: null,
-      },
-      charged,
-      proven,
-      held: null,
-      now,
-    });
-  }
-  return { now, answers };
 }

@@ -1,20 +1,24 @@
 /**
- * What this process knows of counters and credentials, in bounded bytes (counter-table.ts). Beside a store it is a cache:
- * it spares the store what is known to be exhausted, and counting alone begins from it. Without a store it is the store.
+ * The counters and credentials that this process remembers, in bounded memory (counter-table.ts). With Redis this is a
+ * cache: requests over a limit are denied without asking, and an outage begins from it. Without Redis it is the store.
+ *
+ * Counters are kept as states on the store's clock. Other processes may have charged more since, so a counter that was
+ * exhausted still is, unless charges were given back.
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { Charge, Part } from './charge.ts';
+import { type CounterState, EMPTY } from './algorithms/algorithm.ts';
+import { BucketState } from './bucket-state.ts';
+import type { Bucket, Charge } from './charge.ts';
+import type { Adjustment, Answer } from './check.ts';
 import { CounterTable } from './counter-table.ts';
-import type { GivenBack } from './general-check.ts';
-import { KnownLevels } from './known-levels.ts';
 import { HeldLeases } from './leases.ts';
-import type { Held } from './level.ts';
-import type { Exhausted } from './limiter.ts';
+import { type Exhausted, PROVEN_LOCALLY_MS } from './limiter.ts';
+import type { StoreClock } from './store-clock.ts';
 
-export interface KnownCountersOptions {
+interface KnownCountersOptions {
   /** Counters that are remembered, a power of two; 40 bytes each. */
   readonly countersMax: number;
   /** Credentials known to be proven, a power of two; 40 bytes each. */
@@ -29,19 +33,17 @@ const UNPROVEN_MS: Millis = 10_000;
 const UNPROVEN_MAX = 16_384;
 /** As much as a record holds. */
 const SLACK_MS_MAX: Millis = 2 ** 32 - 1;
+const WORD = 2 ** 32;
 
 export class KnownCounters {
   readonly #counters: CounterTable;
   readonly #credentials: CounterTable;
   readonly #unproven: CounterTable;
-  /** Of counters that are not plain. */
-  readonly levels: KnownLevels;
-  /** Of requests in flight. */
+  /** Leases of requests in flight. */
   readonly leases: HeldLeases;
 
   constructor(options: KnownCountersOptions) {
     this.#counters = new CounterTable(options.countersMax);
-    this.levels = new KnownLevels(this.#counters);
     this.leases = new HeldLeases(options.replica);
     this.#credentials = new CounterTable(options.credentialsMax);
     this.#unproven = new CounterTable(Math.min(UNPROVEN_MAX, options.countersMax));
@@ -51,69 +53,99 @@ export class KnownCounters {
     return this.#counters.size + this.#credentials.size + this.#unproven.size;
   }
 
-  /** @returns what was used in the window that contains `now`, as far as known: at least that much */
-  used(part: Part, now: Millis): number {
-    const place = this.#find(part);
-    if (place < 0 || this.#counters.until(place) + this.#counters.slack(place) <= now) return 0;
-    return this.#counters.count(place);
+  /**
+   * The state of a counter, as far as known. It holds at least that much.
+   *
+   * @param now on the store's clock
+   * @param limit by which a token bucket drains
+   */
+  state(bucket: Bucket, now: Millis, limit = bucket.limit): CounterState {
+    if (bucket.policy.algorithm === 'concurrency') return { at: now, a: this.leases.count(bucket), b: 0 };
+    const { windowMs } = bucket.policy;
+    return bucket.algorithm.advance(this.#read(bucket) ?? EMPTY, now, { windowMs, limit });
   }
 
-  /** What a counter holds, whatever its algorithm. */
-  held(part: Part, now: Millis): Held {
-    const { counter, limit, policy } = part;
-    if (counter.isPlain) return { a: this.used(part, now), b: 0 };
-    if (policy.algorithm === 'concurrency') return { a: this.leases.count(part), b: 0 };
-    return this.levels.held(part, Math.floor(now), limit);
+  /** Replaces the state of a counter. */
+  set(bucket: Bucket, { at, a, b }: CounterState): void {
+    const { identity, counter } = bucket;
+    let place = this.#find(bucket);
+    if (place < 0) {
+      if (a + b === 0) return;
+      const [c, d, e, f] = identity.words;
+      const [g, h] = counter.words;
+      place = this.#counters.insert(c ^ g, d ^ h, e, f);
+    }
+    // A backlog may be longer than a word, and has no second number.
+    this.#counters.set(place, a % WORD, at, b + Math.floor(a / WORD));
+  }
+
+  /** Takes over a state from the store. Answers may arrive in another order than they were made. */
+  note(bucket: Bucket, heard: CounterState): void {
+    const { policy, algorithm, limit } = bucket;
+    const known = this.#read(bucket);
+    if (known === null || policy.algorithm === 'concurrency') {
+      if (known === null) this.set(bucket, heard);
+      return;
+    }
+    const rule = { windowMs: policy.windowMs, limit };
+    const at = Math.max(known.at, heard.at);
+    const before = algorithm.advance(known, at, rule);
+    const after = algorithm.advance(heard, at, rule);
+    // Given-back charges lower a counter, and another limit may have drained a token bucket faster.
+    const isLatest = policy.count !== 'request' || policy.algorithm === 'token-bucket';
+    if (isLatest && known.at !== heard.at) {
+      if (heard.at > known.at) this.set(bucket, heard);
+    } else this.set(bucket, { at, a: Math.max(before.a, after.a), b: Math.max(before.b, after.b) });
+  }
+
+  /** @param now on the store's clock */
+  adjust({ bucket, amount, chargedAt }: Adjustment, now: Millis, limit = bucket.limit): void {
+    const { windowMs } = bucket.policy;
+    const state = this.state(bucket, now, limit);
+    this.set(bucket, bucket.algorithm.adjust(state, amount, chargedAt, { windowMs, limit }));
   }
 
   /**
-   * Within one window counts only grow, in whatever order answers come.
+   * Takes over what an answer of the store says about counters and credentials.
    *
-   * @param endsAt when the window ends, at the earliest
-   * @param slackMs how much later that may be
+   * @param askedAt on this process's clock, as `now`: in between the store has decided
    */
-  note(part: Part, used: number, endsAt: Millis, slackMs: Millis, now: Millis): void {
-    let place = this.#find(part);
-    if (place < 0) {
-      const [a, b, c, d] = part.identity.words;
-      const [e, f] = part.counter.words;
-      place = this.#counters.insert(a ^ e, b ^ f, c, d);
-    } else if (this.#counters.until(place) > now && this.#counters.count(place) > used) return;
-    this.#counters.set(place, used, endsAt, Math.ceil(slackMs));
-  }
-
-  /** What was charged to nobody is given back to the store. @param storeNow on the store's clock, as `chargedAt` */
-  giveBack({ part, units, chargedAt }: GivenBack, now: Millis, storeNow: Millis): void {
-    const place = this.#find(part);
-    if (place >= 0 && this.#counters.until(place) > now) {
-      const count = Math.max(0, this.#counters.count(place) - units);
-      this.#counters.set(place, count, this.#counters.until(place), this.#counters.slack(place));
+  learn({ spent, proven }: Answer, askedAt: Millis, now: Millis): void {
+    for (const credential of proven) this.prove(credential, askedAt + PROVEN_LOCALLY_MS);
+    const { buckets, states, admitted } = spent;
+    for (let i = 0; i < buckets.length; i++) {
+      const bucket = buckets[i];
+      const state = states[i] ?? null;
+      if (bucket === undefined || state === null) continue;
+      if (bucket.credential !== null && admitted === 0) this.noteUnproven(bucket.credential.proof, now);
+      // The count of another moment says nothing about this one.
+      if (bucket.policy.algorithm === 'concurrency') continue;
+      this.note(bucket, state.after(Math.min(admitted, state.roomFor(bucket.cost)) * bucket.cost));
     }
-    if (!part.counter.isPlain) this.levels.giveBack(part, units, chargedAt, storeNow, part.limit);
   }
 
-  /** The exhausted parts of a charge; null when there is none, or only one of which the store has to be asked. */
-  exhausted(charge: Charge, now: Millis): Exhausted[] | null {
+  /**
+   * The exhausted buckets of a charge; null when there is none, or only one of which the store has to be asked.
+   *
+   * @param now on this process's clock
+   */
+  exhausted({ buckets }: Charge, now: Millis, storeClock: StoreClock): Exhausted[] | null {
     let exhausted: Exhausted[] | null = null;
-    const { parts } = charge;
-    for (let i = 0; i < parts.length; i++) {
-      const part = parts[i];
-      if (part === undefined || part.policy.mode === 'shadow') continue;
-      const place = this.#find(part);
-      if (place < 0) continue;
-      const endsAt = this.#counters.until(place);
-      if (!isForeseeable(part)) continue;
-      if (endsAt <= now) continue;
-      const used = this.#counters.count(place);
-      if (used + part.cost <= part.capacity) continue;
+    for (let i = 0; i < buckets.length; i++) {
+      const bucket = buckets[i];
+      if (bucket === undefined || bucket.policy.mode === 'shadow') continue;
+      const known = this.#read(bucket);
+      if (known === null || !isPredictable(bucket)) continue;
+      const { algorithm, policy, cost, capacity, limit, credential } = bucket;
+      const rule = { windowMs: policy.windowMs, limit };
+      const latest = algorithm.advance(known, storeClock.latest(now), rule);
+      if (algorithm.used(latest, policy.windowMs) + cost <= capacity || cost > capacity) continue;
       // Another replica may know that this credential is proven: only the store can say.
-      if (part.credential !== null && !this.#isUnproven(part.credential.proof, now)) continue;
+      if (credential !== null && !this.#isUnproven(credential.proof, now)) continue;
+      const earliest = algorithm.advance(known, Math.max(known.at, storeClock.earliest(now)), rule);
+      const state = new BucketState(policy, earliest, capacity, limit);
       exhausted ??= [];
-      exhausted.push({
-        part,
-        used,
-        resetMs: endsAt + this.#counters.slack(place) - now,
-      });
+      exhausted.push({ bucket, used: state.used, resetMs: state.retryMs(0, cost) });
     }
     return exhausted;
   }
@@ -123,7 +155,7 @@ export class KnownCounters {
     return place >= 0 && this.#credentials.until(place) > now;
   }
 
-  /** This process saw it work lately. */
+  /** Whether this process saw it work lately. */
   isProofFresh(credential: Identity, now: Millis): boolean {
     const place = this.#credentials.find(...credential.words);
     return place >= 0 && this.#credentials.until(place) - this.#credentials.slack(place) > now;
@@ -157,10 +189,8 @@ export class KnownCounters {
   }
 
   /** An operator has cleared these counters. */
-  forget(identity: Identity, counters: readonly Counter[]): void {
-    const [a, b, c, d] = identity.words;
+  forget({ words: [a, b, c, d] }: Identity, counters: readonly Counter[]): void {
     for (const { words } of counters) this.#counters.delete(a ^ words[0], b ^ words[1], c, d);
-    for (const counter of counters) if (!counter.isPlain) this.levels.forget(identity, counter);
   }
 
   /** After a jump of the clock nothing that is known of counters has its right time any more. */
@@ -174,25 +204,28 @@ export class KnownCounters {
     return place >= 0 && this.#unproven.until(place) > now;
   }
 
-  #find({ identity, counter }: Part): number {
+  /** null: nothing is known. */
+  #read(bucket: Bucket): CounterState | null {
+    const place = this.#find(bucket);
+    if (place < 0) return null;
+    const at = this.#counters.until(place);
+    const a = this.#counters.count(place);
+    const b = this.#counters.slack(place);
+    return bucket.policy.algorithm === 'token-bucket' ? { at, a: a + b * WORD, b: 0 } : { at, a, b };
+  }
+
+  #find({ identity, counter }: Bucket): number {
     const [a, b, c, d] = identity.words;
     const [e, f] = counter.words;
     return this.#counters.find(a ^ e, b ^ f, c, d);
   }
 }
 
-/**
- * Does it follow from one answer of the store when there is room again? With another limit a sliding window has room at
- * another moment, and a token bucket is drained sooner by requests that come with a larger one.
- */
-export function isForeseeable({
-  counter,
-  policy: { algorithm, limit: usual, overrides },
-  limit,
-}: Part): boolean {
-  if (counter.isPlain) return true;
-  if (limit !== usual) return false;
-  return (
-    algorithm !== 'token-bucket' || overrides === null || overrides.networks.size + overrides.plans.size === 0
-  );
+/** Whether the time at which there is room again is predictable, whatever other requests do. */
+function isPredictable({ policy: { algorithm, count, overrides } }: Bucket): boolean {
+  // A charge may be given back at any time.
+  if (count !== 'request' || algorithm === 'concurrency') return false;
+  // Requests with a larger limit drain a token bucket sooner.
+  if (algorithm !== 'token-bucket' || overrides === null) return true;
+  return overrides.networks.size + overrides.plans.size === 0;
 }

@@ -1,20 +1,18 @@
 /**
- * Concurrency: each request in flight holds a lease in the counters of policies that limit how many there are at once.
- *
- * In the store a counter is a sorted set of leases by when they end, on the store's clock. Whoever holds one says so again
- * as long as its request lasts; what a process held that died ends by itself. What this process holds is known here as
- * well: it is what is said again, what the store has to hear of after an outage, and all there is without a store.
+ * Leases: each request in flight holds one in the counters of policies that limit how many there are at once
+ * (algorithms/concurrency.ts). As long as the request lasts its process renews the lease. The leases of a process that died
+ * end by themselves. This process knows the leases that it holds. It renews these, reports them to the store after an outage,
+ * and counts them where there is no store.
  */
 import { hash } from 'node:crypto';
 import type { Millis } from '#shared/clock.ts';
-import type { Part } from './charge.ts';
+import { LEASE_MS } from './algorithms/concurrency.ts';
+import type { Bucket } from './charge.ts';
 import type { Spent } from './limiter.ts';
 
-/** A lease that nobody renews ends after so long. */
-export const LEASE_MS: Millis = 30_000;
-/** It is renewed when it is so old: twice more before it ends. */
+/** A lease is renewed when it is so old: twice more before it ends. */
 export const RENEWED_AFTER_MS: Millis = LEASE_MS / 3;
-/** Of the holder's name in leases: the store keeps those that are short in less memory. */
+/** Length of the holder's name in leases. Redis keeps short names in less memory. */
 const NAME_LENGTH = 12;
 
 export interface Lease {
@@ -25,8 +23,8 @@ export interface Lease {
 }
 
 interface HeldLease extends Lease {
-  /** When the store was last told, on this process's clock; -Infinity: never. */
-  readonly toldAt: Millis;
+  /** When the store was last told of it, on this process's clock; -Infinity: never. */
+  readonly renewedAt: Millis;
 }
 
 /** The lease of one of those who asked together. @param leases what `Spent.leases` says */
@@ -34,15 +32,13 @@ export function memberOf(leases: string, position: number): string {
   return `${leases}.${position}`;
 }
 
-/** What one of those who asked together and were admitted holds. @param position among them, from 0 */
-export function* leasesOf({ parts, levels, leases }: Spent, position: number): Iterable<Lease> {
+/** The leases of one admitted request. @param position among those who asked together, from 0 */
+export function* leasesOf({ buckets, states, leases }: Spent, position: number): Iterable<Lease> {
   if (leases === null) return;
-  for (const [i, part] of parts.entries()) {
-    const level = levels?.[i] ?? null;
-    if (part.policy.algorithm !== 'concurrency' || level === null) continue;
+  for (const [i, { key, policy, cost }] of buckets.entries()) {
     // A shadow policy counts up to its limit.
-    if (level.used + position + 1 > level.capacity) continue;
-    yield { key: part.key, member: memberOf(leases, position) };
+    if (policy.algorithm === 'concurrency' && position < (states[i]?.roomFor(cost) ?? 0))
+      yield { key, member: memberOf(leases, position) };
   }
 }
 
@@ -68,15 +64,15 @@ export class HeldLeases {
   }
 
   /** How many requests that are counted so are in flight in this process. */
-  count({ key }: Pick<Part, 'key'>): number {
+  count({ key }: Pick<Bucket, 'key'>): number {
     return this.#counts.get(key) ?? 0;
   }
 
-  /** @param toldAt When the store was told; -Infinity if this process admitted the request alone. */
-  take({ key, member }: Lease, toldAt: Millis): void {
+  /** @param renewedAt When the store was told of it; -Infinity if this process admitted the request without it. */
+  take({ key, member }: Lease, renewedAt: Millis): void {
     const id = idOf(key, member);
     if (!this.#held.has(id)) this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
-    this.#held.set(id, { key, member, toldAt });
+    this.#held.set(id, { key, member, renewedAt });
   }
 
   give({ key, member }: Lease): void {
@@ -86,22 +82,22 @@ export class HeldLeases {
     else this.#counts.delete(key);
   }
 
-  /** Those of which the store last heard before a moment. */
-  toldBefore(moment: Millis, max: number): Lease[] {
+  /** Leases that were last renewed before a moment. */
+  renewedBefore(moment: Millis, max: number): Lease[] {
     const due: Lease[] = [];
     for (const lease of this.#held.values()) {
       if (due.length >= max) break;
-      if (lease.toldAt < moment) due.push(lease);
+      if (lease.renewedAt < moment) due.push(lease);
     }
     return due;
   }
 
-  /** The store has heard of these again. */
-  told(leases: readonly Lease[], now: Millis): void {
+  /** The store has renewed these. */
+  renewed(leases: readonly Lease[], now: Millis): void {
     for (const { key, member } of leases) {
       const id = idOf(key, member);
       // Ended meanwhile.
-      if (this.#held.delete(id)) this.#held.set(id, { key, member, toldAt: now });
+      if (this.#held.delete(id)) this.#held.set(id, { key, member, renewedAt: now });
     }
   }
 }

@@ -1,58 +1,63 @@
 /**
- * Counting, and nothing else.
+ * Counts requests, and nothing else. This is the life of a charge:
  *
- * A `Limiter` decides charges (charge.ts): each in one atomic step, on the store's own clock. Most are plain: fixed
- * windows aligned to the epoch and nothing else. What other algorithms count goes a way of its own, so that plain charges
- * cost no more for it. A denied request is a result, not an error, and is charged nowhere.
+ * 1. charge.ts works out the buckets of a request: one for each policy that counts it and each identity that it presents.
+ *    All of them are charged, or none.
+ * 2. `knownExhausted`: known-counters.ts remembers counters by their digests. If one is surely exhausted, the request is
+ *    denied from memory, and neither the store nor the upstream hears of it.
+ * 3. `spend`: redis.ts gathers the charges of one tick of the event loop. Requests with the same charge ask once: `n` ask,
+ *    `admitted` says how many of the n pass, and the first ones in order of arrival are those. store-calls.ts divides
+ *    the charges into calls: in a Cluster by the slot of their keys.
+ * 4. script.ts decides each call in one atomic step, on the store's clock, by the algorithms (algorithms/). It looks at all
+ *    counters first, so a denied request is charged nowhere. bucket-state.ts works out what the client may still do, and
+ *    when.
+ * 5. What the reply says of counters and credentials is remembered for step 2, and for an outage.
+ * 6. `conclude` gives back what does not count after all, such as successes of a policy that counts failures (outcome.ts).
+ *    `release` gives back a place in flight (leases.ts).
  *
- * Requests of one turn of the event loop with the same charge are decided together: `n` of them ask once, `admitted`
- * says how many of the n passed, and the first ones in order of arrival are those. The decisions are the same as those
- * of n single calls in a row.
+ * When the store does not answer in time (patience.ts), outage.ts stops asking it until it is back, and local-decisions.ts
+ * decides by each policy's `onStoreFailure`. memory.ts then counts in this process: from what it remembers, and against its
+ * share of the limit. uncommitted.ts keeps what was admitted so, until the store has been charged for it. Without any store
+ * memory.ts is all there is.
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { Charge, Part } from './charge.ts';
-import type { Level } from './level.ts';
+import type { BucketState } from './bucket-state.ts';
+import type { Bucket, Charge } from './charge.ts';
 
-/** What came of a charge, shared by all that asked together. */
+/** The result of a charge, shared by all requests that asked together. A denial is a result, not an error. */
 export interface Spent {
-  readonly parts: readonly Part[];
+  readonly buckets: readonly Bucket[];
   /** The first so many of those who asked are admitted. */
   readonly admitted: number;
-  /** Per part: what was charged before the first of those who asked; -1: skipped, as the credential is proven. */
-  readonly used: readonly number[];
-  /** Per part: until its window ends, on the store's clock; empty where there are levels. */
-  readonly resetMs: readonly Millis[];
-  /** Per part: what applies instead of the policies' limits, this process's share; null while the store decides. */
-  readonly shares: readonly number[] | null;
-  /** Per part: what it held before the first of those who asked; null of a charge that is plain, and of a part that was skipped. */
-  readonly levels: readonly (Level | null)[] | null;
-  /** Per part: when it was charged, on the store's clock; null of a charge that is plain. */
-  readonly chargedAt: readonly Millis[] | null;
-  /** What the leases of those admitted are called (leases.ts); null: they hold none. */
+  /** Bucket by bucket, before the first of those who asked; null: nothing is charged there, as the credential is proven. */
+  readonly states: readonly (BucketState | null)[];
+  /** Name of the leases of those admitted (leases.ts); null: they hold none. */
   readonly leases: string | null;
+  /** Decided by this process without the store. */
+  readonly isLocal: boolean;
 }
 
 /** An exhausted counter that this process knows of. */
 export interface Exhausted {
-  readonly part: Part;
-  /** What is known to be used. */
+  readonly bucket: Bucket;
+  /** Units known to be in use. */
   readonly used: number;
   /** When there is surely room again. */
   readonly resetMs: Millis;
 }
 
-/** What a part of an admitted request was charged, and whether it counts after all. */
+/** Says whether the charge of one bucket of an admitted request counts after all. */
 export interface Outcome {
-  readonly part: Part;
+  readonly bucket: Bucket;
   /** On the store's clock. */
   readonly chargedAt: Millis;
   readonly counts: boolean;
 }
 
-/** Who asked for a charge. */
+/** A request that asked for a charge. */
 export interface LimitListener {
   /** @param position among those who asked together, from 0: admitted when below `spent.admitted` */
   onSpent(spent: Spent, position: number): void;
@@ -61,21 +66,21 @@ export interface LimitListener {
 }
 
 export interface Limiter {
-  /** The parts of a charge that this process knows to be exhausted; null when the charge has to be decided. */
+  /** The buckets of a charge that this process knows to be exhausted; null when the charge has to be decided. */
   knownExhausted(charge: Charge): readonly Exhausted[] | null;
   /** Answers the listener exactly once, now or later, while the store may be slow. Never throws. */
   spend(charge: Charge, listener: LimitListener): void;
-  /** What came of an admitted request, told once for each. @param isLocal it was decided without the store */
+  /** Called once for each admitted request when its outcome is known. @param isLocal it was decided without the store */
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void;
-  /** An admitted request is no longer in flight: what it held is free. Told once for each. @param position among those who asked together */
+  /** Called once for each admitted request when it is no longer in flight. @param position among those who asked together */
   release(spent: Spent, position: number): void;
-  /** Does this process know it to be proven? If not, the store is asked, and an unproven one is charged to its address too. */
+  /** Whether this process knows that it is proven. If not, the store is asked, and an unproven one burdens its address too. */
   isProven(credential: Identity): boolean;
   /** This process saw it work within the last hour, so another success need not be reported. */
   isProofFresh(credential: Identity): boolean;
   /** Remembers, for all replicas, that this credential has worked. */
   prove(credential: Identity): void;
-  /** The credential was refused: it is proven no more. */
+  /** The credential was refused and is no longer proven. */
   withdraw(credential: Identity): void;
   close(): Promise<void>;
 }
@@ -86,7 +91,7 @@ export const PROVEN_MS: Millis = 30 * 86_400_000;
 export const PROVEN_LOCALLY_MS: Millis = 3_600_000;
 
 /**
- * One replica's part of a limit; those of all replicas add up to it. Which of them get the odd ones differs between
+ * One replica's share of a limit; those of all replicas add up to it. Which of them get the odd ones differs between
  * policies, so that no replica is without a share everywhere.
  *
  * @param rank from 0

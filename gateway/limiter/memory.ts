@@ -1,15 +1,16 @@
 /**
  * Counters of this process: the store when no Redis is configured, and the fallback while Redis is away. The same
- * semantics as the Redis limiter, answered at once. Counting alone begins with what was last known of a counter.
+ * semantics as the script, answered at once: all counters of a charge are looked at first, and then all are charged, or
+ * none.
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import type { Charge, Part } from './charge.ts';
-import { GeneralMemory } from './general-memory.ts';
+import { BucketState } from './bucket-state.ts';
+import type { Bucket, Charge } from './charge.ts';
+import { refund } from './check.ts';
 import type { KnownCounters } from './known-counters.ts';
-import { leasesOf } from './leases.ts';
+import { leasesOf, memberOf } from './leases.ts';
 import {
   type Exhausted,
   type Limiter,
@@ -20,28 +21,30 @@ import {
   type Spent,
 } from './limiter.ts';
 
+/** How this process counts while a store that it shares with others is away. */
+interface LocalShare {
+  /** Windows go by the store's clock; whole. */
+  storeNow(): Millis;
+  /** How much of a bucket this process may have in use. */
+  capacityOf(bucket: Bucket): number;
+  /** How much of its limit comes back here per window. */
+  limitOf(bucket: Bucket): number;
+  /** Charged here, and not in the store. */
+  onCharged(bucket: Bucket, units: number, at: Millis): void;
+}
+
 export interface MemoryLimiterOptions {
   readonly clock: Clock;
   readonly known: KnownCounters;
-  /** How many of a limit are this process's to admit; unset: all. */
-  readonly share?: (part: Part) => number;
-  /** Among how many a token bucket's limit is divided; unset: it is not. */
-  readonly replicas?: () => number;
-  /** By how many milliseconds the store's clock is ahead: windows go by that one. */
-  readonly storeAheadMs?: () => Millis;
-  /** Told of each admitted request's parts, so that they can be charged to the store later. */
-  readonly onAdmitted?: (part: Part, windowEndsAt: Millis, units: number) => void;
-  /** The same for counters that are no fixed windows. @param now on the store's clock */
-  readonly onCharged?: (part: Part, units: number, now: Millis) => void;
+  /** Unset: all of each limit is this process's. */
+  readonly share?: LocalShare;
 }
 
 export class MemoryLimiter implements Limiter {
   readonly #options: MemoryLimiterOptions;
-  readonly #general: GeneralMemory;
 
   constructor(options: MemoryLimiterOptions) {
     this.#options = options;
-    this.#general = new GeneralMemory(options);
   }
 
   /** Asking costs no more than knowing. */
@@ -49,39 +52,33 @@ export class MemoryLimiter implements Limiter {
     return null;
   }
 
-  spend(charge: Charge, listener: LimitListener): void {
-    if (charge.isPlain) this.#spendPlain(charge, listener);
-    else this.#general.spend(charge, listener);
-  }
-
-  #spendPlain({ parts }: Charge, listener: LimitListener): void {
-    const { clock, known, share } = this.#options;
-    const now = clock();
-    const used: number[] = [];
-    const resetMs: Millis[] = [];
-    const shares: number[] | null = share === undefined ? null : [];
+  spend({ buckets, hasLeases }: Charge, listener: LimitListener): void {
+    const { known, share } = this.#options;
+    const now = this.#storeNow;
+    const states: (BucketState | null)[] = [];
     let admitted = 1;
-    for (const part of parts) {
-      const { policy, credential } = part;
-      const limit = share === undefined ? part.limit : share(part);
-      let count = -1;
-      if (credential === null || !known.isProven(credential.proof, now)) {
-        count = known.used(part, now);
-        if (policy.mode === 'enforce' && count >= limit) admitted = 0;
-      }
-      used.push(count);
-      resetMs.push(this.#windowEnd(policy, now) - now);
-      shares?.push(limit);
+    for (const bucket of buckets) {
+      const state = this.#stateOf(bucket, now);
+      states.push(state);
+      if (state !== null && !state.hasRoom(bucket.cost) && bucket.policy.mode === 'enforce') admitted = 0;
     }
-    if (admitted === 1) this.#charge(parts, used, shares, now);
-    listener.onSpent(
-      { parts, admitted, used, resetMs, shares, levels: null, chargedAt: null, leases: null },
-      0,
-    );
+    const leases = hasLeases ? known.leases.nextName() : null;
+    if (admitted === 1)
+      for (let i = 0; i < buckets.length; i++) {
+        const bucket = buckets[i];
+        const state = states[i] ?? null;
+        // A shadow policy counts up to its limit.
+        if (bucket !== undefined && state?.hasRoom(bucket.cost)) this.#charge(bucket, state, leases, now);
+      }
+    listener.onSpent({ buckets, admitted, states, leases, isLocal: share !== undefined }, 0);
   }
 
+  /** Gives back what does not count. */
   conclude(outcomes: readonly Outcome[]): void {
-    this.#general.conclude(outcomes);
+    const { known } = this.#options;
+    for (const { bucket, chargedAt, counts } of outcomes)
+      if (!counts)
+        known.adjust(refund(bucket, bucket.cost, chargedAt), this.#storeNow, this.#limitOf(bucket));
   }
 
   release(spent: Spent, position: number): void {
@@ -110,25 +107,34 @@ export class MemoryLimiter implements Limiter {
     // Nothing is open.
   }
 
-  #charge(
-    parts: readonly Part[],
-    used: readonly number[],
-    shares: readonly number[] | null,
-    now: Millis,
-  ): void {
-    const { known, onAdmitted } = this.#options;
-    for (const [i, part] of parts.entries()) {
-      const count = used[i] ?? -1;
-      // A shadow policy counts up to its limit.
-      if (count < 0 || count >= (shares?.[i] ?? part.limit)) continue;
-      const endsAt = this.#windowEnd(part.policy, now);
-      known.note(part, count + 1, endsAt, 0, now);
-      onAdmitted?.(part, endsAt, 1);
-    }
+  get #storeNow(): Millis {
+    const { clock, share } = this.#options;
+    return share === undefined ? Math.floor(clock()) : share.storeNow();
   }
 
-  #windowEnd({ windowMs }: Policy, now: Millis): Millis {
-    const aheadMs = this.#options.storeAheadMs?.() ?? 0;
-    return (Math.floor((now + aheadMs) / windowMs) + 1) * windowMs - aheadMs;
+  #limitOf(bucket: Bucket): number {
+    return this.#options.share?.limitOf(bucket) ?? bucket.limit;
+  }
+
+  /** null: nothing is charged, as the credential is proven. */
+  #stateOf(bucket: Bucket, now: Millis): BucketState | null {
+    const { clock, known, share } = this.#options;
+    const { credential, policy, capacity } = bucket;
+    if (credential !== null && known.isProven(credential.proof, clock())) return null;
+    const limit = this.#limitOf(bucket);
+    const state = known.state(bucket, now, limit);
+    return new BucketState(policy, state, share?.capacityOf(bucket) ?? capacity, limit);
+  }
+
+  #charge(bucket: Bucket, state: BucketState, leases: string | null, now: Millis): void {
+    const { known, share } = this.#options;
+    const { cost, key, policy } = bucket;
+    if (leases !== null && policy.algorithm === 'concurrency') {
+      known.leases.take({ key, member: memberOf(leases, 0) }, Number.NEGATIVE_INFINITY);
+      return;
+    }
+    known.set(bucket, state.after(cost));
+    // Otherwise it is known later whether it counts.
+    if (policy.count === 'request') share?.onCharged(bucket, cost, now);
   }
 }

@@ -1,29 +1,27 @@
 /**
- * And when Redis is gone?
+ * Redis behind a circuit breaker.
  *
- * A check that fails is decided at once by each policy's `onStoreFailure`: `deny` refuses with 503, `allow` does not
- * count, `local` counts in this process, from what it last knew of a counter and against its share of the limit: the
- * shares of the replicas last heard of add up to it. After repeated errors, one lost connection, or when the store does
- * not answer for too long (patience.ts), the circuit opens: requests no longer wait for the store at all, while a
- * heartbeat asks whether it takes writes again. When it does, what was admitted meanwhile is charged to it first; then the
- * circuit closes. Nothing has to be restarted.
+ * A check that fails is decided at once without it (local-decisions.ts). After repeated errors, one lost connection, or when
+ * the store does not answer for too long (patience.ts), the circuit opens: requests no longer wait for the store at all,
+ * while a heartbeat asks whether it takes writes again. When it does, what was admitted meanwhile is charged to it first;
+ * then the circuit closes. Nothing has to be restarted.
  *
- * A check that was given up has probably been made all the same. Its late answer says what it charged: that is taken off
- * what is owed, and what the store admitted beyond what was admitted here is given back.
+ * A check that was given up has probably been made all the same. Its late answer says what it charged.
  *
  * A heartbeat goes on while the circuit is closed, so an idle gateway knows as well. Beginning and end of an outage are
  * each logged once, with the cause.
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
+import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import { StoreRefusedError } from '#gateway/store/fault.ts';
-import type { Millis } from '#shared/clock.ts';
+import type { openStore } from '#gateway/store/open.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { Charge } from './charge.ts';
+import type { Charge } from './charge.ts';
 import type { Answer, PendingCheck } from './check.ts';
-import { Debts, isCountedAlone } from './debts.ts';
-import { HeardReplicas } from './heard-replicas.ts';
+import { Circuit, PROBE_MS } from './circuit.ts';
 import { KnownCounters } from './known-counters.ts';
 import {
   type Exhausted,
@@ -33,20 +31,12 @@ import {
   PROVEN_LOCALLY_MS,
   PROVEN_MS,
   type Spent,
-  shareOf,
 } from './limiter.ts';
-import { MemoryLimiter } from './memory.ts';
-import type { GuardedLimiterOptions, StoreStats } from './outage-options.ts';
-import { uncounted } from './outcome.ts';
+import { LocalDecisions } from './local-decisions.ts';
 import { RedisStore, type StoreFailure } from './redis.ts';
-import { StoredLeases } from './stored-leases.ts';
+import { Replicas } from './replicas.ts';
+import { StoreClock } from './store-clock.ts';
 
-const FAILURES_TO_OPEN = 3;
-const PROBE_MS: Millis = 250;
-/** A store that answers with errors, or comes and goes, is asked less and less often. */
-const PROBE_MS_MAX: Millis = 5000;
-/** An outage that begins so soon after the last one is the store's flapping. */
-const FLAPPING_MS: Millis = 10_000;
 const HEARTBEAT_MS: Millis = 1000;
 /** How long a start waits for a store that neither answers nor refuses before it goes on without it. */
 const START_MS: Millis = 5000;
@@ -58,17 +48,51 @@ const CREDENTIALS_MAX = 65_536;
 
 const REFUSED = /\b(?:NOAUTH|WRONGPASS|NOPERM|DB index is out of range|invalid DB index|ERR AUTH)\b/;
 
-/** Redis behind a circuit breaker, with the stated rule for when it is gone. */
+interface OutageLog {
+  warn(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+}
+
+export interface GuardedLimiterOptions {
+  readonly store: StoreAccess;
+  /** Opens the connection to the store. Default: by the kind of its address. */
+  readonly openStore?: typeof openStore;
+  /** Maximum number of counters, and of credentials, to remember; a power of two. Default: 262,144 and 65,536. */
+  readonly rememberedMax?: number;
+  readonly clock: Clock;
+  readonly log: OutageLog;
+  readonly budgetMs: Millis;
+  readonly replica: string;
+  /** Candidate for the salt that the replicas share, ignored once the store keeps one; '': no salt is shared. */
+  readonly salt: string;
+  /** The replicas agreed on another salt, for instance after the store was emptied. */
+  readonly onSalt: (salt: string) => void;
+}
+
+interface StoreStats {
+  /** Checks that failed, by kind. */
+  readonly failures: Readonly<Record<StoreFailure, number>>;
+  /** Requests decided without the store. */
+  readonly degraded: number;
+  readonly available: boolean;
+  /** Since when the circuit is open, and the store not asked; null: it is closed. */
+  readonly openSince: Millis | null;
+  /** How often this process has stopped asking the store. */
+  readonly outages: number;
+  /** Living replicas, as last heard. */
+  readonly replicas: number;
+  /** Counters and credentials that this process remembers. */
+  readonly remembered: number;
+}
+
+/** Redis, and the rule for when it is gone. */
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
   readonly #known: KnownCounters;
-  readonly #replicas = new HeardReplicas();
-  readonly #debts = new Debts(
-    (part) => this.#known.levels.held(part, this.#storeNow, part.limit / this.#replicas.count).a,
-  );
+  readonly #replicas = new Replicas();
+  readonly #storeClock: StoreClock;
   readonly #store: RedisStore;
-  readonly #leases: StoredLeases;
-  readonly #fallback: MemoryLimiter;
+  readonly #local: LocalDecisions;
   readonly #failures: Record<StoreFailure, number> = {
     timeout: 0,
     disconnected: 0,
@@ -76,16 +100,9 @@ export class GuardedLimiter implements Limiter {
     'read-only': 0,
     error: 0,
   };
-  /** Of checks that were given up and may still be answered: how many of those who asked were admitted here. */
-  readonly #letThrough = new WeakMap<PendingCheck, number>();
-  #failuresInRow = 0;
+  readonly #circuit: Circuit;
   #closed = false;
-  #degraded = 0;
   #degradedBefore = 0;
-  #openSince: Millis | null = null;
-  #outages = 0;
-  #closedAt: Millis = Number.NEGATIVE_INFINITY;
-  #probeMs: Millis = PROBE_MS;
   #timer: NodeJS.Timeout | undefined;
   #salt: string;
 
@@ -98,30 +115,26 @@ export class GuardedLimiter implements Limiter {
       credentialsMax: rememberedMax ?? CREDENTIALS_MAX,
       replica,
     });
+    this.#circuit = new Circuit(options.clock);
+    this.#storeClock = new StoreClock(options.clock);
     this.#store = new RedisStore(options.store, {
       openStore,
       clock: options.clock,
+      storeClock: this.#storeClock,
       known: this.#known,
       budgetMs: options.budgetMs,
       replica: options.replica,
       onFailure: (checks, failure, cause) => this.#onFailure(checks, failure, cause),
-      onSuccess: () => {
-        this.#failuresInRow = 0;
-      },
+      onSuccess: () => this.#circuit.succeeded(),
       onLateAnswers: (answers) => this.#onLateAnswers(answers),
-      onUnanswered: (checks) => this.#leases.endUnanswered(checks),
       onDisconnected: (cause) => this.#open('disconnected', cause),
     });
-    this.#leases = new StoredLeases(this.#store.connection, this.#known.leases, options.clock);
-    const replicas = this.#replicas;
-    this.#fallback = new MemoryLimiter({
+    this.#local = new LocalDecisions({
       clock: options.clock,
+      storeClock: this.#storeClock,
       known: this.#known,
-      share: ({ policy, capacity }) => shareOf(policy, replicas.rank, replicas.count, capacity),
-      storeAheadMs: () => replicas.storeAheadMs,
-      replicas: () => replicas.count,
-      onAdmitted: (part, windowEndsAt, units) => this.#debts.add(part, windowEndsAt, units),
-      onCharged: (part, units, now) => this.#debts.addLevel(part, units, now),
+      replicas: this.#replicas,
+      store: this.#store,
     });
   }
 
@@ -157,33 +170,27 @@ export class GuardedLimiter implements Limiter {
   }
 
   knownExhausted(charge: Charge): readonly Exhausted[] | null {
-    return this.#known.exhausted(charge, this.#options.clock());
+    return this.#known.exhausted(charge, this.#options.clock(), this.#storeClock);
   }
 
   spend(charge: Charge, listener: LimitListener): void {
-    if (this.#openSince === null) this.#store.spend(charge, listener);
-    else this.#decideAlone(charge, listener);
+    if (this.#isOpen) this.#local.spend(charge, listener);
+    else this.#store.spend(charge, listener);
   }
 
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void {
-    this.#fallback.conclude(outcomes);
-    for (const { part, chargedAt, counts } of outcomes) {
-      if (isLocal && counts) this.#debts.addCounted(part, chargedAt, this.#replicas.storeAheadMs);
-      // While the store is away it stays charged there until its window ends.
-      if (!isLocal && !counts && this.#openSince === null)
-        this.#store.giveBack({ part, units: part.cost, chargedAt });
-    }
-    if (isLocal) this.#settleIfClosed();
+    this.#local.conclude(outcomes, isLocal, this.#isOpen);
+    if (isLocal) this.#commitIfClosed();
   }
 
   release(spent: Spent, position: number): void {
-    this.#leases.end(spent, position);
+    this.#store.leases.end(spent, position);
   }
 
   isProven(credential: Identity): boolean {
     const now = this.#options.clock();
     // While the store cannot be asked, what is known here holds.
-    const since = this.#openSince === null ? now : now - (PROVEN_MS - PROVEN_LOCALLY_MS);
+    const since = this.#isOpen ? now - (PROVEN_MS - PROVEN_LOCALLY_MS) : now;
     return this.#known.isProven(credential, since);
   }
 
@@ -205,10 +212,10 @@ export class GuardedLimiter implements Limiter {
   stats(): StoreStats {
     return {
       failures: { ...this.#failures },
-      degraded: this.#degraded,
-      available: this.#openSince === null,
-      openSince: this.#openSince,
-      outages: this.#outages,
+      degraded: this.#local.count,
+      available: !this.#isOpen,
+      openSince: this.#circuit.openSince,
+      outages: this.#circuit.outages,
       replicas: this.#replicas.count,
       remembered: this.#known.size,
     };
@@ -217,7 +224,6 @@ export class GuardedLimiter implements Limiter {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    this.#leases.flush();
     await this.#store.close();
   }
 
@@ -232,8 +238,8 @@ export class GuardedLimiter implements Limiter {
   async #look(): Promise<void> {
     try {
       this.#adopt(await this.#heartbeat());
-      if (this.#openSince !== null) await this.#recover();
-      else this.#leases.renewDue();
+      if (this.#isOpen) await this.#recover();
+      else this.#store.leases.renewDue();
       this.#schedule(HEARTBEAT_MS);
     } catch (error) {
       this.#onMissedHeartbeat(error as Error);
@@ -242,16 +248,18 @@ export class GuardedLimiter implements Limiter {
 
   #onMissedHeartbeat(cause: Error): void {
     if (this.#closed) return;
-    if (this.#openSince === null) this.#open(this.#store.ready ? 'timeout' : 'disconnected', cause);
-    else if (this.#store.ready) this.#probeMs = Math.min(2 * this.#probeMs, PROBE_MS_MAX);
-    this.#schedule(this.#probeMs);
+    if (!this.#isOpen) this.#open(this.#store.ready ? 'timeout' : 'disconnected', cause);
+    else if (this.#store.ready) this.#circuit.probeFailed();
+    this.#schedule(this.#circuit.probeMs);
   }
 
   /** @returns the salt that the replicas share */
   async #heartbeat(): Promise<string> {
     const heartbeat = await this.#store.heartbeat(this.#salt);
-    if (this.#replicas.hear(heartbeat)) this.#known.forgetCounters();
-    return heartbeat.salt;
+    const { storeNow, askedAt, heardAt, salt } = heartbeat;
+    this.#replicas.hear(heartbeat);
+    if (this.#storeClock.noteHeartbeat(storeNow, askedAt, heardAt)) this.#known.forgetCounters();
+    return salt;
   }
 
   #adopt(salt: string): void {
@@ -262,114 +270,56 @@ export class GuardedLimiter implements Limiter {
 
   #onFailure(checks: readonly PendingCheck[], failure: StoreFailure, cause: Error): void {
     for (const { listeners } of checks) this.#failures[failure] += listeners.length;
-    this.#failuresInRow++;
-    const isLost = failure === 'disconnected' || failure === 'timeout';
-    if (isLost || this.#failuresInRow >= FAILURES_TO_OPEN) this.#open(failure, cause);
-    for (const check of checks) {
-      let letThrough = 0;
-      for (const listener of check.listeners) {
-        this.#decideAlone(check.charge, {
-          onSpent(spent, position) {
-            letThrough += spent.admitted;
-            listener.onSpent(spent, position);
-          },
-          onStoreUnavailable: () => listener.onStoreUnavailable(),
-        });
-      }
-      this.#letThrough.set(check, letThrough);
-    }
+    if (this.#circuit.failed(failure === 'disconnected' || failure === 'timeout')) this.#open(failure, cause);
+    this.#local.spendFailed(checks);
   }
 
   #onLateAnswers(answers: readonly Answer[]): void {
-    const letThrough = (check: PendingCheck): number => this.#letThrough.get(check) ?? 0;
-    const beyond = this.#debts.paid(answers, letThrough, this.#replicas.storeAheadMs);
-    for (const { spent } of answers) this.#leases.endAll(spent);
-    const now = this.#options.clock();
-    for (const given of beyond) {
-      this.#known.giveBack(given, now, this.#storeNow);
-      this.#store.giveBack(given);
-    }
-    // What does not count at once is owed when it is known to count.
-    for (const given of uncounted(answers)) this.#store.giveBack(given);
-    this.#settleIfClosed();
+    this.#local.confirm(answers);
+    this.#commitIfClosed();
   }
 
-  #settleIfClosed(): void {
+  #commitIfClosed(): void {
     // While the circuit is open its closing sees to the rest.
-    if (this.#openSince === null && !this.#debts.isEmpty && this.#store.lateCalls === 0) {
-      this.#settle().catch((error: Error) => this.#open('error', error));
+    if (!this.#isOpen && !this.#local.isCommitted && this.#store.lateCalls === 0) {
+      this.#local.commit().catch((error: Error) => this.#open('error', error));
     }
-  }
-
-  #decideAlone(charge: Charge, listener: LimitListener): void {
-    this.#degraded++;
-    let isLocalOnly = true;
-    for (const { policy } of charge.parts) {
-      if (policy.mode === 'enforce' && policy.onStoreFailure === 'deny') {
-        listener.onStoreUnavailable();
-        return;
-      }
-      isLocalOnly &&= isCountedAlone(policy);
-    }
-    const local = isLocalOnly
-      ? charge
-      : new Charge(
-          charge.parts.filter(({ policy }) => isCountedAlone(policy)),
-          charge.isPlain,
-        );
-    this.#fallback.spend(local, listener);
   }
 
   #open(failure: StoreFailure, cause: Error): void {
-    if (this.#openSince !== null || this.#closed) return;
-    const { clock, log } = this.#options;
-    const now = clock();
-    this.#openSince = now;
-    this.#outages++;
-    this.#degradedBefore = this.#degraded;
-    const isFlapping = now - this.#closedAt < FLAPPING_MS;
-    this.#probeMs = isFlapping ? Math.min(2 * this.#probeMs, PROBE_MS_MAX) : PROBE_MS;
+    if (this.#closed || !this.#circuit.open()) return;
+    const { log } = this.#options;
+    this.#degradedBefore = this.#local.count;
     log.warn(
       { failure, cause: cause.message, replicas: this.#replicas.count },
       'the store is unavailable; each policy decides by its onStoreFailure until it is back',
     );
-    this.#schedule(this.#probeMs);
+    this.#schedule(this.#circuit.probeMs);
     if (failure === 'timeout') this.#store.giveUp();
   }
 
   /** @throws when the store fails again before all is charged to it */
   async #recover(): Promise<void> {
-    await this.#settle();
+    await this.#local.commit();
     if (this.#replicas.count > 1) {
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     }
-    this.#leases.flush();
+    this.#store.leases.flush();
     const startedAt = this.#options.clock();
-    // Until the circuit closes requests are decided alone, so there may be more to tell after each answer.
+    // Until the circuit closes requests are decided locally, so there may be more to commit after each answer.
     do {
-      await this.#settle();
-      await this.#leases.renew(startedAt);
-    } while (!this.#debts.isEmpty);
-    if (this.#openSince === null || this.#closed) return;
-    const { clock, log } = this.#options;
-    const now = clock();
-    const outageMs = Math.round(now - this.#openSince);
-    this.#openSince = null;
-    this.#closedAt = now;
-    this.#failuresInRow = 0;
-    log.info(
-      { outageMs, decidedWithoutStore: this.#degraded - this.#degradedBefore },
+      await this.#local.commit();
+      await this.#store.leases.renew(startedAt);
+    } while (!this.#local.isCommitted);
+    if (!this.#isOpen || this.#closed) return;
+    const outageMs = Math.round(this.#circuit.close());
+    this.#options.log.info(
+      { outageMs, decidedWithoutStore: this.#local.count - this.#degradedBefore },
       'the store is available again',
     );
   }
 
-  /** Whole, as the store's script has it. */
-  get #storeNow(): Millis {
-    return Math.floor(this.#options.clock() + this.#replicas.storeAheadMs);
-  }
-
-  /** Charges to the store what was admitted without it. @throws when the store does not take it */
-  #settle(): Promise<void> {
-    return this.#debts.settle(this.#store, this.#options.clock, () => this.#storeNow);
+  get #isOpen(): boolean {
+    return this.#circuit.openSince !== null;
   }
 }

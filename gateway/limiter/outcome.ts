@@ -5,8 +5,6 @@
  * a failure and as a success. Otherwise leaving early would make every request free.
  */
 import type { Policy } from '#gateway/policy/policy.ts';
-import type { Answer } from './check.ts';
-import type { GivenBack } from './general-check.ts';
 import type { Limiter, Outcome, Spent } from './limiter.ts';
 
 /**
@@ -29,38 +27,24 @@ function counts({ count }: Policy, ending: Ending): boolean {
 }
 
 /**
- * Of the parts whose policies do not count every request.
+ * For the buckets whose policies do not count every request.
  *
  * @param position of the request among those who asked together
  */
-export function outcomesOf({ parts, levels, chargedAt }: Spent, position: number, ending: Ending): Outcome[] {
+export function outcomesOf({ buckets, states }: Spent, position: number, ending: Ending): Outcome[] {
   const outcomes: Outcome[] = [];
-  for (const [i, part] of parts.entries()) {
-    const { policy, cost } = part;
-    const level = levels?.[i] ?? null;
-    if (policy.count === 'request' || level === null) continue;
+  for (const [i, bucket] of buckets.entries()) {
+    const { policy, cost } = bucket;
+    const state = states[i] ?? null;
     // A shadow policy counts up to its limit.
-    if (level.used + (position + 1) * cost > level.capacity) continue;
-    outcomes.push({ part, chargedAt: chargedAt?.[i] ?? 0, counts: counts(policy, ending) });
+    if (policy.count === 'request' || state === null || position >= state.roomFor(cost)) continue;
+    outcomes.push({ bucket, chargedAt: state.state.at, counts: counts(policy, ending) });
   }
   return outcomes;
 }
 
-/** What answers charged, unasked, to counters that do not count every request. */
-export function* uncounted(answers: readonly Pick<Answer, 'spent'>[]): Iterable<GivenBack> {
-  for (const { spent } of answers) {
-    for (const [i, part] of spent.parts.entries()) {
-      const { policy, cost } = part;
-      if (policy.count === 'request' || policy.mode === 'shadow' || (spent.levels?.[i] ?? null) === null)
-        continue;
-      if (spent.admitted > 0)
-        yield { part, units: spent.admitted * cost, chargedAt: spent.chargedAt?.[i] ?? 0 };
-    }
-  }
-}
-
 /**
- * What an admitted request was charged until it is known whether it counts, and what it holds as long as it is in flight.
+ * Keeps the charge of an admitted request until it is known whether it counts, and its leases as long as it is in flight.
  * Concluded once, by whoever knows first, and closed once, when it is over.
  */
 export class Reservation {
@@ -88,7 +72,7 @@ export class Reservation {
     const spent = this.#spent;
     if (spent === null) return;
     this.#spent = null;
-    this.#limiter.conclude(outcomesOf(spent, this.#position, ending), spent.shares !== null);
+    this.#limiter.conclude(outcomesOf(spent, this.#position, ending), spent.isLocal);
   }
 
   /** The request is over, in whatever way. */

@@ -1,7 +1,7 @@
 /**
- * How long checks wait for the store before it is lost: their time budget, and a grace beyond it. Whoever decides alone
- * beside a store that is merely slow admits too much or too little, so the grace is longer than the stalls of a busy
- * machine.
+ * How long checks wait for the store before it is lost: their time budget, and a grace beyond it. A process that
+ * decides without a store that is merely slow admits too much or too little, so the grace is longer than the stalls of a
+ * busy machine.
  *
  * Only time in which this process ran is counted. It passes in ticks, and a tick that comes late counts as one: after a
  * stall of this process the answer may be in the socket, and after one of the whole machine the store has not run either.

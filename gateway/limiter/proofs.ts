@@ -1,6 +1,6 @@
 /**
  * Reports to the store which credentials have worked. Nobody waits for it: a credential that the store has forgotten
- * merely has to prove itself once more. Those that proved themselves in one turn of the event loop go out as one script:
+ * merely has to prove itself once more. Those that proved themselves in one tick of the event loop go out as one script:
  * where most clients are new, one script each cost as much again as to ask for their counters.
  */
 import type { Identity } from '#gateway/identity/digest.ts';

@@ -1,48 +1,38 @@
 /**
  * The shared store: Redis or Valkey, of the gateway's own.
  *
- * All charges of one turn of the event loop go out as one script, so under load Redis sees one command for many
- * requests while every decision stays exact. There is no offline queue and nothing is sent twice: when the store does
- * not answer for too long (patience.ts), all checks that wait are reported as failed, and `outage.ts` decides what then
- * happens to the requests. From a reply that comes later only what it charged is learned. In a Cluster one script goes
- * out for each slot, and a charge whose keys lie in several is decided in steps (steps.ts).
+ * All charges of one tick of the event loop go out as one script, so under load Redis sees one command for many requests
+ * while every decision stays exact. There is no offline queue and nothing is sent twice: when the store does not answer for
+ * too long (patience.ts), all checks that wait are reported as failed, and `outage.ts` decides what then happens to the
+ * requests. From a reply that comes later only what it charged is learned.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
-import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts';
+import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { FaultKind, StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import type { Charge } from './charge.ts';
-import {
-  type Answer,
-  keysOf,
-  type PendingCheck,
-  type ScriptCall,
-  scriptCall,
-  UnreadableReplyError,
-} from './check.ts';
+import { type Adjustment, type Answer, type PendingCheck, UnreadableReplyError } from './check.ts';
 import { graceMs, waitMsMax } from './check-budget.ts';
-import { type CheckKind, GENERAL, PLAIN } from './check-kinds.ts';
-import { type GivenBack, generalCall, giveBackCall, type LevelDebt } from './general-check.ts';
-import { GIVE_BACK_GENERAL, SPEND_GENERAL } from './general-script.ts';
 import type { KnownCounters } from './known-counters.ts';
-import { learn } from './learn.ts';
 import { leasesOf } from './leases.ts';
 import type { LimitListener, Spent } from './limiter.ts';
-import type { Debt } from './owed.ts';
 import { Patience } from './patience.ts';
 import { Proofs } from './proofs.ts';
 import { HEARTBEAT, type Heartbeat, LEAVE, REPLICAS_KEY, SALT_KEY } from './replicas.ts';
-import { SPEND } from './spend-script.ts';
-import { decideInSteps, isOneSlot, type StepDialect } from './steps.ts';
+import type { GiveBack } from './steps.ts';
+import { adjust, callsFor, decide, type StoreCall } from './store-calls.ts';
+import type { StoreClock } from './store-clock.ts';
+import { StoredLeases } from './stored-leases.ts';
 
 export type StoreFailure = 'timeout' | FaultKind;
 
-export interface RedisStoreOptions {
+interface RedisStoreOptions {
   readonly openStore?: typeof openStore | undefined;
   readonly clock: Clock;
+  readonly storeClock: StoreClock;
   readonly known: KnownCounters;
   /** The smallest time budget of a check; it grows while the store is slow. */
   readonly budgetMs: Millis;
@@ -53,14 +43,10 @@ export interface RedisStoreOptions {
   readonly onSuccess: () => void;
   /** Checks that were reported as failed have been made after all. */
   readonly onLateAnswers: (answers: readonly Answer[]) => void;
-  /** Their connection broke before the answer: nobody knows whether they were made. */
-  readonly onUnanswered: (checks: readonly PendingCheck[]) => void;
   /** The connection is lost, also when nothing was being asked. */
   readonly onDisconnected: (cause: Error) => void;
 }
 
-/** Redis runs one script at a time: more keys than this are split, so that none holds it for long. */
-export const KEYS_PER_SCRIPT_MAX = 200;
 /** A connection on which nothing comes for so long while something is asked is dead, even if nobody has closed it. */
 const SILENCE_MS_MAX: Millis = 2000;
 
@@ -69,8 +55,13 @@ export class RedisStore {
   readonly #connection: StoreConnection;
   readonly #patience: Patience;
   readonly #proofs: Proofs;
+  readonly leases: StoredLeases;
+  readonly #giveBack: GiveBack = {
+    adjust: (adjustment) => this.adjust(adjustment),
+    release: (lease) => this.leases.release(lease),
+  };
   #pending = new Map<string, PendingCheck>();
-  #given: GivenBack[] = [];
+  #adjustments: Adjustment[] = [];
   /** Calls that were given up and may still be answered. */
   #late = 0;
   #isClosing = false;
@@ -86,6 +77,7 @@ export class RedisStore {
       },
     });
     this.#proofs = new Proofs(this.#connection);
+    this.leases = new StoredLeases(this.#connection, options.known.leases, options.clock);
   }
 
   get ready(): boolean {
@@ -133,67 +125,35 @@ export class RedisStore {
   }
 
   /**
-   * Charges what was admitted without the store, and takes it out of `debts`. There is no time budget: what is charged
+   * Charges what was admitted without the store, and takes it out of the list. There is no time budget: what is charged
    * late would otherwise be charged again.
    *
    * @throws what keeps the store from answering; what remains is not known to be charged
    */
-  settle(debts: Debt[]): Promise<void> {
-    return this.#settle(
-      debts,
-      ({ key }) => key,
-      SPEND,
-      (same) => scriptCall([], same),
-    );
-  }
-
-  /** The same for counters that are no fixed windows. */
-  settleLevels(debts: LevelDebt[]): Promise<void> {
-    return this.#settle(
-      debts,
-      ({ part }) => part.key,
-      SPEND_GENERAL,
-      (same) => generalCall([], same),
-    );
-  }
-
-  async #settle<D>(
-    debts: D[],
-    keyOf: (debt: D) => string,
-    script: StoreScript,
-    callOf: (debts: readonly D[]) => ScriptCall,
-  ): Promise<void> {
-    const slots = Map.groupBy(debts.splice(0), (debt) => this.#connection.slotOf(keyOf(debt)));
+  async commit(uncommitted: Adjustment[]): Promise<void> {
     let failure: unknown;
-    await Promise.all(
-      [...slots.values()].map(async (same) => {
-        const { keys, args } = callOf(same);
-        try {
-          await this.#connection.run(script, keys, args);
-        } catch (error) {
-          failure ??= error;
-          debts.push(...same);
-        }
-      }),
-    );
-    if (debts.length > 0) throw failure;
-  }
-
-  /** Those of one turn of the event loop go out together. Lost on its way, it stays charged until its window ends. */
-  giveBack(given: GivenBack): void {
-    if (this.#given.push(given) === 1) setImmediate(() => this.#flushGiven());
-  }
-
-  #flushGiven(): void {
-    const given = this.#given;
-    this.#given = [];
-    const slots = Map.groupBy(given, ({ part }) => this.#connection.slotOf(part.key));
-    for (const same of slots.values()) {
-      for (let at = 0; at < same.length && this.ready; at += KEYS_PER_SCRIPT_MAX) {
-        const { keys, args } = giveBackCall(same.slice(at, at + KEYS_PER_SCRIPT_MAX));
-        this.#connection.run(GIVE_BACK_GENERAL, keys, args).catch(ignored);
+    const calls = adjust(this.#connection, uncommitted.splice(0)).map(async ({ some, made }) => {
+      try {
+        await made;
+      } catch (error) {
+        failure ??= error;
+        uncommitted.push(...some);
       }
-    }
+    });
+    await Promise.all(calls);
+    if (uncommitted.length > 0) throw failure;
+  }
+
+  /** Those of one tick of the event loop go out together. Lost on its way, a charge stays until its window ends. */
+  adjust(adjustment: Adjustment): void {
+    if (this.#adjustments.push(adjustment) === 1) setImmediate(() => this.#flushAdjustments());
+  }
+
+  #flushAdjustments(): void {
+    const adjustments = this.#adjustments;
+    this.#adjustments = [];
+    if (!this.ready) return;
+    for (const { made } of adjust(this.#connection, adjustments)) made.catch(ignored);
   }
 
   prove(credential: Identity): void {
@@ -205,7 +165,7 @@ export class RedisStore {
   }
 
   /**
-   * Tells the store that this replica lives. It is a script that writes, so it also tells whether checks can be made.
+   * Reports to the store that this replica lives. The script writes, so its success shows that checks can be made.
    *
    * @param salt kept there when none is kept yet; '' when the salt is configured and none of the store's business
    * @throws what keeps the store from answering, or from answering in time
@@ -221,13 +181,13 @@ export class RedisStore {
     if (!isWhole(replicas) || !isWhole(rank) || typeof shared !== 'string')
       throw new UnreadableReplyError('the store sent a reply that cannot be read');
     const heardAt = clock();
-    const aheadMs = Number(now) - (askedAt + heardAt) / 2;
-    return { replicas, rank, salt: shared, aheadMs, tookMs: heardAt - askedAt };
+    return { replicas, rank, salt: shared, storeNow: Number(now), askedAt, heardAt };
   }
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    this.#flushGiven();
+    this.leases.flush();
+    this.#flushAdjustments();
     this.#proofs.flush();
     if (this.ready) {
       const { budgetMs, replica } = this.#options;
@@ -240,60 +200,10 @@ export class RedisStore {
     this.#proofs.flush();
     const pending = this.#pending;
     this.#pending = new Map();
-    const others = this.#askAll(pending.values(), PLAIN);
-    if (others !== null) this.#askAll(others, GENERAL);
+    for (const call of callsFor(pending.values(), (key) => this.#connection.slotOf(key))) this.#ask(call);
   }
 
-  /** Slot by slot. @returns the checks of the other kind; null: there are none */
-  #askAll(checks: Iterable<PendingCheck>, kind: CheckKind): readonly PendingCheck[] | null {
-    const slotOf = (key: string): number | null => this.#connection.slotOf(key);
-    const bySlot = new Map<number | null, PendingCheck[]>();
-    let others: PendingCheck[] | null = null;
-    for (const check of checks) {
-      if (check.charge.isPlain !== kind.isPlain) {
-        others ??= [];
-        others.push(check);
-        continue;
-      }
-      const [first] = check.charge.parts;
-      const slot = first === undefined ? null : slotOf(first.key);
-      if (slot !== null && !isOneSlot(check.charge, slotOf)) {
-        this.#askInSteps(check, kind.steps);
-        continue;
-      }
-      const same = bySlot.get(slot);
-      if (same === undefined) bySlot.set(slot, [check]);
-      else same.push(check);
-    }
-    for (const same of bySlot.values()) this.#askInParts(same, kind);
-    return others;
-  }
-
-  /** As many calls as their number of keys needs. */
-  #askInParts(all: readonly PendingCheck[], kind: CheckKind): void {
-    let checks: PendingCheck[] = [];
-    let keys = 0;
-    for (const check of all) {
-      const need = keysOf(check.charge);
-      if (keys > 0 && keys + need > KEYS_PER_SCRIPT_MAX) {
-        this.#ask(checks, kind);
-        checks = [];
-        keys = 0;
-      }
-      keys += need;
-      checks.push(check);
-    }
-    this.#ask(checks, kind);
-  }
-
-  #ask(checks: readonly PendingCheck[], { script, callOf, read }: CheckKind): void {
-    const { keys, args } = callOf(checks);
-    this.#await(checks, () =>
-      this.#connection.run(script, keys, args).then((reply) => read(reply, checks).answers),
-    );
-  }
-
-  /** Known here from before anybody is told, as any of them may give it back at once. */
+  /** Remembers the leases before the requests are answered, as any of them may give its lease back at once. */
   #hold(spent: Spent): void {
     const { known, clock } = this.#options;
     const now = clock();
@@ -301,16 +211,9 @@ export class RedisStore {
       for (const lease of leasesOf(spent, i)) known.leases.take(lease, now);
   }
 
-  #askInSteps(check: PendingCheck, dialect: StepDialect): void {
-    this.#await([check], async (isLate) => [await decideInSteps(this.#connection, check, dialect, isLate)]);
-  }
-
-  /** @param decide is told whether its answer comes too late by now */
-  #await(
-    checks: readonly PendingCheck[],
-    decide: (isLate: () => boolean) => Promise<readonly Answer[]>,
-  ): void {
-    const { clock, known, onFailure, onSuccess, onLateAnswers } = this.#options;
+  #ask(call: StoreCall): void {
+    const { clock, known, storeClock, onFailure, onSuccess, onLateAnswers } = this.#options;
+    const { checks } = call;
     const askedAt = clock();
     let isLate = false;
     const wait = this.#patience.begin(() => {
@@ -318,11 +221,16 @@ export class RedisStore {
       this.#late++;
       onFailure(checks, 'timeout', new Error(`no answer within ${this.#patience.waitMs} ms`));
     });
-    decide(() => isLate).then(
+    decide(this.#connection, call, () => isLate, this.#giveBack).then(
       (answers) => {
         this.#patience.answered(wait);
         if (isLate) this.#late--;
-        learn(known, answers, askedAt, clock());
+        const heardAt = clock();
+        for (const answer of answers) {
+          for (const state of answer.spent.states)
+            if (state !== null) storeClock.note(state.state.at, askedAt, heardAt);
+          known.learn(answer, askedAt, heardAt);
+        }
         if (isLate) onLateAnswers(answers);
         else {
           onSuccess();
@@ -335,7 +243,8 @@ export class RedisStore {
       (error: Error | StoreFault) => {
         this.#patience.failed(wait);
         if (isLate) this.#late--;
-        if ('kind' in error && error.kind === 'disconnected') this.#options.onUnanswered(checks);
+        // Nobody knows whether they were made.
+        if ('kind' in error && error.kind === 'disconnected') this.leases.endUnanswered(checks);
         if (isLate) onLateAnswers([]);
         else onFailure(checks, 'kind' in error ? error.kind : 'error', error);
       },

@@ -1,8 +1,8 @@
-/** How the processes that share a store know of one another, and agree on a salt. */
+/** How the processes that share a store know how many they are, which place each has, and agree on a salt. */
 import { storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** What a heartbeat learns. */
+/** The answer to a heartbeat. */
 export interface Heartbeat {
   /** Living replicas, this one among them. */
   readonly replicas: number;
@@ -10,17 +10,19 @@ export interface Heartbeat {
   readonly rank: number;
   /** The salt that all share; '' when it is none of the store's business. */
   readonly salt: string;
-  /** By how much the store's clock is ahead of ours; as uncertain as the reply took. */
-  readonly aheadMs: Millis;
-  readonly tookMs: Millis;
+  /** On the store's clock. */
+  readonly storeNow: Millis;
+  /** On this process's clock. */
+  readonly askedAt: Millis;
+  readonly heardAt: Millis;
 }
 
 const REPLICA_SILENT_SECONDS = 15;
 
 /**
  * KEYS the replicas, the salt; ARGV this replica, the salt to keep when there is none ('': no salt is shared).
- * Replies how many replicas were heard of lately, how many of them stand before this one in the order of names, the salt
- * that all of them share, and the time in milliseconds.
+ * Replies the number of living replicas, how many of them come before this one in the order of names, the salt that all of
+ * them share, and the time in milliseconds.
  */
 export const HEARTBEAT = storeScript(`
 local time = redis.call('TIME')
@@ -39,3 +41,33 @@ return { #names, before, salt, string.format('%.0f', time[1] * 1000 + math.floor
 export const LEAVE = storeScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`);
 export const REPLICAS_KEY = 'fg:{control}:replicas';
 export const SALT_KEY = 'fg:{control}:salt';
+
+/**
+ * Number of heartbeats in a row that must report fewer replicas before this process believes it. After an outage the store
+ * knows only the replicas that were quicker, and the next outage may begin before it knows the others.
+ */
+const FEWER_HEARD_TO_BELIEVE = 15;
+
+/** The living replicas, as far as this process knows. */
+export class Replicas {
+  #count = 1;
+  #rank = 0;
+  #fewerHeard = 0;
+
+  /** At least 1, this one. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** From 0, below the count. */
+  get rank(): number {
+    return this.#rank;
+  }
+
+  hear({ replicas, rank }: Pick<Heartbeat, 'replicas' | 'rank'>): void {
+    this.#fewerHeard = replicas < this.#count ? this.#fewerHeard + 1 : 0;
+    if (replicas < this.#count && this.#fewerHeard < FEWER_HEARD_TO_BELIEVE) return;
+    this.#count = Math.max(1, replicas);
+    this.#rank = Math.min(rank, this.#count - 1);
+  }
+}

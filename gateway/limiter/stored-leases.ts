@@ -1,16 +1,35 @@
 /**
- * What the store hears of this process's leases once they are taken: that they are still held, and that they are given back.
- * Neither keeps a request waiting: what the store does not hear ends by itself.
+ * Renews this process's leases in the store, and gives them back there. Neither keeps a request waiting: a lease that is
+ * not renewed ends by itself.
  */
-import type { StoreConnection } from '#gateway/store/connection.ts';
+import { type StoreConnection, type StoreScript, storeScript } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
+import { TAKE_LEASE_LUA } from './algorithms/concurrency.ts';
 import type { PendingCheck } from './check.ts';
-import { LEASES_PER_SCRIPT_MAX, leaseCall, RELEASE, RENEW } from './lease-scripts.ts';
 import { type HeldLeases, type Lease, leasesOf, memberOf, RENEWED_AFTER_MS } from './leases.ts';
 import type { Spent } from './limiter.ts';
 
-/** Given back and not told yet; some hundred bytes each. */
+/** Redis runs one script at a time. */
+const LEASES_PER_SCRIPT_MAX = 200;
+
+/** KEYS counters; ARGV of each the lease that is still held. One that had ended is taken again: its request is not over. */
+export const RENEW = storeScript(`
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for i = 1, #KEYS do
+  local key, member = KEYS[i], ARGV[i]${TAKE_LEASE_LUA}
+end
+return #KEYS
+`);
+
+/** KEYS counters; ARGV of each the lease that is given back. */
+export const RELEASE = storeScript(`
+for i = 1, #KEYS do redis.call('ZREM', KEYS[i], ARGV[i]) end
+return #KEYS
+`);
+
+/** Leases that the store does not know to be given back yet; some hundred bytes each. */
 const RELEASES_MAX = 10_000;
 const ANSWER_MS: Millis = 1000;
 
@@ -31,27 +50,27 @@ export class StoredLeases {
   end(spent: Spent, position: number): void {
     for (const lease of leasesOf(spent, position)) {
       this.#held.give(lease);
-      this.#release(lease);
+      this.release(lease);
     }
   }
 
-  /** The answer came too late: nobody holds what was taken. */
+  /** The answer came too late, so nobody holds the leases that it took. */
   endAll(spent: Spent): void {
     for (let position = 0; position < spent.admitted; position++) this.end(spent, position);
   }
 
-  /** Nobody knows whether anything was taken, and nobody holds it. */
+  /** Gives back leases that the store may have given to requests that do not hold them. */
   endUnanswered(checks: readonly PendingCheck[]): void {
     for (const { charge, listeners, leases } of checks) {
       if (leases === null) continue;
-      for (const { key, policy } of charge.parts)
+      for (const { key, policy } of charge.buckets)
         if (policy.algorithm === 'concurrency')
-          for (let i = 0; i < listeners.length; i++) this.#release({ key, member: memberOf(leases, i) });
+          for (let i = 0; i < listeners.length; i++) this.release({ key, member: memberOf(leases, i) });
     }
   }
 
-  /** Those of one turn of the event loop go out together. While the store is away so many wait for it. */
-  #release(lease: Lease): void {
+  /** Those of one tick of the event loop go out together. While the store is away so many wait for it. */
+  release(lease: Lease): void {
     if (this.#released.length >= RELEASES_MAX) return;
     if (this.#released.push(lease) === 1) setImmediate(() => this.flush());
   }
@@ -60,13 +79,10 @@ export class StoredLeases {
     if (!this.#connection.ready) return;
     const released = this.#released;
     this.#released = [];
-    for (const some of this.#inOneSlot(released)) {
-      const { keys, args } = leaseCall(some);
-      this.#connection.run(RELEASE, keys, args).catch(endsByItself);
-    }
+    for (const call of this.#tell(RELEASE, released)) call.catch(endsByItself);
   }
 
-  /** What fails is tried again with the next heartbeat. */
+  /** A renewal that fails is tried again with the next heartbeat. */
   renewDue(): void {
     if (this.#isRenewing) return;
     this.#isRenewing = true;
@@ -78,33 +94,33 @@ export class StoredLeases {
   }
 
   /**
-   * Says of leases that they are still held.
+   * Renews the leases that are still held.
    *
-   * @param toldBefore when the store last heard of them, on this process's clock
+   * @param renewedBefore when they were last renewed, on this process's clock
    * @throws what keeps the store from answering in time
    */
-  async renew(toldBefore: Millis): Promise<void> {
+  async renew(renewedBefore: Millis): Promise<void> {
     for (;;) {
-      const due = this.#held.toldBefore(toldBefore, LEASES_PER_SCRIPT_MAX);
+      const due = this.#held.renewedBefore(renewedBefore, LEASES_PER_SCRIPT_MAX);
       if (due.length === 0) return;
       const now = this.#clock();
-      await Promise.all(
-        this.#inOneSlot(due).map((some) => {
-          const { keys, args } = leaseCall(some);
-          return within(ANSWER_MS, this.#connection.run(RENEW, keys, args));
-        }),
-      );
-      this.#held.told(due, now);
+      await Promise.all(this.#tell(RENEW, due).map((call) => within(ANSWER_MS, call)));
+      this.#held.renewed(due, now);
     }
   }
 
-  #inOneSlot(leases: readonly Lease[]): Lease[][] {
-    const slots = Map.groupBy(leases, ({ key }) => this.#connection.slotOf(key));
-    return [...slots.values()].flatMap((same) =>
-      Array.from({ length: Math.ceil(same.length / LEASES_PER_SCRIPT_MAX) }, (_, i) =>
-        same.slice(i * LEASES_PER_SCRIPT_MAX, (i + 1) * LEASES_PER_SCRIPT_MAX),
-      ),
-    );
+  /** As many calls as their slots and their number need. */
+  #tell(script: StoreScript, leases: readonly Lease[]): Promise<unknown>[] {
+    const calls: Promise<unknown>[] = [];
+    for (const same of Map.groupBy(leases, ({ key }) => this.#connection.slotOf(key)).values()) {
+      for (let at = 0; at < same.length; at += LEASES_PER_SCRIPT_MAX) {
+        const some = same.slice(at, at + LEASES_PER_SCRIPT_MAX);
+        const keys = some.map(({ key }) => key);
+        const members = some.map(({ member }) => member);
+        calls.push(this.#connection.run(script, keys, members));
+      }
+    }
+    return calls;
   }
 }
 

@@ -1,7 +1,7 @@
 /** How many units a request takes of a limit. Whatever it says, at least one. */
 import type { CoverCounter } from '#gateway/policy/match.ts';
 
-/** What is said of a body. */
+/** The length of a body, as its header section states it. */
 export interface BodyLength {
   readonly hasBody: boolean;
   /** null when it is not announced, or when there is none. */
@@ -32,7 +32,7 @@ export function unitsOf(
   }
 }
 
-/** Of several values the largest. */
+/** The largest of several values. */
 function headerUnits(header: string, rawHeaders: readonly string[]): number {
   let units = 1;
   for (let i = 0; i < rawHeaders.length; i += 2) {

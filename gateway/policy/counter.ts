@@ -18,20 +18,13 @@ export class Counter {
   readonly keySuffix: string;
   /** Told apart by name, so that a reload does not forget what is known of a counter. 30 bits each. */
   readonly words: readonly [number, number];
-  /** The same for what it holds: when there is room again follows from the limit, what it holds does not. */
-  readonly stateWords: readonly [number, number];
-  /** The script for plain charges understands it. */
-  readonly isPlain: boolean;
 
   constructor(policy: Policy, forUnproven: boolean) {
     this.policy = policy;
     this.forUnproven = forUnproven;
-    const { algorithm, bucket, windowSeconds, limit, capacity, count } = policy;
+    const { algorithm, bucket, windowSeconds } = policy;
     this.keySuffix = `}:${bucket}:${windowSeconds}${SUFFIXES[algorithm]}${forUnproven ? ':unproven' : ''}`;
-    this.isPlain = algorithm === 'fixed-window' && count === 'request';
-    this.stateWords = nameWords(this.keySuffix);
-    this.words =
-      algorithm === 'fixed-window' ? this.stateWords : nameWords(`${this.keySuffix} ${limit} ${capacity}`);
+    this.words = nameWords(this.keySuffix);
   }
 }
 

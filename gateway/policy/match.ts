@@ -16,8 +16,6 @@ export interface Cover {
   readonly identifiers: readonly Identifier[];
   readonly hasOverrides: boolean;
   readonly isByAddress: boolean;
-  /** Only fixed windows, and each request costs 1: the fast script can count it. */
-  readonly isPlain: boolean;
   readonly hasOutcomes: boolean;
   readonly hasFixedCosts: boolean;
 }
@@ -94,7 +92,6 @@ export function createMatcher(set: PolicySet): Matcher {
         identifiers,
         hasOverrides: sorted.some(({ overrides }) => overrides !== null),
         isByAddress: identifiers.every(({ kind }) => kind === 'address'),
-        isPlain: counted.every(({ counter, cost }) => counter.isPlain && isOne(cost)),
         hasOutcomes: counted.some(({ counter }) => counter.policy.count !== 'request'),
         hasFixedCosts: counted.every(({ cost }) => cost.kind === 'units'),
       };
@@ -137,10 +134,6 @@ export function createMatcher(set: PolicySet): Matcher {
     }
     return result;
   };
-}
-
-function isOne(cost: Cost): boolean {
-  return cost.kind === 'units' && cost.units === 1;
 }
 
 interface Node<T> {

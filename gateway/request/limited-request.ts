@@ -165,7 +165,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     const { enforcement, refusals } = this.#parts;
     const { metrics } = enforcement;
     entry?.spent(spent);
-    if (spent.shares === null) {
+    if (!spent.isLocal) {
       const storeMs = this.#now - this.#askedAt;
       metrics.storeTime.observe(storeMs);
       if (entry !== null) entry.storeMs = storeMs;
@@ -183,7 +183,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
         this.#pass(limitHeaders(decision.verdicts), this.#reservationOf(spent, position));
         return;
       case 'deny':
-        refusals.denied(this, decision.violated, spent.shares === null ? 'store' : 'share');
+        refusals.denied(this, decision.violated, spent.isLocal ? 'share' : 'store');
         return;
       default:
         decision satisfies never;
@@ -200,7 +200,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   }
 
   #reservationOf(spent: Spent, position: number): Reservation | null {
-    if (spent.levels === null || (this.charged?.hasOutcomes !== true && spent.leases === null)) return null;
+    if (this.charged?.hasOutcomes !== true && spent.leases === null) return null;
     return new Reservation(this.#parts.enforcement.options.limiter, spent, position);
   }
 

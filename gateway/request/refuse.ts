@@ -96,13 +96,13 @@ export class Refusals {
     if (!this.#begin(request, 'denied')) return;
     const [first] = violated;
     // In a Cluster, the denying counter may have room again a moment later.
-    const part = first?.part ?? request.charged?.charge.parts[0];
-    if (part === undefined) throw new Error('only what was charged is denied');
+    const bucket = first?.bucket ?? request.charged?.charge.buckets[0];
+    if (bucket === undefined) throw new Error('only what was charged is denied');
     const decision = decisions.add(
-      policyRefusal(part, {
+      policyRefusal(bucket, {
         decision: 'deny',
         violated: violated.map(({ policy }) => policy.name),
-        limit: first?.limit ?? part.capacity,
+        limit: first?.limit ?? bucket.capacity,
         used: first?.used ?? null,
         resetMs: first?.resetMs ?? 0,
         isLocal: by === 'share',
@@ -117,7 +117,7 @@ export class Refusals {
   /** Counts each denied identity once. */
   #noteLimited({ charged }: Refusable, violated: readonly Violation[]): void {
     const digests = new Set<string>();
-    for (const { policy, identity } of charged?.charge.parts ?? [])
+    for (const { policy, identity } of charged?.charge.buckets ?? [])
       if (violated.some((verdict) => verdict.policy === policy)) digests.add(identity.digest);
     for (const digest of digests) this.#options.enforcement.metrics.limited.count(digest);
   }
@@ -127,17 +127,17 @@ export class Refusals {
     const { decisions, enforcement } = this.#options;
     countDegraded(enforcement, request.charged);
     if (!this.#begin(request, 'unavailable')) return;
-    const part = request.charged?.charge.parts.find(
+    const bucket = request.charged?.charge.buckets.find(
       ({ policy }) => policy.mode === 'enforce' && policy.onStoreFailure === 'deny',
     );
     const decision =
-      part === undefined
+      bucket === undefined
         ? null
         : decisions.add(
-            policyRefusal(part, {
+            policyRefusal(bucket, {
               decision: 'unavailable',
-              violated: [part.policy.name],
-              limit: part.capacity,
+              violated: [bucket.policy.name],
+              limit: bucket.capacity,
               used: null,
               resetMs: UNAVAILABLE_RETRY_MS,
               isLocal: true,
@@ -145,7 +145,7 @@ export class Refusals {
             }),
             request,
           );
-    log(request, 'unavailable', decision, part?.policy.name ?? null);
+    log(request, 'unavailable', decision, bucket?.policy.name ?? null);
     const message = 'limits cannot be checked at the moment; try again in a second';
     const options = { ...framingOf(request, decision), headers: ['Retry-After', '1'] };
     request.answer(ownReply('gateway_store_unavailable', message, options));

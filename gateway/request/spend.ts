@@ -44,7 +44,7 @@ export function chargeOf(
     () => caller.identity(),
     (credential) => isVouchedFor || limiter.isProven(credential),
     facts,
-    cover.isPlain ? undefined : (counted, capacity) => unitsOf(counted, capacity, req.rawHeaders, head),
+    (counted, capacity) => unitsOf(counted, capacity, req.rawHeaders, head),
   );
   if (charge === null) return null;
   const charged = { charge, identified, hasOutcomes: cover.hasOutcomes, plan: facts?.plan ?? null };
@@ -74,16 +74,16 @@ export function spend({ options }: Enforcement, { charge }: ChargedTo, request: 
   }
   metrics.deniedFromMemory++;
   request.denyFromMemory(
-    exhausted.map(({ part, used, resetMs }) => {
-      const { policy, capacity, limit: perWindow } = part;
+    exhausted.map(({ bucket, used, resetMs }) => {
+      const { policy, capacity, limit: perWindow } = bucket;
       const told = { policy, quota: capacity, perWindow, remaining: 0, resetMs };
-      return { ...told, part, used, limit: capacity, canNeverPass: false };
+      return { ...told, bucket, used, limit: capacity, canNeverPass: false };
     }),
   );
 }
 
 /** Counts the policies that decide, or refuse, a request without the store. */
 export function countDegraded({ metrics }: Enforcement, charged: ChargedTo | null): void {
-  for (const { policy, counter } of charged?.charge.parts ?? [])
+  for (const { policy, counter } of charged?.charge.buckets ?? [])
     if (!counter.forUnproven) metrics.degraded(policy);
 }

@@ -1,6 +1,7 @@
 /** The limiter over a real store, as the gateway has it. */
+
+import type { GuardedLimiterOptions } from '#gateway/limiter/outage.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
-import type { GuardedLimiterOptions } from '#gateway/limiter/outage-options.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Owner } from './gateway.ts';
 import { accessTo } from './store.ts';

@@ -1,6 +1,6 @@
 /** Policies, charges and answers for tests of limiters. */
 import { type Identity, identityOf } from '#gateway/identity/digest.ts';
-import { Charge, Part } from '#gateway/limiter/charge.ts';
+import { Bucket, Charge } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter, Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter, type MemoryLimiterOptions } from '#gateway/limiter/memory.ts';
@@ -61,20 +61,17 @@ export function identity(name = 'somebody'): Identity {
 }
 
 /** A policy's counter for one identity. */
-export function part(of: Policy, who = 'somebody', cost = 1): Part {
-  return new Part(new Counter(of, false), identity(who), null, cost);
+export function part(of: Policy, who = 'somebody', cost = 1): Bucket {
+  return new Bucket(new Counter(of, false), identity(who), null, cost);
 }
 
-export function chargeOf(...parts: readonly Part[]): Charge {
-  return new Charge(
-    parts,
-    parts.every(({ counter, cost }) => counter.isPlain && cost === 1),
-  );
+export function chargeOf(...parts: readonly Bucket[]): Charge {
+  return new Charge(parts);
 }
 
 /** The same for an identity with a limit of its own. */
-export function partWithLimit(of: Policy, limit: number, who = 'somebody', cost = 1): Part {
-  return new Part(new Counter(of, false), identity(who), null, cost, identity(who), limit);
+export function partWithLimit(of: Policy, limit: number, who = 'somebody', cost = 1): Bucket {
+  return new Bucket(new Counter(of, false), identity(who), null, cost, identity(who), limit);
 }
 
 /** The parts of a credential that is not known to have worked: its own, and its address's for such ones. */
@@ -84,7 +81,7 @@ export function unproven(
   address: string,
   cost = 1,
   limit = of.limit,
-): readonly [Part, Part] {
+): readonly [Bucket, Bucket] {
   return unprovenCombined(of, credential, credential, address, cost, limit);
 }
 
@@ -96,9 +93,9 @@ export function unprovenCombined(
   address: string,
   cost = 1,
   limit = of.limit,
-): readonly [Part, Part] {
-  const own = new Part(new Counter(of, false), identity(combined), null, cost, identity(credential), limit);
-  return [own, new Part(new Counter(of, true), identity(address), own, cost, identity(address), limit)];
+): readonly [Bucket, Bucket] {
+  const own = new Bucket(new Counter(of, false), identity(combined), null, cost, identity(credential), limit);
+  return [own, new Bucket(new Counter(of, true), identity(address), own, cost, identity(address), limit)];
 }
 
 /** A limiter of this process alone, with a small table unless told otherwise. */

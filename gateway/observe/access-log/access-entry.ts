@@ -43,7 +43,7 @@ export interface LoggedResponse {
 const PATH_MAX = 1000;
 
 interface LoggedCharge {
-  readonly charge: Pick<Charge, 'parts'>;
+  readonly charge: Pick<Charge, 'buckets'>;
   readonly identified: {
     /** In the order of `Cover.identifiers`. */
     readonly identities: readonly (Identity | null)[];
@@ -203,7 +203,7 @@ export class AccessEntry {
     const askedAt = this.#askedAt;
     const answeredAt = this.#answeredAt;
     if (askedAt === null || answeredAt === null) return null;
-    return { askedAt, answeredAt, hasFailed: this.#spent?.shares !== null };
+    return { askedAt, answeredAt, hasFailed: this.#spent?.isLocal !== false };
   }
 
   #identities(): Record<string, string> {
@@ -218,9 +218,9 @@ export class AccessEntry {
   /** Names of identifiers whose credential was unproven, so that the address was charged as well. */
   #unproven(): string[] {
     const names: string[] = [];
-    for (const [i, { policy, credential }] of (this.#charged?.charge.parts ?? []).entries()) {
-      // A negative value means that the store knows a proof that this process did not know.
-      if (credential === null || (this.#spent?.used[i] ?? 0) < 0) continue;
+    for (const [i, { policy, credential }] of (this.#charged?.charge.buckets ?? []).entries()) {
+      // null means that the store knows a proof that this process did not know.
+      if (credential === null || this.#spent?.states[i] === null) continue;
       const { name } = policy.identifier;
       if (!names.includes(name)) names.push(name);
     }

@@ -1,8 +1,8 @@
 /** `explain` with what the running gateway has counted; nothing is charged. */
 
 import { isClientRoute } from '#gateway/http/header-names.ts';
-import type { Part } from '#gateway/limiter/charge.ts';
-import { NOTHING, untilWindowEnd } from '#gateway/limiter/level.ts';
+import { EMPTY } from '#gateway/limiter/algorithms/algorithm.ts';
+import type { Bucket } from '#gateway/limiter/charge.ts';
 import type { Ban } from '#gateway/operate/control/bans.ts';
 import type { Control } from '#gateway/operate/control/control.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
@@ -35,15 +35,15 @@ export async function explainLive(
     const read = rehearsal.read(request);
     if (read.kind === 'malformed') return;
     ban = await longestBan(read, control);
-    if (read.kind === 'covered') now = await seed(rehearsal, read.charged.charge.parts, control);
+    if (read.kind === 'covered') now = await seed(rehearsal, read.charged.charge.buckets, control);
   });
   return ban === null ? explanation : bannedExplanation(explanation, ban, now);
 }
 
 /** @returns the clock that the counters go by */
-async function seed(rehearsal: Rehearsal, parts: readonly Part[], control: Control): Promise<Millis> {
+async function seed(rehearsal: Rehearsal, buckets: readonly Bucket[], control: Control): Promise<Millis> {
   let now: Millis = 0;
-  const byIdentity = Map.groupBy(parts, ({ identity }) => identity.digest);
+  const byIdentity = Map.groupBy(buckets, ({ identity }) => identity.digest);
   for (const same of byIdentity.values()) {
     const identity = same[0]?.identity;
     if (identity === undefined) continue;
@@ -59,13 +59,12 @@ async function seed(rehearsal: Rehearsal, parts: readonly Part[], control: Contr
       const { provenUntil } = await control.look(proof, []);
       if (provenUntil !== null) rehearsal.known.prove(proof, provenUntil);
     }
-    for (const [i, part] of same.entries()) {
-      const held = look.held[i] ?? NOTHING;
-      if (part.policy.algorithm === 'concurrency')
-        for (let k = 0; k < held.a; k++) rehearsal.known.leases.take({ key: part.key, member: `${k}` }, now);
-      else if (!part.counter.isPlain) rehearsal.known.levels.note(part, held, now);
-      else if (held.a > 0)
-        rehearsal.known.note(part, held.a, now + untilWindowEnd(now, part.policy.windowMs), 0, now);
+    for (const [i, bucket] of same.entries()) {
+      const state = look.states[i] ?? EMPTY;
+      if (bucket.policy.algorithm !== 'concurrency') rehearsal.known.set(bucket, state);
+      else
+        for (let k = 0; k < state.a; k++)
+          rehearsal.known.leases.take({ key: bucket.key, member: `${k}` }, now);
     }
   }
   return now;

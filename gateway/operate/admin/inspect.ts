@@ -1,7 +1,8 @@
 /** Reads the counters and the ban of one identity. */
 
 import type { Identity } from '#gateway/identity/digest.ts';
-import { levelOf, NOTHING } from '#gateway/limiter/level.ts';
+import { EMPTY } from '#gateway/limiter/algorithms/algorithm.ts';
+import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import type { Control } from '#gateway/operate/control/control.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { capacityFor } from '#gateway/policy/overrides.ts';
@@ -33,16 +34,16 @@ export async function inspect(identity: Identity, set: PolicySet, control: Contr
   const counters = countersOf(set);
   // Overrides by plan or address depend on the request.
   const limits = counters.map(({ policy }) => policy.overrides?.digests.get(identity.digest) ?? policy.limit);
-  const { now, held } = await control.look(identity, counters, limits);
+  const { now, states } = await control.look(identity, counters, limits);
   const ban = await control.banOf(identity);
   const buckets = counters.flatMap(({ policy, forUnproven }, i) => {
     const perWindow = limits[i] ?? policy.limit;
     const limit = capacityFor(policy, perWindow);
-    const level = levelOf(policy, held[i] ?? NOTHING, now, limit, perWindow);
-    if (level.used === 0) return [];
+    const state = new BucketState(policy, states[i] ?? EMPTY, limit, perWindow);
+    if (state.used === 0) return [];
     const { name, bucket } = policy;
-    const resetAt = isoTime(now + level.resetMs(0));
-    return [{ policy: name, bucket, unproven: forUnproven, used: level.used, limit, resetAt }];
+    const resetAt = isoTime(now + state.resetMs(0));
+    return [{ policy: name, bucket, unproven: forUnproven, used: state.used, limit, resetAt }];
   });
   return {
     identity: identity.digest,

@@ -4,7 +4,7 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { Held } from '#gateway/limiter/level.ts';
+import type { CounterState } from '#gateway/limiter/algorithms/algorithm.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BANS_MAX, type Ban } from './bans.ts';
@@ -16,7 +16,7 @@ export interface Look {
   /** Time on the clock of the windows; milliseconds since the epoch. */
   readonly now: Millis;
   /** One for each counter. */
-  readonly held: readonly Held[];
+  readonly states: readonly CounterState[];
   /** When the proof of the credential ends; may be past. null: it is unproven, or an address. */
   readonly provenUntil: Millis | null;
 }

@@ -1,6 +1,6 @@
 /** Control without a store, in the only process. */
 import type { Identity } from '#gateway/identity/digest.ts';
-import { Part } from '#gateway/limiter/charge.ts';
+import { Bucket } from '#gateway/limiter/charge.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -33,17 +33,17 @@ export class MemoryControl implements Control {
     limits: readonly number[] = counters.map(({ policy }) => policy.limit),
   ): Promise<Look> {
     const { known } = this.#options;
-    const now = this.#now;
-    const held = counters.map((counter, i) =>
-      known.held(new Part(counter, identity, null, 1, identity, limits[i]), now),
+    const now = Math.floor(this.#now);
+    const states = counters.map((counter, i) =>
+      known.state(new Bucket(counter, identity, null, 1, identity, limits[i]), now),
     );
-    return { now: Math.floor(now), held, provenUntil: known.provenUntil(identity) };
+    return { now, states, provenUntil: known.provenUntil(identity) };
   }
 
   async reset(identity: Identity, counters: readonly Counter[]): Promise<number> {
-    const { held } = await this.look(identity, counters);
+    const { states } = await this.look(identity, counters);
     this.#options.known.forget(identity, counters);
-    return held.filter(({ a, b }) => a + b > 0).length;
+    return states.filter(({ a, b }) => a + b > 0).length;
   }
 
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {

@@ -7,7 +7,7 @@
  *
  * All keys expire: bans with the last of them, cleared counters after an hour, the version after the longest ban.
  */
-import { COUNTERS_LUA } from '#gateway/limiter/general-script.ts';
+import { READ_LUA } from '#gateway/limiter/script.ts';
 import { storeScript } from '#gateway/store/connection.ts';
 import { BAN_MS_MAX, BANS_MAX } from './bans.ts';
 import { SHADOWS_MAX } from './shadows.ts';
@@ -175,11 +175,11 @@ return {
  * KEYS proof marker, then counters of the same identity; ARGV a JSON list with algorithm, window in ms and limit of each
  * counter. Returns the time, the marker's PTTL, and the two numbers of each counter.
  */
-export const LOOK = storeScript(`${COUNTERS_LUA}
+export const LOOK = storeScript(`${READ_LUA}
 local list = cjson.decode(ARGV[1])
 local reply = { string.format('%.0f', now), redis.call('PTTL', KEYS[1]) }
 for i = 2, #KEYS do
-  local a, b = read[list[i * 3 - 5]](KEYS[i], list[i * 3 - 4], list[i * 3 - 3])
+  local a, b = read(list[i * 3 - 5], i, list[i * 3 - 4], list[i * 3 - 3])
   reply[i * 2 - 1], reply[i * 2] = string.format('%.0f', a), string.format('%.0f', b)
 end
 return reply

@@ -1,11 +1,11 @@
 /** Control over the store, for all replicas. Its connection is opened when it is first needed. */
 
 import type { Identity } from '#gateway/identity/digest.ts';
-import { Part, proofKey } from '#gateway/limiter/charge.ts';
-import { ALGORITHMS } from '#gateway/limiter/general-check.ts';
-import type { Held } from '#gateway/limiter/level.ts';
-import { KEYS_PER_SCRIPT_MAX } from '#gateway/limiter/redis.ts';
+import type { CounterState } from '#gateway/limiter/algorithms/algorithm.ts';
+import { ALGORITHMS } from '#gateway/limiter/algorithms/table.ts';
+import { Bucket, proofKey } from '#gateway/limiter/charge.ts';
 import { SALT_KEY } from '#gateway/limiter/replicas.ts';
+import { KEYS_PER_SCRIPT_MAX } from '#gateway/limiter/store-calls.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts';
@@ -70,18 +70,18 @@ export class StoreControl implements Control {
     counters: readonly Counter[],
     limits: readonly number[] = counters.map(({ policy }) => policy.limit),
   ): Promise<Look> {
-    const held: Held[] = [];
+    const states: CounterState[] = [];
     let now: Millis = 0;
     let ttlMs = -2;
     for (let at = 0; at === 0 || at < counters.length; at += KEYS_PER_SCRIPT_MAX) {
       const some = counters.slice(at, at + KEYS_PER_SCRIPT_MAX);
       const reply = await this.#run(
         LOOK,
-        [proofKey(identity), ...some.map((counter) => new Part(counter, identity).key)],
+        [proofKey(identity), ...some.map((counter) => new Bucket(counter, identity).key)],
         [
           JSON.stringify(
             some.flatMap(({ policy: { algorithm, windowMs, limit } }, i) => [
-              ALGORITHMS[algorithm],
+              ALGORITHMS[algorithm].id,
               windowMs,
               limits[at + i] ?? limit,
             ]),
@@ -91,19 +91,20 @@ export class StoreControl implements Control {
       const [time, ttl, ...numbers] = (reply as unknown[]).map(Number);
       now = time ?? 0;
       ttlMs = ttl ?? -2;
-      for (let i = 0; i < numbers.length; i += 2) held.push({ a: numbers[i] ?? 0, b: numbers[i + 1] ?? 0 });
+      for (let i = 0; i < numbers.length; i += 2)
+        states.push({ at: now, a: numbers[i] ?? 0, b: numbers[i + 1] ?? 0 });
     }
-    return { now, held, provenUntil: ttlMs < 0 ? null : now + ttlMs };
+    return { now, states, provenUntil: ttlMs < 0 ? null : now + ttlMs };
   }
 
   async reset(identity: Identity, counters: readonly Counter[]): Promise<number> {
-    const { held } = await this.look(identity, counters);
-    const keys = counters.map((counter) => new Part(counter, identity).key);
+    const { states } = await this.look(identity, counters);
+    const keys = counters.map((counter) => new Bucket(counter, identity).key);
     for (let at = 0; at < keys.length; at += KEYS_PER_SCRIPT_MAX)
       await this.#run(CLEAR, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), []);
     // Last, because a process that forgets the counters earlier would read the old ones again.
     await this.#run(NOTE_RESET, [VERSION_KEY, RESETS_KEY, INCARNATION_KEY], [identity.digest]);
-    return held.filter(({ a, b }) => a + b > 0).length;
+    return states.filter(({ a, b }) => a + b > 0).length;
   }
 
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {

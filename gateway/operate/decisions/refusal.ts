@@ -2,7 +2,7 @@
 import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import type { Part } from '#gateway/limiter/charge.ts';
+import type { Bucket } from '#gateway/limiter/charge.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { DecisionRecord } from './decision-record.ts';
 
@@ -40,7 +40,7 @@ type Outcome = Pick<
 >;
 
 export function policyRefusal(
-  { policy, counter, identity, cost }: Pick<Part, 'policy' | 'counter' | 'identity' | 'cost'>,
+  { policy, counter, identity, cost }: Pick<Bucket, 'policy' | 'counter' | 'identity' | 'cost'>,
   { decision, violated, limit, used, resetMs, isLocal, fromMemory }: Outcome,
 ): Refusal {
   return {

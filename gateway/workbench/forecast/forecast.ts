@@ -3,8 +3,9 @@
  * second. An upper bound: every client uses every policy in one window, and no two requests are decided by one script.
  * Pure. Held to a measured run by its test.
  */
+
+import { LEASE_MS } from '#gateway/limiter/algorithms/concurrency.ts';
 import { BYTES_PER_RECORD } from '#gateway/limiter/counter-table.ts';
-import { LEASE_MS } from '#gateway/limiter/leases.ts';
 import { type Counter, countersOf } from '#gateway/policy/counter.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
@@ -66,11 +67,9 @@ const PROCESS_BYTES = 160_000_000;
 const COUNTERS_KNOWN_MAX = 262_144;
 const CREDENTIALS_KNOWN_MAX = 65_536;
 
-/** The script itself, and the clock that it asks. */
-const COMMANDS_PER_SCRIPT = 2;
-/** In the general script a counter is read and written. */
-const COMMANDS_PER_LEVEL = 2;
-/** Leases that ended are removed before one is added. */
+/** The script itself, the clock that it asks, and one command that reads all counters. */
+const COMMANDS_PER_SCRIPT = 3;
+/** Requests in flight are counted, and those that ended are removed before one is added. */
 const COMMANDS_PER_LEASE = 4;
 /** Commands per second of an idle process: one heartbeat, and checks for changes by operators. */
 const COMMANDS_PER_PROCESS = 12;
@@ -108,7 +107,7 @@ export function forecast(set: PolicySet, options: ForecastOptions): Forecast {
     redisKeys,
     processBytes: processes * (PROCESS_BYTES + known * BYTES_PER_RECORD),
     commandsPerSecond: Math.ceil(
-      processes * COMMANDS_PER_PROCESS + commandsOf(largestCover(set), identities, requestsPerSecond),
+      processes * COMMANDS_PER_PROCESS + commandsOf(largestCover(set), requestsPerSecond),
     ),
     counters,
   };
@@ -158,20 +157,12 @@ function credentialIdentifiers({ policies }: PolicySet): number {
   return new Set(kinds.map(({ identifier }) => identifier.name)).size;
 }
 
-/** A command for each counter, and one more where its window is new to it; more where the general script decides. */
-function commandsOf(counters: readonly Counter[], identities: number, requestsPerSecond: number): number {
+function commandsOf(counters: readonly Counter[], requestsPerSecond: number): number {
   if (counters.length === 0) return 0;
-  if (counters.some(({ isPlain }) => !isPlain)) {
-    const leases = counters.filter(({ policy }) => policy.algorithm === 'concurrency').length;
-    const release = leases === 0 ? 0 : 1 + leases;
-    const levels = (counters.length - leases) * COMMANDS_PER_LEVEL;
-    return requestsPerSecond * (COMMANDS_PER_SCRIPT + levels + leases * COMMANDS_PER_LEASE + release);
-  }
-  const begun = counters.reduce(
-    (sum, { policy }) => sum + Math.min(requestsPerSecond, identities / policy.windowSeconds),
-    0,
-  );
-  return requestsPerSecond * (COMMANDS_PER_SCRIPT + counters.length) + begun;
+  const leases = counters.filter(({ policy }) => policy.algorithm === 'concurrency').length;
+  const release = leases === 0 ? 0 : 1 + leases;
+  const written = counters.length - leases;
+  return requestsPerSecond * (COMMANDS_PER_SCRIPT + written + leases * COMMANDS_PER_LEASE + release);
 }
 
 /** The cover with the most counters. */

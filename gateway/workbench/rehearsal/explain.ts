@@ -1,7 +1,7 @@
 /** One request, explained: every policy of the file, whether it applies, why not, and what its counter says. */
 
 import { type Identifier, partsOf } from '#gateway/identity/identifier.ts';
-import type { Part } from '#gateway/limiter/charge.ts';
+import type { Bucket } from '#gateway/limiter/charge.ts';
 import { allowanceOf } from '#gateway/policy/allowance.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import { exclusionOf, mismatchOf } from '#gateway/policy/mismatch.ts';
@@ -110,38 +110,38 @@ function explainPolicy(
   decided: DecidedRequest | null,
   path: string,
 ): ExplainedPolicy {
-  const { name, line, bucket, capacity: limit, windowSeconds, algorithm } = policy;
-  const base = { name, line, bucket, limit, windowSeconds, algorithm };
+  const { name, line, capacity: limit, windowSeconds, algorithm } = policy;
+  const base = { name, line, bucket: policy.bucket, limit, windowSeconds, algorithm };
   const nobody = { ...base, matched: false, identity: null, used: null, cost: null, remaining: null };
   const mismatch = routeMismatch(policy, method, path);
   if (mismatch !== null) return { ...nobody, reason: mismatch };
   if (bypass !== null) return { ...nobody, reason: bypass };
-  const part = partOf(policy, decided, false);
-  if (decided === null || part === null) return { ...nobody, reason: reasonNotToCount(policy) };
-  const unproven = partOf(policy, decided, true);
-  const used = usedBy(decided, part);
+  const bucket = bucketOf(policy, decided, false);
+  if (decided === null || bucket === null) return { ...nobody, reason: reasonNotToCount(policy) };
+  const unproven = bucketOf(policy, decided, true);
+  const used = usedBy(decided, bucket);
   const usedUnproven = unproven === null ? -1 : usedBy(decided, unproven);
   return {
     ...base,
-    limit: part.capacity,
+    limit: bucket.capacity,
     matched: true,
-    reason: reasonToCount(policy, part, unproven, usedUnproven),
-    identity: part.identity.digest,
+    reason: reasonToCount(policy, bucket, unproven, usedUnproven),
+    identity: bucket.identity.digest,
     used,
-    cost: part.cost,
+    cost: bucket.cost,
     remaining: Math.max(
       0,
       unproven === null || usedUnproven < 0
-        ? part.capacity - used
-        : Math.min(part.capacity - used, unproven.capacity - usedUnproven),
+        ? bucket.capacity - used
+        : Math.min(bucket.capacity - used, unproven.capacity - usedUnproven),
     ),
   };
 }
 
 function reasonToCount(
   { identifier, mode, count, limit: usual }: Policy,
-  { cost, limit }: Part,
-  unproven: Part | null,
+  { cost, limit }: Bucket,
+  unproven: Bucket | null,
   usedUnproven: number,
 ): string {
   const who = whoIsCounted(identifier);
@@ -188,13 +188,13 @@ function routeMismatch({ route }: Policy, method: string, path: string): string 
   return stripped !== null && mismatchOf(route, method, stripped) === null ? null : mismatch;
 }
 
-function partOf(policy: Policy, decided: DecidedRequest | null, forUnproven: boolean): Part | null {
+function bucketOf(policy: Policy, decided: DecidedRequest | null, forUnproven: boolean): Bucket | null {
   const counts = ({ policy: { bucketId }, forUnproven: unproven }: Counter): boolean =>
     bucketId === policy.bucketId && unproven === forUnproven;
-  return decided?.spent.parts.find(({ counter }) => counts(counter)) ?? null;
+  return decided?.spent.buckets.find(({ counter }) => counts(counter)) ?? null;
 }
 
 /** -1 where it is not charged: the credential is proven. */
-function usedBy({ spent }: DecidedRequest, part: Part): number {
-  return spent.used[spent.parts.indexOf(part)] ?? -1;
+function usedBy({ spent }: DecidedRequest, bucket: Bucket): number {
+  return spent.states[spent.buckets.indexOf(bucket)]?.used ?? -1;
 }

@@ -344,7 +344,7 @@ class Asker implements Pick<Spender, 'onSpent' | 'onStoreUnavailable'> {
 }
 
 function applyingOf({ policies }: Cover, { charge }: ChargedTo): Policy[] {
-  const buckets = new Set(charge.parts.map(({ policy }) => policy.bucketId));
+  const buckets = new Set(charge.buckets.map(({ policy }) => policy.bucketId));
   return policies.filter(({ bucketId }) => buckets.has(bucketId));
 }
 

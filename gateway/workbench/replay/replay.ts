@@ -95,7 +95,7 @@ class Changed {
   add({ weighed }: Judged): void {
     this.requests++;
     if (weighed.kind !== 'decided' || weighed.decision.kind !== 'deny') return;
-    const identity = weighed.decision.violated[0]?.part.identity;
+    const identity = weighed.decision.violated[0]?.bucket.identity;
     if (identity !== undefined) this.clients.add(identity.digest);
   }
 }

@@ -73,7 +73,7 @@ export class Tally {
   #allow({ spent, decision }: WeighedRequest, at: Millis): void {
     this.allowed++;
     const shadowDenials = decision.kind === 'allow' ? decision.shadowDenials : [];
-    for (const { credential, policy, identity } of spent.parts) {
+    for (const { credential, policy, identity } of spent.buckets) {
       // The charge of the address for an unproven credential is the same request.
       if (credential !== null) continue;
       const tally = this.#of(policy.index);
@@ -88,13 +88,13 @@ export class Tally {
 
   #deny({ spent, decision }: WeighedRequest, at: Millis): void {
     this.denied++;
-    for (const { credential, policy, identity } of spent.parts) {
+    for (const { credential, policy, identity } of spent.buckets) {
       if (credential === null) this.#of(policy.index).seen.add(identity.digest);
     }
-    for (const { policy, part } of decision.kind === 'deny' ? decision.violated : []) {
+    for (const { policy, bucket } of decision.kind === 'deny' ? decision.violated : []) {
       const tally = this.#of(policy.index);
       tally.denied++;
-      tally.deny(part.identity, at);
+      tally.deny(bucket.identity, at);
     }
   }
 

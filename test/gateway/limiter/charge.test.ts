@@ -45,7 +45,7 @@ function keys(
   );
   const name = (key: string): string =>
     key.replace(ADDRESS.digest, 'ADDRESS').replace(KEY.digest, 'KEY').replace(TENANT.digest, 'TENANT');
-  return charge?.parts.map(({ key }) => name(key));
+  return charge?.buckets.map(({ key }) => name(key));
 }
 
 t.test('a request is charged to every policy whose identity it presents', async (t) => {

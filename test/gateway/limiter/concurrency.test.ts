@@ -2,12 +2,13 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import type { Part } from '#gateway/limiter/charge.ts';
-import { generalCall, readGeneralReply } from '#gateway/limiter/general-check.ts';
-import { SPEND_GENERAL } from '#gateway/limiter/general-script.ts';
-import { RELEASE } from '#gateway/limiter/lease-scripts.ts';
-import { LEASE_MS, leasesOf, RENEWED_AFTER_MS } from '#gateway/limiter/leases.ts';
+import { LEASE_MS } from '#gateway/limiter/algorithms/concurrency.ts';
+import type { Bucket } from '#gateway/limiter/charge.ts';
+import { readReply, scriptCall } from '#gateway/limiter/check.ts';
+import { leasesOf, RENEWED_AFTER_MS } from '#gateway/limiter/leases.ts';
 import type { LimitListener, Spent } from '#gateway/limiter/limiter.ts';
+import { SPEND } from '#gateway/limiter/script.ts';
+import { RELEASE } from '#gateway/limiter/stored-leases.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
@@ -41,7 +42,7 @@ interface Admitted {
   readonly position: number;
 }
 
-async function admitted(limiter: Parameters<typeof spend>[0], ...of: readonly Part[]): Promise<Admitted> {
+async function admitted(limiter: Parameters<typeof spend>[0], ...of: readonly Bucket[]): Promise<Admitted> {
   const answer = await spend(limiter, chargeOf(...of));
   if (answer.kind !== 'spent' || !answer.admitted) throw new Error('it is not admitted');
   return answer;
@@ -141,9 +142,9 @@ t.test('a lease that nobody says again ends after its time, on the clock of the 
         leases: `n${named++}`,
       },
     ];
-    const { keys, args } = generalCall(asked);
-    const reply = await redis.client.eval(at(SPEND_GENERAL.lua), keys.length, ...keys, ...args, seconds);
-    const spent = readGeneralReply(reply, asked).answers[0]?.spent;
+    const { keys, args } = scriptCall(asked);
+    const reply = await redis.client.eval(at(SPEND.lua), keys.length, ...keys, ...args, seconds);
+    const spent = readReply(reply, asked)[0]?.spent;
     if (spent === undefined) throw new Error('it answers');
     return spent;
   };
@@ -322,7 +323,7 @@ t.test('in a Cluster: denied on one node, the other ones give back what they too
         chargeOf(part({ ...of, limit: 1, capacity: 1, mode: 'shadow' }, who)),
       );
       if (answer.kind === 'spent') limiter.release(answer.spent, answer.position);
-      return answer.kind === 'spent' ? (answer.spent.used[0] ?? -1) : -1;
+      return answer.kind === 'spent' ? (answer.spent.states[0]?.used ?? -1) : -1;
     };
     await until(async () => (await used(wide, name)) === 0 && (await used(narrow, `other-${name}`)) === 0);
   }

@@ -1,6 +1,6 @@
 /** Memory and a Redis; test/system/cluster has the same for sentinels and a Cluster. */
 import t from 'tap';
-import { untilWindowEnd } from '#gateway/limiter/level.ts';
+import { untilWindowEnd } from '#gateway/limiter/algorithms/algorithm.ts';
 import { shareOf } from '#gateway/limiter/limiter.ts';
 import { processClock } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';

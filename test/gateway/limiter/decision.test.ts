@@ -1,22 +1,24 @@
 import t from 'tap';
+import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import { type Decision, decide, retryAfterSeconds, type Verdict } from '#gateway/limiter/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { part, policy } from '#test/support/spend.ts';
 
-/** One part of a charge: its policy, what was used before, and until when. */
+/** One bucket of a charge: its policy, what was used before (-1: it is not charged), and until when. */
 type Told = readonly [policy: Policy, used: number, resetMs: number];
 
-function spent(admitted: number, told: readonly Told[], shares: readonly number[] | null = null): Spent {
+function spent(admitted: number, told: readonly Told[], shares: readonly number[] = []): Spent {
   return {
-    parts: told.map(([of]) => part(of)),
+    buckets: told.map(([of]) => part(of)),
     admitted,
-    used: told.map(([, used]) => used),
-    resetMs: told.map(([, , resetMs]) => resetMs),
-    shares,
-    levels: null,
-    chargedAt: null,
+    states: told.map(([of, used, resetMs], i) => {
+      const share = shares[i] ?? of.limit;
+      const state = { at: 1000 * of.windowMs - resetMs, a: used, b: 0 };
+      return used < 0 ? null : new BucketState(of, state, share, share);
+    }),
     leases: null,
+    isLocal: shares.length > 0,
   };
 }
 

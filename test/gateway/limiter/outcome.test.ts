@@ -2,12 +2,12 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import type { Part } from '#gateway/limiter/charge.ts';
-import { generalCall, giveBackCall, readGeneralReply } from '#gateway/limiter/general-check.ts';
-import { GIVE_BACK_GENERAL, SPEND_GENERAL } from '#gateway/limiter/general-script.ts';
+import type { Bucket } from '#gateway/limiter/charge.ts';
+import { readReply, refund, scriptCall } from '#gateway/limiter/check.ts';
 import type { LimitListener, Outcome, Spent } from '#gateway/limiter/limiter.ts';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { outcomesOf } from '#gateway/limiter/outcome.ts';
+import { SPEND } from '#gateway/limiter/script.ts';
 import type { Algorithm, Count, Policy } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
@@ -73,7 +73,7 @@ t.test('never more than the limit of those that count, and what does not is give
         const open: { readonly spent: Spent; readonly alone: Spent }[] = [];
         /** What was admitted and counts, or may still, by policy and window. */
         const counted = new Map<string, number>();
-        const note = ({ policy, cost }: Part, chargedAt: number, sign: number): void => {
+        const note = ({ policy, cost }: Bucket, chargedAt: number, sign: number): void => {
           const key = `${policy.name} ${Math.floor(chargedAt / policy.windowMs)}`;
           const sum = (counted.get(key) ?? 0) + sign * cost;
           counted.set(key, sum);
@@ -86,25 +86,19 @@ t.test('never more than the limit of those that count, and what does not is give
             const parts = event.policies.map((number) =>
               part(policies[number] as Policy, `${run}`, event.cost),
             );
-            const charge = Object.assign(chargeOf(...parts), { isPlain: false });
+            const charge = chargeOf(...parts);
             const asked = [{ charge, listeners: [nobody], leases: null }];
-            const { keys, args } = generalCall(asked);
-            const reply = await redis.client.eval(
-              at(SPEND_GENERAL.lua),
-              keys.length,
-              ...keys,
-              ...args,
-              ...time(now),
-            );
-            const spent = readGeneralReply(reply, asked).answers[0]?.spent;
+            const { keys, args } = scriptCall(asked);
+            const reply = await redis.client.eval(at(SPEND.lua), keys.length, ...keys, ...args, ...time(now));
+            const spent = readReply(reply, asked)[0]?.spent;
             const alone = await spend(memory, charge);
             if (spent === undefined || alone.kind !== 'spent') throw new Error('both answer');
             equal(spent.admitted, alone.spent.admitted);
-            deepEqual(spent.used, alone.spent.used);
+            deepEqual(spent.states, alone.spent.states);
             if (spent.admitted === 0) continue;
             open.push({ spent, alone: alone.spent });
             for (const [i, part] of parts.entries())
-              if ((spent.used[i] ?? 0) + part.cost <= part.capacity) note(part, now, 1);
+              if (spent.states[i]?.roomFor(part.cost) !== 0) note(part, now, 1);
           } else {
             const [one] = open.splice(event.which % Math.max(1, open.length), 1);
             if (one === undefined) continue;
@@ -113,11 +107,12 @@ t.test('never more than the limit of those that count, and what does not is give
             const back = outcomes.filter(({ counts }) => !counts);
             if (back.length === 0) continue;
             given += back.length;
-            for (const { part, chargedAt } of back) note(part, chargedAt, -1);
-            const { keys, args } = giveBackCall(
-              back.map(({ part, chargedAt }) => ({ part, units: part.cost, chargedAt })),
+            for (const { bucket, chargedAt } of back) note(bucket, chargedAt, -1);
+            const { keys, args } = scriptCall(
+              [],
+              back.map(({ bucket, chargedAt }) => refund(bucket, bucket.cost, chargedAt)),
             );
-            await redis.client.eval(at(GIVE_BACK_GENERAL.lua), keys.length, ...keys, ...args, ...time(now));
+            await redis.client.eval(at(SPEND.lua), keys.length, ...keys, ...args, ...time(now));
           }
         }
       },
@@ -133,14 +128,14 @@ const failures = (limit: number, algorithm: Algorithm = 'fixed-window'): Policy 
 /** Makes a request; when it is admitted the application answers a little later. @returns whether it was admitted */
 async function request(
   limiter: GuardedLimiter,
-  parts: readonly Part[],
+  parts: readonly Bucket[],
   status: number | null,
 ): Promise<boolean> {
   const answer = await spend(limiter, chargeOf(...parts));
   if (answer.kind !== 'spent' || !answer.admitted) return false;
   await new Promise((resolve) => setImmediate(resolve));
   const outcomes: Outcome[] = outcomesOf(answer.spent, answer.position, status);
-  limiter.conclude(outcomes, answer.spent.shares !== null);
+  limiter.conclude(outcomes, answer.spent.isLocal);
   return true;
 }
 

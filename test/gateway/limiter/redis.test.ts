@@ -6,6 +6,7 @@ import { type Charge, proofKey } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { PROVEN_LOCALLY_MS, PROVEN_MS } from '#gateway/limiter/limiter.ts';
 import { RedisStore } from '#gateway/limiter/redis.ts';
+import { StoreClock } from '#gateway/limiter/store-clock.ts';
 import { testClock } from '#test/support/clock.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { projectRoot } from '#test/support/process.ts';
@@ -23,6 +24,7 @@ const clock = (): number => performance.timeOrigin + performance.now();
 async function connected(t: Test, url: string): Promise<RedisStore> {
   const limiter = new RedisStore(accessTo(url), {
     clock,
+    storeClock: new StoreClock(clock),
     known: new KnownCounters({ countersMax: 4096, credentialsMax: 1024 }),
     budgetMs: 5000,
     replica: 'r',
@@ -32,7 +34,6 @@ async function connected(t: Test, url: string): Promise<RedisStore> {
     },
     onSuccess: () => {},
     onLateAnswers: () => t.fail('no answer is late'),
-    onUnanswered: () => {},
     onDisconnected: () => {},
   });
   t.teardown(() => limiter.close());

@@ -2,7 +2,7 @@
  * Some gateways' limiters, one store, one bucket, and everything that can happen next. All decisions are made by the real
  * `GuardedLimiter` and the real memory store. Only timers and the network between them are the checker's.
  */
-import type { Charge, Part } from '#gateway/limiter/charge.ts';
+import type { Bucket, Charge } from '#gateway/limiter/charge.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { HEARTBEAT } from '#gateway/limiter/replicas.ts';
@@ -59,7 +59,7 @@ export class World {
   readonly #setting: Setting;
   readonly #time = new VirtualTime(START);
   readonly #charge: Charge;
-  readonly #part: Part;
+  readonly #bucket: Bucket;
   readonly #store: ModelStore;
   readonly #gateways: Gateway[] = [];
   readonly #left: Record<keyof Bounds, number>;
@@ -74,8 +74,8 @@ export class World {
     this.#left = { ...setting.bounds };
     const { algorithm, limit } = setting;
     const windowless = algorithm === 'concurrency' ? { windowMs: 0, windowSeconds: 0 } : {};
-    this.#part = part(policy('p', limit, WINDOW_SECONDS, { algorithm, ...windowless }));
-    this.#charge = chargeOf(this.#part);
+    this.#bucket = part(policy('p', limit, WINDOW_SECONDS, { algorithm, ...windowless }));
+    this.#charge = chargeOf(this.#bucket);
     this.#store = new ModelStore(this.#time.clock, this.#charge);
     this.#ledger = new Ledger(algorithm, limit, WINDOW_MS);
   }
@@ -207,9 +207,7 @@ export class World {
     if (isExactAfter && this.#store.used < admitted)
       return `${admitted} are admitted, the store counts ${this.#store.used}`;
     if (this.#hadLoss) return null;
-    // What is charged after an outage counts in the window in which it arrives.
-    const isSameWindow = this.#left.windowChanges === bounds.windowChanges;
-    const isExact = this.#setting.algorithm === 'fixed-window' && isSameWindow;
+    const isExact = ['fixed-window', 'sliding-window'].includes(this.#setting.algorithm);
     if ((isExact || !this.#hadOutage) && this.#store.used > admitted)
       return `${admitted} are admitted, the store counts ${this.#store.used}`;
     if (!this.#hadOutage) return this.#ledger.wrongDenial();
@@ -227,7 +225,7 @@ export class World {
     const gateways = this.#gateways.map(({ limiter, connection, held, isAlive, waiting, history }) => {
       if (!isAlive) return 'dead';
       const { available, replicas } = limiter.stats();
-      const known = limiter.known.held(this.#part, now);
+      const known = limiter.known.state(this.#bucket, now);
       const isExhausted = limiter.knownExhausted(this.#charge) !== null;
       const knows = [
         Math.ceil(known.a / (this.#setting.algorithm === 'token-bucket' ? WINDOW_MS : 1)),
@@ -293,7 +291,7 @@ export class World {
       limiter.spend(this.#charge, {
         onSpent: (spent, position) => {
           gateway.waiting--;
-          const at = spent.shares === null ? connection.decidedAt : this.#time.now;
+          const at = spent.isLocal ? this.#time.now : connection.decidedAt;
           if (position >= spent.admitted) {
             this.#ledger.deny(at);
             return;

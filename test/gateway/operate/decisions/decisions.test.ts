@@ -1,6 +1,6 @@
 /** What is kept of many refusals, and what is not. */
 import t from 'tap';
-import { Part } from '#gateway/limiter/charge.ts';
+import { Bucket } from '#gateway/limiter/charge.ts';
 import type { DecisionRecord, DecisionStore } from '#gateway/operate/decisions/decision-record.ts';
 import { DECISIONS_MAX } from '#gateway/operate/decisions/decision-record.ts';
 import { Decisions } from '#gateway/operate/decisions/decisions.ts';
@@ -15,7 +15,7 @@ import { until } from '#test/support/until.ts';
 const NOW = 1_800_000_000_000;
 const five = policy('five', 5, 60);
 
-function refusal(of: Part): Refusal {
+function refusal(of: Bucket): Refusal {
   return policyRefusal(of, {
     decision: 'deny',
     violated: [of.policy.name],
@@ -78,7 +78,7 @@ t.test('of a flood a sample is kept, and the first denial of each identity', asy
   const one = part(five);
   const loud = refusal(one);
   for (let i = 0; i < 10_000; i++) all.add(loud, refused);
-  const quiet = all.add(refusal(new Part(one.counter, identity('quiet'))), refused);
+  const quiet = all.add(refusal(new Bucket(one.counter, identity('quiet'))), refused);
   t.not(await all.find(quiet), null, 'somebody else, in the middle of it');
   await until(() => shelf.batches.length > 0);
   t.ok(shelf.batches[0] !== undefined && shelf.batches[0].length <= 120);
@@ -102,7 +102,7 @@ t.test('one identity does not push out what others were refused', async (t) => {
       const before = shelf.batches.length;
       for (let i = 0; i < 1000; i++) all.add(refusal(one), refused);
       // Something to be written in any case.
-      all.add(refusal(new Part(one.counter, identity(`${now} ${round}`))), refused);
+      all.add(refusal(new Bucket(one.counter, identity(`${now} ${round}`))), refused);
       await until(() => shelf.batches.length > before);
     }
   };
@@ -118,7 +118,7 @@ t.test('even when all are somebody else, a batch is bounded', async (t) => {
   const shelf = new Shelf();
   const all = decisions(shelf);
   const { counter } = part(five);
-  for (let i = 0; i < 40_000; i++) all.add(refusal(new Part(counter, identity(String(i)))), refused);
+  for (let i = 0; i < 40_000; i++) all.add(refusal(new Bucket(counter, identity(String(i)))), refused);
   await until(() => shelf.batches.length > 0);
   t.equal(shelf.batches[0]?.length, 120);
   t.equal(all.unrecorded, 39_880);

@@ -7,6 +7,7 @@ import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { RedisStore } from '#gateway/limiter/redis.ts';
+import { StoreClock } from '#gateway/limiter/store-clock.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import { forecast } from '#gateway/workbench/forecast/forecast.ts';
@@ -37,13 +38,13 @@ t.test('20,000 clients: memory and commands within a fifth', async (t) => {
   };
   const store = new RedisStore(accessTo(redis.url), {
     clock,
+    storeClock: new StoreClock(clock),
     known,
     budgetMs: 60_000,
     replica: 'r',
     onFailure: unexpected,
     onSuccess: () => {},
     onLateAnswers: unexpected,
-    onUnanswered: unexpected,
     onDisconnected: () => {},
   });
   t.teardown(() => store.close());

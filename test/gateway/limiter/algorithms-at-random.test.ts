@@ -5,14 +5,13 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import type { Charge, Part } from '#gateway/limiter/charge.ts';
-import type { Answer, PendingCheck } from '#gateway/limiter/check.ts';
+import type { Bucket, Charge } from '#gateway/limiter/charge.ts';
+import { type Answer, type PendingCheck, readReply, scriptCall } from '#gateway/limiter/check.ts';
 import { type Decision, decide } from '#gateway/limiter/decision.ts';
-import { generalCall, readGeneralReply } from '#gateway/limiter/general-check.ts';
-import { SPEND_GENERAL } from '#gateway/limiter/general-script.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import { learn } from '#gateway/limiter/learn.ts';
 import type { LimitListener } from '#gateway/limiter/limiter.ts';
+import { SPEND } from '#gateway/limiter/script.ts';
+import { StoreClock } from '#gateway/limiter/store-clock.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -87,11 +86,11 @@ interface Charged {
 class Model {
   readonly #charged = new Map<string, Charged[]>();
 
-  wouldAdmit(parts: readonly Part[], now: number): boolean {
+  wouldAdmit(parts: readonly Bucket[], now: number): boolean {
     return parts.every((part) => part.policy.mode === 'shadow' || this.#room(part, now) >= BigInt(part.cost));
   }
 
-  spend(parts: readonly Part[], now: number): boolean {
+  spend(parts: readonly Bucket[], now: number): boolean {
     if (!this.wouldAdmit(parts, now)) return false;
     const rooms = parts.map((part) => this.#room(part, now));
     for (const [i, part] of parts.entries()) {
@@ -103,11 +102,11 @@ class Model {
     return true;
   }
 
-  #room(part: Part, now: number): bigint {
+  #room(part: Bucket, now: number): bigint {
     return BigInt(part.capacity) - this.#used(part, now);
   }
 
-  #used({ policy, key, limit }: Part, now: number): bigint {
+  #used({ policy, key, limit }: Bucket, now: number): bigint {
     const list = this.#charged.get(key) ?? [];
     const window = BigInt(policy.windowMs);
     const at = BigInt(now);
@@ -169,9 +168,9 @@ t.test(
   async (t) => {
     const redis = await startRedis();
     t.teardown(() => redis.close());
-    const lua = SPEND_GENERAL.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
+    const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
     const askScript = async (checks: readonly PendingCheck[], now: number): Promise<readonly Answer[]> => {
-      const { keys, args } = generalCall(checks);
+      const { keys, args } = scriptCall(checks);
       const [json] = args;
       const micros = String((now % 1000) * 1000);
       const reply = await redis.client.eval(
@@ -182,7 +181,7 @@ t.test(
         String(Math.floor(now / 1000)),
         micros,
       );
-      return readGeneralReply(reply, checks).answers;
+      return readReply(reply, checks);
     };
     let run = 0;
     let denials = 0;
@@ -200,6 +199,7 @@ t.test(
           const model = new Model();
           // What a process beside the store remembers.
           const known = new KnownCounters({ countersMax: 4096, credentialsMax: 1024 });
+          const storeClock = new StoreClock(clock.now);
           const policies = rows.map(({ algorithm, limit, burst, windowSeconds, shadow }, index) =>
             policy(`p${index}`, limit, windowSeconds, {
               index,
@@ -221,7 +221,7 @@ t.test(
             const credential = `${run}-${who}`;
             const counted = combined ? `${credential}-of` : credential;
             return chargeOf(
-              ...of.flatMap((number): readonly Part[] => {
+              ...of.flatMap((number): readonly Bucket[] => {
                 const row: Policy | undefined = policies[number];
                 if (row === undefined) return [];
                 const most = limit ?? row.limit;
@@ -235,23 +235,22 @@ t.test(
             clock.advance(afterMs);
             const now = clock.now();
             const checks = steps.map((step) => ({
-              // The general script decides plain charges as well.
-              charge: Object.assign(chargeFor(step), { isPlain: false }),
+              charge: chargeFor(step),
               listeners: Array.from({ length: step.times }, () => nobody),
               leases: null,
             }));
             for (const { charge } of checks) {
-              if (known.exhausted(charge, now) === null) continue;
+              if (known.exhausted(charge, now, storeClock) === null) continue;
               remembered++;
-              ok(!model.wouldAdmit(charge.parts, now), 'what is denied from memory is surely exhausted');
+              ok(!model.wouldAdmit(charge.buckets, now), 'what is denied from memory is surely exhausted');
             }
             const answers = await askScript(checks, now);
-            learn(known, answers, now, now);
+            for (const answer of answers) known.learn(answer, now, now);
             for (const [i, { charge, listeners }] of checks.entries()) {
               const spent = answers[i]?.spent;
               if (spent === undefined) throw new Error('an answer is missing');
               for (const position of listeners.keys()) {
-                const expected = model.spend(charge.parts, now);
+                const expected = model.spend(charge.buckets, now);
                 const alone = await spend(memory, charge);
                 if (alone.kind !== 'spent') throw new Error('memory answers');
                 const decision = decide(spent, position);
@@ -263,9 +262,9 @@ t.test(
                 denials++;
                 const retryMs = Math.max(...decision.violated.map(({ resetMs }) => resetMs));
                 if (decision.violated.some(({ canNeverPass }) => canNeverPass)) continue;
-                ok(model.wouldAdmit(charge.parts, now + retryMs), 'waiting works');
+                ok(model.wouldAdmit(charge.buckets, now + retryMs), 'waiting works');
                 exact++;
-                ok(!model.wouldAdmit(charge.parts, now + retryMs - 1), 'and no less does');
+                ok(!model.wouldAdmit(charge.buckets, now + retryMs - 1), 'and no less does');
               }
             }
           }

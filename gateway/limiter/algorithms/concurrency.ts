@@ -1,0 +1,46 @@
+/**
+ * Requests in flight: `a` counts them. Each holds a lease in the counter (leases.ts), which ends by itself if nobody renews
+ * it.
+ *
+ * In Redis the value is a sorted set of leases by when they end.
+ */
+import type { Millis } from '#shared/clock.ts';
+import type { Algorithm } from './algorithm.ts';
+
+/** A lease that nobody renews ends after so long. */
+export const LEASE_MS: Millis = 30_000;
+/** Nobody knows when a request in flight will end. */
+const TRY_AGAIN_MS: Millis = 1000;
+
+/** Adds the lease `member` to `key`. */
+export const TAKE_LEASE_LUA = `
+redis.call('ZADD', key, string.format('%.0f', now + ${LEASE_MS}), member)
+redis.call('PEXPIRE', key, ${LEASE_MS + 1000})`;
+
+export const CONCURRENCY: Algorithm = {
+  id: 4,
+  amountPerUnit: () => 1,
+  windowAt: () => 0,
+  // Leases are given back one by one.
+  advance: (state, now) => ({ ...state, at: now }),
+  used: ({ a }) => a,
+  resetMs: ({ a }) => (a > 0 ? TRY_AGAIN_MS : 0),
+  retryMs: () => TRY_AGAIN_MS,
+  adjust: (state) => state,
+
+  lua: {
+    read: `
+local count = pcall('ZCOUNT', keys[at], '(' .. now, '+inf')
+if type(count) == 'number' then return count, 0 end
+call('DEL', keys[at])
+return 0, 0`,
+    used: 'return a',
+    write: `
+local key = keys[at]
+call('ZREMRANGEBYSCORE', key, '-inf', now)
+for position = 0, added - 1 do
+  local member = lease .. '.' .. position${TAKE_LEASE_LUA}
+end`,
+    adjust: 'return a, b',
+  },
+};

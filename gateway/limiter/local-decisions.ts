@@ -1,0 +1,124 @@
+/**
+ * Decisions without a store that is away: by each policy's `onStoreFailure`. `deny` refuses with 503, `allow` does not count,
+ * `local` counts in this process, starting from what it last knew of a counter, against its share of the limit. The shares
+ * of all known replicas add up to the limit. What is admitted so is uncommitted until the store has been charged for it.
+ */
+import type { Clock } from '#shared/clock.ts';
+import { type Bucket, Charge } from './charge.ts';
+import { type Answer, type PendingCheck, refund } from './check.ts';
+import type { KnownCounters } from './known-counters.ts';
+import { type LimitListener, type Outcome, shareOf } from './limiter.ts';
+import { MemoryLimiter } from './memory.ts';
+import type { RedisStore } from './redis.ts';
+import type { Replicas } from './replicas.ts';
+import type { StoreClock } from './store-clock.ts';
+import { isCountedLocally, Uncommitted } from './uncommitted.ts';
+
+interface LocalDecisionsOptions {
+  readonly clock: Clock;
+  readonly storeClock: StoreClock;
+  readonly known: KnownCounters;
+  readonly replicas: Replicas;
+  readonly store: RedisStore;
+}
+
+export class LocalDecisions {
+  readonly #options: LocalDecisionsOptions;
+  readonly #memory: MemoryLimiter;
+  readonly #uncommitted: Uncommitted;
+  /** How many requests of a check were admitted here, for checks that were given up and may still be answered. */
+  readonly #letThrough = new WeakMap<PendingCheck, number>();
+  #count = 0;
+
+  constructor(options: LocalDecisionsOptions) {
+    this.#options = options;
+    const { clock, known, replicas, store } = options;
+    const { now: storeNow } = options.storeClock;
+    const limitOf = ({ limit }: Bucket): number => limit / replicas.count;
+    this.#uncommitted = new Uncommitted({
+      now: storeNow,
+      backlogOf: (bucket) => known.state(bucket, storeNow(), limitOf(bucket)).a,
+      commit: (adjustments) => store.commit(adjustments),
+    });
+    this.#memory = new MemoryLimiter({
+      clock,
+      known,
+      share: {
+        storeNow,
+        limitOf,
+        capacityOf: ({ policy, capacity }) => shareOf(policy, replicas.rank, replicas.count, capacity),
+        onCharged: (bucket, units, at) => this.#uncommitted.add(bucket, units, at),
+      },
+    });
+  }
+
+  /** Requests that were decided so. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The store has been charged for all of them. */
+  get isCommitted(): boolean {
+    return this.#uncommitted.isEmpty;
+  }
+
+  spend(charge: Charge, listener: LimitListener): void {
+    this.#count++;
+    let isLocalOnly = true;
+    for (const { policy } of charge.buckets) {
+      if (policy.mode === 'enforce' && policy.onStoreFailure === 'deny') {
+        listener.onStoreUnavailable();
+        return;
+      }
+      isLocalOnly &&= isCountedLocally(policy);
+    }
+    const local = isLocalOnly
+      ? charge
+      : new Charge(charge.buckets.filter(({ policy }) => isCountedLocally(policy)));
+    this.#memory.spend(local, listener);
+  }
+
+  /** For those whose check the store did not answer in time. */
+  spendFailed(checks: readonly PendingCheck[]): void {
+    for (const check of checks) {
+      let letThrough = 0;
+      for (const listener of check.listeners) {
+        this.spend(check.charge, {
+          onSpent(spent, position) {
+            letThrough += spent.admitted;
+            listener.onSpent(spent, position);
+          },
+          onStoreUnavailable: () => listener.onStoreUnavailable(),
+        });
+      }
+      this.#letThrough.set(check, letThrough);
+    }
+  }
+
+  /** The store has answered such checks after all: what it charged beyond what was admitted here is given back. */
+  confirm(answers: readonly Answer[]): void {
+    const { store, known, storeClock } = this.#options;
+    const letThrough = (check: PendingCheck): number => this.#letThrough.get(check) ?? 0;
+    for (const adjustment of this.#uncommitted.confirm(answers, letThrough)) {
+      store.adjust(adjustment);
+      // For other buckets the last state from the store is the best estimate.
+      if (adjustment.bucket.policy.count === 'request') known.adjust(adjustment, storeClock.now());
+    }
+    for (const { spent } of answers) store.leases.endAll(spent);
+  }
+
+  /** @param isLocal it was decided here @param isStoreAway what does not count stays charged there until its window ends */
+  conclude(outcomes: readonly Outcome[], isLocal: boolean, isStoreAway: boolean): void {
+    this.#memory.conclude(outcomes);
+    for (const { bucket, chargedAt, counts } of outcomes) {
+      if (isLocal && counts) this.#uncommitted.add(bucket, bucket.cost, chargedAt);
+      if (!isLocal && !counts && !isStoreAway)
+        this.#options.store.adjust(refund(bucket, bucket.cost, chargedAt));
+    }
+  }
+
+  /** Charges the store for what was admitted here. @throws when it does not take it */
+  commit(): Promise<void> {
+    return this.#uncommitted.commit();
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The one script. It decides a list of charges in one atomic step, each in order against what those before it left. It
+ * looks at all counters of a charge first, and then charges all of them, or none: a denied request writes nothing.
+ *
+ * KEYS  the counters of the adjustments; then, charge by charge, each bucket's counter, with the credential's proof marker
+ *       before it where the bucket is charged only for an unproven credential
+ * ARGV  one JSON array: how long the three lists are that follow, and the lists. Rules: the algorithm's id, limit, capacity
+ *       (negative in shadow), window in ms. Adjustments: rule (counted from 1), amount, when it was charged. Charges: how
+ *       many ask, how many buckets, and of each bucket its rule (negative: its credential may be unproven) and its cost.
+ *       Then, charge by charge, the name of the leases that it takes, if any charge takes some
+ * reply one JSON array of numbers: the time in seconds and microseconds; then, charge by charge, how many are admitted (-1:
+ *       all), and of each bucket the two numbers that its counter held before, the first -1 if the credential is proven, so
+ *       that nothing is charged here
+ *
+ * Numbers travel as one flat array because Redis pays for each argument, each element of a reply and each table, and parses
+ * JSON in C. A number that becomes text passes through printf, so the most usual ones stay texts.
+ */
+import { storeScript } from '#gateway/store/connection.ts';
+import type { AlgorithmLua } from './algorithms/algorithm.ts';
+import { ALGORITHMS } from './algorithms/table.ts';
+
+/** The function of whatever algorithm. */
+function luaOf(name: keyof AlgorithmLua, parameters: string): string {
+  const branches = Object.values(ALGORITHMS).map(
+    ({ id, lua }) => `if algorithm == ${id} then\n${lua[name]}\n`,
+  );
+  return `local function ${name}(algorithm, ${parameters})\n${branches.join('else')}end\nend`;
+}
+
+/**
+ * Reads counters, by their place among KEYS. Scripts that only look begin with it as well. One MGET reads all texts; what
+ * the script itself has written since is in `fresh`.
+ */
+export const READ_LUA = `
+local call, pcall, floor, ceil, abs, max, min = redis.call, redis.pcall, math.floor, math.ceil, math.abs, math.max, math.min
+local match, format, keys = string.match, string.format, KEYS
+local time = call('TIME')
+local now = time[1] * 1000 + floor(time[2] / 1000)
+local values, fresh = call('MGET', unpack(keys)), {}
+
+local function get(at)
+  return fresh[keys[at]] or values[at] or ''
+end
+${luaOf('read', 'at, window, limit')}
+local function text(number)
+  if number == 0 then return '0' end
+  return number < 1e14 and number or format('%.0f', number)
+end
+`;
+
+export const SPEND = storeScript(`${READ_LUA}
+local function put(at, value, ttl)
+  fresh[keys[at]] = value
+  call('SET', keys[at], value, 'PX', ttl)
+end
+${luaOf('used', 'window, a, b')}
+${luaOf('write', 'at, window, limit, a, b, added, lease')}
+${luaOf('adjust', 'window, limit, a, b, amount, moment')}
+
+local ask, key = cjson.decode(ARGV[1]), 1
+local charges = 3 + ask[1] + ask[2]
+local leases = charges + ask[3]
+
+for i = 4 + ask[1], charges, 3 do
+  local rule = ask[i] * 4
+  local algorithm, limit, window = ask[rule], ask[rule + 1], ask[rule + 3]
+  local a, b = read(algorithm, key, window, limit)
+  local nextA, nextB = adjust(algorithm, window, limit, a, b, ask[i + 1], ask[i + 2])
+  if nextA ~= a or nextB ~= b then
+    if nextA + nextB > 0 then write(algorithm, key, window, limit, nextA, nextB, nextA - a) else
+      fresh[keys[key]] = ''
+      call('DEL', keys[key])
+    end
+  end
+  key = key + 1
+end
+
+local reply, said, at, place = { time[1], time[2], 0, 0, 0 }, 2, charges + 1, 0
+local before = { 0, 0, 0, 0, 0, 0 }
+while at <= leases do
+  local asking, buckets = ask[at], ask[at + 1]
+  local first, firstKey, head, admitted = at + 2, key, said + 1, asking
+  at, said, place = first, head, place + 1
+  for i = 1, buckets * 3, 3 do
+    local rule, a, b = ask[at] * 4, -1, 0
+    local isProven = false
+    if rule < 0 then
+      rule, isProven = -rule, get(key) ~= ''
+      key = key + 1
+    end
+    if not isProven then
+      local algorithm, capacity, window = ask[rule], ask[rule + 2], ask[rule + 3]
+      a, b = read(algorithm, key, window, ask[rule + 1])
+      local room = floor((abs(capacity) - used(algorithm, window, a, b)) / ask[at + 1])
+      if room < admitted and capacity > 0 then admitted = max(0, room) end
+      before[i + 2] = room
+    end
+    before[i], before[i + 1] = a, b
+    reply[said + 1], reply[said + 2] = text(a), text(b)
+    at, key, said = at + 2, key + 1, said + 2
+  end
+  reply[head] = admitted == asking and '-1' or text(admitted)
+  if admitted > 0 then
+    at, key = first, firstKey
+    for i = 1, buckets * 3, 3 do
+      local rule, a = ask[at] * 4, before[i]
+      if rule < 0 then rule, key = -rule, key + 1 end
+      local times = a < 0 and 0 or min(admitted, before[i + 2])
+      if times > 0 then
+        local algorithm, window, added = ask[rule], ask[rule + 3], times * ask[at + 1]
+        if algorithm == ${ALGORITHMS['token-bucket'].id} then added = added * window end
+        write(algorithm, key, window, ask[rule + 1], a + added, before[i + 1], added, ask[leases + place])
+      end
+      at, key = at + 2, key + 1
+    end
+  end
+end
+return '[' .. table.concat(reply, ',', 1, said) .. ']'
+`);

@@ -1,0 +1,91 @@
+/**
+ * Which charges go into which call of the store. A single server takes any keys in one call. In a Cluster all keys of a call
+ * must have the same slot; a charge whose keys have several is decided in steps (steps.ts).
+ */
+import type { StoreConnection } from '#gateway/store/connection.ts';
+import { type Charge, proofKey } from './charge.ts';
+import { type Adjustment, type Answer, keysOf, type PendingCheck, readReply, scriptCall } from './check.ts';
+import { SPEND } from './script.ts';
+import { decideInSteps, type GiveBack } from './steps.ts';
+
+/** Redis runs one script at a time: more keys than this are split, so that none holds it for long. */
+export const KEYS_PER_SCRIPT_MAX = 200;
+
+type SlotOf = StoreConnection['slotOf'];
+
+/** Checks that are answered together. */
+export interface StoreCall {
+  readonly checks: readonly PendingCheck[];
+  readonly isInSteps: boolean;
+}
+
+export function callsFor(checks: Iterable<PendingCheck>, slotOf: SlotOf): StoreCall[] {
+  const calls: StoreCall[] = [];
+  const bySlot = new Map<number | null, PendingCheck[]>();
+  for (const check of checks) {
+    const [first] = check.charge.buckets;
+    const slot = first === undefined ? null : slotOf(first.key);
+    if (slot !== null && !isOneSlot(check.charge, slotOf)) {
+      calls.push({ checks: [check], isInSteps: true });
+      continue;
+    }
+    const same = bySlot.get(slot);
+    if (same === undefined) bySlot.set(slot, [check]);
+    else same.push(check);
+  }
+  for (const same of bySlot.values()) {
+    let some: PendingCheck[] = [];
+    let keys = 0;
+    for (const check of same) {
+      const need = keysOf(check.charge);
+      if (keys > 0 && keys + need > KEYS_PER_SCRIPT_MAX) {
+        calls.push({ checks: some, isInSteps: false });
+        some = [];
+        keys = 0;
+      }
+      keys += need;
+      some.push(check);
+    }
+    calls.push({ checks: some, isInSteps: false });
+  }
+  return calls;
+}
+
+/** Whether all keys of a charge may go into one call. */
+function isOneSlot({ buckets }: Charge, slotOf: SlotOf): boolean {
+  const keys = buckets.flatMap(({ key, credential }) =>
+    credential === null ? [key] : [key, proofKey(credential.proof)],
+  );
+  return new Set(keys.map(slotOf)).size <= 1;
+}
+
+/**
+ * @param isGivenUp nobody waits for the answer any more
+ * @throws StoreFault, or UnreadableReplyError
+ */
+export async function decide(
+  store: StoreConnection,
+  { checks, isInSteps }: StoreCall,
+  isGivenUp: () => boolean,
+  giveBack: GiveBack,
+): Promise<readonly Answer[]> {
+  const [check] = checks;
+  if (isInSteps && check !== undefined) return [await decideInSteps(store, check, isGivenUp, giveBack)];
+  const { keys, args } = scriptCall(checks);
+  return readReply(await store.run(SPEND, keys, args), checks);
+}
+
+/** Changes counters, call by call. */
+export function adjust(
+  store: StoreConnection,
+  adjustments: readonly Adjustment[],
+): { readonly some: readonly Adjustment[]; readonly made: Promise<unknown> }[] {
+  const slots = Map.groupBy(adjustments, ({ bucket }) => store.slotOf(bucket.key));
+  return [...slots.values()].flatMap((same) =>
+    Array.from({ length: Math.ceil(same.length / KEYS_PER_SCRIPT_MAX) }, (_, i) => {
+      const some = same.slice(i * KEYS_PER_SCRIPT_MAX, (i + 1) * KEYS_PER_SCRIPT_MAX);
+      const { keys, args } = scriptCall([], some);
+      return { some, made: store.run(SPEND, keys, args) };
+    }),
+  );
+}

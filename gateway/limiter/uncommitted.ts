@@ -1,0 +1,140 @@
+/**
+ * Uncommitted usage: what this process admitted while the store was away, and the store has not been charged for. It is
+ * charged there before the store decides again, so that an outage does not make a window generous.
+ */
+import type { Policy } from '#gateway/policy/policy.ts';
+import type { Millis } from '#shared/clock.ts';
+import { EMPTY } from './algorithms/algorithm.ts';
+import type { Bucket } from './charge.ts';
+import { type Adjustment, type Answer, type PendingCheck, refund } from './check.ts';
+
+/** About 200 bytes each. Beyond that the oldest are dropped. */
+const ENTRIES_MAX = 20_000;
+/** Redis runs one script at a time. */
+const COMMITTED_AT_ONCE = 200;
+
+interface UncommittedOptions {
+  /** The store's clock. */
+  readonly now: () => Millis;
+  /** The backlog of a token bucket, as far as this process knows. */
+  readonly backlogOf: (bucket: Bucket) => number;
+  /** Charges them to the store. Takes out of the list what was charged. @throws when something is left */
+  readonly commit: (adjustments: Adjustment[]) => Promise<void>;
+}
+
+export class Uncommitted {
+  readonly #options: UncommittedOptions;
+  /** One for each counter and window. */
+  readonly #entries = new Map<string, Adjustment>();
+  #isCommitting = false;
+
+  constructor(options: UncommittedOptions) {
+    this.#options = options;
+  }
+
+  get isEmpty(): boolean {
+    return this.#entries.size === 0;
+  }
+
+  /** @param chargedAt on the store's clock */
+  add(bucket: Bucket, units: number, chargedAt: Millis): void {
+    this.#put({ bucket, amount: bucket.amountOf(units), chargedAt });
+  }
+
+  /**
+   * The store has charged requests that were decided here, as its late answers show.
+   *
+   * @param letThrough how many of those who asked were admitted here
+   * @returns what it has charged beyond that
+   */
+  confirm(answers: readonly Answer[], letThrough: (check: PendingCheck) => number): Adjustment[] {
+    const beyond: Adjustment[] = [];
+    for (const { check, spent } of answers) {
+      for (const [i, bucket] of spent.buckets.entries()) {
+        const state = spent.states[i] ?? null;
+        const { policy, cost } = bucket;
+        if (state === null || policy.algorithm === 'concurrency') continue;
+        const { at } = state.state;
+        const times = Math.min(spent.admitted, state.roomFor(cost));
+        // Whether it counts is known later, or was decided without charging it.
+        if (policy.count !== 'request') {
+          if (policy.mode === 'enforce' && times > 0) beyond.push(refund(bucket, times * cost, at));
+        } else if (isCountedLocally(policy)) {
+          const left = this.#takeOff(bucket, bucket.amountOf(times * cost), at);
+          if (left > 0) beyond.push({ bucket, amount: -left, chargedAt: at });
+        } else if (times > letThrough(check))
+          beyond.push(refund(bucket, (times - letThrough(check)) * cost, at));
+      }
+    }
+    return beyond;
+  }
+
+  /** Charges all of it to the store. @throws when the store does not take it */
+  async commit(): Promise<void> {
+    if (this.#isCommitting) return;
+    this.#isCommitting = true;
+    try {
+      while (!this.isEmpty) {
+        const some = this.#take();
+        if (some.length === 0) continue;
+        try {
+          await this.#options.commit(some);
+        } catch (error) {
+          for (const one of some) this.#put(one);
+          throw error;
+        }
+      }
+    } finally {
+      this.#isCommitting = false;
+    }
+  }
+
+  /**
+   * Takes out some entries that still matter. A token bucket has no more uncommitted usage than it still holds here: its
+   * contents from before the outage drained first, in the store as well as here.
+   */
+  #take(): Adjustment[] {
+    const { now, backlogOf } = this.#options;
+    const taken: Adjustment[] = [];
+    for (const [id, { bucket, amount, chargedAt }] of this.#entries) {
+      if (taken.length >= COMMITTED_AT_ONCE) break;
+      this.#entries.delete(id);
+      const { algorithm, policy, limit } = bucket;
+      const isBucket = policy.algorithm === 'token-bucket';
+      const left = isBucket ? Math.min(amount, backlogOf(bucket)) : amount;
+      const rule = { windowMs: policy.windowMs, limit };
+      const { a, b } = algorithm.adjust({ ...EMPTY, at: now() }, left, chargedAt, rule);
+      if (a + b > 0) taken.push({ bucket, amount: left, chargedAt });
+    }
+    return taken;
+  }
+
+  /** @returns how much of it was not uncommitted */
+  #takeOff(bucket: Bucket, amount: number, chargedAt: Millis): number {
+    const id = idOf(bucket, chargedAt);
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return amount;
+    if (entry.amount > amount) this.#entries.set(id, { ...entry, amount: entry.amount - amount });
+    else this.#entries.delete(id);
+    return Math.max(0, amount - entry.amount);
+  }
+
+  #put({ bucket, amount, chargedAt }: Adjustment): void {
+    const id = idOf(bucket, chargedAt);
+    const entry = this.#entries.get(id);
+    if (entry === undefined && this.#entries.size >= ENTRIES_MAX) {
+      const [oldest] = this.#entries.keys();
+      if (oldest !== undefined) this.#entries.delete(oldest);
+    }
+    this.#entries.set(id, { bucket, amount: amount + (entry?.amount ?? 0), chargedAt });
+  }
+}
+
+/** Whether a process counts for this policy while its store is away. */
+export function isCountedLocally({ mode, onStoreFailure }: Policy): boolean {
+  return mode === 'enforce' && onStoreFailure === 'local';
+}
+
+function idOf({ key, algorithm, policy: { windowMs } }: Bucket, chargedAt: Millis): string {
+  return `${key} ${algorithm.windowAt(chargedAt, windowMs)}`;
+}

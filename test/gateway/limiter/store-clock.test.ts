@@ -1,0 +1,47 @@
+/** The estimate of the store's clock, its bounds, and when a clock has been set. */
+import t from 'tap';
+import { StoreClock } from '#gateway/limiter/store-clock.ts';
+import { testClock } from '#test/support/clock.ts';
+
+const NOW = Date.UTC(2026, 0, 1);
+
+function started(): StoreClock {
+  return new StoreClock(testClock(NOW).now);
+}
+
+t.test('without a store the own clock is exact, but for its fractions', async (t) => {
+  const clock = new StoreClock(() => NOW + 0.25);
+  t.strictSame([clock.earliest(), clock.now(), clock.latest()], [NOW, NOW, NOW + 1]);
+});
+
+t.test('a heartbeat gives the estimate, and every answer its bounds', async (t) => {
+  const clock = started();
+  clock.noteHeartbeat(NOW + 40, NOW - 4, NOW);
+  t.strictSame([clock.earliest(), clock.now(), clock.latest()], [NOW + 40, NOW + 42, NOW + 45]);
+  // Another node's clock is behind, and its answer was slow.
+  clock.note(NOW + 10, NOW - 20, NOW);
+  t.strictSame([clock.earliest(), clock.now(), clock.latest()], [NOW + 10, NOW + 42, NOW + 45]);
+  clock.noteHeartbeat(NOW + 40, NOW - 4, NOW);
+  t.equal(clock.earliest(), NOW + 10, 'still');
+  clock.noteHeartbeat(NOW + 40, NOW - 4, NOW);
+  t.equal(clock.earliest(), NOW + 40, 'two heartbeats later it is over');
+});
+
+t.test('a clock has jumped when it is off by more than a second', async (t) => {
+  const clock = started();
+  const heartbeat = (aheadMs: number): boolean => clock.noteHeartbeat(NOW + aheadMs, NOW, NOW);
+  t.equal(heartbeat(90_000), false, 'the first word is no jump');
+  t.equal(heartbeat(91_000), false, 'drift');
+  t.equal(heartbeat(92_001), true);
+  t.equal(clock.earliest(), NOW + 92_001, 'nothing of before holds');
+  t.equal(heartbeat(91_000), true, 'back');
+  t.equal(clock.now(), NOW + 91_000);
+});
+
+t.test('what took longer than a second says little of the clock', async (t) => {
+  const clock = started();
+  clock.noteHeartbeat(NOW, NOW - 5000, NOW);
+  t.equal(clock.now(), NOW + 2500, 'better than nothing');
+  t.equal(clock.noteHeartbeat(NOW + 9000, NOW - 1001, NOW), false);
+  t.equal(clock.now(), NOW + 2500);
+});
