@@ -1,8 +1,15 @@
 /** Imports in gateway/ point one way; see test/support/imports.ts. */
 import t from 'tap';
-import { loopThrough, readProgram } from '#test/support/imports.ts';
+import { longestChain, loopThrough, readProgram } from '#test/support/imports.ts';
 
-const { files, fileGraph, folderGraph, importsOf, holdersOf } = readProgram('gateway');
+const { files, fileGraph, folderGraph, graphOf, importsOf, holdersOf } = readProgram('gateway');
+
+/** A room is a folder with all that is in it; operate/ has several, since a request meets only bans and decisions. */
+const roomGraph = graphOf((file) => {
+  const [, room = '', inner = ''] = file.split('/');
+  if (room.endsWith('.ts')) return 'gateway';
+  return room === 'operate' ? `operate/${inner}` : room;
+});
 
 t.test('the graph is that of the program', async (t) => {
   t.ok(files.length > 150);
@@ -10,9 +17,14 @@ t.test('the graph is that of the program', async (t) => {
   t.ok(folderGraph.get('gateway/limiter')?.has('gateway/policy'), 'type-only imports count');
 });
 
-t.test('no files and no folders import each other, directly or by way of others', async (t) => {
-  for (const graph of [fileGraph, folderGraph])
+t.test('no files, folders and rooms import each other, directly or by way of others', async (t) => {
+  for (const graph of [fileGraph, folderGraph, roomGraph])
     for (const node of graph.keys()) t.equal(loopThrough(graph, node), null, node);
+});
+
+t.test('at most 13 rooms lie on one chain of imports', async (t) => {
+  const chain = longestChain(roomGraph, 'gateway');
+  t.ok(chain.length <= 13, chain.join(' -> '));
 });
 
 t.test('only the wiring lies at the top', async (t) => {

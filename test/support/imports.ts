@@ -15,6 +15,8 @@ export interface Program {
   readonly fileGraph: Graph;
   /** Nodes are folders and, on the top level, files: it has both what everybody may import and what imports everybody. */
   readonly folderGraph: Graph;
+  /** @param nodeOf the node that a file belongs to */
+  graphOf(nodeOf: (file: string) => string): Graph;
   importsOf(file: string): readonly string[];
   /** The files that import a package. */
   holdersOf(packageName: string): readonly string[];
@@ -40,6 +42,7 @@ export function readProgram(root: string): Program {
     files,
     fileGraph: graphOf(files, importsOf, (file) => file),
     folderGraph: graphOf(files, importsOf, folderOf),
+    graphOf: (nodeOf) => graphOf(files, importsOf, nodeOf),
     importsOf,
     holdersOf: (name) => files.filter((file) => texts.get(file)?.includes(`from '${name}'`)),
   };
