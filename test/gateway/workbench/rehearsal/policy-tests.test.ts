@@ -125,7 +125,7 @@ t.test('mistakes in tests are mistakes of the file', async (t) => {
     }
   };
   const cases = [
-    ['{ name: a, request: login, expect: { allowed: 1 } }', /p\.yaml:19:\d+: "login" is no request/],
+    ['{ name: a, request: login, expect: { allowed: 1 } }', /p\.yaml:19:\d+: "login" is not a request/],
     ['{ name: a, request: GET /, from: home, expect: { allowed: 1 } }', /from is home/],
     ['{ name: a, request: GET /, at: soon, expect: { allowed: 1 } }', /at is soon/],
     ['{ name: a, request: GET /, expect: { allowed: 2 } }', /allowed is more than times/],
