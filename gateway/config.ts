@@ -13,6 +13,7 @@ import {
   type SettingsReader,
   type Variable,
 } from '#shared/configuration.ts';
+import { parseSocketPath, unixPart } from '#shared/unix-socket.ts';
 import type { BoundSettings } from './bounds/bounds.ts';
 import {
   BOUND_VARIABLES,
@@ -107,7 +108,8 @@ export const GATEWAY_VARIABLES = [
   {
     name: 'GATEWAY_UPSTREAM',
     default: 'http://127.0.0.1:3000',
-    meaning: 'address of the application that the gateway forwards to',
+    meaning:
+      'address of the application that the gateway forwards to, also a Unix socket: `unix:/run/app.sock`',
   },
   {
     name: 'GATEWAY_REDIS_URL',
@@ -298,7 +300,13 @@ function withScheme(value: string, schemes: readonly string[], example: string):
   return url;
 }
 
+/** @returns an origin, or `unix:` and an absolute path */
 function upstreamOrigin(value: string): string {
+  const part = unixPart(value);
+  if (part !== null) {
+    if (/[?#]/.test(part)) throw new Error('? and # in a path are written %3F and %23: unix:/run/app.sock');
+    return `unix:${parseSocketPath(part, 'unix:/run/app.sock')}`;
+  }
   const url = withScheme(value, ['http:', 'https:'], 'http://127.0.0.1:3000');
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username + url.password !== '') {
     throw new Error(

@@ -22,10 +22,9 @@ import { ReplyParser } from './reply-parser.ts';
 import { UpstreamSocket } from './upstream-socket.ts';
 
 interface PlainConnectionOptions {
-  readonly host: string;
+  readonly address: { readonly host: string; readonly port: number } | { readonly path: string };
   /** Value of Host for requests without one, as in HTTP/1.0. */
   readonly authority: string;
-  readonly port: number;
   readonly clock: Clock;
   readonly connectTimeoutMs: Millis;
   /** Longest pause between two pieces of a reply body. */
@@ -139,7 +138,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
   }
 
   #open(): void {
-    const { host, port, connectTimeoutMs } = this.#options;
+    const { address, connectTimeoutMs } = this.#options;
     this.#buffer = SHARED_BUFFER;
     const socket: Socket = new UpstreamSocket(this.#options.garbage, {
       buffer: () => this.#buffer,
@@ -160,7 +159,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
       .on('end', () => this.#onEnd(socket))
       .on('error', (error) => this.#lose(socket, error))
       .on('close', () => this.#lose(socket, new BrokenReplyError(false)));
-    socket.connect({ host, port });
+    socket.connect(address);
   }
 
   #begin(socket: Socket): void {

@@ -20,6 +20,8 @@ export interface UndiciConnectionOptions {
   readonly origin: string;
   /** Name in the certificate. undici would use the Host header, which the client chooses. */
   readonly servername: string;
+  /** Path of a Unix socket; null: the connection goes to the origin's host. */
+  readonly socketPath: string | null;
   readonly connectTimeoutMs: Millis;
   readonly bodyTimeoutMs: Millis;
   readonly keepAliveMs: Millis;
@@ -69,8 +71,8 @@ export class UndiciConnection implements UpstreamConnection {
   }
 
   #openClient(): Client {
-    const { origin, servername, connectTimeoutMs, bodyTimeoutMs } = this.#options;
-    const connect = buildConnector({ timeout: connectTimeoutMs, allowH2: false });
+    const { origin, servername, socketPath, connectTimeoutMs, bodyTimeoutMs } = this.#options;
+    const connect = buildConnector({ timeout: connectTimeoutMs, allowH2: false, socketPath });
     return new Client(origin, {
       pipelining: 1,
       allowH2: false,

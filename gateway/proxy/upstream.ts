@@ -5,6 +5,7 @@
  */
 import type { Bounds } from '#gateway/bounds/bounds.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { unixPart } from '#shared/unix-socket.ts';
 import { Deadlines } from './deadlines.ts';
 import type { UpstreamConnection } from './exchange.ts';
 import { LazyConnection } from './lazy-connection.ts';
@@ -124,8 +125,7 @@ function connectionOpener(
   { origin, timeoutMs, keepAliveMs, clock }: UpstreamOptions,
   scheduler: TransferScheduler,
 ): Open {
-  const { host: authority, hostname, port, protocol } = new URL(origin);
-  const host = hostname.replace(/^\[|\]$/g, '');
+  const target = targetOf(origin);
   const times = {
     connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, timeoutMs),
     bodyTimeoutMs: BODY_TIMEOUT_MS,
@@ -136,22 +136,47 @@ function connectionOpener(
   const openUndici: Open = (onClose) =>
     new LazyConnection({
       ...times,
-      origin,
-      servername: host,
+      origin: target.origin,
+      servername: target.host,
+      socketPath: target.socketPath,
       onClose,
     });
-  if (protocol === 'https:') return openUndici;
+  if (target.isTls) return openUndici;
   return (onClose) =>
     new PlainConnection({
       ...times,
-      host,
-      authority,
-      port: Number(port) || 80,
+      address:
+        target.socketPath === null ? { host: target.host, port: target.port } : { path: target.socketPath },
+      authority: target.authority,
       clock,
       garbage: scheduler,
       openForUpgrade: () => openUndici(() => undefined),
       onClose,
     });
+}
+
+interface Target {
+  readonly origin: string;
+  /** Without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** The Host of requests that have none. */
+  readonly authority: string;
+  readonly isTls: boolean;
+  readonly socketPath: string | null;
+}
+
+function targetOf(origin: string): Target {
+  const socketPath = unixPart(origin);
+  const url = new URL(socketPath === null ? origin : 'http://localhost');
+  return {
+    origin: url.origin,
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port) || 80,
+    authority: url.host,
+    isTls: url.protocol === 'https:',
+    socketPath,
+  };
 }
 
 /** The upstream closed an idle connection at the moment it was used. */

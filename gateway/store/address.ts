@@ -2,6 +2,7 @@
  * Parses GATEWAY_REDIS_URL.
  *
  *     redis://user:password@host:6379/2                  one server, database 2
+ *     unix:/run/redis.sock?db=2                          one server, by its Unix socket
  *     redis+cluster://host1:7000,host2:7001              a Cluster; some of its nodes are enough
  *     redis+sentinel://host1:26379,host2/service/2       the primary of `service` according to Sentinel
  *
@@ -10,13 +11,19 @@
  *     ca=FILE, cert=FILE, key=FILE      PEM files for TLS
  *     sentinel_password=PASSWORD        for the sentinels; username and password before the @ are for the servers
  *     timeout_ms=50                     smallest time budget for a check
+ *     db=2, username=U, password=P      for unix: only
  */
 import { isIPv6 } from 'node:net';
 import type { Millis } from '#shared/clock.ts';
+import { parseSocketPath, unixPart } from '#shared/unix-socket.ts';
 
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
+}
+
+export interface UnixEndpoint {
+  readonly path: string;
 }
 
 interface Access {
@@ -40,7 +47,7 @@ export interface TlsFiles {
 
 export interface StandaloneAddress extends Access {
   readonly kind: 'standalone';
-  readonly endpoint: Endpoint;
+  readonly endpoint: Endpoint | UnixEndpoint;
   readonly database: number;
 }
 
@@ -64,16 +71,19 @@ export interface SentinelAddress extends Access {
 export type StoreAddress = StandaloneAddress | ClusterAddress | SentinelAddress;
 
 const FORMS =
-  'redis://host:6379/0, redis+cluster://host1:7000,host2:7000 or redis+sentinel://host1:26379,host2:26379/service/0 (rediss for TLS)';
+  'redis://host:6379/0, unix:/run/redis.sock, redis+cluster://host1:7000,host2:7000 or redis+sentinel://host1:26379,host2:26379/service/0 (rediss for TLS)';
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
 const ENDPOINTS_MAX = 64;
 const PARAMETERS = ['ca', 'cert', 'key', 'sentinel_password', 'timeout_ms'] as const;
+const UNIX_PARAMETERS = ['db', 'username', 'password', 'timeout_ms'] as const;
 const TIMEOUT_MS: Millis = 50;
 const TIMEOUT_MS_MAX: Millis = 10_000;
 
 /** @throws Error that says what is wrong without quoting a secret */
 export function parseStoreAddress(text: string): StoreAddress {
+  const unix = unixPart(text);
+  if (unix !== null) return parseUnixAddress(unix);
   const parts =
     /^redis(s?)(?:\+(cluster|sentinel))?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/is.exec(text);
   if (parts === null) throw new Error(`it must be an address such as ${FORMS}`);
@@ -81,7 +91,7 @@ export function parseStoreAddress(text: string): StoreAddress {
   // With an @ behind it, this may be part of a password, so the message must not quote it.
   if (fragment !== undefined || query.includes('@'))
     throw new Error('in a password, # is written %23, ? is written %3F, and @ is written %40');
-  const parameters = parametersIn(query);
+  const parameters = parametersIn(query, PARAMETERS);
   const sentinelPassword = parameters('sentinel_password') || null;
   if (sentinelPassword !== null && kind.toLowerCase() !== 'sentinel')
     throw new Error('sentinel_password needs an address that begins with redis+sentinel://');
@@ -125,18 +135,39 @@ export function parseStoreAddress(text: string): StoreAddress {
   }
 }
 
-export function endpointName({ host, port }: Endpoint): string {
+function parseUnixAddress(text: string): StandaloneAddress {
+  const [, part = '', query = '', fragment] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(text) ?? [];
+  if (fragment !== undefined) throw new Error('in a path or a password, # is written %23');
+  const path = parseSocketPath(part, 'unix:/run/redis.sock');
+  const parameters = parametersIn(query, UNIX_PARAMETERS);
+  const [username, password] = [parameters('username'), parameters('password')];
+  if (username !== '' && password === '') throw new Error('username needs a password');
+  return {
+    kind: 'standalone',
+    endpoint: { path },
+    database: databaseNumber(parameters('db')),
+    tls: false,
+    username: username || null,
+    password: password || null,
+    tlsFiles: { ca: '', cert: '', key: '' },
+    timeoutMs: timeout(parameters('timeout_ms')),
+  };
+}
+
+export function endpointName(endpoint: Endpoint | UnixEndpoint): string {
+  if ('path' in endpoint) return endpoint.path;
+  const { host, port } = endpoint;
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** @returns function that reads a parameter; '' if it is absent */
-function parametersIn(query: string): (name: (typeof PARAMETERS)[number]) => string {
+function parametersIn<Name extends string>(query: string, names: readonly Name[]): (name: Name) => string {
   // A + means itself here, not a space as in forms.
   const given = new URLSearchParams(query.replaceAll('+', '%2B'));
   for (const name of given.keys()) {
     // Not quoted in the message, because it may be the rest of a password.
-    if (!(PARAMETERS as readonly string[]).includes(name))
-      throw new Error(`after the ? it takes only ${PARAMETERS.join(', ')}; in a password, ? is written %3F`);
+    if (!(names as readonly string[]).includes(name))
+      throw new Error(`after the ? it takes only ${names.join(', ')}; in a password, ? is written %3F`);
     if (given.getAll(name).length > 1) throw new Error(`${name} appears twice`);
   }
   return (name) => given.get(name) ?? '';

@@ -11,13 +11,13 @@ import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Redis } from 'ioredis';
 import type { Millis } from '#shared/clock.ts';
 import { FAIL_FAST } from '#shared/redis-options.ts';
-import { type Endpoint, endpointName } from './address.ts';
+import { type Endpoint, endpointName, type UnixEndpoint } from './address.ts';
 import type { StoreScript } from './connection.ts';
 import { faultOf, StoreFault } from './fault.ts';
 import type { StoreTls } from './tls.ts';
 
 interface NodeOptions {
-  readonly locate: () => Endpoint | Promise<Endpoint>;
+  readonly locate: () => Endpoint | UnixEndpoint | Promise<Endpoint>;
   readonly expects: 'primary' | 'cluster-node' | 'sentinel';
   readonly database: number;
   readonly username: string | null;
@@ -248,7 +248,7 @@ export class RedisNode {
   }
 
   #connector(): new (options: unknown) => AbstractConnector {
-    const located = async (): Promise<Endpoint> => {
+    const located = async (): Promise<Endpoint | UnixEndpoint> => {
       const endpoint = await this.#options.locate();
       this.#where = endpointName(endpoint);
       return endpoint;

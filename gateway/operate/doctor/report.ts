@@ -1,12 +1,15 @@
 /** What a running gateway knows of its own set-up; `findings.ts` says what is wrong with it. */
 import { hash } from 'node:crypto';
+import { once } from 'node:events';
 import type { BoundSettings } from '#gateway/bounds/bounds.ts';
+import * as http from '#gateway/http/node-http.ts';
 import type { Control } from '#gateway/operate/control/control.ts';
 import type { StoreReport } from '#gateway/operate/control/store-report.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { loadTestedPolicies } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { unixPart } from '#shared/unix-socket.ts';
 import { type Spelling, spellingsOf } from './spellings.ts';
 
 /** What doctor looks at beyond what the admin API has anyway. */
@@ -132,12 +135,7 @@ function trustReport(trust: ProxyTrust): TrustReport {
 /** @returns null when it answers, whatever it answers */
 async function upstreamProblem(origin: string): Promise<string | null> {
   try {
-    const response = await fetch(origin, {
-      method: 'HEAD',
-      redirect: 'manual',
-      signal: AbortSignal.timeout(UPSTREAM_MS),
-    });
-    await response.body?.cancel();
+    await headOf(origin, AbortSignal.timeout(UPSTREAM_MS));
     return null;
   } catch (error) {
     const { name, message, cause } = error as Error & { cause?: NodeJS.ErrnoException };
@@ -145,6 +143,19 @@ async function upstreamProblem(origin: string): Promise<string | null> {
       ? `no answer within ${UPSTREAM_MS} ms`
       : (cause?.code ?? cause?.message ?? message);
   }
+}
+
+/** Waits for any reply. fetch knows no Unix sockets. */
+async function headOf(origin: string, signal: AbortSignal): Promise<void> {
+  const socketPath = unixPart(origin);
+  if (socketPath !== null) {
+    const asked = http.request({ socketPath, method: 'HEAD', agent: false, signal }).end();
+    const [reply] = await once(asked, 'response', { signal });
+    reply.resume();
+    return;
+  }
+  const response = await fetch(origin, { method: 'HEAD', redirect: 'manual', signal });
+  await response.body?.cancel();
 }
 
 async function storeReport({ control, clock }: ReportParts): Promise<GatewayReport['store']> {

@@ -1,6 +1,7 @@
 /** One real server: what a call costs and promises, and what an operator is told when there is no connection. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import t from 'tap';
 import { storeScript } from '#gateway/store/connection.ts';
@@ -27,6 +28,23 @@ t.test('keys and arguments arrive, the reply comes back', async (t) => {
   store.close();
   t.equal(store.ready, false);
   t.strictSame(changes, [true, false]);
+});
+
+t.test('a server on a Unix socket, and none there', async (t) => {
+  const path = join(temporaryFolder(t), 'redis.sock');
+  const url = `unix:${path}?db=3&password=secret`;
+  const store = storeAt(t, url);
+  t.ok((await fault(store.connect())).message.includes(path), 'the reason names the path');
+  const server = await launchRedis(
+    [...memoryOnly(0), '--unixsocket', path, '--requirepass', 'secret'],
+    /ready to accept connections/i,
+  );
+  t.teardown(() => endRedis(server));
+  await until(() => store.ready, 'connected');
+  t.equal(await store.run(COUNT, ['k'], ['f']), 1);
+  const redis = new Redis({ path, password: 'secret', db: 3 });
+  t.teardown(() => redis.disconnect());
+  t.equal(await redis.hget('k', 'f'), '1', 'in the database of the address');
 });
 
 t.test('a script that the server does not know is loaded, and executed once', async (t) => {

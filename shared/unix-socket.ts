@@ -1,0 +1,27 @@
+/** The kernel's bound for the address of a Unix socket, without its final zero. */
+const PATH_BYTES_MAX = 107;
+
+/** @returns the part behind `unix:` of an address; null if it is an address of another kind */
+export function unixPart(address: string): string | null {
+  return /^unix:/i.test(address) ? address.slice('unix:'.length) : null;
+}
+
+/**
+ * @param part an absolute path, or two slashes and then the path; with %-encoding
+ * @param example an address to write instead
+ * @throws Error that says what is wrong
+ */
+export function parseSocketPath(part: string, example: string): string {
+  let path: string;
+  try {
+    path = decodeURIComponent(part.replace(/^\/\/(?=\/)/, ''));
+  } catch (cause) {
+    throw new Error(`a % in the path must be written as %25, in an address such as ${example}`, { cause });
+  }
+  if (!/^\/[^/\0][^\0]*$/.test(path)) throw new Error(`it must have an absolute path, such as ${example}`);
+  if (Buffer.byteLength(path) > PATH_BYTES_MAX)
+    throw new Error(
+      `its path may have at most ${PATH_BYTES_MAX} bytes; choose a shorter one, such as ${example}`,
+    );
+  return path;
+}
