@@ -162,7 +162,7 @@ export const variables = [
   LOG_LEVEL,
 ] as const satisfies readonly Variable[];
 
-/** What to write in place of a variable that earlier versions read. */
+/** Replacements for variables that earlier versions read. */
 const removed = {
   DATABASE_SYNCHRONOUS: 'write it into DATABASE_URL: file:./data/floodgate.sqlite?synchronous=normal',
   DATABASE_POOL_SIZE: 'write it into DATABASE_URL: postgres://user@host/database?pool_size=10',

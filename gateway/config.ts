@@ -71,7 +71,7 @@ export interface GatewayConfig extends EntranceSettings {
   readonly upstreamKeepAliveMs: Millis;
   readonly unreadTimeoutMs: Millis;
   readonly replyBufferBytes: number;
-  /** What works and may not be what was meant; for the log. */
+  /** Sentences for the log about values that work but are probably a mistake. */
   readonly warnings: readonly string[];
 }
 
@@ -83,7 +83,7 @@ export interface GatewaySecrets {
   readonly identitySecret: string | null;
   /** null: the admin listener asks for none. */
   readonly adminToken: string | null;
-  /** What is in the files of `tls`; null where there are none. */
+  /** Contents of the files in `tls`; null if there are none. */
   readonly keyPair: KeyPair | null;
 }
 
@@ -191,7 +191,7 @@ export const GATEWAY_VARIABLES = [
 
 const SETTINGS = {
   variables: [...GATEWAY_VARIABLES, ...OPENTELEMETRY_VARIABLES],
-  /** What to write in place of a variable that earlier versions read. */
+  /** Replacements for variables that earlier versions read. */
   removed: {
     ...REMOVED_BOUND_VARIABLES,
     GATEWAY_REDIS_CA: 'write it into GATEWAY_REDIS_URL: rediss://host:6379?ca=FILE',

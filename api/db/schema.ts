@@ -114,7 +114,7 @@ export interface SurveyTable extends Row {
   /** Copies of the document's dates, indexed for the scheduler. */
   publishOn: Timestamp | null;
   closeOn: Timestamp | null;
-  /** What is read and written as a whole: blocks, endings, styling and settings. */
+  /** Blocks, endings, styling and settings: all that is read and written as a whole. */
   document: Json;
 }
 

@@ -7,9 +7,9 @@ export interface Field {
   readonly type: 'text' | 'email' | 'password';
   readonly autocomplete: string;
   readonly hint?: string;
-  /** What was typed before; never that of a password. */
+  /** The text that was typed before; never a password. */
   readonly value?: string | undefined;
-  /** What is wrong with it; unset: nothing. */
+  /** The mistake in it; unset if there is none. */
   readonly error?: string | undefined;
 }
 

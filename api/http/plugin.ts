@@ -1,4 +1,4 @@
-/** What all requests and replies share: headers, bodies, errors. */
+/** Headers, bodies and errors, as all requests and replies share them. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { badRequest, routeNotFound, serviceUnavailable } from '#api/errors.ts';

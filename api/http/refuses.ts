@@ -1,5 +1,5 @@
 /**
- * What routes and hooks declare about their errors. `api/docs/refusals.ts` adds what follows from the surface, the
+ * Errors that routes and hooks declare. `api/docs/refusals.ts` adds what follows from the surface, the
  * method and the schemas.
  */
 import type { TSchema } from 'typebox';

@@ -52,7 +52,7 @@ export function checker<S extends TSchema>(schema: S): Checker<Static<S>> {
 }
 
 /**
- * What Fastify calls for every schema of a route. Query and path parameters arrive as text and are converted to the
+ * Fastify calls this for every schema of a route. Query and path parameters arrive as text and are converted to the
  * schema's types first; bodies are taken as they are, so "1" is not a number there.
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> =
@@ -81,7 +81,7 @@ function cut(schema: unknown, value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, part]) => [name, cut(properties[name], part)]));
 }
 
-/** Of a list that may also be null, the list. */
+/** Returns the list of a schema that may also be null. */
 function listSchema(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const choices: readonly unknown[] = Array.isArray(schema.anyOf) ? schema.anyOf : [];
   const lists = choices.filter(isRecord).filter(({ type }) => type === 'array');

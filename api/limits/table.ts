@@ -4,7 +4,7 @@
  */
 import type { Seconds } from '#shared/clock.ts';
 
-/** Whose requests are counted. `caller` is the API key or the user of the session. */
+/** The one whose requests are counted. `caller` is the API key or the user of the session. */
 type Identifier = 'ip' | 'sessionUser' | 'apiKey' | 'caller' | 'user' | 'organization';
 
 interface LimitRow {

@@ -97,7 +97,7 @@ export class Charge {
 export interface Counted {
   /** null where the request presents no such credential. */
   readonly identities: readonly (Identity | null)[];
-  /** Whose proof holds, where it is another one's. */
+  /** The identity whose proof counts, if it is another one. */
   readonly proofs: readonly (Identity | undefined)[] | null;
 }
 

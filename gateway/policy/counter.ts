@@ -14,9 +14,9 @@ export class Counter {
   readonly policy: Policy;
   /** It counts what an address spends on unproven credentials. */
   readonly forUnproven: boolean;
-  /** What follows the digest in the store's key. The window is in it: with another one a policy counts afresh. */
+  /** The part of the store's key behind the digest. It has the window, so a policy with another window starts afresh. */
   readonly keySuffix: string;
-  /** Told apart by name, so that a reload does not forget what is known of a counter. 30 bits each. */
+  /** 30 bits each, from the counter's name, so that a known counter stays known after a reload. */
   readonly words: readonly [number, number];
 
   constructor(policy: Policy, forUnproven: boolean) {

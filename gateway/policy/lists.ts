@@ -1,4 +1,4 @@
-/** Whom no policy counts, and whom the gateway answers itself: by the client's address, or by digest. */
+/** The lists `allow` and `deny`: clients that no policy counts, and clients that the gateway refuses. */
 import type { NetworkTable } from './network-table.ts';
 
 export interface ListEntry {
@@ -7,9 +7,9 @@ export interface ListEntry {
   readonly text: string;
   /** Line in the file, from 1. */
   readonly line: number;
-  /** What the denied get, except on routes that browsers call from elsewhere. */
+  /** Status of a refusal, except on routes that browsers call from other origins. */
   readonly status: 403 | 429;
-  /** Told to them; null: nothing. */
+  /** Reason in the reply; null for none. */
   readonly reason: string | null;
 }
 
@@ -20,7 +20,7 @@ export interface Lists {
   readonly texts: readonly string[];
 }
 
-/** What a client is known by. */
+/** Names under which a client can be listed. */
 interface ListedClient {
   readonly digests: readonly string[];
   /** Digests that may be the client's: enough to deny it, not to allow it. */

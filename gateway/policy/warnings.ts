@@ -91,7 +91,7 @@ function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
     const [first] = wide;
     if (other === bucket || first === undefined || !countEach(wide)) continue;
     if (!deniesFirst(first, policy)) continue;
-    // Of two equal policies, warn about the later one only.
+    // If two policies are equal, warn about the later one only.
     if (deniesFirst(policy, first) && covers(rows, wide) && first.index > policy.index) continue;
     if (!covers(wide, rows)) continue;
     say(

@@ -1,6 +1,6 @@
 /**
- * Who sends a request: the address that is counted, in each form that is asked for. All requests of a connection have the
- * same caller, except behind a trusted proxy, where each request names its own client.
+ * The caller is the sender of a request: the counted address, in each form that is asked for. All requests of a connection
+ * have the same caller, except behind a trusted proxy, where each request names its own client.
  */
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { Identity } from '#gateway/identity/digest.ts';

@@ -1,4 +1,4 @@
-/** What a request is charged to, and for whom. */
+/** The charge of a request, and the identities behind it. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Charge } from '#gateway/limiter/charge.ts';
 
@@ -11,7 +11,7 @@ export interface ChargedTo {
   readonly plan: string | null;
 }
 
-/** Who a request is counted for, and what a successful reply proves. */
+/** The identities that a request is counted for, and those that a successful reply proves. */
 export interface KnownAs {
   /** In the order of `Cover.identifiers`; null: the request presents no such credential. */
   readonly identities: readonly (Identity | null)[];

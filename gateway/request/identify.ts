@@ -1,5 +1,5 @@
 /**
- * Who a request is counted for: its address and the credentials that it presents, as identities.
+ * Finds the identities that a request is counted for: its address, and the credentials that it presents.
  *
  * A reply can prove a credential only if it was the only one of its request. Otherwise the upstream may have answered to
  * another one, above all to a session's cookie.

@@ -13,7 +13,7 @@ import { type IdentifiableRequest, identify } from './identify.ts';
 
 export interface ChargeableRequest extends IdentifiableRequest {
   readonly head: CheckedHead;
-  /** Whoever sent it has checked its credentials, so they count as proven. */
+  /** The sender has checked the request's credentials, so they count as proven. */
   readonly isVouchedFor: boolean;
   /** The client's plan, if the caller knows it and no header has to name it. */
   readonly plan?: string | undefined;

@@ -30,7 +30,7 @@ export async function listActionClasses(
   return rows.map(toActionClass);
 }
 
-/** Of several workspaces, the oldest first, ties by id. */
+/** Lists those of several workspaces, the oldest first, ties by id. */
 export async function listActionClassesOf(
   db: Kysely<Database>,
   workspaceIds: readonly string[],

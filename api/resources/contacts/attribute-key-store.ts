@@ -23,7 +23,7 @@ export interface AttributeKey {
   readonly updatedAt: Timestamp;
 }
 
-/** Of several workspaces, the oldest first, ties by id. */
+/** Lists those of several workspaces, the oldest first, ties by id. */
 export async function listAttributeKeys(
   db: Kysely<Database>,
   workspaceIds: readonly string[],

@@ -1,4 +1,4 @@
-/** What clients send about displays. */
+/** Bodies that clients send about displays. */
 import { Type } from 'typebox';
 import { Nullable } from '#api/schemas.ts';
 

@@ -10,7 +10,7 @@ import { insertLanguage, type Language } from '#api/resources/workspaces/store.t
 /** In a workspace; there are some 180 codes of two letters. */
 const LANGUAGES_MAX = 200;
 
-/** Of several workspaces, by workspace and code. This is the order of the index. */
+/** Lists those of several workspaces by workspace and code, which is the order of the index. */
 export function listLanguagesOf(
   db: Kysely<Database>,
   workspaceIds: readonly string[],

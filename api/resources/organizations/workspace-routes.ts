@@ -107,7 +107,7 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
       const { name: given, styling, ...settings } = request.body;
       const name = given === undefined ? undefined : visibleName(given);
       const changed = await db.transaction().execute(async (trx) => {
-        // Of two workspaces that take one name at once, the second is refused.
+        // If two workspaces take one name at once, the second is refused.
         await lockPeople(trx, organizationId, '');
         if (name !== undefined) await refuseTakenName(trx, organizationId, name, id);
         const stored = await findWorkspace(trx, id);

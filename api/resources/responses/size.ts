@@ -8,7 +8,7 @@ import {
 } from '#api/content-limits.ts';
 import { invalidFields } from '#api/errors.ts';
 
-/** What a caller sends, or what is stored. Absent parts have no size. */
+/** A response as a caller sends it, or as it is stored. Absent parts have no size. */
 export interface Sized {
   readonly data?: Readonly<Record<string, unknown>> | null | undefined;
   readonly variables?: Readonly<Record<string, unknown>> | null | undefined;

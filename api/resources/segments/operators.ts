@@ -12,7 +12,7 @@ import { before, dayOf, type Period, readPeriod, readTime, type Span, spanUnits 
 /** @param given the contact's value; undefined when it has none */
 export type Test = (given: string | undefined, now: Millis) => boolean;
 
-/** What the filter's value should be, as the end of a sentence. */
+/** Describes the right value of a filter, as the end of a sentence. */
 export interface InvalidValue {
   readonly expected: string;
 }

@@ -38,7 +38,7 @@ async function deleteSurveyWithContent(
     for (const table of ['responses', 'displays'] as const) {
       await inSlices((rowsMax) =>
         db.transaction().execute(async (trx) => {
-          // Of two requests that delete the same survey, one waits.
+          // If two requests delete the same survey, one waits.
           await lockRow(trx, 'surveys', id);
           return deleteSlice(trx, table, id, rowsMax);
         }),

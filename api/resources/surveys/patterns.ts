@@ -7,7 +7,7 @@ import { PATTERN_LENGTH_MAX, PATTERN_SIZE_MAX } from '#api/content-limits.ts';
 
 export interface PatternParams {
   readonly pattern: string;
-  /** Of JavaScript. */
+  /** Flags of JavaScript's RegExp. */
   readonly flags?: string;
 }
 

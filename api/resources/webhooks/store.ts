@@ -30,7 +30,7 @@ export function newWebhookSecret(random: Random): string {
   return `whsec_${Buffer.from(random(SECRET_BYTES)).toString('base64')}`;
 }
 
-/** Of several workspaces, the oldest first, ties by id. */
+/** Lists those of several workspaces, the oldest first, ties by id. */
 export async function listWebhooks(
   db: Kysely<Database>,
   workspaceIds: readonly string[],

@@ -24,11 +24,11 @@ type FileProblem =
   | 'missing'
   /** It has another size than the database says; it was copied all the same. */
   | 'size'
-  /** What was read back is not what was written. */
+  /** The bytes that were read back differ from those that were written. */
   | 'different';
 
 export interface FilesCopied {
-  /** Of this run. */
+  /** Counts this run only. */
   readonly copied: number;
   readonly copiedBytes: number;
   /** Were there already. */

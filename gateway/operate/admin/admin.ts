@@ -18,7 +18,7 @@ interface AdminOptions {
   readonly ready: () => boolean;
   readonly storeAvailable: () => Promise<boolean>;
   readonly families: () => Promise<readonly (readonly Family[])[]>;
-  /** Asked for by all but /healthz and /readyz; null: nobody is asked. */
+  /** All paths but /healthz and /readyz require it; null if none is required. */
   readonly token: string | null;
   readonly api: AdminApiOptions;
 }

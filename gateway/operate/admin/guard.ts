@@ -1,6 +1,6 @@
 /**
- * Who may use the admin API: whoever has GATEWAY_ADMIN_TOKEN, or has signed in with it on the page; or, where none is set,
- * whoever is on this machine.
+ * Checks who may use the admin API: everybody who has GATEWAY_ADMIN_TOKEN or has signed in with it on the page. If no
+ * token is set, everybody on this machine may use it.
  *
  * A web page that the operator visits must not pass for the operator. Its requests come from another origin, and browsers
  * say so; they name another host where its name was made to lead here (DNS rebinding); its forms cannot send JSON; and

@@ -1,6 +1,6 @@
 /**
- * What happens at the moment, once a second, to everybody who looks: one look at the counters and one text for all of
- * them. Nothing runs while nobody looks. Who does not read is cut, so nothing piles up.
+ * Sends the current state to all open pages once a second. The counters are read once and one text goes to all pages.
+ * Nothing runs while no page is open. A page that does not read is disconnected, so nothing piles up.
  */
 import type { ServerResponse } from 'node:http';
 import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';

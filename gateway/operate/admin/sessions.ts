@@ -1,7 +1,8 @@
 /**
- * Who has signed in on the page with the admin token. A session is two secrets: a cookie, which scripts cannot read, and
- * a proof, which the page keeps and sends as a header. Browsers send a cookie to every port of a host, so also through the
- * public one to the application: alone it opens nothing. They end after eight hours, at the sign-out, or with the process.
+ * Sessions of people who signed in on the page with the admin token. A session has two secrets: a cookie, which scripts
+ * cannot read, and a proof, which the page keeps and sends as a header. Browsers send a cookie to every port of a host, and
+ * so to the application as well; the cookie alone opens nothing. Sessions end after eight hours, at the sign-out, or with
+ * the process.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Clock, Millis } from '#shared/clock.ts';

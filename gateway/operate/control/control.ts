@@ -1,6 +1,6 @@
 /**
- * What operators do by hand: read and clear the counters of an identity, ban it, put policies in shadow. In the store for
- * all replicas (store-control.ts), or in the only process (memory-control.ts).
+ * Changes by hand: operators read and clear the counters of an identity, ban it, or put policies in shadow. A change is in
+ * the store for all replicas (store-control.ts), or in the only process (memory-control.ts).
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';

@@ -1,5 +1,5 @@
 /**
- * What operators changed, in the store: bans, policies in shadow, and which counters were cleared lately.
+ * Changes by operators, in the store: bans, policies in shadow, and which counters were cleared lately.
  *
  * Each change gets a version number, so that processes ask for one short text twice a second, and for the rest only when
  * it has changed. Versions are made of the store's time, so none is used twice, even after the key has expired. The first

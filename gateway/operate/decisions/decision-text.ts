@@ -3,7 +3,7 @@ import { BOUND_NAMES, type BoundName, boundVariable } from '#gateway/bounds/boun
 import type { DecisionRecord } from './decision-record.ts';
 
 interface DecisionText {
-  /** What was refused, and when. */
+  /** The refused request, and the time. */
   readonly what: string;
   readonly reasons: readonly string[];
   /** Name and value. */

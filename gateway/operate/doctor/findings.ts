@@ -1,4 +1,4 @@
-/** What is wrong with a set-up, and what to do about it. Pure: from what the gateway says of itself, and from probes. */
+/** Finds mistakes in a set-up and says how to mend them. Pure: it reads the gateway's report and the results of probes. */
 import type { Seen } from '#gateway/request/probe.ts';
 import type { GatewayReport } from './report.ts';
 

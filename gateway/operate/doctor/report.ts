@@ -1,4 +1,4 @@
-/** What a running gateway knows of its own set-up; `findings.ts` says what is wrong with it. */
+/** The set-up of a running gateway; `findings.ts` looks for mistakes in it. */
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import type { BoundSettings } from '#gateway/bounds/bounds.ts';
@@ -12,7 +12,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';
 import { type Spelling, spellingsOf } from './spellings.ts';
 
-/** What doctor looks at beyond what the admin API has anyway. */
+/** Sources that only the doctor needs, not the rest of the admin API. */
 export interface DoctorSources {
   readonly config: {
     /** Origin, without a path. */
@@ -25,7 +25,7 @@ export interface DoctorSources {
   readonly readPolicyFile: (file: string) => string;
   /** Descriptors that a process may have open; null where the system does not say. */
   readonly openFilesMax: () => number | null;
-  /** Of this gateway, and of the Node.js that runs it. */
+  /** Version of this gateway; `nodeVersion` is that of Node.js. */
   readonly version: string;
   readonly nodeVersion: string;
   readonly publicPort: () => number;
@@ -82,7 +82,7 @@ export interface ReportParts extends DoctorSources {
 }
 
 const UPSTREAM_MS: Millis = 3000;
-/** Of the process itself: the store, logs, listeners, the runtime. */
+/** File descriptors of the process itself: the store, logs, listeners, the runtime. */
 const OWN_FILES = 64;
 /** A shorter prefix has strangers in it: 10.0.0.0/8 and fc00::/7 are the largest private networks. */
 const PREFIX_BITS_MIN = { ipv4: 8, ipv6: 7 } as const;

@@ -1,7 +1,7 @@
 /**
- * What so many clients will cost under a policy file: memory of Redis and of the gateway, and commands of Redis per
- * second. An upper bound: every client uses every policy in one window, and no two requests are decided by one script.
- * Pure. Held to a measured run by its test.
+ * Estimates the cost of a number of clients under a policy file: memory of Redis and of the gateway, and commands of Redis
+ * per second. It is an upper bound: every client uses every policy in one window, and no two requests share a script. Pure;
+ * a test compares it with a measured run.
  */
 
 import { LEASE_MS } from '#gateway/limiter/algorithms/concurrency.ts';

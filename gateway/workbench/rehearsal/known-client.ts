@@ -1,4 +1,4 @@
-/** What a log of the gateway tells of a client: digests, and not whose they are. */
+/** A client as the gateway's log knows it: by digests only. */
 import type { Identity } from '#gateway/identity/digest.ts';
 
 /** Identities of a request in a log of the gateway, which has digests only. */

@@ -37,7 +37,7 @@ interface RehearsalOptions {
   readonly clock: Clock;
   /** By default no proxy is trusted. */
   readonly trust?: ProxyTrust;
-  /** Of the digests. Give the gateway's to compare digests with it. */
+  /** Salt of the digests. Use the gateway's to get the same digests. */
   readonly salt?: string;
   /** How many counters are remembered, a power of two; 40 bytes each. The default is enough for one client. */
   readonly countersMax?: number;
@@ -184,7 +184,7 @@ export class Rehearsal {
     return this.known.size;
   }
 
-  /** Who is charged for a request, without charging it. */
+  /** Finds the identities that a request is counted for, without charging them. */
   read({ method, target, rawHeaders, socket, plan }: RehearsedRequest): ReadRequest {
     const { enforcement } = this;
     const { table } = enforcement;
@@ -261,7 +261,7 @@ export class Rehearsal {
   }
 
   /**
-   * What the upstream answered tells whether the request's credential works, and whether the request counts.
+   * The upstream's status says whether the request's credential works, and whether the request counts.
    *
    * @param ending null: the upstream was not asked
    */

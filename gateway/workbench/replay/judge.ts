@@ -1,6 +1,6 @@
 /**
- * What one policy file makes of logged requests, decided by the live code. What a log does not tell is not guessed: a
- * policy whose identifier cannot be known from a line is left out of that request, and the request is counted as such.
+ * Decides logged requests under one policy file, with the live code. Nothing is guessed: if a line does not have the
+ * identifier of a policy, that policy is left out for the request, and the request is counted as incomplete.
  */
 
 import type { PeerSocket } from '#gateway/http/request-origin.ts';
