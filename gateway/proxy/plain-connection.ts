@@ -19,6 +19,7 @@ import {
 } from './exchange.ts';
 import type { Garbage } from './free-buffer.ts';
 import { ReplyParser } from './reply-parser.ts';
+import { hasLength, headOf } from './request-text.ts';
 import { UpstreamSocket } from './upstream-socket.ts';
 
 interface PlainConnectionOptions {
@@ -46,10 +47,6 @@ const READ_BYTES = 65_536;
 const COPIED_BYTES_MAX = 16_384;
 /** Up to this size head and body are written as one string. */
 const ONE_WRITE_BYTES = 16_384;
-/** Methods that need `Content-Length: 0` without a body (RFC 9110 8.6). */
-const EXPECTS_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
-/** undici and node:http refuse other targets as well. */
-const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
 
 /**
  * All sockets read into this buffer. That is safe because libuv gets the buffer, reads and calls back in one step, and
@@ -333,25 +330,4 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     this.#request = null;
     this.#wake?.();
   }
-}
-
-/** @returns null if the request cannot be sent safely */
-function headOf({ method, target, headers, body }: UpstreamRequest, authority: string): string | null {
-  if (!TARGET.test(target)) return null;
-  let head = `${method} ${target} HTTP/1.1\r\n`;
-  // If there is a Host, it is the first field.
-  if (headers[0] !== 'Host') head += `Host: ${authority}\r\n`;
-  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
-  if (!hasLength({ headers })) {
-    if (body === null) {
-      if (EXPECTS_BODY.has(method)) head += 'Content-Length: 0\r\n';
-    } else
-      head += Buffer.isBuffer(body) ? `Content-Length: ${body.length}\r\n` : 'Transfer-Encoding: chunked\r\n';
-  }
-  return `${head}Connection: keep-alive\r\n\r\n`;
-}
-
-function hasLength({ headers }: Pick<UpstreamRequest, 'headers'>): boolean {
-  for (let i = 0; i < headers.length; i += 2) if (headers[i] === 'Content-Length') return true;
-  return false;
 }
