@@ -1,4 +1,4 @@
-/** What was admitted and denied, worked out without the limiter's code. */
+/** A ledger of what was admitted and denied, worked out without the limiter's code. */
 import type { Algorithm } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 
@@ -34,7 +34,7 @@ export class Ledger {
     if (this.#algorithm === 'concurrency') this.#admitted = this.#admitted.filter((one) => one.id !== id);
   }
 
-  /** What all admitted requests together use of the bucket, as docs/policies.md defines each algorithm. */
+  /** Units of the bucket that all admitted requests use together, as docs/policies.md defines each algorithm. */
   usedAt(now: Millis): number {
     const times = this.#admitted.map(({ at }) => at).filter((at) => at <= now);
     const window = Math.floor(now / this.#windowMs);

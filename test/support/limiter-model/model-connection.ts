@@ -110,7 +110,7 @@ export class ModelConnection implements StoreConnection {
     for (const { reject } of calls) reject(this.whyDown());
   }
 
-  /** What is on its way, for telling states apart. */
+  /** Lists the calls and replies on their way, to tell states apart. */
   get contents(): string {
     return this.#calls
       .map(

@@ -40,7 +40,7 @@ export class ModelStore {
     this.#replicas.clear();
   }
 
-  /** What is used of the bucket now. */
+  /** Units of the bucket that are used now. */
   get used(): number {
     const { policy, capacity, limit } = this.#bucket;
     return new BucketState(policy, this.#state(), capacity, limit).used;

@@ -47,7 +47,7 @@ interface Gateway {
   isAlive: boolean;
   /** Requests without a decision. */
   waiting: number;
-  /** What has happened to it since it last had nothing on its way and its circuit was closed. */
+  /** Events since it last had nothing on its way and a closed circuit. */
   history: string;
 }
 
@@ -214,7 +214,7 @@ export class World {
     return null;
   }
 
-  /** What all admitted requests use of the bucket now. */
+  /** Units of the bucket that all admitted requests use now. */
   get admitted(): number {
     return this.#ledger.usedAt(this.#time.now);
   }
