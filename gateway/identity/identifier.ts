@@ -4,7 +4,12 @@ import type { KeyObject } from 'node:crypto';
 /** Identifiers with the same meaning are the same object. */
 export type Identifier = SimpleIdentifier | CombinedIdentifier;
 
-export type SimpleIdentifier = AddressIdentifier | CredentialIdentifier | TokenIdentifier | PathIdentifier;
+export type SimpleIdentifier =
+  | AddressIdentifier
+  | CredentialIdentifier
+  | TokenIdentifier
+  | PathIdentifier
+  | EveryoneIdentifier;
 
 export interface AddressIdentifier {
   readonly name: string;
@@ -46,6 +51,14 @@ export interface PathIdentifier {
   readonly ignoresCase: boolean;
 }
 
+/** All clients are counted as one. */
+export interface EveryoneIdentifier {
+  readonly name: 'everyone';
+  readonly kind: 'everyone';
+}
+
+export const EVERYONE: EveryoneIdentifier = { name: 'everyone', kind: 'everyone' };
+
 /** Several identifiers together. Without a value for each of them, there is no identity. */
 export interface CombinedIdentifier {
   readonly name: string;
@@ -67,6 +80,7 @@ export type CredentialSource =
 export function needsProof(identifier: Identifier): boolean {
   switch (identifier.kind) {
     case 'address':
+    case 'everyone':
     // The signature is the proof.
     case 'token':
       return false;
@@ -78,6 +92,11 @@ export function needsProof(identifier: Identifier): boolean {
     default:
       return identifier satisfies never;
   }
+}
+
+/** Whether requests present a value of their own choice, unlike an address. */
+export function isPresented({ kind }: Identifier): boolean {
+  return kind !== 'address' && kind !== 'everyone';
 }
 
 export function partsOf(identifier: Identifier): readonly SimpleIdentifier[] {

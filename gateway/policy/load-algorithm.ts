@@ -79,6 +79,19 @@ export function checkOverrides(
   if (mistake !== null) report(pathOf(limitMin), mistake, 'write a larger limit, or a smaller cost');
 }
 
+/** Overrides and rollouts choose clients, so a policy for everyone together cannot have them. */
+export function checkEveryone(
+  { rollout }: Pick<PolicyRow, 'rollout'>,
+  written: Pick<PolicyRow, 'overrides' | 'overridesFile'>,
+  report: (key: string, message: string, fix: string) => void,
+): void {
+  for (const key of ['overrides', 'overridesFile'] as const)
+    if (written[key] !== undefined)
+      report(key, `${key} are for single clients, and everyone is counted together`, 'remove them');
+  if (rollout !== undefined)
+    report('rollout', 'a rollout chooses clients, and everyone is counted together', 'remove it');
+}
+
 function countableIn(windowMs: Millis): number {
   return Math.floor(UNITS_MAX / Math.max(1, windowMs));
 }

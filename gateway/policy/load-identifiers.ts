@@ -1,12 +1,13 @@
 /** Builds the identifiers of a policy file: the declared ones, and those that policies make of them. */
 
-import type {
-  CombinedIdentifier,
-  CredentialSource,
-  Identifier,
-  PathIdentifier,
-  SimpleIdentifier,
-  TokenSource,
+import {
+  type CombinedIdentifier,
+  type CredentialSource,
+  EVERYONE,
+  type Identifier,
+  type PathIdentifier,
+  type SimpleIdentifier,
+  type TokenSource,
 } from '#gateway/identity/identifier.ts';
 import { KEY_SET_BYTES_MAX, parseKeySet } from './load-key-set.ts';
 import { type Path, type Report, reportMistake } from './problems.ts';
@@ -51,6 +52,14 @@ export class IdentifierTable {
    */
   of(written: string | readonly string[], route: Route | null, here: Path): Identifier | null {
     if (typeof written === 'string') return this.#simple(written, route, here);
+    if (written.includes(EVERYONE.name)) {
+      this.#report(
+        here,
+        'everyone cannot be combined with others',
+        'write identifier: everyone, or leave it out',
+      );
+      return null;
+    }
     const parts = written.map((name, i) => this.#simple(name, route, [...here, i]));
     if (!parts.every((part) => part !== null)) return null;
     if (parts.filter(({ kind }) => kind === 'address').length > 1) {
@@ -61,6 +70,13 @@ export class IdentifierTable {
   }
 
   #declare(name: string, { source, ipv6Prefix }: Entry): void {
+    if (name === EVERYONE.name)
+      this.#report(
+        ['identifiers', name],
+        'everyone already means all clients together',
+        'choose another name',
+        'key',
+      );
     if (source === 'client-address') {
       this.#declared.set(name, { name, kind: 'address', ipv6Prefix: ipv6Prefix ?? 64 });
       return;
@@ -126,11 +142,12 @@ export class IdentifierTable {
   }
 
   #simple(name: string, route: Route | null, here: Path): SimpleIdentifier | null {
+    if (name === EVERYONE.name) return EVERYONE;
     const param = name.startsWith(PATH) ? name.slice(PATH.length) : this.#params.get(name);
     if (param !== undefined) return route === null ? null : this.#path(name, param, route, here);
     const identifier = this.#declared.get(name);
     if (identifier === undefined) {
-      const known = [...this.#declared.keys(), ...this.#params.keys()];
+      const known = [...this.#declared.keys(), ...this.#params.keys(), EVERYONE.name];
       this.#report(here, `unknown identifier ${name}`, `identifiers has: ${known.join(', ')}`);
     }
     return identifier ?? null;

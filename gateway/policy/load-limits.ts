@@ -22,6 +22,7 @@ interface RowLimit {
   readonly window: string;
   readonly windowSeconds: Seconds;
   readonly overrides: Pick<Entry, 'overrides' | 'overridesFile'>;
+  readonly identifier: Row['identifier'];
 }
 
 const WINDOW_UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
@@ -43,7 +44,7 @@ const NOT_IN_FLIGHT = ['limit', 'window', 'algorithm', 'burst'] as const;
 export function limitsOf(row: Row, here: Path, report: Report): RowLimit[] {
   const { limits, name, bucket = name } = row;
   if (limits === undefined) {
-    const limit = limitOf(row, here, name, bucket, report);
+    const limit = { ...limitOf(row, here, name, bucket, report), identifier: row.identifier };
     if (limit.algorithm !== 'concurrency') return [limit];
     for (const key of ['cost', 'count'] as const)
       if (row[key] !== undefined)
@@ -61,12 +62,13 @@ export function limitsOf(row: Row, here: Path, report: Report): RowLimit[] {
   const suffixes = new Set<string>();
   return limits.flatMap((entry, i) => {
     const at = [...here, 'limits', i];
-    const suffix = entry.concurrency === undefined ? (entry.window ?? '') : 'concurrency';
+    const window = entry.concurrency === undefined ? (entry.window ?? '') : 'concurrency';
+    const suffix = entry.identifier === undefined ? window : `${entry.identifier.toLowerCase()}.${window}`;
     if (suffixes.has(suffix)) {
       report(
         at,
-        `limits has two entries for ${entry.concurrency === undefined ? `a window of ${suffix}` : suffix}`,
-        'keep one of them',
+        `limits has two entries for ${entry.concurrency === undefined ? `a window of ${window}` : window}`,
+        'keep one of them, or give them different identifiers',
       );
       return [];
     }
@@ -78,11 +80,18 @@ export function limitsOf(row: Row, here: Path, report: Report): RowLimit[] {
         `${full} has more than ${NAME_LENGTH_MAX} characters`,
         'write a shorter name: each limit has a name of its own, which ends in its window',
       );
-    return limitOf(entry, at, full, `${bucket}.${suffix}`, report);
+    const { identifier = row.identifier } = entry;
+    return { ...limitOf(entry, at, full, `${bucket}.${suffix}`, report), identifier };
   });
 }
 
-function limitOf(entry: Entry, at: Path, name: string, bucket: string, report: Report): RowLimit {
+function limitOf(
+  entry: Omit<Entry, 'identifier'>,
+  at: Path,
+  name: string,
+  bucket: string,
+  report: Report,
+): Omit<RowLimit, 'identifier'> {
   const { limit = 1, window = '1s', concurrency, algorithm = 'fixed-window', burst } = entry;
   const base = { at, name, bucket, overrides: entry };
   if (concurrency !== undefined) {

@@ -4,7 +4,8 @@
  */
 import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
-import { checkCost, checkOverrides, costOf } from './load-algorithm.ts';
+import { EVERYONE } from '#gateway/identity/identifier.ts';
+import { checkCost, checkEveryone, checkOverrides, costOf } from './load-algorithm.ts';
 import { checkBucket } from './load-bucket.ts';
 import { IdentifierTable } from './load-identifiers.ts';
 import { limitsOf } from './load-limits.ts';
@@ -119,7 +120,7 @@ function build(
     );
 
     const route = routeAt([...here, 'route'], row.route);
-    const identifier = identifiers.of(row.identifier, route, [...here, 'identifier']);
+    const rowIdentifier = identifiers.of(row.identifier, route, [...here, 'identifier']);
     const blockers = route === null ? [] : coveredBy(route, exclude);
     if (blockers.length > 0) {
       const texts = blockers.map(({ text }) => `"${text}"`).join(' and ');
@@ -130,6 +131,10 @@ function build(
       );
     }
     for (const { at, name, bucket, limit, algorithm, burst, window, windowSeconds, ...written } of limits) {
+      const identifier =
+        written.identifier === row.identifier
+          ? rowIdentifier
+          : identifiers.of(written.identifier, route, [...at, 'identifier']);
       const isInFlight = algorithm === 'concurrency';
       const { cost = 1 } = isInFlight ? {} : row;
       const capacity = burst ?? limit;
@@ -164,6 +169,10 @@ function build(
       checkOverrides(policy, written.overrides, window, (path, message, fix) =>
         report(path[0] === 'cost' ? [...here, ...path] : [...at, ...path], message, fix),
       );
+      if (identifier === EVERYONE)
+        checkEveryone(row, written.overrides, (key, message, fix) =>
+          report([...(key === 'rollout' ? here : at), key], message, fix, 'key'),
+        );
       // A duplicate name is already reported, and it makes the bucket a duplicate as well.
       if (twin === undefined || row.bucket !== undefined) {
         checkBucket(policy, byBucket, (message, fix) =>

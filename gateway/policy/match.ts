@@ -3,7 +3,7 @@
  * Requests with the same set of policies share one `Cover` object, so facts about the set are computed once.
  */
 
-import { type Identifier, needsProof } from '#gateway/identity/identifier.ts';
+import { type Identifier, isPresented, needsProof } from '#gateway/identity/identifier.ts';
 import { Counter } from './counter.ts';
 import type { Cost, Policy, PolicySet } from './policy.ts';
 import type { Route } from './route.ts';
@@ -91,7 +91,7 @@ export function createMatcher(set: PolicySet): Matcher {
         counters: counted,
         identifiers,
         hasOverrides: sorted.some(({ overrides }) => overrides !== null),
-        isByAddress: identifiers.every(({ kind }) => kind === 'address'),
+        isByAddress: !identifiers.some(isPresented),
         hasOutcomes: counted.some(({ counter }) => counter.policy.count !== 'request'),
         hasFixedCosts: counted.every(({ cost }) => cost.kind === 'units'),
       };

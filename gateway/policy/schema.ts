@@ -84,6 +84,11 @@ const quota = {
   },
 } as const;
 
+const ENTRY_IDENTIFIER = {
+  type: 'string',
+  description: 'who is counted by this limit, unlike the others of its row, such as everyone',
+} as const;
+
 const policy = {
   type: 'object',
   required: ['name', 'route', 'identifier'],
@@ -96,7 +101,7 @@ const policy = {
         { type: 'array', items: { type: 'string' }, minItems: 2, maxItems: 4, uniqueItems: true },
       ],
       description:
-        'the name of an entry under identifiers, path.NAME for a parameter of the route, or a list of 2 to 4 of them',
+        'the name of an entry under identifiers, path.NAME for a parameter of the route, everyone, or a list of 2 to 4 names',
     },
     limit: quota.limit,
     overrides: quota.overrides,
@@ -111,7 +116,7 @@ const policy = {
       maxItems: 8,
       items: {
         type: 'object',
-        properties: quota,
+        properties: { ...quota, identifier: ENTRY_IDENTIFIER },
         additionalProperties: false,
         description: 'an entry of limits has limit and window, or concurrency',
       },

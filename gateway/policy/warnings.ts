@@ -138,6 +138,7 @@ function mostIn(wide: Policy, { windowSeconds }: Policy): number {
 /** Whether each client of `narrow` is a single client, or part of one, for `wide`. */
 function countsNoLess(wide: Identifier, narrow: Identifier): boolean {
   if (wide.name === narrow.name) return true;
+  if (wide.kind === 'everyone') return true;
   if (narrow.kind === 'combined') return narrow.parts.some((part) => countsNoLess(wide, part));
   return wide.kind === 'address' && narrow.kind === 'address' && wide.ipv6Prefix <= narrow.ipv6Prefix;
 }

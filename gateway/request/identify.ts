@@ -134,6 +134,8 @@ export function identityOf(
   switch (identifier.kind) {
     case 'address':
       return request.caller.identity(identifier);
+    case 'everyone':
+      return request.caller.table.everyone;
     case 'path':
       return pathIdentity(identifier, request);
     case 'credential':

@@ -5,8 +5,8 @@
 import { checkRequestHead, type RequestHead } from '#gateway/http/request-head.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { carriersOf, identityHeaders } from '#gateway/identity/credential.ts';
-import { Digester } from '#gateway/identity/digest.ts';
-import type { CredentialSource } from '#gateway/identity/identifier.ts';
+import { Digester, type Identity } from '#gateway/identity/digest.ts';
+import { type CredentialSource, EVERYONE } from '#gateway/identity/identifier.ts';
 import { VerifiedTokens } from '#gateway/identity/verified-tokens.ts';
 import { createMatcher, type Matcher } from '#gateway/policy/match.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
@@ -24,6 +24,7 @@ export class PolicyTable {
   readonly match: Matcher;
   readonly digester: Digester;
   readonly tokens: VerifiedTokens;
+  readonly everyone: Identity;
   /** All places where requests present credentials. */
   readonly carriers: readonly CredentialSource[];
   /** Lower-case name of the header in which trusted proxies name plans; empty if there is none. */
@@ -39,6 +40,7 @@ export class PolicyTable {
     this.match = createMatcher(set);
     this.digester = digester;
     this.tokens = new VerifiedTokens(digester, wallClock);
+    this.everyone = digester.identify(EVERYONE, '');
     this.carriers = set.identifiers.flatMap(carriersOf);
     this.planHeaders = new Set(headers);
     this.planSources = headers.map((header) => ({ kind: 'header', header }));

@@ -78,10 +78,12 @@ export function forecast(set: PolicySet, options: ForecastOptions): Forecast {
   const { identities, requestsPerSecond, processes } = options;
   const counters = countersOf(set).map((counter): CounterForecast => {
     // The store holds the leases of requests in flight, and of processes that died lately.
+    const { algorithm, identifier } = counter.policy;
+    const clients = identifier.kind === 'everyone' ? 1 : identities;
     const keys =
-      counter.policy.algorithm === 'concurrency'
-        ? Math.min(identities, Math.ceil((requestsPerSecond * LEASE_MS) / 1000))
-        : identities;
+      algorithm === 'concurrency'
+        ? Math.min(clients, Math.ceil((requestsPerSecond * LEASE_MS) / 1000))
+        : clients;
     return {
       policy: counter.policy.name,
       unproven: counter.forUnproven,

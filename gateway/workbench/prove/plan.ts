@@ -53,6 +53,8 @@ function reasonToSkip(
   const { identifier, rollout, windowSeconds, route } = policy;
   const { methods } = route;
   if (mode === 'shadow') return 'it is in shadow mode and never denies';
+  if (identifier.kind === 'everyone')
+    return 'it counts everyone together, so the proof would deny your clients';
   if (algorithm === 'token-bucket' && limit / windowSeconds > REFILL_MAX)
     return `it gets back ${Math.round(limit / windowSeconds)} a second, faster than it can be used up from here`;
   if (algorithm === 'concurrency' && limit > IN_FLIGHT_MAX)

@@ -165,6 +165,8 @@ function whoIsCounted(identifier: Identifier): string {
   switch (identifier.kind) {
     case 'address':
       return 'the client address is counted';
+    case 'everyone':
+      return 'all clients are counted together';
     case 'credential':
     case 'token':
     case 'path':

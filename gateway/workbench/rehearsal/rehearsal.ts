@@ -8,6 +8,7 @@ import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { isClientRoute } from '#gateway/http/header-names.ts';
 import { Origins, type PeerSocket } from '#gateway/http/request-origin.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
+import { isPresented } from '#gateway/identity/identifier.ts';
 import { chargeFor } from '#gateway/limiter/charge.ts';
 import { type Decision, decide, type Verdict } from '#gateway/limiter/decision.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -246,7 +247,8 @@ export class Rehearsal {
     const credentials: Identity[] = [];
     for (let i = 0; i < identities.length; i++) {
       const identity = identities[i] ?? null;
-      if (identity === null || cover.identifiers[i]?.kind === 'address') continue;
+      const identifier = cover.identifiers[i];
+      if (identity === null || identifier === undefined || !isPresented(identifier)) continue;
       credentials.push(identity);
       this.#believe(identity, isUnproven(identity));
     }

@@ -6,7 +6,12 @@
 import type { PeerSocket } from '#gateway/http/request-origin.ts';
 import { carriersOf } from '#gateway/identity/credential.ts';
 import { type Identity, identityOf } from '#gateway/identity/digest.ts';
-import { type CredentialSource, type Identifier, partsOf } from '#gateway/identity/identifier.ts';
+import {
+  type CredentialSource,
+  type Identifier,
+  isPresented,
+  partsOf,
+} from '#gateway/identity/identifier.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import type { KnownClient, KnownIdentities } from '#gateway/workbench/rehearsal/known-client.ts';
@@ -136,9 +141,10 @@ export class Judge {
     let unproven = NO_IDENTITIES;
     for (const identifier of identifiers) {
       const digest = digestOf(identifier, digests);
-      const identity = digest === null ? null : identityOf(digest);
+      const known = digest === null ? null : identityOf(digest);
+      const identity = identifier.kind === 'everyone' ? this.#rehearsal.enforcement.table.everyone : known;
       identities.push(identity);
-      if (identity === null || identifier.kind === 'address') continue;
+      if (identity === null || !isPresented(identifier)) continue;
       credential = identity;
       if (digests?.unproven.includes(identifier.name) === true && digests.address !== null)
         unproven = [...unproven, identity];
@@ -212,7 +218,7 @@ function digestOf(identifier: Identifier, digests: LoggedDigests | null): string
 
 /** Tells whether the log shows if the request presents such a credential. */
 function isTold(identifier: Identifier, { holds, concealed }: LoggedSender): boolean {
-  if (identifier.kind === 'address') return true;
+  if (!isPresented(identifier)) return true;
   return partsOf(identifier)
     .flatMap(carriersOf)
     .map(headerOf)

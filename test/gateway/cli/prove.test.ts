@@ -21,6 +21,7 @@ const ROWS = [
   'name: flight, route: GET /flight, identifier: ip, concurrency: 9',
   'name: both, route: GET /both, identifier: ip, limits: [{ limit: 30, window: 1h }, { concurrency: 4 }]',
   'name: large, route: GET /l, identifier: ip, limit: 10001, window: 1h',
+  'name: whole, route: GET /whole, identifier: everyone, limit: 3, window: 1h',
 ];
 /** In the middle of a window of an hour, so that none ends meanwhile. */
 const NOON = Date.parse('2026-11-20T12:10:00Z');
@@ -67,6 +68,7 @@ t.test('each row admits its limit; what is not tried is named', async (t) => {
       { policy: 'sharing', reason: /counter of shared/ },
       { policy: 'fast', reason: /gets back 600 a second/ },
       { policy: 'large', reason: /--limit-max/ },
+      { policy: 'whole', reason: /everyone together/ },
     ],
   });
   const all = await prove(origin, '--all-methods');

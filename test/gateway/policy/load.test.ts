@@ -176,7 +176,15 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'identifier-name': [['4:3', `API_Key cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
   'identifier-numeric-name': [['4:16', `source is "client"; expected: ${SOURCE}`]],
   'identifier-proto': [['4:3', `__proto__ cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
-  'identifier-unknown': [['8:17', 'unknown identifier api_key; identifiers has: ip, api-key']],
+  'everyone-as-a-name': [['3:3', 'everyone already means all clients together; choose another name']],
+  'everyone-in-a-list': [
+    ['7:17', 'everyone cannot be combined with others; write identifier: everyone, or leave it out'],
+  ],
+  'everyone-with-overrides': [
+    ['8:5', 'a rollout chooses clients, and everyone is counted together; remove it'],
+    ['14:9', 'overrides are for single clients, and everyone is counted together; remove them'],
+  ],
+  'identifier-unknown': [['8:17', 'unknown identifier api_key; identifiers has: ip, api-key, everyone']],
   'identifiers-empty': [['2:14', `identifiers is {}; expected: who is counted: ${IDENTIFIERS}`]],
   'ipv6-prefix-on-header': [['4:47', 'ipv6Prefix is only for source: client-address; remove it']],
   'ipv6-prefix-range': [
@@ -223,7 +231,19 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'limits-beside-a-limit': [
     ['8:5', 'limit cannot be combined with limits; write it in the entries of limits'],
   ],
-  'limits-of-the-same-window': [['10:9', 'limits has two entries for a window of 1s; keep one of them']],
+  'limits-of-an-unknown-identifier': [
+    ['10:45', 'unknown identifier key; identifiers has: ip, everyone'],
+    [
+      '12:9',
+      'limits has two entries for a window of 1m; keep one of them, or give them different identifiers',
+    ],
+  ],
+  'limits-of-the-same-window': [
+    [
+      '10:9',
+      'limits has two entries for a window of 1s; keep one of them, or give them different identifiers',
+    ],
+  ],
   'limits-with-a-name-in-use': [['10:11', 'the name items.1s is already used in line 5; choose another']],
   'limits-without-a-window': [['9:9', `window is missing; expected: ${WINDOW}`]],
   'list-digest': [['5:5', '"fbk_1" is not a digest; write the 22 characters that the access log shows']],
@@ -260,7 +280,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'many-references': [
     ['5:11', `method "get" is unknown; ${METHODS}`],
     ['8:12', 'path "api/items" does not begin with /; write /PATH, or * for every path'],
-    ['9:17', 'unknown identifier ipp; identifiers has: ip, api-key'],
+    ['9:17', 'unknown identifier ipp; identifiers has: ip, api-key, everyone'],
     ['11:13', 'window 400d is too long; write at most 366d'],
   ],
   'merge-key': [

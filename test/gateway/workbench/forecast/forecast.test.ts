@@ -113,6 +113,11 @@ t.test('a file that covers nothing, a bucket that is shared, names of any length
 `,
     'p.yaml',
   );
+  const whole = loadPolicies(
+    `${head}policies: [{ name: a, route: "* *", identifier: everyone, limit: 1, window: 1s }]\n`,
+    'p.yaml',
+  );
+  t.match(forecast(whole, { identities: 1000, requestsPerSecond: 5, processes: 1 }), { redisKeys: 1 });
   const found = forecast(two, { identities: 10, requestsPerSecond: 5, processes: 1 });
   t.match(found.counters, [{ policy: long, unproven: false, keys: 10 }]);
   t.equal(found.counters.length, 1);
