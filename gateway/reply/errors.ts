@@ -26,27 +26,27 @@ interface ErrorKind {
 }
 
 const BLANK = 'about:blank';
+/** Problem types of draft-ietf-httpapi-ratelimit-headers-11. */
+const DRAFT = 'https://iana.org/assignments/http-problem-types#';
+const QUOTA_EXCEEDED = `${DRAFT}quota-exceeded`;
+const REDUCED_CAPACITY = `${DRAFT}temporary-reduced-capacity`;
+const ABNORMAL_USAGE = `${DRAFT}abnormal-usage-detected`;
 
 export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
   gateway_bad_request: { status: 400, title: 'Bad Request', type: BLANK },
   gateway_method_not_allowed: { status: 405, title: 'Method Not Allowed', type: BLANK },
   gateway_request_timeout: { status: 408, title: 'Request Timeout', type: BLANK },
   gateway_header_too_large: { status: 431, title: 'Request Header Fields Too Large', type: BLANK },
-  gateway_rate_limited: {
-    status: 429,
-    title: 'Too Many Requests',
-    // Registered by draft-ietf-httpapi-ratelimit-headers, with the member violated-policies.
-    type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
-  },
+  gateway_rate_limited: { status: 429, title: 'Too Many Requests', type: QUOTA_EXCEEDED },
   /** An operator has banned the client, or the credential that it presents. */
-  gateway_banned: { status: 429, title: 'Too Many Requests', type: BLANK },
+  gateway_banned: { status: 429, title: 'Too Many Requests', type: ABNORMAL_USAGE },
   /** The policy file's list deny names the client. */
-  gateway_denied: { status: 429, title: 'Too Many Requests', type: BLANK },
-  gateway_forbidden: { status: 403, title: 'Forbidden', type: BLANK },
+  gateway_denied: { status: 429, title: 'Too Many Requests', type: ABNORMAL_USAGE },
+  gateway_forbidden: { status: 403, title: 'Forbidden', type: ABNORMAL_USAGE },
   /** The client has reached its share of a bound. No policy denies the request. */
-  gateway_client_busy: { status: 429, title: 'Too Many Requests', type: BLANK },
-  gateway_store_unavailable: { status: 503, title: 'Service Unavailable', type: BLANK },
-  gateway_overloaded: { status: 503, title: 'Service Unavailable', type: BLANK },
+  gateway_client_busy: { status: 429, title: 'Too Many Requests', type: ABNORMAL_USAGE },
+  gateway_store_unavailable: { status: 503, title: 'Service Unavailable', type: REDUCED_CAPACITY },
+  gateway_overloaded: { status: 503, title: 'Service Unavailable', type: REDUCED_CAPACITY },
   gateway_upstream_unavailable: { status: 502, title: 'Bad Gateway', type: BLANK },
   gateway_upstream_timeout: { status: 504, title: 'Gateway Timeout', type: BLANK },
 };

@@ -15,6 +15,28 @@ for (const code of Object.keys(ERRORS) as ErrorCode[]) {
   });
 }
 
+t.test('refusals have the problem types of the RateLimit draft', async (t) => {
+  const codesOf = (type: string) =>
+    (Object.keys(ERRORS) as ErrorCode[]).filter((code) => ERRORS[code].type.endsWith(`#${type}`)).sort();
+  t.strictSame(codesOf('quota-exceeded'), ['gateway_rate_limited']);
+  t.strictSame(codesOf('temporary-reduced-capacity'), ['gateway_overloaded', 'gateway_store_unavailable']);
+  t.strictSame(codesOf('abnormal-usage-detected'), [
+    'gateway_banned',
+    'gateway_client_busy',
+    'gateway_denied',
+    'gateway_forbidden',
+  ]);
+  for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+    const { status, type } = ERRORS[code];
+    const isRefusal = [403, 429, 503].includes(status);
+    t.equal(
+      type,
+      isRefusal ? `https://iana.org/assignments/http-problem-types#${type.split('#')[1]}` : 'about:blank',
+    );
+    t.equal(JSON.parse(ownReply(code, 'why').body).type, type);
+  }
+});
+
 t.test('as raw text: one head, the exact length, the extra headers', async (t) => {
   const reply = ownReply('gateway_bad_request', 'nö', { headers: ['X-A', '1'], cors: true, close: true });
   const text = rawReply(reply);
