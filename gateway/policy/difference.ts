@@ -11,6 +11,7 @@ type ChangeKind =
   | 'overrides'
   | 'rollout'
   | 'plan'
+  | 'plans'
   | 'ignore-case'
   | 'list-added'
   | 'list-removed'
@@ -67,6 +68,11 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
   if (before.planHeader !== after.planHeader) {
     const effect = 'plans are named in another header';
     changes.push({ kind: 'plan', policy: null, from: before.planHeader, to: after.planHeader, effect });
+  }
+  const [from, to] = [plansText(before), plansText(after)];
+  if (from !== to) {
+    const effect = 'clients that the old or new file names may have another plan';
+    changes.push({ kind: 'plans', policy: null, from, to, effect });
   }
   if (before.ignoreCase !== after.ignoreCase) {
     const effect = after.ignoreCase
@@ -314,6 +320,12 @@ function sourceText(source: CredentialSource): string {
     default:
       return source satisfies never;
   }
+}
+
+function plansText({ plans }: PolicySet): string | null {
+  return plans === null
+    ? null
+    : `${plans.size} ${plans.size === 1 ? 'client' : 'clients'}, version ${plans.version}`;
 }
 
 function overridesText({ overrides }: Policy): string {

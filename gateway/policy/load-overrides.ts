@@ -1,6 +1,7 @@
 /** Loads the overrides of policies, from the policy file or from a file in the same folder with one override a line. */
 import { hash } from 'node:crypto';
 import { parseNetwork } from '#shared/client-address.ts';
+import { addLines } from './load-lines.ts';
 import { NetworkTable } from './network-table.ts';
 import { type Overrides, PLAN } from './overrides.ts';
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
@@ -9,10 +10,6 @@ import type { PolicyFile } from './schema.ts';
 
 type Row = Pick<PolicyFile['policies'][number], 'overrides' | 'overridesFile'>;
 
-/** A file is parsed on the event loop, between requests of clients. */
-const LINES_MAX = 100_000;
-const BYTES_MAX = 8_388_608;
-const MISTAKES_MAX = 10;
 const LIMIT_MAX = 1_000_000_000;
 const VERSION_LENGTH = 12;
 const LINE = /^\s*(address|digest|plan)\s+(\S+)\s+(\S+)\s*$/;
@@ -61,34 +58,9 @@ export class OverrideLoader {
     const known = this.#files.get(name);
     if (known !== undefined) return known;
     this.#files.set(name, null);
-    let text: string;
-    try {
-      text = this.#referenced.text(name, BYTES_MAX);
-    } catch (error) {
-      reportMistake(this.#report, here, error);
-      return null;
-    }
-    const lines = text.split('\n');
-    if (lines.length > LINES_MAX + 1) {
-      this.#report(
-        here,
-        `${name} has ${lines.length - 1} lines`,
-        `write at most ${LINES_MAX}, and the others by network or plan`,
-      );
-      return null;
-    }
     const table = new OverrideTable(this.#hasPlan);
-    let mistakes = 0;
-    for (let i = 0; i < lines.length; i++) {
-      try {
-        addLine(table, lines[i] ?? '');
-      } catch (error) {
-        if (!(error instanceof Mistake)) throw error;
-        this.#report(here, `${name}:${i + 1}: ${error.what}`, error.fix);
-        if (++mistakes === MISTAKES_MAX) break;
-      }
-    }
-    if (mistakes > 0) return null;
+    const text = addLines(name, here, this.#referenced, this.#report, (line) => addLine(table, line));
+    if (text === null) return null;
     const overrides = table.finished(text);
     this.#files.set(name, overrides);
     return overrides;
@@ -97,11 +69,7 @@ export class OverrideLoader {
 
 function addLine(table: OverrideTable, line: string): void {
   const [, kind, value = '', limitText = ''] = LINE.exec(line) ?? [];
-  if (kind === undefined) {
-    const bare = line.trim();
-    if (bare === '' || bare.startsWith('#')) return;
-    throw new Mistake(`"${bare.slice(0, 60)}" is not an override`, HOW);
-  }
+  if (kind === undefined) throw new Mistake(`"${line.trim().slice(0, 60)}" is not an override`, HOW);
   const limit = /^[0-9]{1,10}$/.test(limitText) ? Number(limitText) : 0;
   if (limit < 1 || limit > LIMIT_MAX)
     throw new Mistake(
@@ -163,8 +131,8 @@ class OverrideTable {
           );
         if (!this.#hasPlan)
           throw new Mistake(
-            'no header is configured that names plans',
-            'write plan: { header: NAME } at the top of the policy file',
+            'nothing names plans',
+            'write plan: { header: NAME } or plans: { file: NAME } at the top of the policy file',
           );
         return isAdded(this.#plans, value, limit);
     }

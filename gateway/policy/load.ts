@@ -11,6 +11,7 @@ import { IdentifierTable } from './load-identifiers.ts';
 import { limitsOf } from './load-limits.ts';
 import { buildLists } from './load-lists.ts';
 import { OverrideLoader } from './load-overrides.ts';
+import { loadPlans } from './load-plans.ts';
 import { buildTests } from './load-tests.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
@@ -93,7 +94,7 @@ function build(
   const exclude = (file.exclude ?? []).flatMap((text, i) => routeAt(['exclude', i], text) ?? []);
 
   const planHeader = file.plan?.header.toLowerCase() ?? null;
-  const overrides = new OverrideLoader(referenced, planHeader !== null, report);
+  const overrides = new OverrideLoader(referenced, planHeader !== null || file.plans !== undefined, report);
   const policies: Policy[] = [];
   const byName = new Map<string, number>();
   const byBucket = new Map<string, Policy>();
@@ -182,10 +183,21 @@ function build(
       policies.push(policy);
     }
   }
+  const plans = loadPlans(file, referenced, report);
   const lists = buildLists(file, report, lineOf);
   const tests = buildTests(file, rowNames, report, lineOf);
   const { declared } = identifiers;
-  return { file: name, policies, exclude, ignoreCase, planHeader, identifiers: declared, lists, tests };
+  return {
+    file: name,
+    policies,
+    exclude,
+    ignoreCase,
+    planHeader,
+    plans,
+    identifiers: declared,
+    lists,
+    tests,
+  };
 }
 
 function rolloutIn(written: number | string | undefined, bucket: string): Rollout | null {

@@ -2,6 +2,7 @@ import type { Identifier, SimpleIdentifier } from '#gateway/identity/identifier.
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Lists } from './lists.ts';
 import type { Overrides } from './overrides.ts';
+import type { Plans } from './plans.ts';
 import type { Path } from './problems.ts';
 import type { Rollout } from './rollout.ts';
 import type { Route } from './route.ts';
@@ -86,6 +87,7 @@ export interface PolicySet {
   readonly ignoreCase: boolean;
   /** Lower-case name of the header in which trusted proxies name the plan of a client; null: none. */
   readonly planHeader: string | null;
+  readonly plans: Plans | null;
   /** Identifiers that do not depend on a route. */
   readonly identifiers: readonly SimpleIdentifier[];
   readonly lists: Lists | null;

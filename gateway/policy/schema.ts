@@ -253,6 +253,20 @@ export const policyFileSchema = {
       additionalProperties: false,
       description: 'where trusted proxies name the plan of a client, such as { header: x-plan }',
     },
+    plans: {
+      type: 'object',
+      required: ['file'],
+      properties: {
+        file: {
+          type: 'string',
+          pattern: REFERENCED_FILE,
+          description:
+            'the name of a file in the same folder, with one client a line, such as 192.0.2.7 gold',
+        },
+      },
+      additionalProperties: false,
+      description: 'a file with the plans of clients, such as { file: plans.txt }',
+    },
     policies: { type: 'array', items: policy, description: 'a list of policies', maxItems: 1000 },
     tests: {
       type: 'array',

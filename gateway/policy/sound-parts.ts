@@ -56,6 +56,7 @@ export function soundParts(value: unknown, broken: readonly Path[]): PolicyFile 
     exclude: listed('exclude', file.exclude),
     allow: listed('allow', file.allow),
     deny: listed('deny', file.deny),
+    ...(file.plans !== undefined && isSound('plans') ? { plans: file.plans } : {}),
     ...(file.plan === undefined ? {} : { plan: isSound('plan') ? file.plan : { header: 'x-any' } }),
   };
 }

@@ -1,13 +1,17 @@
 /** Works out what a request is charged to, and charges it. */
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import { presentedCredential } from '#gateway/identity/credential.ts';
+import type { Identity } from '#gateway/identity/digest.ts';
 import { chargeFor } from '#gateway/limiter/charge.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { LimitListener } from '#gateway/limiter/limiter.ts';
 import { unitsOf } from '#gateway/limiter/units.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import type { OverrideFacts } from '#gateway/policy/overrides.ts';
-import type { ChargedTo } from './charged-to.ts';
+import { planIn } from '#gateway/policy/plans.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { Caller } from './caller.ts';
+import type { ChargedTo, KnownAs } from './charged-to.ts';
 import type { Enforcement } from './enforcement.ts';
 import { type IdentifiableRequest, identify } from './identify.ts';
 
@@ -36,13 +40,13 @@ export function chargeOf(
   if (known !== undefined) return known;
   const identified = identify(cover, request);
   if (typeof identified === 'string') return identified;
-  const facts = cover.hasOverrides ? overrideFactsOf(request) : null;
+  const facts = cover.hasOverrides ? overrideFactsOf(request, identified) : null;
   if (typeof facts === 'string') return facts;
   const charge = chargeFor(
     cover,
     identified,
     () => caller.identity(),
-    (credential) => isVouchedFor || limiter.isProven(credential),
+    (credential) => isVouchedFor || isNamed(caller.table.set, credential) || limiter.isProven(credential),
     facts,
     (counted, capacity) => unitsOf(counted, capacity, req.rawHeaders, head),
   );
@@ -53,15 +57,31 @@ export function chargeOf(
 }
 
 /** @returns a string that says why the request is refused */
-function overrideFactsOf({ req, plan: known, caller }: ChargeableRequest): OverrideFacts | string {
+function overrideFactsOf(
+  { req, plan: known, caller }: ChargeableRequest,
+  identified: KnownAs,
+): OverrideFacts | string {
   const address = caller.address.bytes;
-  const { planSources } = caller.table;
+  const { planSources, set } = caller.table;
+  const inFile = (): string | null =>
+    set.plans === null ? null : planIn(set.plans, digestsOf(caller, identified), address);
   // Only a trusted proxy may name a plan: anybody else would name the best one.
   if (known !== undefined || planSources.length === 0 || !caller.origin.trusted)
-    return { address, plan: known ?? null };
+    return { address, plan: known ?? inFile() };
   const named = presentedCredential(req.rawHeaders, planSources);
   if (named.kind === 'ambiguous') return 'the request names two different plans';
-  return { address, plan: named.kind === 'one' ? named.value : null };
+  return { address, plan: named.kind === 'one' ? named.value : inFile() };
+}
+
+function* digestsOf(caller: Caller, { credentials, identities }: KnownAs): Iterable<string> {
+  for (const { digest } of credentials) yield digest;
+  for (const identity of identities) if (identity !== null) yield identity.digest;
+  yield caller.identity().digest;
+}
+
+/** A client that the operator names counts as proven. */
+function isNamed({ plans }: PolicySet, { digest }: Identity): boolean {
+  return plans?.digests.has(digest) === true;
 }
 
 /** Answers the request now or later. A counter that is known to be exhausted costs the store nothing. */

@@ -62,6 +62,7 @@ async function startExample(t: Test, policies: string, command: string): Promise
 
 const ASKS_A_GATEWAY = new Set([
   'ban',
+  'digest',
   'doctor',
   'inspect',
   'reset',

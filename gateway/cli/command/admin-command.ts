@@ -7,8 +7,9 @@ import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from './admin-cli
 import { type AddCommand, type CommandContext, type GlobalOptions, secondsOf } from './command.ts';
 
 interface AdminCommand<T> {
-  /** Also the last part of its path in the admin API. */
+  /** Also the last part of its path in the admin API, unless `path` is given. */
   readonly name: string;
+  readonly path?: string;
   readonly describe: string;
   readonly example: readonly [command: string, effect: string];
   readonly options?: Readonly<Record<string, Options>>;
@@ -16,6 +17,8 @@ interface AdminCommand<T> {
   readonly more?: (options: Readonly<Record<string, unknown>>) => object;
   /** The first line of the output. */
   readonly tell?: (answer: T) => string;
+  /** What follows the first line. */
+  readonly print?: (answer: T, terminal: Terminal) => void;
   /** 0 unless it is given. */
   readonly exitCode?: (answer: T) => ExitCode;
 }
@@ -52,7 +55,7 @@ export function subjectCommand<T extends Inspected>(command: AdminCommand<T>): A
       (given) =>
         context.run(() => {
           const fields = { ...subjectOf(given), identifier: given.identifier };
-          return run(command, given, fields, context, printInspected);
+          return run({ print: printInspected, ...command }, given, fields, context);
         }),
     );
 }
@@ -102,14 +105,13 @@ function withOptions<T>(builder: Argv<GlobalOptions>, { options = {}, example }:
 }
 
 async function run<T>(
-  { name, more, tell, exitCode }: AdminCommand<T>,
+  { name, path = name, more, tell, print, exitCode }: AdminCommand<T>,
   given: AdminAccess & GlobalOptions,
   fields: object,
   { terminal, env }: CommandContext,
-  print?: (answer: T, terminal: Terminal) => void,
 ): Promise<ExitCode> {
   const body = { ...fields, ...more?.({ ...given }) };
-  const answer = (await askAdmin(accessOf(given, env), 'POST', `/api/${name}`, body)) as T;
+  const answer = (await askAdmin(accessOf(given, env), 'POST', `/api/${path}`, body)) as T;
   if (given.json) terminal.json(answer);
   else {
     if (tell !== undefined) terminal.line(tell(answer));

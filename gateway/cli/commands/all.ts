@@ -11,6 +11,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   forecast: async () => (await import('./forecast.ts')).addForecast,
   prove: async () => (await import('./prove.ts')).addProve,
   doctor: async () => (await import('./doctor.ts')).addDoctor,
+  digest: async () => (await import('./digest.ts')).addDigest,
   inspect: async () => (await import('./inspect.ts')).addInspect,
   reset: async () => (await import('./reset.ts')).addReset,
   ban: async () => (await import('./ban.ts')).addBan,

@@ -19,6 +19,7 @@ import { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { Bans } from '#gateway/operate/control/bans.ts';
 import { entryFor, type ListEntry } from '#gateway/policy/lists.ts';
 import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
+import { planIn } from '#gateway/policy/plans.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { denialReply, listedReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
@@ -230,12 +231,13 @@ export class Rehearsal {
     method: string,
     target: string,
     sender: (cover: Cover) => KnownIdentities,
-    { plan, digests }: KnownClient,
+    { plan: known, digests }: KnownClient,
   ): Weighed {
     const match = this.enforcement.table.match(method, target);
     if (!match.ok) return malformed(match.reason);
     const { path, cover } = match;
-    const { lists } = this.enforcement.policies;
+    const { lists, plans } = this.enforcement.policies;
+    const plan = known ?? (plans === null ? null : planIn(plans, digests(), null));
     const listed =
       lists === null || lists.digests.size === 0
         ? null

@@ -27,7 +27,7 @@ const LITERAL =
 const POLICY_KEYS =
   'allowed here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, concurrency, limits, cost, count, bucket, rollout, mode, onStoreFailure, headers';
 const FILE_KEYS =
-  'allowed here: version, identifiers, exclude, ignoreCase, allow, deny, plan, policies, tests';
+  'allowed here: version, identifiers, exclude, ignoreCase, allow, deny, plan, plans, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
 
@@ -345,7 +345,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'override-limit': [['10:56', `limit is 0; expected: ${LIMIT}`]],
   'override-plan-name': [['11:24', '"gold plan" is not a plan name; write letters, digits']],
   'override-plan-without-header': [
-    ['10:24', 'no header is configured that names plans; write plan: { header: NAME } at the top'],
+    ['10:24', 'nothing names plans; write plan: { header: NAME } or plans: { file: NAME } at the top'],
   ],
   'override-twice': [['12:16', 'address 10.1.2.3/8 appears twice; keep one of them']],
   'overrides-file-missing': [
