@@ -10,6 +10,7 @@ import {
   type ClientResponse,
   type Exchange,
 } from '#gateway/http/client-connection.ts';
+import { privateHeaderProblem } from '#gateway/http/header-filter.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
@@ -75,7 +76,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     req.method = asked.method;
     req.url = asked.target;
     if (asked.dialect !== 'replied') this.#dialect = asked.dialect;
-    const problem = methodProblem(asked.method);
+    const problem = methodProblem(asked.method) ?? privateHeaderProblem(req.rawHeaders);
     if (problem !== null) this.#parts.refusals.malformed(this, problem);
     else if (asked.dialect === 'replied') this.#learn(asked.status);
     else super.run();

@@ -2,7 +2,13 @@
 import { HOP_BY_HOP } from './hop-by-hop.ts';
 import { NameSet } from './name-set.ts';
 
-/** Never forwarded as they came: framing, and headers that the gateway writes itself. */
+/**
+ * An application sets these for itself and believes them, so neither clients nor proxies may send them: the client
+ * address that Formbricks has found, and the mark with which old releases of Next.js skip their own checks.
+ */
+const PRIVATE: readonly string[] = ['x-formbricks-client-ip', 'x-middleware-subrequest'];
+
+/** Never forwarded as they came: framing, and headers that the gateway or the application writes itself. */
 const NEVER_PASSED: readonly string[] = [
   ...HOP_BY_HOP,
   'expect',
@@ -12,6 +18,7 @@ const NEVER_PASSED: readonly string[] = [
   'x-forwarded-for',
   'x-forwarded-proto',
   'x-forwarded-host',
+  ...PRIVATE,
 ];
 
 /** They name another method or path than the one that was matched. CGI programs read `Proxy` as HTTP_PROXY. */
@@ -28,6 +35,7 @@ const OVERRIDES: readonly string[] = [
 /** Proxies describe the client in these and in X-Forwarded-*. Only trusted ones may. */
 const FORWARDING: readonly string[] = [
   'forwarded',
+  'forwarded-for',
   'x-real-ip',
   'x-real-port',
   'true-client-ip',
@@ -50,6 +58,11 @@ const FORWARDING: readonly string[] = [
   'proxy-client-ip',
   'wl-proxy-client-ip',
   'x-vercel-forwarded-for',
+  'x-vercel-proxied-for',
+  'x-nf-client-connection-ip',
+  'cloudfront-viewer-address',
+  'incap-client-ip',
+  'x-sucuri-clientip',
   'x-original-forwarded-for',
   'x-original-host',
   'x-original-proto',
@@ -90,6 +103,24 @@ function startsWithX(name: string): boolean {
   return (name.charCodeAt(0) | 0x20) === 0x78;
 }
 
+/** Reads `_` as `-`, as many servers do. */
+function isPrivate(name: string): boolean {
+  return PRIVATE.some((own) => own.length === name.length && own === name.toLowerCase().replaceAll('_', '-'));
+}
+
+/**
+ * For a request that another proxy forwards, from which the gateway cannot remove a header.
+ *
+ * @param rawHeaders names and values in turn
+ * @returns null: it has no header that only the application sets
+ */
+export function privateHeaderProblem(rawHeaders: readonly string[]): string | null {
+  const name = rawHeaders.find((text, i) => i % 2 === 0 && isPrivate(text));
+  return name === undefined
+    ? null
+    : `only the application sets the header ${name}; send the request without it`;
+}
+
 /**
  * Reads GATEWAY_PASS_HEADERS.
  *
@@ -104,7 +135,7 @@ export function parsePassedHeaders(text: string): readonly string[] {
     .map((name) => {
       const lower = name.toLowerCase();
       if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(lower)) throw new Error(`"${name}" is not the name of a header`);
-      if (NEVER_PASSED.includes(lower) || X_GATEWAY.test(lower)) {
+      if (NEVER_PASSED.includes(lower) || X_GATEWAY.test(lower) || isPrivate(lower)) {
         throw new Error(`"${name}" never passes unchanged; leave it out`);
       }
       return lower;

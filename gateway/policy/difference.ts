@@ -1,5 +1,6 @@
 /** Lists what changes, and for which clients, when one policy file replaces another. Pure. */
 import type { CredentialSource, Identifier } from '#gateway/identity/identifier.ts';
+import type { ListEntry } from './lists.ts';
 import type { Algorithm, Cost, Count, Policy, PolicySet } from './policy.ts';
 
 type ChangeKind =
@@ -240,30 +241,31 @@ function exclusions(before: PolicySet, after: PolicySet): Change[] {
 }
 
 function listChanges(before: PolicySet, after: PolicySet): Change[] {
-  const old = new Set(before.lists?.texts);
-  const now = new Set(after.lists?.texts);
-  const effectOf = (text: string): string =>
-    text.startsWith('allow') ? 'no policy counts these clients any more' : 'these clients are refused';
-  return [
-    ...[...now.difference(old)].map(
-      (text): Change => ({
-        kind: 'list-added',
-        policy: null,
-        from: null,
-        to: text,
-        effect: effectOf(text),
-      }),
-    ),
-    ...[...old.difference(now)].map(
-      (text): Change => ({
-        kind: 'list-removed',
-        policy: null,
-        from: text,
-        to: null,
-        effect: 'these clients are treated like all others',
-      }),
-    ),
-  ];
+  const [old, now] = [entriesByText(before), entriesByText(after)];
+  const changes: Change[] = [];
+  for (const [text, { list, names }] of now) {
+    if (old.has(text)) continue;
+    const refused = names === 'route' ? 'everybody is refused on this route' : 'these clients are refused';
+    const effect = list === 'allow' ? 'no policy counts these clients any more' : refused;
+    changes.push({ kind: 'list-added', policy: null, from: null, to: text, effect });
+  }
+  for (const [text, { names }] of old) {
+    if (now.has(text)) continue;
+    const effect =
+      names === 'route' ? 'this route is open again' : 'these clients are treated like all others';
+    changes.push({ kind: 'list-removed', policy: null, from: text, to: null, effect });
+  }
+  return changes;
+}
+
+function entriesByText({ lists }: PolicySet): ReadonlyMap<string, ListEntry> {
+  const entries = lists?.entries ?? [];
+  return new Map(
+    entries.map((entry) => {
+      const status = entry.list === 'deny' && entry.status === 403 ? ' with 403' : '';
+      return [`${entry.list} ${entry.text}${status}`, entry];
+    }),
+  );
 }
 
 function isSameButName(a: Policy, b: Policy): boolean {

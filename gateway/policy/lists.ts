@@ -1,8 +1,13 @@
-/** The lists `allow` and `deny`: clients that no policy counts, and clients that the gateway refuses. */
+/**
+ * The lists `allow` and `deny`: clients that no policy counts, and clients that the gateway refuses. `deny` also closes
+ * routes for everybody.
+ */
 import type { NetworkTable } from './network-table.ts';
+import type { Route } from './route.ts';
 
 export interface ListEntry {
   readonly list: 'allow' | 'deny';
+  readonly names: 'client' | 'route';
   /** As written, for reports. */
   readonly text: string;
   /** Line in the file, from 1. */
@@ -16,8 +21,10 @@ export interface ListEntry {
 export interface Lists {
   readonly digests: ReadonlyMap<string, ListEntry>;
   readonly networks: NetworkTable<ListEntry>;
-  /** All entries as written, each with its list. */
-  readonly texts: readonly string[];
+  /** Closed for everybody, in the order of the file. */
+  readonly routes: readonly (readonly [Route, ListEntry])[];
+  /** All of both lists. */
+  readonly entries: readonly ListEntry[];
 }
 
 /** Names under which a client can be listed. */

@@ -55,7 +55,13 @@ function buildTest(
   line: number,
 ): PolicyTest | null {
   const { name, from = FROM, times = 1, reply = REPLY, expect } = entry;
-  if (isIP(from) === 0) report([...here, 'from'], `from is ${from}`, 'write an address such as 192.0.2.1');
+  const addresses = addressesIn(from, times);
+  if (addresses === null)
+    report(
+      [...here, 'from'],
+      `from is ${from}`,
+      'write an address such as 192.0.2.1, or an IPv4 network such as 198.51.100.0/24',
+    );
   const at = entry.at === undefined ? AT : Date.parse(entry.at);
   if (Number.isNaN(at))
     report([...here, 'at'], `at is ${entry.at}`, 'write a time such as 2026-11-20T10:00:00Z');
@@ -71,7 +77,7 @@ function buildTest(
       line,
       ...parseRequestLine(entry.request),
       rawHeaders: Object.entries(entry.headers ?? {}).flatMap(([name, value]) => [name, String(value)]),
-      from,
+      from: addresses ?? [],
       times,
       reply,
       at,
@@ -89,4 +95,19 @@ function buildTest(
     reportMistake(report, [...here, 'request'], error);
     return null;
   }
+}
+
+const NETWORK = /^(\d{1,3}(?:\.\d{1,3}){3})\/(\d|[12]\d|3[0-2])$/;
+
+/** @returns the first addresses of a network, at most `times`; null: it is neither an address nor an IPv4 network */
+function addressesIn(from: string, times: number): readonly string[] | null {
+  if (isIP(from) !== 0) return [from];
+  const [, address = '', bits = ''] = NETWORK.exec(from) ?? [];
+  if (isIP(address) === 0) return null;
+  const size = 2 ** (32 - Number(bits));
+  const written = address.split('.').reduce((value, byte) => value * 256 + Number(byte), 0);
+  const first = written - (written % size);
+  return Array.from({ length: Math.min(size, times) }, (_, i) =>
+    [24, 16, 8, 0].map((shift) => Math.floor((first + i) / 2 ** shift) % 256).join('.'),
+  );
 }

@@ -92,6 +92,8 @@ function build(
   };
   const identifiers = new IdentifierTable(file.identifiers, referenced, report);
   const exclude = (file.exclude ?? []).flatMap((text, i) => routeAt(['exclude', i], text) ?? []);
+  const lists = buildLists(file, report, lineOf);
+  const closed = lists?.routes.map(([route]) => route) ?? [];
 
   const planHeader = file.plan?.header.toLowerCase() ?? null;
   const overrides = new OverrideLoader(referenced, planHeader !== null || file.plans !== undefined, report);
@@ -122,12 +124,16 @@ function build(
 
     const route = routeAt([...here, 'route'], row.route);
     const rowIdentifier = identifiers.of(row.identifier, route, [...here, 'identifier']);
-    const blockers = route === null ? [] : coveredBy(route, exclude);
-    if (blockers.length > 0) {
+    for (const [verb, routes] of [
+      ['exclude removes', exclude],
+      ['deny refuses', closed],
+    ] as const) {
+      const blockers = route === null ? [] : coveredBy(route, routes);
+      if (blockers.length === 0) continue;
       const texts = blockers.map(({ text }) => `"${text}"`).join(' and ');
       report(
         [...here, 'route'],
-        `unreachable: exclude removes ${texts}, so nothing is left of this route`,
+        `unreachable: ${verb} ${texts}, so nothing is left of this route`,
         'remove one of them',
       );
     }
@@ -184,7 +190,6 @@ function build(
     }
   }
   const plans = loadPlans(file, referenced, report);
-  const lists = buildLists(file, report, lineOf);
   const tests = buildTests(file, rowNames, report, lineOf);
   const { declared } = identifiers;
   return {

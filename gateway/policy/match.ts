@@ -5,6 +5,7 @@
 
 import { type Identifier, isPresented, needsProof } from '#gateway/identity/identifier.ts';
 import { Counter } from './counter.ts';
+import type { ListEntry } from './lists.ts';
 import type { Cost, Policy, PolicySet } from './policy.ts';
 import type { Route } from './route.ts';
 import { canonicalTarget, caseless, meaningOf, withoutSegmentParameters } from './target.ts';
@@ -37,6 +38,8 @@ type Match =
       readonly path: string;
       /** null: no policy applies. */
       readonly cover: Cover | null;
+      /** The entry of the list deny that closes the route; null: it is open. */
+      readonly closedBy: ListEntry | null;
     }
   | { readonly ok: false; readonly reason: string };
 
@@ -55,6 +58,7 @@ export function createMatcher(set: PolicySet): Matcher {
     set.exclude.map((route) => [route, true]),
     set.ignoreCase,
   );
+  const closed = new RouteTree<ListEntry>(set.lists?.routes ?? [], set.ignoreCase);
   const covers = new Map<string, Cover>();
   const counters = set.policies.map((policy) => ({
     counter: new Counter(policy, false),
@@ -105,12 +109,14 @@ export function createMatcher(set: PolicySet): Matcher {
     if (!target.ok) return target;
     const { path, query } = target;
     const stripped = withoutSegmentParameters(path);
-    const found = applying(method, path);
-    const cover = coverOf(stripped === null ? found : [...found, ...applying(method, stripped)]);
+    const readings = stripped === null ? [path] : [path, stripped];
+    const cover = coverOf(readings.flatMap((reading) => applying(method, reading)));
+    const closing = readings.flatMap((reading) => closed.find(method, reading));
     // Without a policy the trailing slash is forwarded: a site that redirects /docs to /docs/ would loop otherwise.
     // With a policy the upstream gets exactly the path that was matched.
     const slash = target.trailingSlash && cover === null ? '/' : '';
-    return { ok: true, target: path + slash + query, path, cover };
+    const [closedBy = null] = closing.sort((a, b) => a.line - b.line);
+    return { ok: true, target: path + slash + query, path, cover, closedBy };
   };
 
   return (method, rawTarget) => {

@@ -62,7 +62,8 @@ export interface PolicyTest {
   readonly method: string;
   readonly target: string;
   readonly rawHeaders: readonly string[];
-  readonly from: string;
+  /** Addresses of the client, used in turn. */
+  readonly from: readonly string[];
   readonly times: number;
   readonly reply: number;
   readonly at: Millis;

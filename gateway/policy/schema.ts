@@ -190,7 +190,11 @@ const denied = {
   type: 'object',
   properties: {
     ...listed,
-    status: { enum: [403, 429], description: '429 (the default) or 403' },
+    route: route('METHODS PATH, such as * /internal/*'),
+    status: {
+      enum: [403, 429],
+      description: '403 or 429; unless given, it is 429 for a client and 403 for a route',
+    },
     reason: {
       type: 'string',
       minLength: 1,
@@ -202,7 +206,8 @@ const denied = {
   },
   minProperties: 1,
   additionalProperties: false,
-  description: 'write { address: CIDR } or { digest: DIGEST }, with status and reason if you like',
+  description:
+    'write { address: CIDR }, { digest: DIGEST } or { route: METHODS PATH }, with status and reason if you like',
 } as const;
 
 export const policyFileSchema = {
@@ -238,7 +243,7 @@ export const policyFileSchema = {
       type: 'array',
       items: denied,
       maxItems: 10_000,
-      description: 'a list of clients and networks that are refused',
+      description: 'a list of clients, networks and routes that are refused',
     },
     plan: {
       type: 'object',

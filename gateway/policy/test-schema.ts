@@ -11,7 +11,11 @@ export const testSchema = {
       description: 'what the test is about, at most 200 characters',
     },
     request: route('METHOD PATH, such as POST /api/items?page=2'),
-    from: { type: 'string', description: 'the address of the client, such as 192.0.2.1 (the default)' },
+    from: {
+      type: 'string',
+      description:
+        'the address of the client, such as 192.0.2.1 (the default), or an IPv4 network whose addresses are used in turn',
+    },
     headers: {
       type: 'object',
       patternProperties: { "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$": { type: ['string', 'number', 'boolean'] } },

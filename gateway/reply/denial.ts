@@ -166,12 +166,13 @@ export function bannedReply(leftMs: Millis, framing: Framing): OwnReply {
 /** How long clients on the list `deny` should wait: lists are edited now and then. */
 export const DENIED_SECONDS: Seconds = 3600;
 
-/** Answers clients on the list `deny`. Never 403 where browsers call from other origins: survey widgets retry a 429 only. */
+/** Answers clients and routes on the list `deny`. Never 403 where browsers call from other origins: survey widgets retry a 429 only. */
 export function listedReply(
-  { status, reason }: Pick<ListEntry, 'status' | 'reason'>,
+  { names, status, reason }: Pick<ListEntry, 'names' | 'status' | 'reason'>,
   framing: Framing,
 ): OwnReply {
-  const message = `The operator has blocked this client${reason === null ? '.' : `: ${reason}`}`;
+  const what = names === 'route' ? 'closed this route' : 'blocked this client';
+  const message = `The operator has ${what}${reason === null ? '.' : `: ${reason}`}`;
   if (status === 403 && !framing.cors) return ownReply('gateway_forbidden', message, framing);
   const headers = [RATELIMITED_HEADER, 'true', 'Retry-After', String(DENIED_SECONDS)];
   return ownReply('gateway_denied', message, { ...framing, headers });

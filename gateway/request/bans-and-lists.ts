@@ -1,4 +1,4 @@
-/** Does a ban, or an entry of the lists allow and deny, name the client of a request? */
+/** Does a ban, or an entry of the lists allow and deny, name the client of a request, or its route? */
 import { carriersOf, presentedValues, VALUES_MAX } from '#gateway/identity/credential.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
@@ -30,11 +30,18 @@ interface PresentedIdentities {
 
 const NOBODY: PresentedIdentities = { certain: [], doubtful: [] };
 
-/** A ban wins over the lists. @returns null: nothing names the client */
+/**
+ * A ban wins over the lists. A closed route is closed for everybody.
+ *
+ * @param closedBy the entry that closes the route; null: it is open
+ * @returns null: nothing names the client
+ */
 export function listingOf(
   { options: { bans, clock }, policies: { lists } }: Enforcement,
   request: IdentifiableRequest,
+  closedBy: ListEntry | null,
 ): Listing | null {
+  if (closedBy !== null) return { kind: 'listed', entry: closedBy };
   if (bans.size === 0 && lists === null) return null;
   const areDigestsAsked = bans.size > 0 || (lists?.digests.size ?? 0) > 0;
   const presented = areDigestsAsked ? identitiesOf(request) : NOBODY;

@@ -115,12 +115,12 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
       refusals.malformed(this, match.reason);
       return;
     }
-    const { target, path, cover } = match;
+    const { target, path, cover, closedBy } = match;
     this.target = target;
     this.cors = isClientRoute(path);
     this.entry?.matched(path, cover);
 
-    const listing = listingOf(enforcement, this);
+    const listing = listingOf(enforcement, this, closedBy);
     if (listing !== null) {
       this.#follow(listing);
       return;

@@ -82,7 +82,7 @@ export class Refusals {
   /** By the list deny. */
   listed(request: Refusable, entry: ListEntry): void {
     if (!this.#begin(request, 'denied')) return;
-    const refusal = listRefusal(entry.line, request.caller.identity(), DENIED_SECONDS * 1000);
+    const refusal = listRefusal(entry, request.caller.identity(), DENIED_SECONDS * 1000);
     const decision = this.#options.decisions.add(refusal, request);
     log(request, 'deny', decision, refusal.policy);
     request.answer(listedReply(entry, framingOf(request, decision)));

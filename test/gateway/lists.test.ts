@@ -1,6 +1,7 @@
 /** The lists allow and deny on a running gateway: whom they name, and what those get. */
 import t from 'tap';
 import { Digester, identityOf } from '#gateway/identity/digest.ts';
+import { textOf } from '#gateway/operate/decisions/decision-text.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
@@ -146,4 +147,80 @@ t.test('tests of the file know them', async (t) => {
   - { name: widget, request: POST /api/v1/client/w/displays, from: 203.0.113.9, expect: { status: 429 } }
 `;
   t.strictSame(runTests(loadPolicies(`${FILE}\n${tests}`, 'p.yaml')), []);
+});
+
+const CLOSED = `allow:
+  - { address: 10.1.0.0/16 }
+deny:
+  - { route: "* /api/envoy-auth/*", reason: for programs inside only }
+  - { route: "POST /admin/{id}", status: 429 }
+  - { route: "* /api/v1/client/{id}/secret" }
+${policyFile('name: all, route: "* *", identifier: ip, limit: 2, window: 366d')}`;
+
+t.test('routes that are closed for everybody', async (t) => {
+  const seen: string[] = [];
+  const upstream = await startUpstream(t, (req, res) => {
+    seen.push(`${req.method} ${req.url}`);
+    res.end();
+  });
+  const { port, gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: CLOSED,
+    env: { GATEWAY_TRUSTED_PROXIES: 'loopback' },
+  });
+  const ask = (method: string, path: string, from = '192.0.2.1') =>
+    send(port, path, { method, headers: { 'x-forwarded-for': from } });
+  const closed = await ask('GET', '/api/envoy-auth/x');
+  t.equal(closed.headers['retry-after'], undefined);
+  t.match(JSON.parse(closed.body.toString()), {
+    code: 'gateway_forbidden',
+    message: 'The operator has closed this route: for programs inside only',
+    details: {},
+  });
+  for (const path of [
+    '/api/envoy-auth',
+    '/api/envoy-auth/',
+    '/api/envoy-auth/a/b?c',
+    '/api//envoy-auth/x',
+    '/api/./envoy-auth/x',
+    '/api/%65nvoy-auth/x',
+    '/api/envoy-auth;a=b/x',
+  ]) {
+    for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS'])
+      t.equal((await ask(method, path)).status, 403, `${method} ${path}`);
+  }
+  t.equal((await ask('GET', '/api/envoy-auth/x', '10.1.2.3')).status, 403, 'allow does not open it');
+  const later = await ask('POST', '/admin/7');
+  t.match(later, { status: 429, headers: { 'retry-after': '3600', 'x-gateway-ratelimited': 'true' } });
+  const widget = await ask('GET', '/api/v1/client/w/secret');
+  t.match(
+    widget,
+    { status: 429, headers: { 'access-control-allow-origin': '*' } },
+    'widgets drop answers on 403',
+  );
+  t.strictSame(seen, [], 'the application saw none of them');
+
+  t.equal((await ask('GET', '/admin/7')).status, 200, 'another method');
+  t.equal((await ask('GET', '/api/envoy-author')).status, 200, 'no refused request was counted');
+  t.equal((await ask('GET', '/api/envoy')).status, 429);
+
+  const id = String(closed.headers['x-gateway-decision']);
+  const record = await gateway.findDecision(id);
+  t.match(record, { decision: 'listed', policy: 'closed route', line: 4, path: '/api/envoy-auth/x' });
+  t.match(record === null ? null : textOf(record), {
+    reasons: ['The list deny of the policy file names this route.'],
+    advice: /^To open the route, remove the entry in .*:4; it applies at once\.$/,
+  });
+});
+
+t.test('closed routes: tests of the file know them, and the first entry counts', async (t) => {
+  const tests = `tests:
+  - { name: closed, request: GET /api/envoy-auth/x, from: 10.1.2.3, expect: { allowed: 0, status: 403, policies: [] } }
+  - { name: later, request: POST /admin/7, expect: { status: 429, headers: { retry-after: 3600 } } }
+  - { name: open, request: GET /admin/7, expect: { allowed: 1, policies: [all] } }
+`;
+  t.strictSame(runTests(loadPolicies(`${CLOSED}\n${tests}`, 'p.yaml')), []);
+  const wide = CLOSED.replace('deny:', 'deny:\n  - { route: "* /admin/*" }');
+  const expect = 'tests: [{ name: first, request: POST /admin/7, expect: { status: 403 } }]';
+  t.strictSame(runTests(loadPolicies(`${wide}\n${expect}\n`, 'p.yaml')), []);
 });

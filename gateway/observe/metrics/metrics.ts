@@ -124,9 +124,14 @@ export class Metrics {
         this.deniedFromMemory,
       ),
       ...Object.entries(this.listed).map(([list, value]) =>
-        counter('floodgate_listed_total', 'Requests of clients on the lists of the policy file.', value, {
-          list,
-        }),
+        counter(
+          'floodgate_listed_total',
+          'Requests of clients and to routes on the lists of the policy file.',
+          value,
+          {
+            list,
+          },
+        ),
       ),
       counter(
         'floodgate_untrusted_chains_total',

@@ -1,6 +1,7 @@
 /** Describes a recorded refusal to people: the reason, who was counted, and how to change it. */
 import { BOUND_NAMES, type BoundName, boundVariable } from '#gateway/bounds/bound-names.ts';
 import type { DecisionRecord } from './decision-record.ts';
+import { CLOSED_ROUTE } from './refusal.ts';
 
 interface DecisionText {
   /** The refused request, and the time. */
@@ -31,7 +32,8 @@ function reasonOf(record: DecisionRecord): string[] {
   const { decision, policy, limit, used, windowSeconds, algorithm, cost = 1, isUnproven } = record;
   if (decision === 'unavailable')
     return [`The store was away, and policy ${policy} says onStoreFailure: deny. The client got 503.`];
-  if (decision === 'listed') return ['The list deny of the policy file names this client.'];
+  if (decision === 'listed')
+    return [`The list deny of the policy file names this ${policy === CLOSED_ROUTE ? 'route' : 'client'}.`];
   if (decision === 'banned') return ['An operator has banned this client.'];
   if (decision === 'busy') return [busyReason(record)];
   const takes = cost === 1 ? '' : `; the request takes ${cost}`;
@@ -82,7 +84,7 @@ function boundOf({ policy }: DecisionRecord): BoundName | null {
 }
 
 function adviceOf(record: DecisionRecord): string {
-  const { decision, file, line, identity, isUnproven, algorithm } = record;
+  const { decision, policy, file, line, identity, isUnproven, algorithm } = record;
   if (decision === 'banned')
     return `To read why, run floodgate inspect ${identity}; to let it in again, floodgate unban ${identity}.`;
   if (decision === 'busy') {
@@ -96,7 +98,10 @@ function adviceOf(record: DecisionRecord): string {
   }
   if (decision === 'unavailable')
     return `To let requests pass while the store is away, set onStoreFailure: local in ${file}:${line}.`;
-  if (decision === 'listed') return `To let it in, remove the entry in ${file}:${line}; it applies at once.`;
+  if (decision === 'listed')
+    return policy === CLOSED_ROUTE
+      ? `To open the route, remove the entry in ${file}:${line}; it applies at once.`
+      : `To let it in, remove the entry in ${file}:${line}; it applies at once.`;
   if (isUnproven) return 'Check that the client sends a key that the application accepts.';
   if (algorithm === 'concurrency')
     return `To let such clients have more requests in flight, raise concurrency in ${file}:${line}; it applies at once.`;

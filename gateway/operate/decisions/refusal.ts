@@ -3,6 +3,7 @@ import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
+import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { DecisionRecord } from './decision-record.ts';
 
@@ -68,11 +69,17 @@ export function banRefusal(identity: Identity, endsInMs: Millis): Refusal {
   return { ...withoutPolicy('operator ban', identity), decision: 'banned', resetMs: endsInMs };
 }
 
-/**
- * @param line of the entry of the list deny
- */
-export function listRefusal(line: number, identity: Identity, resetMs: Millis): Refusal {
-  return { ...withoutPolicy('deny list', identity), decision: 'listed', line, resetMs, fromMemory: true };
+/** The policy of a refusal by an entry of the list deny that closes a route. */
+export const CLOSED_ROUTE = 'closed route';
+
+/** By an entry of the list deny. */
+export function listRefusal(
+  { names, line }: Pick<ListEntry, 'names' | 'line'>,
+  identity: Identity,
+  resetMs: Millis,
+): Refusal {
+  const policy = names === 'route' ? CLOSED_ROUTE : 'deny list';
+  return { ...withoutPolicy(policy, identity), decision: 'listed', line, resetMs, fromMemory: true };
 }
 
 const HOLDERS: Readonly<Record<BoundRefusal, string>> = {

@@ -43,15 +43,18 @@ export function loadTestedPolicies(text: string, file: string, readReferenced?: 
 function runTest(set: PolicySet, test: PolicyTest): string[] {
   const rehearsal = new Rehearsal(set, { clock: () => test.at });
   const { method, target, rawHeaders, plan } = test;
-  const socket = { remoteAddress: test.from };
-  const request = { method, target, rawHeaders, socket, plan: plan ?? undefined };
+  const sockets = test.from.map((remoteAddress) => ({ remoteAddress }));
+  const ask = (i: number): Rehearsed => {
+    const socket = sockets[i % sockets.length] ?? {};
+    return rehearsal.ask({ method, target, rawHeaders, socket, plan: plan ?? undefined });
+  };
   let allowed = 0;
-  let last = rehearsal.ask(request);
+  let last = ask(0);
   for (let i = 1; ; i++) {
     if (last.kind === 'allow' || last.kind === 'uncovered') allowed++;
     if (last.kind === 'allow') rehearsal.answered(last, test.reply);
     if (i === test.times) break;
-    last = rehearsal.ask(request);
+    last = ask(i);
   }
   return differences(test, allowed, last);
 }

@@ -67,7 +67,7 @@ interface Malformed {
   readonly reason: string;
 }
 
-/** The list deny names the client. */
+/** The list deny names the client or the route. */
 interface ListedRequest {
   readonly kind: 'listed';
   readonly path: string;
@@ -196,7 +196,7 @@ export class Rehearsal {
     if (!head.ok) return malformed(head.reason);
     const match = table.match(method, target);
     if (!match.ok) return malformed(match.reason);
-    const { path, cover } = match;
+    const { path, cover, closedBy } = match;
     const request = {
       req: { method, rawHeaders: headers },
       head,
@@ -209,7 +209,7 @@ export class Rehearsal {
       const presented = identitiesOf(request);
       return typeof presented === 'string' ? [] : [...presented.certain, ...presented.doubtful];
     };
-    const listing = listingOf(enforcement, request);
+    const listing = listingOf(enforcement, request, closedBy);
     if (listing?.kind === 'malformed') return malformed(listing.reason);
     const listed = listing?.kind === 'listed' ? listing.entry : null;
     if (listed?.list === 'deny') return listedRequest(path, listed, identities);
@@ -235,12 +235,12 @@ export class Rehearsal {
   ): Weighed {
     const match = this.enforcement.table.match(method, target);
     if (!match.ok) return malformed(match.reason);
-    const { path, cover } = match;
+    const { path, cover, closedBy } = match;
     const { lists, plans } = this.enforcement.policies;
     const plan = known ?? (plans === null ? null : planIn(plans, digests(), null));
     const listed =
-      lists === null || lists.digests.size === 0
-        ? null
+      lists === null || lists.digests.size === 0 || closedBy !== null
+        ? closedBy
         : entryFor(lists, { digests: digests(), doubtful: [], address: null });
     if (listed?.list === 'deny') return listedRequest(path, listed, () => []);
     if (listed !== null) return { kind: 'uncovered', path, cover: null, allowedBy: listed };

@@ -99,3 +99,28 @@ t.test('a file with a mistake exits with 1, a missing one with 3', async (t) => 
   });
   t.match(await floodgateCommand(['diff', 'old.yaml', 'none.yaml'], { cwd }), { code: 3 });
 });
+
+t.test('the lists allow and deny', async (t) => {
+  const cwd = temporaryFolder(t);
+  const rows = ['name: same, route: GET /same, identifier: ip, limit: 1, window: 1m'];
+  const lists = (allow: string, deny: string): string => `${file(rows)}allow: [${allow}]\ndeny: [${deny}]\n`;
+  const friend = '{ address: 10.1.0.0/16 }';
+  const enemy = '{ address: 10.2.0.0/16 }';
+  writeFileSync(join(cwd, 'old.yaml'), lists('', `${enemy}, { route: "* /old/*" }`));
+  writeFileSync(join(cwd, 'new.yaml'), lists(friend, '{ route: "* /new/*" }, { address: 10.3.0.0/16 }'));
+  const { stdout } = await floodgateCommand(['diff', 'old.yaml', 'new.yaml', '--json'], { cwd });
+  t.strictSame(
+    JSON.parse(stdout).changes.map(({ kind, from, to, effect }: Record<string, unknown>) => [
+      kind,
+      from ?? to,
+      effect,
+    ]),
+    [
+      ['list-added', 'allow 10.1.0.0/16', 'no policy counts these clients any more'],
+      ['list-added', 'deny * /new/* with 403', 'everybody is refused on this route'],
+      ['list-added', 'deny 10.3.0.0/16', 'these clients are refused'],
+      ['list-removed', 'deny 10.2.0.0/16', 'these clients are treated like all others'],
+      ['list-removed', 'deny * /old/* with 403', 'this route is open again'],
+    ],
+  );
+});

@@ -71,7 +71,7 @@ t.test('overrides and lists', async (t) => {
   const cwd = temporaryFolder(t);
   const file = FILE.replace(
     'exclude:',
-    'plan: { header: x-plan }\nallow: [{ address: 10.0.0.1 }]\ndeny: [{ address: 10.0.0.2, status: 403 }]\nexclude:',
+    'plan: { header: x-plan }\nallow: [{ address: 10.0.0.1 }]\ndeny: [{ address: 10.0.0.2, status: 403 }, { route: GET /closed/* }]\nexclude:',
   );
   const row = 'limit: 10, window: 1m';
   writeFileSync(
@@ -107,6 +107,8 @@ t.test('overrides and lists', async (t) => {
     status: 403,
     reason: 'deny has 10.0.0.2 (line 7): no policy applies',
   });
+  const { stdout } = await floodgateCommand(['explain', 'HEAD /closed/1', '--file', 'p.yaml'], { cwd });
+  t.match(stdout, 'deny /closed/1: 403, deny has GET /closed/* (line 7): no policy applies');
 });
 
 t.test('for people: a table', async (t) => {

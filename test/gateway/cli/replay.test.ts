@@ -293,7 +293,7 @@ plan: { header: x-plan }
 identifiers:
   ip: { source: client-address }
 allow: [{ digest: ${digest('friend')} }]
-deny: [{ digest: ${digest('enemy')} }]
+deny: [{ digest: ${digest('enemy')} }, { route: GET /closed }]
 policies:
   - name: items
     route: GET /items
@@ -322,12 +322,13 @@ policies:
   const lines = ['friend', 'enemy', 'usual', 'gold'].flatMap((who) =>
     Array.from({ length: 5 }, () => line(who, who === 'gold' ? 'gold' : null)),
   );
+  lines.push(line('friend', null).replace('/items', '/closed'));
   writeFileSync(join(cwd, 'own.log'), `${lines.join('\n')}\n`);
   t.match(await replay(cwd, 'own.log'), {
     code: 0,
-    requests: 20,
+    requests: 21,
     uncovered: 5,
-    denied: 5 + 4 + 2,
+    denied: 5 + 4 + 2 + 1,
     allowed: 1 + 3,
     notes: [/overrides and lists by address do not count/],
   });

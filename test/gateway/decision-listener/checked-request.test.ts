@@ -57,6 +57,26 @@ function told({ status, headers, body }: Answer) {
   return [status, text.replaceAll(/fg[\w-]*|\b\d{5,}\b|"decision[^,}]*/g, '')];
 }
 
+t.test('headers that only the application sets: refused, because the proxy would forward them', async (t) => {
+  const { ask, decisionPort } = await startAsked(t);
+  const fields = ['x-formbricks-client-ip', 'X_Formbricks_Client_IP', 'X-MIDDLEWARE-SUBREQUEST'];
+  for (const field of fields) {
+    const refused = await ask('GET', '/ip/a', '192.0.2.9', { [field]: '192.0.2.1' });
+    t.equal(refused.status, 400, field);
+    t.match(refused.body.toString(), `only the application sets the header ${field}`);
+  }
+  const headers = { ...question('GET', '/ip/a', '192.0.2.9'), 'x-formbricks-client-ip': '192.0.2.1' };
+  t.match(await send(decisionPort, '/auth-request', { headers }), {
+    status: 403,
+    headers: { 'x-gateway-status': '400' },
+  });
+  t.match(
+    await ask('GET', '/ip/a', '192.0.2.9'),
+    { status: 200, headers: { 'x-ratelimit-remaining': '2' } },
+    'nothing was counted',
+  );
+});
+
 t.test('the same counters and the same replies as in front', async (t) => {
   const { ask, port } = await startAsked(t);
   const first = await ask('POST', '/ip/a?b', '192.0.2.1');

@@ -1,9 +1,12 @@
 /** Headers that an upstream could believe and a stranger must not write. */
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:http2';
 import t from 'tap';
 import { readConfig } from '#gateway/config.ts';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { values } from '#test/gateway/proxy/exchange.ts';
-import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { createAuthority } from '#test/support/certificates.ts';
+import { type Owner, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 
 /** What the upstream saw of a request with these fields. */
@@ -42,7 +45,15 @@ const FORWARDING = [
   'X-Forwarded-Client-Cert: Subject=root',
   'X-Original-Host: inside',
   'Front-End-Https: on',
+  'Forwarded-For: 192.0.2.3',
+  'X-NF-Client-Connection-IP: 192.0.2.3',
+  'CloudFront-Viewer-Address: 192.0.2.3:1234',
+  'Incap-Client-IP: 192.0.2.3',
+  'X-Sucuri-ClientIP: 192.0.2.3',
+  'X-Vercel-Proxied-For: 192.0.2.3',
 ];
+/** Applications set these for themselves, and believe them. */
+const PRIVATE = ['X-Formbricks-Client-IP: 192.0.2.3', 'X-Middleware-Subrequest: middleware:middleware'];
 const ORDINARY = [
   'Via: 1.1 a',
   'X-Api-Key: k',
@@ -52,6 +63,7 @@ const ORDINARY = [
   'User-Agent: a',
 ];
 
+const PRIVATE_NAMES = ['X-Formbricks-Client-IP', 'x_formbricks_client_ip', 'X-Middleware-Subrequest'];
 const nameOf = (field: string): string => field.slice(0, field.indexOf(':'));
 
 t.test('what a stranger says of method, path and client stops here, in any case', async (t) => {
@@ -79,6 +91,58 @@ t.test('a trusted proxy may speak of the client, but not of another method or pa
     t.strictSame(values(seen, nameOf(field)), [], nameOf(field));
 });
 
+t.test('what an application sets for itself passes from nobody, on no way in', async (t) => {
+  const upstream = await startUpstream(t);
+  const authority = createAuthority(t);
+  const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
+  for (const env of [{}, { GATEWAY_TRUSTED_PROXIES: 'loopback' }]) {
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+    for (const spelled of [PRIVATE, PRIVATE.map((field) => field.toUpperCase())]) {
+      const underscored = spelled.map((field) => field.replaceAll('-', '_'));
+      const seen = await seenBy(port, [...spelled, ...underscored, 'User-Agent: a']);
+      t.strictSame(privateIn(seen), [], 'as it is');
+      t.equal(values(seen, 'User-Agent').length, 1);
+      const names = spelled.map(nameOf).join(', ');
+      t.strictSame(privateIn(await seenBy(port, [...spelled, `Connection: ${names}`])), [], 'in Connection');
+    }
+    t.strictSame(privateIn(await seenInUpgrade(t, env)), [], 'in an upgrade');
+    const { port: tlsPort } = await startTestGateway(t, {
+      upstream: upstream.origin,
+      env: { ...env, GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key, GATEWAY_HTTP2: '1' },
+    });
+    t.strictSame(privateIn(await seenOverHttp2(tlsPort, authority.ca)), [], 'over HTTP/2');
+  }
+});
+
+function privateIn(seen: readonly string[]): string[] {
+  return seen.filter((name, i) => i % 2 === 0 && /formbricks.client|middleware.sub/i.test(name));
+}
+
+async function seenInUpgrade(owner: Owner, env: Record<string, string>): Promise<string[]> {
+  const seen: string[] = [];
+  const upstream = await startUpstream(owner);
+  upstream.server.on('upgrade', (req, socket) => {
+    seen.push(...req.rawHeaders);
+    socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  });
+  const { port } = await startTestGateway(owner, { upstream: upstream.origin, env });
+  const fields = ['Host: app.test', 'Connection: Upgrade', 'Upgrade: websocket', ...PRIVATE, '', ''];
+  const client = sendRaw(port, ['GET /ws HTTP/1.1', ...fields].join('\r\n'));
+  await client.until(/^HTTP\/1\.1 101 /);
+  client.socket.destroy();
+  return seen;
+}
+
+async function seenOverHttp2(port: number, ca: string): Promise<string[]> {
+  const session = connect(`https://127.0.0.1:${port}`, { ca: readFileSync(ca) });
+  const fields = PRIVATE.map((field): [string, string] => [nameOf(field).toLowerCase(), '192.0.2.3']);
+  const stream = session.request({ ':path': '/', ...Object.fromEntries(fields) }).setEncoding('utf8');
+  let body = '';
+  for await (const chunk of stream) body += chunk;
+  session.close();
+  return JSON.parse(body).headers;
+}
+
 t.test('GATEWAY_PASS_HEADERS lets the named ones pass, and only those', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, {
@@ -98,7 +162,15 @@ t.test('GATEWAY_PASS_HEADERS lets the named ones pass, and only those', async (t
 });
 
 t.test('what can never pass is refused at start', async (t) => {
-  for (const value of ['Transfer-Encoding', 'x-gateway-ratelimited', 'X-Forwarded-For', 'Host', 'a b', 'ä']) {
+  for (const value of [
+    'Transfer-Encoding',
+    'x-gateway-ratelimited',
+    'X-Forwarded-For',
+    'Host',
+    'a b',
+    'ä',
+    ...PRIVATE_NAMES,
+  ]) {
     t.throws(
       () => readConfig({ GATEWAY_PASS_HEADERS: `x-ok, ${value}` }),
       { message: new RegExp(`^GATEWAY_PASS_HEADERS: "${value}"`) },

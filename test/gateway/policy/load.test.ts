@@ -249,7 +249,10 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'list-digest': [['5:5', '"fbk_1" is not a digest; write the 22 characters that the access log shows']],
   'list-entry-of-nobody': [['4:9', 'entry 1 is {}; expected: write { address: CIDR } or { digest: DIGEST }']],
   'list-entry-of-two': [
-    ['5:5', 'an entry names one client or network; write address: CIDR or digest: DIGEST'],
+    [
+      '5:5',
+      'an entry names one client, network or route; write address: CIDR, digest: DIGEST or route: ROUTE',
+    ],
   ],
   'list-network': [
     ['5:5', '"example.com" is neither an address nor a network; write an address or a network such as'],
@@ -260,7 +263,12 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       'reason is "gone\u007f"; expected: the reason shown to the client: one line of at most 200 characters, without control characters',
     ],
   ],
-  'list-status': [['5:34', 'status is 404; expected: 429 (the default) or 403']],
+  'list-route': [['5:5', '"/admin" is not a route; it must be METHODS PATH']],
+  'list-route-of-allowed': [['5:7', 'unknown key route; allowed here: address, digest']],
+  'list-route-twice': [['6:5', '* /admin/* appears twice in allow and deny; keep one of them']],
+  'list-status': [
+    ['5:34', 'status is 404; expected: 403 or 429; unless given, it is 429 for a client and 403 for a route'],
+  ],
   'list-status-of-allowed': [['5:26', 'unknown key status; allowed here: address, digest']],
   'list-twice': [['7:5', '10.0.0.0/8 appears twice in allow and deny; keep one of them']],
   'many-mistakes': [
@@ -420,6 +428,9 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       '8:12',
       'unreachable: exclude removes "GET /api/*" and "* /api/{any}", so nothing is left of this route; remove one of them',
     ],
+  ],
+  'unreachable-by-deny': [
+    ['8:12', 'unreachable: deny refuses "* /admin/*", so nothing is left of this route; remove one of them'],
   ],
   unreachable: [
     [
@@ -779,4 +790,16 @@ policies:
   );
   const [first, second] = policies.map(({ rollout }) => rollout);
   t.strictSame(first, second, 'the same clients');
+});
+
+t.test('deny closes at most 1,000 routes', (t) => {
+  const text = (routes: number): string =>
+    `version: 1
+identifiers: { ip: { source: client-address } }
+deny: [${Array.from({ length: routes }, (_, i) => `{ route: GET /${i} }`).join(', ')}]
+policies: []
+`;
+  t.equal(loadPolicies(text(1000), 'p.yaml').lists?.routes.length, 1000);
+  t.throws(() => loadPolicies(text(1001), 'p.yaml'), { message: /deny has more than 1000 routes/ });
+  t.end();
 });

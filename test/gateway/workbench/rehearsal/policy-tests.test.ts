@@ -55,6 +55,24 @@ t.test('what is right passes', async (t) => {
   );
 });
 
+t.test('a network: its addresses are used in turn', async (t) => {
+  t.strictSame(
+    failuresOf(`
+  - { name: each its own, request: POST /login, from: 198.51.100.0/24, times: 100, expect: { allowed: 100 } }
+  - { name: again from the first, request: POST /login, from: 198.51.100.8/31, times: 7, expect: { allowed: 6, status: 429 } }
+  - { name: one address, request: POST /login, from: 198.51.100.8/32, times: 4, expect: { allowed: 3 } }
+`),
+    [],
+  );
+  for (const from of ['2001:db8::/32', '198.51.100.0/33', 'inside'])
+    t.throws(
+      () => failuresOf(`  - { name: a, request: POST /login, from: "${from}", expect: { allowed: 1 } }\n`),
+      {
+        message: new RegExp(`from is ${from}; write an address such as 192.0.2.1, or an IPv4 network`),
+      },
+    );
+});
+
 t.test('identifiers of every kind', async (t) => {
   const table = `version: 1
 identifiers:
