@@ -21,6 +21,8 @@ export interface ListEntry {
 export interface Lists {
   readonly digests: ReadonlyMap<string, ListEntry>;
   readonly networks: NetworkTable<ListEntry>;
+  /** By the name of a program in lower case; only of the list deny. */
+  readonly programs: ReadonlyMap<string, ListEntry>;
   /** Closed for everybody, in the order of the file. */
   readonly routes: readonly (readonly [Route, ListEntry])[];
   /** All of both lists. */
@@ -34,10 +36,18 @@ interface ListedClient {
   readonly doubtful: readonly string[];
   /** Bytes of its address; null: unknown. */
   readonly address: readonly number[] | null;
+  /** Words of its User-Agent; empty where no list names programs. */
+  readonly words: readonly string[];
 }
 
-/** Finds the entry for a client: a digest wins over a network, a longer prefix over a shorter one, deny over allow. */
-export function entryFor(lists: Lists, { digests, doubtful, address }: ListedClient): ListEntry | null {
+/**
+ * Finds the entry for a client: a digest wins over a network, a longer prefix over a shorter one, a network over a program,
+ * and deny over allow.
+ */
+export function entryFor(
+  lists: Lists,
+  { digests, doubtful, address, words }: ListedClient,
+): ListEntry | null {
   for (const digest of doubtful) {
     const entry = lists.digests.get(digest);
     if (entry?.list === 'deny') return entry;
@@ -48,6 +58,11 @@ export function entryFor(lists: Lists, { digests, doubtful, address }: ListedCli
     if (entry?.list === 'deny') return entry;
     found ??= entry ?? null;
   }
-  if (found !== null || address === null) return found;
-  return lists.networks.find(address) ?? null;
+  found ??= (address === null ? undefined : lists.networks.find(address)) ?? null;
+  if (found !== null) return found;
+  for (const word of words) {
+    const entry = lists.programs.get(word);
+    if (entry !== undefined) return entry;
+  }
+  return null;
 }

@@ -56,7 +56,7 @@ export function checkCost(
 
 /** The same checks for overrides. @param report takes a path relative to the row */
 export function checkOverrides(
-  { algorithm, windowMs, burst, overrides, cost }: Policy,
+  { algorithm, windowMs, limit, burst, overrides, cost }: Policy,
   written: Pick<PolicyRow, 'overrides'>,
   window: string,
   report: (path: Path, message: string, fix: string) => void,
@@ -67,6 +67,17 @@ export function checkOverrides(
     const at = written.overrides?.findIndex((entry) => entry.limit === limit) ?? -1;
     return at < 0 ? ['overridesFile'] : ['overrides', at, 'limit'];
   };
+  const looser = [...overrides.programs.values()].find((other) => other >= limit);
+  if (looser !== undefined) {
+    const at = written.overrides?.findIndex(
+      (entry) => entry.for.userAgent !== undefined && entry.limit === looser,
+    );
+    report(
+      at === undefined ? ['overridesFile'] : ['overrides', at, 'limit'],
+      `anybody can write any User-Agent, and this one would have ${looser} instead of ${limit}`,
+      'write a limit below that of the policy',
+    );
+  }
   const countable = countableIn(windowMs);
   if (algorithm !== 'fixed-window' && limitMax > countable)
     report(

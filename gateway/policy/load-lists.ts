@@ -1,22 +1,34 @@
 /** The lists `allow` and `deny` of a policy file. */
+import { hash } from 'node:crypto';
 import type { ListEntry, Lists } from './lists.ts';
-import { DIGEST, networkOf } from './load-overrides.ts';
+import { addLines } from './load-lines.ts';
+import { DIGEST, networkOf, programName } from './load-overrides.ts';
 import { NetworkTable } from './network-table.ts';
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
+import type { ReferencedFiles } from './referenced-files.ts';
 import { parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
+import { PROGRAM_NAME } from './user-agent.ts';
 
 type DenyEntry = NonNullable<PolicyFile['deny']>[number];
 
 /** Each policy is compared with each of them. */
 const ROUTES_MAX = 1000;
 
+const VERSION_LENGTH = 12;
+
 const NAMES = ['allow', 'deny'] as const;
 
 /** @returns null where there are none: nothing is then looked up */
-export function buildLists(file: PolicyFile, report: Report, lineOf: (path: Path) => number): Lists | null {
+export function buildLists(
+  file: PolicyFile,
+  referenced: ReferencedFiles,
+  report: Report,
+  lineOf: (path: Path) => number,
+): Lists | null {
   const digests = new Map<string, ListEntry>();
   const networks = new NetworkTable<ListEntry>();
+  const programs = new Map<string, ListEntry>();
   const routes = new Map<string, readonly [Route, ListEntry]>();
   const entries: ListEntry[] = [];
   for (const list of NAMES) {
@@ -24,23 +36,27 @@ export function buildLists(file: PolicyFile, report: Report, lineOf: (path: Path
     for (const [i, written] of Object.entries(file[list] ?? [])) {
       const here: Path = [list, Number(i)];
       try {
-        add(listEntry(list, written, lineOf(here)), written);
+        add(listEntry(list, written, lineOf(here)), written, here);
       } catch (error) {
         reportMistake(report, here, error);
       }
     }
   }
-  return entries.length === 0 ? null : { digests, networks, routes: [...routes.values()], entries };
+  return entries.length === 0 ? null : { digests, networks, programs, routes: [...routes.values()], entries };
 
-  function add(entry: ListEntry, written: DenyEntry): void {
-    const { address, digest, route } = written;
-    if ([address, digest, route].filter((name) => name !== undefined).length !== 1)
+  function add(entry: ListEntry, written: DenyEntry, here: Path): void {
+    const { address, digest, route, userAgent, file: name } = written;
+    if ([address, digest, route, userAgent, name].filter((one) => one !== undefined).length !== 1)
       throw new Mistake(
-        'an entry names one client, network or route',
+        'an entry names one thing',
         entry.list === 'deny'
-          ? 'write address: CIDR, digest: DIGEST or route: ROUTE'
-          : 'write address: CIDR or digest: DIGEST',
+          ? 'write one of address, digest, userAgent, route and file'
+          : 'write one of address, digest and file',
       );
+    if (name !== undefined) {
+      addFile(entry, name, [...here, 'file']);
+      return;
+    }
     if (digest !== undefined && !DIGEST.test(digest))
       throw new Mistake(`"${digest}" is not a digest`, 'write the 22 characters that the access log shows');
     if (!isAdded(entry, written))
@@ -48,8 +64,28 @@ export function buildLists(file: PolicyFile, report: Report, lineOf: (path: Path
     entries.push(entry);
   }
 
+  /** Programs renew such files, so a line that is on a list already is no mistake; the first entry counts. */
+  function addFile(entry: ListEntry, name: string, here: Path): void {
+    const text = addLines(name, here, referenced, report, (line) => {
+      const [, word = '', rest = ''] = /^\s*([^\s;#]+)\s*(?:[;#].*)?(.*)$/.exec(line) ?? [];
+      if (rest !== '')
+        throw new Mistake(`"${line.trim().slice(0, 60)}" names two things`, 'write one a line');
+      if (entry.list === 'allow' || !PROGRAM_NAME.test(word)) networks.add(networkOf(word), entry);
+      else if (!programs.has(word.toLowerCase())) programs.set(word.toLowerCase(), entry);
+    });
+    if (text === null) return;
+    const version = hash('sha256', text).slice(0, VERSION_LENGTH);
+    entries.push({ ...entry, text: `${name}, version ${version}` });
+  }
+
   /** @returns false: it is there already */
-  function isAdded(entry: ListEntry, { address, digest, route }: DenyEntry): boolean {
+  function isAdded(entry: ListEntry, { address, digest, route, userAgent }: DenyEntry): boolean {
+    if (userAgent !== undefined) {
+      const names = [userAgent].flat().map(programName);
+      if (names.some((name, i) => programs.has(name) || names.indexOf(name) !== i)) return false;
+      for (const name of names) programs.set(name, entry);
+      return true;
+    }
     if (address !== undefined) return networks.add(networkOf(address), entry);
     if (digest !== undefined) {
       if (digests.has(digest)) return false;
@@ -66,8 +102,15 @@ export function buildLists(file: PolicyFile, report: Report, lineOf: (path: Path
 }
 
 function listEntry(list: ListEntry['list'], written: DenyEntry, line: number): ListEntry {
-  const { address, digest, route, reason = null } = written;
+  const { address, digest, route, userAgent, file, reason = null } = written;
   const names = route === undefined ? 'client' : 'route';
   const { status = names === 'route' ? 403 : 429 } = written;
-  return { list, names, text: address ?? digest ?? route ?? '', line, status, reason };
+  return {
+    list,
+    names,
+    text: address ?? digest ?? route ?? file ?? [userAgent ?? []].flat().join(', '),
+    line,
+    status,
+    reason,
+  };
 }

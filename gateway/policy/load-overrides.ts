@@ -7,14 +7,15 @@ import { type Overrides, PLAN } from './overrides.ts';
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
 import type { ReferencedFiles } from './referenced-files.ts';
 import type { PolicyFile } from './schema.ts';
+import { PROGRAM_NAME } from './user-agent.ts';
 
 type Row = Pick<PolicyFile['policies'][number], 'overrides' | 'overridesFile'>;
 
 const LIMIT_MAX = 1_000_000_000;
 const VERSION_LENGTH = 12;
-const LINE = /^\s*(address|digest|plan)\s+(\S+)\s+(\S+)\s*$/;
+const LINE = /^\s*(address|digest|plan|userAgent)\s+(\S+)\s+(\S+)\s*$/;
 export const DIGEST = /^[A-Za-z0-9_-]{22}$/;
-const HOW = 'write address CIDR LIMIT, digest DIGEST LIMIT or plan NAME LIMIT';
+const HOW = 'write address CIDR LIMIT, digest DIGEST LIMIT, plan NAME LIMIT or userAgent NAME LIMIT';
 
 export class OverrideLoader {
   readonly #referenced: ReferencedFiles;
@@ -84,6 +85,7 @@ class OverrideTable {
   readonly #digests = new Map<string, number>();
   readonly #networks = new NetworkTable<number>();
   readonly #plans = new Map<string, number>();
+  readonly #programs = new Map<string, number>();
   #size = 0;
   #least = Number.POSITIVE_INFINITY;
   #most = 0;
@@ -105,6 +107,7 @@ class OverrideTable {
       digests: this.#digests,
       networks: this.#networks,
       plans: this.#plans,
+      programs: this.#programs,
       size: this.#size,
       least: this.#least,
       most: this.#most,
@@ -123,6 +126,8 @@ class OverrideTable {
             'write the 22 characters that floodgate explain shows as identity',
           );
         return isAdded(this.#digests, value, limit);
+      case 'userAgent':
+        return isAdded(this.#programs, programName(value), limit);
       default:
         if (!PLAN.test(value))
           throw new Mistake(
@@ -143,6 +148,16 @@ function isAdded(map: Map<string, number>, key: string, limit: number): boolean 
   if (map.has(key)) return false;
   map.set(key, limit);
   return true;
+}
+
+/** @returns in lower case */
+export function programName(text: string): string {
+  if (!PROGRAM_NAME.test(text))
+    throw new Mistake(
+      `"${text.slice(0, 60)}" is not the name of a program`,
+      'write one word of its User-Agent, such as GPTBot',
+    );
+  return text.toLowerCase();
 }
 
 export function networkOf(text: string): ReturnType<typeof parseNetwork> {

@@ -92,7 +92,7 @@ function build(
   };
   const identifiers = new IdentifierTable(file.identifiers, referenced, report);
   const exclude = (file.exclude ?? []).flatMap((text, i) => routeAt(['exclude', i], text) ?? []);
-  const lists = buildLists(file, report, lineOf);
+  const lists = buildLists(file, referenced, report, lineOf);
   const closed = lists?.routes.map(([route]) => route) ?? [];
 
   const planHeader = file.plan?.header.toLowerCase() ?? null;
@@ -199,6 +199,7 @@ function build(
     ignoreCase,
     planHeader,
     plans,
+    hasProgramLimits: policies.some(({ overrides }) => overrides !== null && overrides.programs.size > 0),
     identifiers: declared,
     lists,
     tests,

@@ -16,9 +16,9 @@ export interface Cover {
   readonly counters: readonly CoverCounter[];
   readonly identifiers: readonly Identifier[];
   readonly hasOverrides: boolean;
+  /** All requests of one address are charged alike. */
   readonly isByAddress: boolean;
   readonly hasOutcomes: boolean;
-  readonly hasFixedCosts: boolean;
 }
 
 export interface CoverCounter {
@@ -95,9 +95,11 @@ export function createMatcher(set: PolicySet): Matcher {
         counters: counted,
         identifiers,
         hasOverrides: sorted.some(({ overrides }) => overrides !== null),
-        isByAddress: !identifiers.some(isPresented),
+        isByAddress:
+          !identifiers.some(isPresented) &&
+          counted.every(({ cost }) => cost.kind === 'units') &&
+          !sorted.some(({ overrides }) => overrides !== null && overrides.programs.size > 0),
         hasOutcomes: counted.some(({ counter }) => counter.policy.count !== 'request'),
-        hasFixedCosts: counted.every(({ cost }) => cost.kind === 'units'),
       };
       covers.set(key, cover);
     }

@@ -1,4 +1,4 @@
-/** Limits of a policy for some clients: by digest, by address or by plan. */
+/** Limits of a policy for some clients: by digest, address, plan or program. */
 import type { NetworkTable } from './network-table.ts';
 
 export const PLAN = /^[A-Za-z0-9._~-]{1,64}$/;
@@ -7,6 +7,8 @@ export interface Overrides {
   readonly digests: ReadonlyMap<string, number>;
   readonly networks: NetworkTable<number>;
   readonly plans: ReadonlyMap<string, number>;
+  /** By the name of a program in lower case. */
+  readonly programs: ReadonlyMap<string, number>;
   readonly size: number;
   /** Smallest limit; Infinity if there are none. */
   readonly least: number;
@@ -31,9 +33,11 @@ export interface OverrideFacts {
   readonly address: readonly number[] | null;
   /** Named by a trusted proxy; null if none was named. */
   readonly plan: string | null;
+  /** Words of its User-Agent; empty where no override names programs. */
+  readonly words: readonly string[];
 }
 
-/** The limit of one identity. The most specific override wins: digest, then longest network prefix, then plan. */
+/** The limit of one identity. The most specific override wins: digest, then longest network prefix, then plan, then program. */
 export function limitFor(
   { limit, overrides }: Overridable,
   digest: string,
@@ -44,7 +48,13 @@ export function limitFor(
   if (named !== undefined) return named;
   const placed = facts.address === null ? undefined : overrides.networks.find(facts.address);
   if (placed !== undefined) return placed;
-  return (facts.plan === null ? undefined : overrides.plans.get(facts.plan)) ?? limit;
+  const planned = facts.plan === null ? undefined : overrides.plans.get(facts.plan);
+  if (planned !== undefined) return planned;
+  for (const word of facts.words) {
+    const found = overrides.programs.get(word);
+    if (found !== undefined) return found;
+  }
+  return limit;
 }
 
 /** How much can be used at once: the burst of a token bucket if one is set, else the limit. */

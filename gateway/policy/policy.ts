@@ -89,6 +89,8 @@ export interface PolicySet {
   /** Lower-case name of the header in which trusted proxies name the plan of a client; null: none. */
   readonly planHeader: string | null;
   readonly plans: Plans | null;
+  /** Some overrides name programs by their User-Agent. */
+  readonly hasProgramLimits: boolean;
   /** Identifiers that do not depend on a route. */
   readonly identifiers: readonly SimpleIdentifier[];
   readonly lists: Lists | null;

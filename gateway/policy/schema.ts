@@ -37,11 +37,12 @@ const OVERRIDES = {
           address: { type: 'string', description: 'an address or a network such as 10.0.0.0/8' },
           digest: { type: 'string', description: '22 characters, as floodgate explain shows them' },
           plan: { type: 'string', description: 'the name of a plan' },
+          userAgent: { type: 'string', description: 'the name of a program, such as GPTBot' },
         },
         minProperties: 1,
         maxProperties: 1,
         additionalProperties: false,
-        description: 'write { address: CIDR }, { digest: DIGEST } or { plan: NAME }',
+        description: 'write { address: CIDR }, { digest: DIGEST }, { plan: NAME } or { userAgent: NAME }',
       },
       limit: LIMIT,
     },
@@ -176,6 +177,11 @@ const policy = {
 const listed = {
   address: { type: 'string', description: 'an address or a network such as 203.0.113.0/24' },
   digest: { type: 'string', description: '22 characters, as the access log shows them under identities' },
+  file: {
+    type: 'string',
+    pattern: REFERENCED_FILE,
+    description: 'the name of a file in the same folder, with one network or program a line',
+  },
 } as const;
 
 const allowed = {
@@ -183,13 +189,17 @@ const allowed = {
   properties: listed,
   minProperties: 1,
   additionalProperties: false,
-  description: 'write { address: CIDR } or { digest: DIGEST }',
+  description: 'write { address: CIDR }, { digest: DIGEST } or { file: NAME }',
 } as const;
 
 const denied = {
   type: 'object',
   properties: {
     ...listed,
+    userAgent: {
+      anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 1000 }],
+      description: 'the name of a program in its User-Agent, such as GPTBot, or a list of names',
+    },
     route: route('METHODS PATH, such as * /internal/*'),
     status: {
       enum: [403, 429],
@@ -206,8 +216,7 @@ const denied = {
   },
   minProperties: 1,
   additionalProperties: false,
-  description:
-    'write { address: CIDR }, { digest: DIGEST } or { route: METHODS PATH }, with status and reason if you like',
+  description: 'write one of address, digest, userAgent, route and file, with status and reason if you like',
 } as const;
 
 export const policyFileSchema = {

@@ -4,6 +4,7 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Bans } from '#gateway/operate/control/bans.ts';
 import { entryFor, type ListEntry } from '#gateway/policy/lists.ts';
+import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Enforcement } from './enforcement.ts';
 import { type IdentifiableRequest, identityOf } from './identify.ts';
@@ -52,6 +53,7 @@ export function listingOf(
     digests: presented.certain.map(({ digest }) => digest),
     doubtful: presented.doubtful.map(({ digest }) => digest),
     address: request.caller.address.bytes,
+    words: lists.programs.size === 0 ? [] : userAgentWords(request.req.rawHeaders),
   });
   return entry === null ? null : { kind: 'listed', entry };
 }

@@ -10,6 +10,7 @@ import type { Cover } from '#gateway/policy/match.ts';
 import type { OverrideFacts } from '#gateway/policy/overrides.ts';
 import { planIn } from '#gateway/policy/plans.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
+import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import type { Caller } from './caller.ts';
 import type { ChargedTo, KnownAs } from './charged-to.ts';
 import type { Enforcement } from './enforcement.ts';
@@ -52,7 +53,7 @@ export function chargeOf(
   );
   if (charge === null) return null;
   const charged = { charge, identified, hasOutcomes: cover.hasOutcomes, plan: facts?.plan ?? null };
-  if (cover.isByAddress && cover.hasFixedCosts) caller.charges?.set(cover, charged);
+  if (cover.isByAddress) caller.charges?.set(cover, charged);
   return charged;
 }
 
@@ -63,14 +64,15 @@ function overrideFactsOf(
 ): OverrideFacts | string {
   const address = caller.address.bytes;
   const { planSources, set } = caller.table;
+  const words = set.hasProgramLimits ? userAgentWords(req.rawHeaders) : [];
   const inFile = (): string | null =>
     set.plans === null ? null : planIn(set.plans, digestsOf(caller, identified), address);
   // Only a trusted proxy may name a plan: anybody else would name the best one.
   if (known !== undefined || planSources.length === 0 || !caller.origin.trusted)
-    return { address, plan: known ?? inFile() };
+    return { address, plan: known ?? inFile(), words };
   const named = presentedCredential(req.rawHeaders, planSources);
   if (named.kind === 'ambiguous') return 'the request names two different plans';
-  return { address, plan: named.kind === 'one' ? named.value : inFile() };
+  return { address, plan: named.kind === 'one' ? named.value : inFile(), words };
 }
 
 function* digestsOf(caller: Caller, { credentials, identities }: KnownAs): Iterable<string> {

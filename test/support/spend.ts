@@ -48,6 +48,7 @@ export function overridesFor(plan: string, limit: number): Overrides {
     digests: new Map(),
     networks: new NetworkTable(),
     plans: new Map([[plan, limit]]),
+    programs: new Map(),
     size: 1,
     least: limit,
     most: limit,

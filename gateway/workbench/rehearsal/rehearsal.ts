@@ -241,7 +241,7 @@ export class Rehearsal {
     const listed =
       lists === null || lists.digests.size === 0 || closedBy !== null
         ? closedBy
-        : entryFor(lists, { digests: digests(), doubtful: [], address: null });
+        : entryFor(lists, { digests: digests(), doubtful: [], address: null, words: [] });
     if (listed?.list === 'deny') return listedRequest(path, listed, () => []);
     if (listed !== null) return { kind: 'uncovered', path, cover: null, allowedBy: listed };
     if (cover === null) return { kind: 'uncovered', path, cover, allowedBy: null };
@@ -256,7 +256,7 @@ export class Rehearsal {
     }
     const proofs = null;
     // A log of ours tells no addresses.
-    const facts = cover.hasOverrides ? { address: null, plan } : null;
+    const facts = cover.hasOverrides ? { address: null, plan, words: [] } : null;
     const isProven = (credential: Identity): boolean => !isUnproven(credential);
     const charge = chargeFor(cover, { identities, proofs }, address, isProven, facts, unitsKnown);
     if (charge === null) return { kind: 'uncovered', path, cover, allowedBy: null };

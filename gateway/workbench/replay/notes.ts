@@ -41,9 +41,9 @@ export function notesOf({
     notes.push(
       `limits of requests in flight need to know how long each took; ${counted(endless, 'request')}, of which the log does not tell it or which were denied then, were taken to end at once`,
     );
-  if (hasDigests && goesByAddress(set))
+  if (hasDigests && goesBeyondDigests(set))
     notes.push(
-      'overrides and lists by address do not count here, as the log has digests; name clients by digest or plan',
+      'overrides and lists by address or User-Agent do not count here, as the log has digests; name clients by digest or plan',
     );
   if (late > 0)
     notes.push(
@@ -61,10 +61,12 @@ export function notesOf({
   return notes;
 }
 
-function goesByAddress({ policies, lists }: PolicySet): boolean {
+function goesBeyondDigests({ policies, lists }: PolicySet): boolean {
   return (
-    (lists !== null && lists.networks.size > 0) ||
-    policies.some(({ overrides }) => overrides !== null && overrides.networks.size > 0)
+    (lists !== null && lists.networks.size + lists.programs.size > 0) ||
+    policies.some(
+      ({ overrides }) => overrides !== null && overrides.networks.size + overrides.programs.size > 0,
+    )
   );
 }
 

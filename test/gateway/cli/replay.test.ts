@@ -330,6 +330,6 @@ policies:
     uncovered: 5,
     denied: 5 + 4 + 2 + 1,
     allowed: 1 + 3,
-    notes: [/overrides and lists by address do not count/],
+    notes: [/overrides and lists by address or User-Agent do not count/],
   });
 });

@@ -247,12 +247,11 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'limits-with-a-name-in-use': [['10:11', 'the name items.1s is already used in line 5; choose another']],
   'limits-without-a-window': [['9:9', `window is missing; expected: ${WINDOW}`]],
   'list-digest': [['5:5', '"fbk_1" is not a digest; write the 22 characters that the access log shows']],
-  'list-entry-of-nobody': [['4:9', 'entry 1 is {}; expected: write { address: CIDR } or { digest: DIGEST }']],
+  'list-entry-of-nobody': [
+    ['4:9', 'entry 1 is {}; expected: write { address: CIDR }, { digest: DIGEST } or { file: NAME }'],
+  ],
   'list-entry-of-two': [
-    [
-      '5:5',
-      'an entry names one client, network or route; write address: CIDR, digest: DIGEST or route: ROUTE',
-    ],
+    ['5:5', 'an entry names one thing; write one of address, digest, userAgent, route and file'],
   ],
   'list-network': [
     ['5:5', '"example.com" is neither an address nor a network; write an address or a network such as'],
@@ -264,12 +263,13 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'list-route': [['5:5', '"/admin" is not a route; it must be METHODS PATH']],
-  'list-route-of-allowed': [['5:7', 'unknown key route; allowed here: address, digest']],
+  'list-program-of-allowed': [['5:7', 'unknown key userAgent; allowed here: address, digest, file']],
+  'list-route-of-allowed': [['5:7', 'unknown key route; allowed here: address, digest, file']],
   'list-route-twice': [['6:5', '* /admin/* appears twice in allow and deny; keep one of them']],
   'list-status': [
     ['5:34', 'status is 404; expected: 403 or 429; unless given, it is 429 for a client and 403 for a route'],
   ],
-  'list-status-of-allowed': [['5:26', 'unknown key status; allowed here: address, digest']],
+  'list-status-of-allowed': [['5:26', 'unknown key status; allowed here: address, digest, file']],
   'list-twice': [['7:5', '10.0.0.0/8 appears twice in allow and deny; keep one of them']],
   'many-mistakes': [
     [
@@ -347,8 +347,21 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'override-digest': [
     ['10:24', '"somebody" is not a digest; write the 22 characters that floodgate explain shows as identity'],
   ],
+  'program-names': [
+    ['6:5', 'gptbot appears twice in allow and deny; keep one of them'],
+    ['7:5', '"Mozilla/5.0 (compatible)" is not the name of a program; write one word of its User-Agent'],
+    ['8:5', '"1.0" is not the name of a program'],
+    ['17:16', 'userAgent CURL appears twice; keep one of them'],
+    [
+      '18:49',
+      'anybody can write any User-Agent, and this one would have 50 instead of 10; write a limit below that of the policy',
+    ],
+  ],
   'override-for-nobody': [
-    ['10:24', 'for is {}; expected: write { address: CIDR }, { digest: DIGEST } or { plan: NAME }'],
+    [
+      '10:24',
+      'for is {}; expected: write { address: CIDR }, { digest: DIGEST }, { plan: NAME } or { userAgent: NAME }',
+    ],
   ],
   'override-limit': [['10:56', `limit is 0; expected: ${LIMIT}`]],
   'override-plan-name': [['11:24', '"gold plan" is not a plan name; write letters, digits']],

@@ -46,7 +46,7 @@ t.test('what names a client most precisely wins', async (t) => {
   ).policies;
   if (a === undefined) return t.fail('no policy');
   const limit = (digest: string, address: string, plan: string | null) =>
-    limitFor(a, digest, { address: bytes(address), plan });
+    limitFor(a, digest, { address: bytes(address), plan, words: [] });
   t.equal(limit(DIGEST, '10.0.0.1', 'gold'), 1);
   t.equal(limit(NOBODY, '10.0.0.1', 'gold'), 2);
   t.equal(limit(NOBODY, '192.0.2.1', 'gold'), 3);
@@ -86,7 +86,10 @@ t.test('a hundred thousand lines, and not one more', async (t) => {
   const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);
   const [a] = load(text).policies;
   t.equal(a?.overrides?.size, 100_000);
-  t.equal(a === undefined ? 0 : limitFor(a, NOBODY, { address: bytes('10.1.0.2'), plan: null }), 65_539);
+  t.equal(
+    a === undefined ? 0 : limitFor(a, NOBODY, { address: bytes('10.1.0.2'), plan: null, words: [] }),
+    65_539,
+  );
   t.throws(() => load(`${text}plan gold 1\n`), {
     message: /limits\.txt has 100001 lines; write at most 100000/,
   });

@@ -1,0 +1,57 @@
+import t from 'tap';
+import { PROGRAM_NAME, userAgentWords } from '#gateway/policy/user-agent.ts';
+
+const words = (...values: string[]) => userAgentWords(values.flatMap((value) => ['User-Agent', value]));
+
+t.test('whole words, without regard to case', async (t) => {
+  const crawler =
+    'Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)';
+  t.strictSame(words(crawler), [
+    'mozilla',
+    '5.0',
+    'applewebkit',
+    '537.36',
+    'khtml',
+    'like',
+    'gecko',
+    'compatible',
+    'gptbot',
+    '1.2',
+    'https',
+    'openai.com',
+    'gptbot',
+  ]);
+  t.strictSame(words('Google-Extended meta_externalagent/1.1 Bot.'), [
+    'google-extended',
+    'meta_externalagent',
+    '1.1',
+    'bot',
+  ]);
+  t.strictSame(words('a', 'b'), ['a', 'b'], 'all fields of this name');
+  t.strictSame(userAgentWords(['user-agent', 'x', 'X-User-Agent', 'GPTBot', 'Referer', 'curl']), ['x']);
+  t.strictSame(words(''), []);
+  t.strictSame(words('\u00ff\u0080--..__'), []);
+});
+
+t.test('names that a file may list', async (t) => {
+  for (const name of [
+    'GPTBot',
+    'Google-Extended',
+    'meta_externalagent',
+    'AI2Bot',
+    '360Spider',
+    'openai.com',
+    'x',
+  ])
+    t.match(name, PROGRAM_NAME);
+  for (const name of ['', '10.0.0.1', '1.0', 'GPT Bot', 'GPTBot/1.0', '-bot', 'bot-', 'bot*', 'bö'])
+    t.notMatch(name, PROGRAM_NAME);
+});
+
+t.test('a field of any length takes time in proportion', async (t) => {
+  for (const text of ['a-'.repeat(8000), `${'-'.repeat(16_000)}`, 'a'.repeat(16_000), '.-_'.repeat(5000)]) {
+    const before = process.cpuUsage().user;
+    words(text);
+    t.ok(process.cpuUsage().user - before < 1_000_000, text.slice(0, 6));
+  }
+});
