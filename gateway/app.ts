@@ -26,6 +26,7 @@ import type { Control } from './operate/control/control.ts';
 import type { LimitedIdentity } from './operate/control/limited.ts';
 import { MemoryControl } from './operate/control/memory-control.ts';
 import { newsFrom } from './operate/control/news.ts';
+import { Offenders } from './operate/control/offenders.ts';
 import { Shadows } from './operate/control/shadows.ts';
 import type { DecisionRecord, DecisionStore } from './operate/decisions/decision-record.ts';
 import { Decisions } from './operate/decisions/decisions.ts';
@@ -145,11 +146,18 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     bounds: createBounds(config.bounds, { clock, log }),
     collectYoung: youngCollector(),
   });
+  const offenders = new Offenders({
+    control,
+    onBan: (row, mode) => metrics.banned(row, mode),
+    clock,
+    log,
+  });
   const enforcement = new Enforcement(policies, salt, {
     clock,
     wallClock: parts.wallClock,
     limiter,
     bans,
+    offenders,
     metrics,
     trust: config.trust,
     headerFilter: new HeaderFilter(config.passedHeaders),
@@ -226,6 +234,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     certificate?.stop();
     news?.stop();
     shadows.close();
+    offenders.close();
     control.close();
     await upstream.close();
     await Promise.all([limiter.close(), decisions.close(), accessLog?.close(), tracing?.close()]);

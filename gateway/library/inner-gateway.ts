@@ -9,8 +9,11 @@ import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { Bans } from '#gateway/operate/control/bans.ts';
+import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
 import { newsFrom } from '#gateway/operate/control/news.ts';
+import { Offenders } from '#gateway/operate/control/offenders.ts';
 import { Shadows } from '#gateway/operate/control/shadows.ts';
+import { StoreControl } from '#gateway/operate/control/store-control.ts';
 import { Decisions } from '#gateway/operate/decisions/decisions.ts';
 import { MemoryDecisions } from '#gateway/operate/decisions/memory-decisions.ts';
 import { RedisDecisions } from '#gateway/operate/decisions/redis-decisions.ts';
@@ -83,18 +86,29 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
     });
     if (secrets.identitySecret === null) salt = shared;
   }
-  const limiter =
-    guarded ??
-    new MemoryLimiter({
-      clock,
-      known: new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX }),
-    });
+  const known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX });
+  const limiter = guarded ?? new MemoryLimiter({ clock, known });
+  let loaded = policies;
+  const inUse = () => shadowed(loaded, shadows.endsAt);
+  const shadows = new Shadows({ clock, onChange: () => enforcement.use(inUse()) });
+  const control =
+    secrets.store === null
+      ? new MemoryControl({ clock, known, bans, shadows, salt })
+      : new StoreControl(secrets.store, secrets.identitySecret);
+  const metrics = new Metrics();
+  const offenders = new Offenders({
+    control,
+    onBan: (row, mode) => metrics.banned(row, mode),
+    clock,
+    log,
+  });
   const enforcement = new Enforcement(policies, salt, {
     clock,
     wallClock,
     limiter,
     bans,
-    metrics: new Metrics(),
+    offenders,
+    metrics,
     trust: config.trust,
     headerFilter: new HeaderFilter(),
     onUntrustedChain: () => undefined,
@@ -112,9 +126,6 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
     // No bounds are taken in the library.
     upstream: { bounds: createBounds(config.bounds, { clock, log: { warn: () => undefined } }) },
   });
-  let loaded = policies;
-  const inUse = () => shadowed(loaded, shadows.endsAt);
-  const shadows = new Shadows({ clock, onChange: () => enforcement.use(inUse()) });
   const counters = () => countersOf(enforcement.policies);
   const news = newsFrom(guarded, { clock, bans, shadows, counters });
   await news?.start();
@@ -138,6 +149,8 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
     async close() {
       news?.stop();
       shadows.close();
+      offenders.close();
+      control.close();
       await Promise.all([limiter.close(), decisions.close()]);
     },
   };

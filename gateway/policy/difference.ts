@@ -1,7 +1,7 @@
 /** Lists what changes, and for which clients, when one policy file replaces another. Pure. */
 import type { CredentialSource, Identifier } from '#gateway/identity/identifier.ts';
 import type { ListEntry } from './lists.ts';
-import type { Algorithm, Cost, Count, Policy, PolicySet } from './policy.ts';
+import { type Algorithm, banText, type Cost, type Count, type Policy, type PolicySet } from './policy.ts';
 
 type ChangeKind =
   | 'policy-added'
@@ -26,6 +26,7 @@ type ChangeKind =
   | 'mode'
   | 'on-store-failure'
   | 'headers'
+  | 'ban'
   | 'exclude-added'
   | 'exclude-removed';
 
@@ -129,6 +130,7 @@ function changesOf(old: Policy, now: Policy): Change[] {
     overridesText(now),
     'clients that the old or new overrides name have another limit; requests counted so far stay counted',
   );
+  add('ban', bansText(old), bansText(now), 'other clients are banned, or for another time');
   add('algorithm', old.algorithm, now.algorithm, `${ALGORITHM_EFFECTS[now.algorithm]}${afresh}`);
   const followLimit = old.capacity === old.limit && now.capacity === now.limit;
   if (now.algorithm === 'token-bucket' && !followLimit)
@@ -328,6 +330,10 @@ function plansText({ plans }: PolicySet): string | null {
   return plans === null
     ? null
     : `${plans.size} ${plans.size === 1 ? 'client' : 'clients'}, version ${plans.version}`;
+}
+
+function bansText({ ban }: Policy): string {
+  return ban === null ? 'never' : banText(ban);
 }
 
 function overridesText({ overrides }: Policy): string {

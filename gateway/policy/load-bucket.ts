@@ -13,6 +13,7 @@ const SHARED = [
   ['mode', 'mode'],
   ['onStoreFailure', 'onStoreFailure'],
   ['headers', 'headers'],
+  ['ban', 'ban'],
 ] as const satisfies readonly (readonly [keyof Policy, string])[];
 
 export function checkBucket(
@@ -40,5 +41,6 @@ export function checkBucket(
 function meaningIn(policy: Policy, key: (typeof SHARED)[number][0]): unknown {
   if (key === 'rollout') return policy.rollout?.percent;
   if (key === 'identifier') return policy.identifier.name;
+  if (key === 'ban') return JSON.stringify(policy.ban);
   return key === 'overrides' ? policy.overrides?.version : policy[key];
 }

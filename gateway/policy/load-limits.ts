@@ -3,6 +3,7 @@
  * list becomes a policy.
  */
 import type { Seconds } from '#shared/clock.ts';
+import { secondsOf } from './duration.ts';
 import { checkAlgorithm } from './load-algorithm.ts';
 import type { Algorithm } from './policy.ts';
 import type { Path, Report } from './problems.ts';
@@ -25,7 +26,6 @@ interface RowLimit {
   readonly identifier: Row['identifier'];
 }
 
-const WINDOW_UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 const WINDOW_SECONDS_MAX = 366 * 86_400;
 const NAME_LENGTH_MAX = 64;
 
@@ -112,7 +112,7 @@ function limitOf(
       windowSeconds: 0,
     };
   }
-  const windowSeconds = Number(window.slice(0, -1)) * (WINDOW_UNITS_SECONDS[window.slice(-1)] ?? 0);
+  const windowSeconds = secondsOf(window);
   if (windowSeconds > WINDOW_SECONDS_MAX)
     report([...at, 'window'], `window ${window} is too long`, 'write at most 366d');
   checkAlgorithm({ algorithm, limit, burst, window }, windowSeconds * 1000, (key, message, fix, point) =>

@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { checkCost, checkEveryone, checkOverrides, costOf } from './load-algorithm.ts';
+import { banOf, whyNotBanned } from './load-ban.ts';
 import { checkBucket } from './load-bucket.ts';
 import { IdentifierTable } from './load-identifiers.ts';
 import { limitsOf } from './load-limits.ts';
@@ -137,6 +138,10 @@ function build(
         'remove one of them',
       );
     }
+    const ban = banOf(row, (key, message, fix) => report([...here, 'ban', key], message, fix));
+    const cannotBan = ban === null || rowIdentifier === null ? null : whyNotBanned(rowIdentifier);
+    if (cannotBan !== null)
+      report([...here, 'ban'], cannotBan, 'ban in a policy by address, up to /64, or by key', 'key');
     for (const { at, name, bucket, limit, algorithm, burst, window, windowSeconds, ...written } of limits) {
       const identifier =
         written.identifier === row.identifier
@@ -172,6 +177,7 @@ function build(
         mode: row.mode ?? 'enforce',
         onStoreFailure: row.onStoreFailure ?? 'local',
         headers: row.headers !== 'off' && row.headers !== false,
+        ban: whyNotBanned(identifier) === null ? ban : null,
       };
       checkOverrides(policy, written.overrides, window, (path, message, fix) =>
         report(path[0] === 'cost' ? [...here, ...path] : [...at, ...path], message, fix),

@@ -21,6 +21,24 @@ export type Count = 'request' | 'failure' | 'success';
 
 export type OnStoreFailure = 'allow' | 'deny' | 'local';
 
+/** A client that is denied too often is banned. Times are in milliseconds. */
+export interface PolicyBan {
+  /** Names the row; denials by all policies of the row count together. */
+  readonly bucket: string;
+  /** Number of denials. */
+  readonly after: number;
+  /** From the first denial on. */
+  readonly withinMs: Millis;
+  readonly forMs: Millis;
+  /** Each ban is twice as long as the one before. */
+  readonly growing: boolean;
+}
+
+export function banText({ after, withinMs, forMs, growing }: PolicyBan): string {
+  const longer = growing ? ', twice as long each time' : '';
+  return `${after} denials within ${withinMs / 1000} s ban for ${forMs / 1000} s${longer}`;
+}
+
 /** A policy allows one identity at most `limit` requests in each window, or at most `limit` requests in flight. */
 export interface Policy {
   readonly name: string;
@@ -54,6 +72,7 @@ export interface Policy {
   readonly mode: 'enforce' | 'shadow';
   readonly onStoreFailure: OnStoreFailure;
   readonly headers: boolean;
+  readonly ban: PolicyBan | null;
 }
 
 export interface PolicyTest {

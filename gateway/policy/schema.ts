@@ -52,6 +52,12 @@ const OVERRIDES = {
   description: 'a list of at most 1000 other limits, such as { for: { plan: gold }, limit: 1000 }',
 } as const;
 
+const DURATION = {
+  type: 'string',
+  pattern: '^[1-9][0-9]{0,5}(?:s|m|h|d)$',
+  description: 'a length of time such as 30s, 1m, 1h or 1d',
+} as const;
+
 const quota = {
   limit: LIMIT,
   overrides: OVERRIDES,
@@ -60,11 +66,7 @@ const quota = {
     pattern: REFERENCED_FILE,
     description: 'the name of a file in the same folder, with one override a line, such as plan gold 1000',
   },
-  window: {
-    type: 'string',
-    pattern: '^[1-9][0-9]{0,5}(?:s|m|h|d)$',
-    description: 'a length of time such as 30s, 1m, 1h or 1d',
-  },
+  window: DURATION,
   algorithm: {
     enum: ['fixed-window', 'sliding-window', 'token-bucket'],
     description:
@@ -164,6 +166,26 @@ const policy = {
     onStoreFailure: {
       enum: ['allow', 'deny', 'local'],
       description: 'allow, deny, or local (the default: counters of this process, limit divided by replicas)',
+    },
+    ban: {
+      type: 'object',
+      required: ['after', 'within', 'for'],
+      properties: {
+        after: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1_000_000,
+          description: 'after how many denials, a whole number from 1 to 1000000',
+        },
+        within: DURATION,
+        for: DURATION,
+        growing: {
+          type: 'boolean',
+          description: 'true if each ban is twice as long as the one before; false is the default',
+        },
+      },
+      additionalProperties: false,
+      description: 'who is denied too often is banned: write { after: 50, within: 10m, for: 1h }',
     },
     headers: {
       enum: ['on', 'off', true, false],

@@ -5,6 +5,7 @@ import { Digester } from '#gateway/identity/digest.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import type { Bans } from '#gateway/operate/control/bans.ts';
+import type { Offenders } from '#gateway/operate/control/offenders.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { DenialWriter } from '#gateway/reply/denial.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
@@ -18,6 +19,8 @@ interface EnforcementOptions {
   readonly wallClock: Clock;
   readonly limiter: Limiter;
   readonly bans: Bans;
+  /** null: nobody is banned by policies. */
+  readonly offenders: Pick<Offenders, 'note'> | null;
   readonly metrics: Metrics;
   readonly trust: ProxyTrust;
   readonly headerFilter: HeaderFilter;

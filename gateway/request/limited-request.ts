@@ -20,6 +20,7 @@ import { type Listing, listingOf } from './bans-and-lists.ts';
 import type { Caller } from './caller.ts';
 import type { ChargedTo } from './charged-to.ts';
 import type { Enforcement } from './enforcement.ts';
+import { noteOffences } from './offences.ts';
 import type { HeaderSection } from './policy-table.ts';
 import type { Refusable, Refusals } from './refuse.ts';
 import { type ChargeableRequest, chargeOf, countDegraded, type Spender, spend } from './spend.ts';
@@ -176,6 +177,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
         metrics.count('allowed');
         for (const { policy } of decision.verdicts) metrics.allowed(policy);
         for (const policy of decision.shadowDenials) metrics.shadowDenied(policy);
+        if (decision.shadowDenials.length > 0) noteOffences(enforcement, this, decision.shadowDenials);
         if (entry !== null) {
           entry.decision = 'allow';
           entry.policy = decision.verdicts[0]?.policy.name ?? null;

@@ -22,6 +22,7 @@ import type { Caller } from './caller.ts';
 import type { ChargedTo } from './charged-to.ts';
 import type { Enforcement } from './enforcement.ts';
 import { boundReply, failureReply } from './failure.ts';
+import { noteOffences } from './offences.ts';
 import { countDegraded } from './spend.ts';
 
 /** While the store is away. */
@@ -92,6 +93,12 @@ export class Refusals {
     const { decisions, enforcement } = this.#options;
     const { metrics } = enforcement;
     for (const { policy } of violated) metrics.denied(policy);
+    if (violated.some(({ policy }) => policy.ban !== null))
+      noteOffences(
+        enforcement,
+        request,
+        violated.map(({ policy }) => policy),
+      );
     if (metrics.limited.isWatched(request.arrivedAt)) this.#noteLimited(request, violated);
     if (!this.#begin(request, 'denied')) return;
     const [first] = violated;

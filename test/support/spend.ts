@@ -38,6 +38,7 @@ export function policy(
     mode: 'enforce',
     onStoreFailure: 'local',
     headers: true,
+    ban: null,
     ...more,
   };
 }

@@ -33,6 +33,7 @@ interface PolicyCounts {
   shadowDenied: number;
 }
 
+const BANS_HELP = 'Clients that a policy has banned; in shadow mode, that it would have banned.';
 const DEGRADED_HELP = 'Decisions by policy that were made without the store, whatever they were.';
 
 export class Metrics {
@@ -51,6 +52,8 @@ export class Metrics {
   deniedFromMemory = 0;
   readonly limited = new Limited();
   readonly listed = { allow: 0, deny: 0 };
+  /** Key: name of a row with `ban`. */
+  readonly #bans = new Map<string, Record<'enforce' | 'shadow', number>>();
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
@@ -75,6 +78,12 @@ export class Metrics {
 
   shadowDenied(policy: Policy): void {
     this.#of(policy).shadowDenied++;
+  }
+
+  banned(row: string, mode: 'enforce' | 'shadow'): void {
+    const counts = this.#bans.get(row) ?? { enforce: 0, shadow: 0 };
+    counts[mode]++;
+    this.#bans.set(row, counts);
   }
 
   degraded(policy: Policy): void {
@@ -102,6 +111,9 @@ export class Metrics {
         });
       }
     }
+    for (const [policy, counts] of this.#bans)
+      for (const [mode, value] of Object.entries(counts))
+        samples.push(counter('floodgate_policy_bans_total', BANS_HELP, value, { policy, mode }));
     for (const policy of this.#policies.keys()) {
       const value = this.#degraded.get(policy) ?? 0;
       samples.push(counter('floodgate_policy_degraded_total', DEGRADED_HELP, value, { policy }));

@@ -5,6 +5,10 @@ import type { Millis } from '#shared/clock.ts';
 
 /** For all replicas together. */
 export const BANS_MAX = 10_000;
+/** Policies leave this room for operators. */
+export const POLICY_BANS_MAX = 9000;
+/** The longest ban by a policy, and how long it is remembered after its end. */
+export const POLICY_BAN_MS_MAX: Millis = 7 * 86_400_000;
 export const BAN_DAYS_MAX = 30;
 export const BAN_MS_MAX: Millis = BAN_DAYS_MAX * 86_400_000;
 

@@ -6,6 +6,7 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { CounterState } from '#gateway/limiter/algorithms/algorithm.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
+import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { BANS_MAX, type Ban } from './bans.ts';
 import { SHADOWS_MAX } from './shadows.ts';
@@ -29,6 +30,15 @@ export interface Control {
   reset(identity: Identity, counters: readonly Counter[]): Promise<number>;
   /** Replaces an existing ban. @throws TooManyBansError */
   ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban>;
+  /**
+   * Counts denials of a client by a policy with `ban`, and bans the client when there are enough. Until that ban would end,
+   * no denial counts, so whom an operator lets in again stays in.
+   *
+   * @param reason '': shadow mode, only count
+   * @returns the length of the ban; 0: none is due
+   * @throws TooManyBansError which leaves some room for bans by operators
+   */
+  countDenials(identity: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis>;
   /** @returns whether there was a ban */
   unban(identity: Identity): Promise<boolean>;
   banOf(identity: Identity): Promise<Ban | null>;

@@ -3,8 +3,9 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import { Bucket } from '#gateway/limiter/charge.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
+import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { BANS_MAX, type Ban, type Bans } from './bans.ts';
+import { BANS_MAX, type Ban, type Bans, POLICY_BAN_MS_MAX, POLICY_BANS_MAX } from './bans.ts';
 import { type Control, type Look, TooManyBansError, TooManyShadowsError } from './control.ts';
 import { SHADOWS_MAX, type Shadows } from './shadows.ts';
 
@@ -16,8 +17,22 @@ interface MemoryControlOptions {
   readonly salt: string;
 }
 
+/** Denials and bans of one client by one policy. */
+interface Offences {
+  readonly denials: number;
+  readonly denialsEndAt: Millis;
+  /** 0: it has never been banned. */
+  readonly banEndsAt: Millis;
+  readonly bans: number;
+}
+
+const NO_OFFENCES: Offences = { denials: 0, denialsEndAt: 0, banEndsAt: 0, bans: 0 };
+const OFFENCES_MAX = 10_000;
+
 export class MemoryControl implements Control {
   readonly #options: MemoryControlOptions;
+  /** By digest and policy. */
+  readonly #offences = new Map<string, Offences>();
 
   constructor(options: MemoryControlOptions) {
     this.#options = options;
@@ -46,11 +61,39 @@ export class MemoryControl implements Control {
     return states.filter(({ a, b }) => a + b > 0).length;
   }
 
-  async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {
+  async ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban> {
+    return this.#ban(identity, forMs, reason, BANS_MAX);
+  }
+
+  async countDenials(identity: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
+    const now = this.#now;
+    const key = `${identity.digest} ${ban.bucket}${reason === '' ? ' shadow' : ''}`;
+    const { denials, denialsEndAt, banEndsAt, bans } = this.#offences.get(key) ?? NO_OFFENCES;
+    if (banEndsAt > now) return 0;
+    const isCounting = now < denialsEndAt;
+    const counted = (isCounting ? denials : 0) + count;
+    const isDue = counted >= ban.after;
+    const pastBans = now < banEndsAt + POLICY_BAN_MS_MAX ? bans : 0;
+    const ms = Math.min(ban.forMs * 2 ** (ban.growing ? pastBans : 0), POLICY_BAN_MS_MAX);
+    if (isDue && reason !== '') this.#ban(identity, ms, reason, POLICY_BANS_MAX);
+    // The newest stands last, so the oldest is dropped.
+    this.#offences.delete(key);
+    this.#offences.set(key, {
+      denials: counted,
+      denialsEndAt: isDue ? 0 : isCounting ? denialsEndAt : now + ban.withinMs,
+      banEndsAt: isDue ? now + ms : banEndsAt,
+      bans: pastBans + (isDue ? 1 : 0),
+    });
+    const [oldest] = this.#offences.keys();
+    if (this.#offences.size > OFFENCES_MAX && oldest !== undefined) this.#offences.delete(oldest);
+    return isDue ? ms : 0;
+  }
+
+  #ban({ digest }: Identity, forMs: Millis, reason: string, bansMax: number): Ban {
     const { bans } = this.#options;
     const now = this.#now;
-    if (bans.size >= BANS_MAX) bans.dropEnded(now);
-    if (bans.size >= BANS_MAX && bans.endOf(digest, now) === 0) throw new TooManyBansError();
+    if (bans.size >= bansMax) bans.dropEnded(now);
+    if (bans.size >= bansMax && bans.endOf(digest, now) === 0) throw new TooManyBansError();
     const ban = { endsAt: now + forMs, reason };
     bans.set(digest, ban);
     return ban;

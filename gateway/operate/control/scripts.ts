@@ -9,7 +9,7 @@
  */
 import { READ_LUA } from '#gateway/limiter/script.ts';
 import { storeScript } from '#gateway/store/connection.ts';
-import { BAN_MS_MAX, BANS_MAX } from './bans.ts';
+import { BAN_MS_MAX, BANS_MAX, POLICY_BAN_MS_MAX, POLICY_BANS_MAX } from './bans.ts';
 import { SHADOWS_MAX } from './shadows.ts';
 
 export const VERSION_KEY = 'fg:{control}:version';
@@ -18,6 +18,9 @@ export const INCARNATION_KEY = 'fg:{control}:incarnation';
 export const BANS_KEY = 'fg:{control}:bans';
 /** Hash of reasons by digest. */
 export const REASONS_KEY = 'fg:{control}:ban-reasons';
+/** Denials of a client that a policy with `ban` has counted, and its bans by this policy. */
+export const denialsKey = (digest: string, row: string): string => `fg:{control}:denials:${digest}:${row}`;
+export const pastBansKey = (digest: string, row: string): string => `fg:{control}:past-bans:${digest}:${row}`;
 /** Sorted set of digests by the version that cleared their counters. */
 export const RESETS_KEY = 'fg:{control}:resets';
 
@@ -42,20 +45,49 @@ redis.call('SET', KEYS[#KEYS], version, 'PX', ${VERSION_MS}, 'NX')
 redis.call('PEXPIRE', KEYS[#KEYS], ${VERSION_MS})
 `;
 
-/** KEYS version, bans, reasons, incarnation; ARGV digest, for how many ms, reason. Returns when the ban ends; 0: too many bans. */
-export const BAN = storeScript(`${NOW}
-for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)) do
-  redis.call('ZREM', KEYS[2], gone)
-  redis.call('HDEL', KEYS[3], gone)
+/** Expects the keys version, bans and reasons first. */
+const ADD_BAN = `${NOW}
+local function add_ban(digest, ms, reason, max)
+  for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)) do
+    redis.call('ZREM', KEYS[2], gone)
+    redis.call('HDEL', KEYS[3], gone)
+  end
+  if not redis.call('ZSCORE', KEYS[2], digest) and redis.call('ZCARD', KEYS[2]) >= max then return false end
+  redis.call('ZADD', KEYS[2], string.format('%.0f', now + ms), digest)
+  redis.call('HSET', KEYS[3], digest, reason)
+  local last = string.format('%.0f', tonumber(redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]) + 1000)
+  redis.call('PEXPIREAT', KEYS[2], last)
+  redis.call('PEXPIREAT', KEYS[3], last)
+  ${BUMP}
+  return true
 end
-if not redis.call('ZSCORE', KEYS[2], ARGV[1]) and redis.call('ZCARD', KEYS[2]) >= ${BANS_MAX} then return 0 end
-redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[2]), ARGV[1])
-redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
-local last = string.format('%.0f', tonumber(redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]) + 1000)
-redis.call('PEXPIREAT', KEYS[2], last)
-redis.call('PEXPIREAT', KEYS[3], last)
-${BUMP}
-return now + ARGV[2]
+`;
+
+/** KEYS version, bans, reasons, incarnation; ARGV digest, for how many ms, reason. Returns when the ban ends; 0: too many bans. */
+export const BAN = storeScript(`${ADD_BAN}
+return add_ban(ARGV[1], ARGV[2], ARGV[3], ${BANS_MAX}) and now + ARGV[2] or 0
+`);
+
+/**
+ * Counts denials of a client by a policy, and bans the client when there are enough.
+ *
+ * KEYS version, bans, reasons, denials, earlier bans by this policy, incarnation; ARGV digest, number of denials, after how
+ * many to ban, within how many ms, for how many ms, 1 if bans grow, reason ('': shadow mode, only count). Returns the
+ * length of the ban in ms; 0: none is due; -1: there are too many bans.
+ */
+export const COUNT_DENIALS = storeScript(`${ADD_BAN}
+local ends, times = unpack(redis.call('HMGET', KEYS[5], 'ends', 'times'))
+if tonumber(ends or 0) > now then return 0 end
+local count = redis.call('INCRBY', KEYS[4], ARGV[2])
+if count == tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[4], ARGV[4]) end
+if count < tonumber(ARGV[3]) then return 0 end
+times = ARGV[6] == '1' and tonumber(times or 0) or 0
+local ms = math.min(ARGV[5] * 2 ^ times, ${POLICY_BAN_MS_MAX})
+if ARGV[7] ~= '' and not add_ban(ARGV[1], ms, ARGV[7], ${POLICY_BANS_MAX}) then return -1 end
+redis.call('DEL', KEYS[4])
+redis.call('HSET', KEYS[5], 'ends', string.format('%.0f', now + ms), 'times', times + 1)
+redis.call('PEXPIRE', KEYS[5], string.format('%.0f', ms + ${POLICY_BAN_MS_MAX}))
+return ms
 `);
 
 /**

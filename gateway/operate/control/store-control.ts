@@ -7,6 +7,7 @@ import { Bucket, proofKey } from '#gateway/limiter/charge.ts';
 import { SALT_KEY } from '#gateway/limiter/replicas.ts';
 import { KEYS_PER_SCRIPT_MAX } from '#gateway/limiter/store-calls.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
+import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts';
 import { openStore } from '#gateway/store/open.ts';
@@ -26,9 +27,12 @@ import {
   BAN_OF,
   BANS_KEY,
   CLEAR,
+  COUNT_DENIALS,
+  denialsKey,
   INCARNATION_KEY,
   LOOK,
   NOTE_RESET,
+  pastBansKey,
   REASONS_KEY,
   RESETS_KEY,
   SALT,
@@ -112,6 +116,18 @@ export class StoreControl implements Control {
     const endsAt = Number(await this.#run(BAN, keys, [digest, String(forMs), reason]));
     if (endsAt === 0) throw new TooManyBansError();
     return { endsAt, reason };
+  }
+
+  async countDenials({ digest }: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
+    const { bucket, after, withinMs, forMs, growing } = ban;
+    // What shadow mode has counted must not delay the first real ban.
+    const row = reason === '' ? `${bucket}:shadow` : bucket;
+    const own = [denialsKey(digest, row), pastBansKey(digest, row)];
+    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, ...own, INCARNATION_KEY];
+    const args = [digest, ...[count, after, withinMs, forMs, growing ? 1 : 0].map(String), reason];
+    const ms = Number(await this.#run(COUNT_DENIALS, keys, args));
+    if (ms < 0) throw new TooManyBansError();
+    return ms;
   }
 
   async unban({ digest }: Identity): Promise<boolean> {

@@ -34,7 +34,7 @@ function reasonOf(record: DecisionRecord): string[] {
     return [`The store was away, and policy ${policy} says onStoreFailure: deny. The client got 503.`];
   if (decision === 'listed')
     return [`The list deny of the policy file names this ${policy === CLOSED_ROUTE ? 'route' : 'client'}.`];
-  if (decision === 'banned') return ['An operator has banned this client.'];
+  if (decision === 'banned') return ['This client is banned, by an operator or by a policy.'];
   if (decision === 'busy') return [busyReason(record)];
   const takes = cost === 1 ? '' : `; the request takes ${cost}`;
   const span =

@@ -5,7 +5,7 @@ import type { Bucket } from '#gateway/limiter/charge.ts';
 import { allowanceOf } from '#gateway/policy/allowance.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import { exclusionOf, mismatchOf } from '#gateway/policy/mismatch.ts';
-import type { Algorithm, Policy, PolicySet } from '#gateway/policy/policy.ts';
+import { type Algorithm, banText, type Policy, type PolicySet } from '#gateway/policy/policy.ts';
 import { withoutSegmentParameters } from '#gateway/policy/target.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import type { Seconds } from '#shared/clock.ts';
@@ -139,7 +139,7 @@ function explainPolicy(
 }
 
 function reasonToCount(
-  { identifier, mode, count, limit: usual }: Policy,
+  { identifier, mode, count, limit: usual, ban }: Policy,
   { cost, limit }: Bucket,
   unproven: Bucket | null,
   usedUnproven: number,
@@ -148,7 +148,8 @@ function reasonToCount(
   const takes = cost === 1 ? '' : `, it takes ${cost}`;
   const overridden = limit === usual ? '' : `; an override makes its limit ${limit} instead of ${usual}`;
   const only = count === 'request' ? '' : `; only each ${count} counts`;
-  const more = `${overridden}${only}${mode === 'shadow' ? '; shadow: it never denies' : ''}`;
+  const bans = ban === null ? '' : `; ${banText(ban)}`;
+  const more = `${overridden}${only}${bans}${mode === 'shadow' ? '; shadow: it never denies' : ''}`;
   return unproven === null || usedUnproven < 0
     ? `route matches, ${who}${takes}${more}`
     : `route matches, ${who}${takes}; unproven, so its address is counted too (${usedUnproven} of ${unproven.capacity} used)${more}`;

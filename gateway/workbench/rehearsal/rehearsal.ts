@@ -166,6 +166,7 @@ export class Rehearsal {
       limiter: this.#limiter,
       metrics: new Metrics(),
       bans: new Bans(),
+      offenders: null,
       trust,
       headerFilter: new HeaderFilter([]),
       onUntrustedChain: () => undefined,

@@ -45,6 +45,8 @@ export function notesOf({
     notes.push(
       'overrides and lists by address or User-Agent do not count here, as the log has digests; name clients by digest or plan',
     );
+  if (set.policies.some(({ ban }) => ban !== null))
+    notes.push('bans by policies do not count here: a banned client appears as denied by the policy');
   if (late > 0)
     notes.push(
       `${counted(late, 'request')} stood so far behind younger ones that they were counted at the time of those`,

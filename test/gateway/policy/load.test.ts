@@ -25,7 +25,7 @@ const IDENTIFIERS = 'names of lower-case letters, digits and dashes, each with a
 const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
-  'allowed here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, concurrency, limits, cost, count, bucket, rollout, mode, onStoreFailure, headers';
+  'allowed here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, concurrency, limits, cost, count, bucket, rollout, mode, onStoreFailure, ban, headers';
 const FILE_KEYS =
   'allowed here: version, identifiers, exclude, ignoreCase, allow, deny, plan, plans, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
@@ -42,6 +42,17 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'alias-bomb': [['2:8', 'the aliases of this file expand to too many values; write the values out']],
   'alias-of-itself': [['5:17', '*loop is inside its own anchor; write the value out']],
   'alias-without-anchor': [['9:12', '*five has no anchor &five above it; write the value out']],
+  'ban-of-nobody': [
+    ['11:5', 'everyone names no single client; ban in a policy by address, up to /64, or by key'],
+    ['17:5', 'a ban is by /64, and host counts smaller networks'],
+    ['23:5', 'ip+path.id names no single client'],
+  ],
+  'ban-too-long': [
+    ['10:19', 'after is 0; expected: after how many denials, a whole number from 1 to 1000000'],
+    ['16:30', 'within 2d is too long; write at most 1d'],
+    ['16:39', 'a ban of 30d is too long; write at most 7d'],
+    ['22:13', `bucket other is shared with other in line 11, which has a different ban; ${UNEQUAL}`],
+  ],
   'bucket-name': [
     ['11:13', 'bucket is "My bucket"; expected: the name of a counter that several policies share'],
   ],

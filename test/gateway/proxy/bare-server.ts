@@ -76,6 +76,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     limiter: memoryLimiter({ clock }),
     metrics: new Metrics(),
     bans: new Bans(),
+    offenders: null,
     trust: parseTrustedProxies(trustedProxies),
     headerFilter: new HeaderFilter(),
     onUntrustedChain: () => undefined,

@@ -1,0 +1,46 @@
+/** Denials that count for the `ban` of a policy. */
+import type { Identity } from '#gateway/identity/digest.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import type { Caller } from './caller.ts';
+import type { ChargedTo } from './charged-to.ts';
+import type { Enforcement } from './enforcement.ts';
+
+interface DeniedRequest {
+  readonly caller: Caller;
+  readonly charged: ChargedTo | null;
+}
+
+/**
+ * Nobody can have somebody else banned: a denial counts against the address that sent the request, or against a key that the
+ * application has accepted.
+ *
+ * @param policies those that denied the request, or would have in shadow mode
+ */
+export function noteOffences(
+  { options }: Enforcement,
+  request: DeniedRequest,
+  policies: readonly Policy[],
+): void {
+  const noted = new Set<string>();
+  for (const policy of policies) {
+    const { ban, mode } = policy;
+    if (ban === null || noted.has(ban.bucket)) continue;
+    const identity = offenderOf(options.limiter, request, policy);
+    if (identity === null) continue;
+    noted.add(ban.bucket);
+    options.offenders?.note(ban, identity, mode);
+  }
+}
+
+function offenderOf(
+  limiter: Pick<Enforcement['options']['limiter'], 'isProven'>,
+  { caller, charged }: DeniedRequest,
+  { identifier, bucketId }: Policy,
+): Identity | null {
+  if (identifier.kind === 'address') return caller.identity();
+  const bucket = charged?.charge.buckets.find(
+    ({ counter }) => counter.policy.bucketId === bucketId && !counter.forUnproven,
+  );
+  if (bucket === undefined) return null;
+  return identifier.kind === 'token' || limiter.isProven(bucket.identity) ? bucket.identity : null;
+}
