@@ -47,6 +47,9 @@ interface ExplainedPolicy {
 /** Puts live counts into a rehearsal, where there are any, before it is asked. */
 type Seed = (rehearsal: Rehearsal, request: RehearsedRequest) => Promise<void>;
 
+/** Part of the reason of a policy in shadow mode. */
+export const NEVER_DENIES = 'shadow: it never denies';
+
 export async function explain(
   set: PolicySet,
   rehearsal: Rehearsal,
@@ -148,7 +151,7 @@ function reasonToCount(
   const takes = cost === 1 ? '' : `, it takes ${cost}`;
   const overridden = limit === usual ? '' : `; an override makes its limit ${limit} instead of ${usual}`;
   const only = count === 'request' ? '' : `; only each ${count} counts`;
-  const more = `${overridden}${only}${mode === 'shadow' ? '; shadow: it never denies' : ''}`;
+  const more = `${overridden}${only}${mode === 'shadow' ? `; ${NEVER_DENIES}` : ''}`;
   return unproven === null || usedUnproven < 0
     ? `route matches, ${who}${takes}${more}`
     : `route matches, ${who}${takes}; unproven, so its address is counted too (${usedUnproven} of ${unproven.capacity} used)${more}`;
