@@ -77,6 +77,20 @@ t.test('headers that only the application sets: refused, because the proxy would
   );
 });
 
+t.test('a closed route is closed here, too', async (t) => {
+  const policies = `${policyFile()}\ndeny: [{ route: "* /internal/*" }]\n`;
+  const { ask, decisionPort } = await startAsked(t, {}, policies);
+  t.equal((await ask('GET', '/internal/a', '192.0.2.1')).status, 403);
+  t.equal((await ask('GET', '/open', '192.0.2.1')).status, 200);
+  const nginx = await send(decisionPort, '/auth-request', {
+    headers: question('GET', '/internal', '192.0.2.1'),
+  });
+  t.match(nginx, {
+    status: 403,
+    headers: { 'x-gateway-status': '403', 'x-gateway-body': /closed this route/ },
+  });
+});
+
 t.test('the same counters and the same replies as in front', async (t) => {
   const { ask, port } = await startAsked(t);
   const first = await ask('POST', '/ip/a?b', '192.0.2.1');
