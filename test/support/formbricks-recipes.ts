@@ -87,18 +87,22 @@ const INSTALLED_LABELS = {
 };
 
 /** A stand-in for Traefik that reads the labels of the recipe, and the gateway that it asks. */
-export async function startTraefikRecipe(owner: Owner, formbricks: Formbricks): Promise<LabelledProxy> {
+export async function startTraefikRecipe(
+  owner: Owner,
+  formbricks: Formbricks,
+): Promise<LabelledProxy & { readonly asked: TestGateway }> {
   const decision = await freePort();
-  await runRecipe(owner, RECIPES.traefik, formbricks, {
+  const asked = await runRecipe(owner, RECIPES.traefik, formbricks, {
     GATEWAY_DECISION_PORT: String(decision),
     GATEWAY_DECISION_HOST: '127.0.0.1',
     GATEWAY_TRUSTED_PROXIES: 'loopback',
   });
-  return startLabelledProxy(
+  const proxy = await startLabelledProxy(
     owner,
     { ...INSTALLED_LABELS, ...readRecipe(RECIPES.traefik.file).services.formbricks.labels },
     { forwardAuth: `http://127.0.0.1:${decision}`, service: formbricks.origin },
   );
+  return { ...proxy, asked };
 }
 
 /** Addresses of a test, for those on the page. */

@@ -24,22 +24,21 @@ export interface FormbricksProbe {
   readonly origin: URL;
   /** `origin` was given, so it is what clients use. */
   readonly isPublic: boolean;
-  /** Proxies in front of the gateway; null: unknown. */
-  readonly proxiesInFront: number | null;
+  /** Proxies on the way from `origin` to Formbricks, the gateway included; null: unknown. */
+  readonly proxies: number | null;
   readonly admin: AdminAccess;
   readonly now: Millis;
 }
 
 export async function probeFormbricks(probe: FormbricksProbe): Promise<Finding[]> {
-  const { formbricks, origin, isPublic, proxiesInFront, admin, now } = probe;
+  const { formbricks, origin, isPublic, proxies, admin, now } = probe;
   const findings: Finding[] = [];
   const chains = new Chains(now);
   try {
     const logins = await loginsOf(formbricks, chains.fresh);
     findings.push(loginFinding(await Promise.all(logins.map((path) => limitsOf(path, admin)))));
     // Without --public the gateway was asked directly, past the proxies in front of it.
-    const proxies = isPublic && proxiesInFront !== null ? proxiesInFront + 1 : null;
-    findings.push(hopsFinding(await hopsOf(formbricks, chains), proxies));
+    findings.push(hopsFinding(await hopsOf(formbricks, chains), isPublic ? proxies : null));
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error;
     findings.push(unreachableFinding(formbricks.origin, error.message));

@@ -17,7 +17,7 @@ const NOWHERE = '/floodgate-doctor-looks-for-nothing';
 
 interface TrustProbe {
   readonly findings: readonly Finding[];
-  /** Proxies on the way to the gateway; null: the address does not lead to it. */
+  /** Proxies on the way to the application, the gateway included; null: the address does not lead to this gateway. */
   readonly proxies: number | null;
 }
 
@@ -50,15 +50,20 @@ export async function probeTrust(origin: URL, admin: AdminAccess): Promise<Trust
     );
     return { findings: [finding], proxies: null };
   }
+  const { isAsked, forwardedCount } = seenPlain;
+  const leads = isAsked
+    ? `what answers ${origin.origin} asks this gateway about requests`
+    : `${origin.origin} leads to this gateway`;
   const findings = [
-    good('public-address', `${origin.origin} leads to this gateway`),
+    good('public-address', leads),
     trustFinding({ plain: seenPlain, claiming: seenClaiming, claimed }),
   ];
-  return { findings, proxies: seenPlain.forwardedCount };
+  return { findings, proxies: isAsked ? forwardedCount : forwardedCount + 1 };
 }
 
 function seenIn({ status, body }: PublicReply): Seen | null {
-  if (status !== 200) return null;
+  // 403: a proxy asked the gateway, which refuses probes there.
+  if (status !== 200 && status !== 403) return null;
   try {
     const seen = JSON.parse(body) as Partial<Seen> | null;
     return typeof seen?.identity === 'string' && typeof seen.addressFrom === 'string' ? (seen as Seen) : null;

@@ -104,7 +104,7 @@ async function examine(
   if (trust.every(({ check, ok }) => check !== 'public-address' || ok) && report.upstream.problem === null)
     findings.push(...(await probeSpellings(origin, report.spellings)));
   if (formbricks !== null && !isStoreAway) {
-    const probe = { formbricks, origin, isPublic: given !== null, proxiesInFront: proxies };
+    const probe = { formbricks, origin, isPublic: given !== null, proxies };
     findings.push(...(await probeFormbricks({ ...probe, admin: access, now: now() })));
   }
   return findings;

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap';
 import type { Finding } from '#gateway/operate/doctor/findings.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { floodgateCommand } from '#test/support/cli.ts';
+import { startTraefikRecipe } from '#test/support/formbricks-recipes.ts';
 import {
   type Formbricks,
   type FormbricksOptions,
@@ -136,6 +137,31 @@ t.test('the published table: it limits the older login only, and closes nothing'
   const old = await askAll(await stand(t, { policies: CHART, isOld: true }));
   t.match(old.wrong, [{ check: 'hop-count' }], 'releases up to 5.1 limit no resets there');
   t.equal(old.wrong.length, 1);
+});
+
+t.test('Traefik asks the gateway: doctor sees through it', async (t) => {
+  for (const hopCount of [1, 2]) {
+    const formbricks = await startFormbricks(t, { hopCount, host: INSIDE });
+    const { port, asked } = await startTraefikRecipe(t, formbricks);
+    const admin = await startTestAdmin(t, asked, { doctor: { openFilesMax: () => 1_000_000 } });
+    const front = `http://127.0.0.1:${port}`;
+    const { all, wrong } = await ask(admin, ['--public', front, '--formbricks', formbricks.origin]);
+    const store = { check: 'store', message: /memory of one process/ };
+    if (hopCount === 1) t.match(wrong, [store]);
+    else
+      t.match(wrong, [
+        store,
+        { check: 'hop-count', message: /expects 2 proxies on the way, and there are 1: / },
+      ]);
+    t.equal(wrong.length, hopCount);
+    t.match(
+      all.filter(({ check }) => check === 'public-address' || check === 'trusted-proxies'),
+      [
+        { ok: true, message: `what answers ${front} asks this gateway about requests` },
+        { ok: true, message: /clients are counted by their own address/ },
+      ],
+    );
+  }
 });
 
 t.test('a login that is counted and never denied', async (t) => {
