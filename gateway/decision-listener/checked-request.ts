@@ -20,6 +20,7 @@ import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
+import { probeReply } from '#gateway/request/probe.ts';
 import { learn } from '#gateway/request/prove.ts';
 import type { Arrival } from '#gateway/request/request.ts';
 import { chargeOf } from '#gateway/request/spend.ts';
@@ -40,6 +41,9 @@ export interface CheckedOptions {
 }
 
 export const UNTRUSTED = 'the address of the asking proxy is not in GATEWAY_TRUSTED_PROXIES; add it';
+
+/** By this type of content, proxies tell a refusal of the gateway from an error of their own. */
+const PROBE_HEADERS = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const;
 
 export class CheckedRequest extends LimitedRequest implements Exchange {
   readonly req: IncomingRequest;
@@ -99,6 +103,20 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     this.pass([]);
   }
 
+  /** As a refusal, because the proxy would forward the probe after a 2xx. */
+  protected override answersProbe(token: string): boolean {
+    const body = probeReply(this, token, this.#parts.enforcement, true);
+    if (body === null) return false;
+    if (this.#dialect === 'auth-request') this.#forbidWith(403, PROBE_HEADERS, body);
+    else {
+      this.#res
+        .writeHead(403, [...PROBE_HEADERS, 'Content-Length', String(Buffer.byteLength(body))])
+        .end(body);
+      discardBody(this.req);
+    }
+    return true;
+  }
+
   override get isVouchedFor(): boolean {
     return this.#options.isCredentialProven;
   }
@@ -129,12 +147,15 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
 
   /** NGINX accepts only 403 and reads only the header section, so status and body go into header fields. */
   #forbid(reply: OwnReply): void {
-    const res = this.#res;
-    if (res.headersSent || res.destroyed) return;
     const { status } = ERRORS[reply.code];
+    if (this.#res.headersSent || this.#res.destroyed) return;
     if (this.entry !== null) this.entry.status = status;
-    const fields = ['x-gateway-status', String(status), 'x-gateway-body', reply.bodyBytes];
-    res.writeHead(403, [...headersOf({ ...reply, bodyBytes: '' }), ...fields]).end();
+    this.#forbidWith(status, headersOf({ ...reply, bodyBytes: '' }), reply.bodyBytes);
+  }
+
+  #forbidWith(status: number, headers: readonly string[], body: string): void {
+    const fields = ['x-gateway-status', String(status), 'x-gateway-body', body];
+    this.#res.writeHead(403, [...headers, ...fields]).end();
     discardBody(this.req);
   }
 

@@ -4,8 +4,6 @@
  * to nobody and not forwarded.
  */
 import { timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { Digester } from '#gateway/identity/digest.ts';
 import type { CredentialIdentifier } from '#gateway/identity/identifier.ts';
@@ -23,11 +21,11 @@ export interface Seen {
   readonly isPeerTrusted: boolean;
   /** Number of entries in X-Forwarded-For. */
   readonly forwardedCount: number;
+  /** Another proxy asked about the probe. It is not forwarded through the gateway. */
+  readonly isAsked: boolean;
 }
 
 interface Probed {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
   readonly head: CheckedHead;
   readonly caller: Caller;
 }
@@ -42,26 +40,25 @@ export function probeToken(digester: Digester, now: Millis): string {
   return `${until}.${digester.identify(PROBE, until).digest}`;
 }
 
-/** @returns whether the token is valid, and the probe is answered */
-export function answerProbe(
-  { req, res, head, caller }: Probed,
+/** @returns the reply to a probe; null: the token is not valid */
+export function probeReply(
+  { head, caller }: Probed,
   token: string,
   { options }: Enforcement,
-): boolean {
+  isAsked: boolean,
+): string | null {
   const [, until = '', digest = ''] = /^(\d{1,16})\.([\w-]{22})$/.exec(token) ?? [];
-  if (digest === '') return false;
+  if (digest === '') return null;
   const now = options.clock();
-  if (Number(until) < now || Number(until) > now + 2 * VALID_MS) return false;
+  if (Number(until) < now || Number(until) > now + 2 * VALID_MS) return null;
   const expected = caller.table.digester.identify(PROBE, until).digest;
-  if (!timingSafeEqual(Buffer.from(expected), Buffer.from(digest))) return false;
+  if (!timingSafeEqual(Buffer.from(expected), Buffer.from(digest))) return null;
   const seen: Seen = {
     identity: caller.identity().digest,
     addressFrom: addressSource(caller, options.trust),
     isPeerTrusted: caller.origin.trusted,
     forwardedCount: head.forwardedFor.split(',').filter((entry) => entry.trim() !== '').length,
+    isAsked,
   };
-  res.writeHead(200, ['Content-Type', 'application/json', 'Cache-Control', 'no-store']);
-  res.end(JSON.stringify(seen));
-  discardBody(req);
-  return true;
+  return JSON.stringify(seen);
 }

@@ -11,6 +11,7 @@ import {
   type Exchange,
 } from '#gateway/http/client-connection.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
+import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
@@ -19,7 +20,7 @@ import { type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type Admitted, Forwarding, type ForwardingParts, type RequestOptions } from './forward.ts';
 import { LimitedRequest } from './limited-request.ts';
-import { answerProbe } from './probe.ts';
+import { probeReply } from './probe.ts';
 
 /** A request that has come, and what belongs to it. */
 export interface Arrival {
@@ -58,7 +59,11 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   }
 
   protected override answersProbe(token: string): boolean {
-    return answerProbe(this, token, this.#parts.enforcement);
+    const body = probeReply(this, token, this.#parts.enforcement, false);
+    if (body === null) return false;
+    this.res.writeHead(200, ['Content-Type', 'application/json', 'Cache-Control', 'no-store']).end(body);
+    discardBody(this.req);
+    return true;
   }
 
   protected pass(added: readonly string[], reservation: Reservation | null, now: Millis): void {

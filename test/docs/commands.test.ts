@@ -30,7 +30,8 @@ t.test('every file that a command names exists', async (t) => {
       for (const [, path = ''] of text.matchAll(
         /\b(?:npm test --|npx node|node|bash|cp) ([\w./-]+\.(?:ts|yaml)|\.ci\/run)/g,
       )) {
-        t.ok(existsSync(join(projectRoot, path)), `${file}: ${path}`);
+        // A clone in a folder of this name, next to the files of another project.
+        t.ok(existsSync(join(projectRoot, path.replace(/^floodgate\//, ''))), `${file}: ${path}`);
         count += 1;
       }
     }

@@ -1,5 +1,5 @@
 /** Every example is a policy file without mistakes, checked by the command that its page names. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
@@ -7,7 +7,6 @@ import { createMatcher } from '#gateway/policy/match.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { floodgateCommand } from '#test/support/cli.ts';
 import { projectRoot } from '#test/support/process.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { readPage } from './pages.ts';
 
 const folder = join(projectRoot, 'examples');
@@ -25,26 +24,41 @@ t.test('each has no mistakes, and the page lists it', async (t) => {
   }
 });
 
-t.test('Formbricks: the table of this project, and the newer login, which is off', async (t) => {
-  const routes = (text: string): readonly string[] =>
+t.test('Formbricks: the table of this project, then more, and a test for every row', async (t) => {
+  const rows = (text: string): readonly string[] =>
     loadPolicies(text, 'formbricks.yaml').policies.map(({ route, limit, windowSeconds, identifier }) =>
       [route.text, limit, windowSeconds, identifier.name].join(' '),
     );
-  const own = routes(readFileSync(join(projectRoot, 'policies.yaml'), 'utf8'));
-  const example = read('formbricks.yaml');
-  t.strictSame(routes(example), own);
+  const own = rows(readFileSync(join(projectRoot, 'policies.yaml'), 'utf8'));
+  const example = rows(read('formbricks.yaml'));
+  t.equal(own.length, 17);
+  t.strictSame(example.slice(0, own.length), own);
+  for (const row of [
+    'POST /api/auth/sign-in/email 5 60 ip',
+    'POST /api/auth/sign-in/email 40 3600 ip',
+    'POST /api/auth/sign-up/email 3 60 ip',
+    'POST /api/auth/request-password-reset 3 60 ip',
+    'POST /api/auth/two-factor/* 5 60 ip',
+    '* /api/mcp 100 60 ip',
+    '* /api/v2/client/{workspaceId}/* 1000 60 path.workspaceId',
+    'POST /api/v1/client/{workspaceId}/storage 100 60 path.workspaceId',
+  ])
+    t.ok(example.includes(row), row);
 
-  const switchedOn = example.replace(
-    /^ {2}# (- name: auth-sign-in-email\n(?: {2}# .*\n)*)/m,
-    (_, row: string) => `  ${row.replaceAll('  # ', '  ')}`,
-  );
-  t.strictSame(
-    routes(switchedOn).filter((row) => !own.includes(row)),
-    ['POST /api/auth/sign-in/email 40 3600 ip'],
-  );
-  const file = join(temporaryFolder(t), 'on.yaml');
-  writeFileSync(file, switchedOn);
-  t.match(await check(file), /18 policies/);
+  const set = loadPolicies(read('formbricks.yaml'), 'formbricks.yaml');
+  t.strictSame(runTests(set), []);
+  for (const { name, bucket } of set.policies) {
+    // A test that stops at the limit of this policy, whose last request is denied.
+    const reached = set.tests.filter(
+      ({ expect: { policies, allowed, status } }) =>
+        policies?.includes(name) && status === 429 && allowed === limitOf(bucket),
+    );
+    if (name !== 'auth-sign-in.1h') t.ok(reached.length > 0, `${name} is tested at its limit`);
+  }
+
+  function limitOf(counter: string): number {
+    return set.policies.find(({ bucket }) => bucket === counter)?.limit ?? 0;
+  }
 });
 
 t.test('plans: its tests pass, and a key is counted by minute, by day and by its address', async (t) => {

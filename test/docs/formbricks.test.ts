@@ -1,45 +1,130 @@
-/** The page for those who run Formbricks: its table is the policy file's, its settings and spellings are the gateway's. */
-import { readFileSync } from 'node:fs';
+/**
+ * The page for those who run Formbricks: its tables are the policy file's, its settings and spellings are the gateway's, and
+ * its recipes stop a flood in front of a stand-in for Formbricks. test/system/proxies/ runs the lines of the page.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { parse } from 'yaml';
 import { limitTable } from '#api/limits/table.ts';
 import { GATEWAY_VARIABLES, readConfig } from '#gateway/config.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
+import {
+  floodLogins,
+  hopCountOf,
+  isReachedOnlyBy,
+  loginsAt,
+  RECIPES,
+  readRecipe,
+  runRecipe,
+  startTraefikRecipe,
+} from '#test/support/formbricks-recipes.ts';
+import { startFormbricks } from '#test/support/formbricks-stand-in.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { codeIn, readPage, tableOf } from './pages.ts';
 
 const page = readPage('docs/in-front-of-formbricks.md');
-const [compose, , ...more] = page.blocks;
 const example = readFileSync(join(projectRoot, 'examples/formbricks.yaml'), 'utf8');
 const set = loadPolicies(example, 'examples/formbricks.yaml');
 
-t.test('the table is the policy file', async (t) => {
+t.test('the tables are the policy file', async (t) => {
   const windows: Readonly<Record<number, string>> = { 60: 'a minute', 3600: 'an hour' };
-  const who: Readonly<Record<string, string>> = { ip: 'client address', 'api-key': 'API key' };
+  const who: Readonly<Record<string, string>> = {
+    ip: 'client address',
+    'api-key': 'API key',
+    'path.workspaceId': 'workspace',
+  };
   const own = set.policies.map(({ route, limit, windowSeconds, identifier }) =>
     [route.text, `${limit} ${windows[windowSeconds]}`, who[identifier.name]].join(' | '),
   );
-  const shown = tableOf(page, 'Route', 'Limit', 'Per').map(([route = '', limit, per]) =>
-    [codeIn(route), limit, per].join(' | '),
+  const shown = [
+    ...tableOf(page, 'Route', 'Limit', 'Per'),
+    ...tableOf(page, 'Route', 'Limit', 'Per', 'Why'),
+  ].flatMap(([route = '', limits = '', per]) =>
+    limits.split(', ').map((limit) => [codeIn(route), limit, per].join(' | ')),
   );
   t.strictSame([...shown].sort(), [...own].sort());
+  t.equal(tableOf(page, 'Route', 'Limit', 'Per').length, 17);
   for (const { text } of set.exclude) {
     t.ok(page.prose.includes(`\`${text.replace(/ \*$/, '')}\``), `${text} is named as excluded`);
   }
+  for (const [{ text }] of set.lists?.routes ?? []) {
+    t.ok(page.prose.includes(`\`${text}\``), `${text} is named as closed`);
+  }
 });
 
-t.test('the Compose file: variables of the gateway, the example as its policy file', async (t) => {
-  t.strictSame(more, []);
-  const { services } = parse(compose?.text ?? '');
-  const { environment, command, volumes } = services.gateway;
-  const known = new Set<string>(GATEWAY_VARIABLES.map(({ name }) => name));
-  for (const name of Object.keys(environment)) t.ok(known.has(name), name);
-  t.doesNotThrow(() => readConfig(environment));
-  t.strictSame(volumes, ['./floodgate/examples/formbricks.yaml:/app/policies.yaml:ro']);
-  const own = parse(readFileSync(join(projectRoot, 'docker-compose.yml'), 'utf8')).services.gateway;
-  t.strictSame(command, own.command, 'started as our own Compose file starts it');
+for (const [name, { file }] of Object.entries(RECIPES)) {
+  t.test(`${name}: variables, files and names in the Compose file`, async (t) => {
+    const { services, volumes = {}, networks = {} } = readRecipe(file);
+    const { environment, command, volumes: mounts, depends_on: needed } = services.gateway;
+    const { GATEWAY_POLICIES = '' } = environment;
+    const known = new Set<string>(GATEWAY_VARIABLES.map((variable) => variable.name));
+    for (const variable of Object.keys(environment)) t.ok(known.has(variable), variable);
+    t.doesNotThrow(() => readConfig(environment));
+    const own = readRecipe('docker-compose.yml').services.gateway;
+    t.strictSame(command, own.command, 'started as our own Compose file starts it');
+    t.strictSame(mounts, ['./floodgate/examples:/app/examples:ro'], 'the folder, not the file');
+    t.equal(GATEWAY_POLICIES, 'examples/formbricks.yaml');
+    t.ok(existsSync(join(projectRoot, GATEWAY_POLICIES)));
+    for (const other of needed) t.ok(other in services, other);
+    const [volume = ''] = services['gateway-redis'].volumes[0]?.split(':') ?? [];
+    t.ok(volume in volumes, volume);
+    for (const service of Object.values(services)) {
+      const joined = service.networks ?? {};
+      for (const network of Array.isArray(joined) ? joined : Object.keys(joined))
+        t.ok(network === 'default' || network in networks, network);
+    }
+    t.match(services['gateway-redis'].command, [
+      'redis-server',
+      '--maxmemory',
+      /mb/,
+      '--maxmemory-policy',
+      'noeviction',
+    ]);
+    t.ok(page.text.includes(`cp floodgate/${file} docker-compose.override.yml`), 'the page copies it');
+  });
+}
+
+t.test('hop counts: the page has those of the files', async (t) => {
+  const counts = Object.values(RECIPES).map(hopCountOf);
+  const shown = tableOf(page, 'Set-up', '`TRUSTED_PROXY_HOP_COUNT`', 'Proxies').map(([, count = '']) =>
+    Number(codeIn(count)),
+  );
+  t.strictSame(shown, counts);
+  t.strictSame(
+    readdirSync(join(projectRoot, 'examples/formbricks')).filter((file) => file.endsWith('.yaml')).length,
+    counts.length,
+    'no recipe is missing here',
+  );
+});
+
+t.test('Docker Compose: a flood of logins stops at the gateway', async (t) => {
+  const formbricks = await startFormbricks(t, { hopCount: hopCountOf(RECIPES.compose), isUnlimited: true });
+  const { origin } = await runRecipe(t, RECIPES.compose, formbricks);
+  t.strictSame(await floodLogins([origin], 100), { '401': 5, 'own 429': 95 });
+  t.equal(loginsAt(formbricks), 5);
+  t.ok(isReachedOnlyBy('127.0.0.1', formbricks), 'and Formbricks sees the address of the client');
+});
+
+t.test('Traefik: the labels put the gateway before every router', async (t) => {
+  const formbricks = await startFormbricks(t, { hopCount: hopCountOf(RECIPES.traefik), isUnlimited: true });
+  const { services, networks } = readRecipe(RECIPES.traefik.file);
+  const [network] = networks?.floodgate?.ipam?.config ?? [];
+  t.equal(services.gateway.environment.GATEWAY_TRUSTED_PROXIES, network?.subnet);
+  const { port, routers } = await startTraefikRecipe(t, formbricks);
+  t.strictSame(
+    routers.map(({ name, middlewares }) => [name, ...middlewares]),
+    [
+      ['feedback-records-v3', 'floodgate', 'feedback-records-v3'],
+      ['feedback-records-v1', 'floodgate', 'feedback-records-v1'],
+      ['formbricks', 'floodgate'],
+    ],
+  );
+  const site = `http://127.0.0.1:${port}`;
+  for (const path of ['/api/v1/client/w/environment', '/api/v3/feedbackRecords', '/v1/feedback-records']) {
+    const headers = { 'x-formbricks-client-ip': '192.0.2.1' };
+    t.equal((await fetch(`${site}${path}`, { headers })).status, 400, `${path}: the private header`);
+  }
 });
 
 t.test('paths are answered as the table says', async (t) => {

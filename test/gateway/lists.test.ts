@@ -223,4 +223,7 @@ t.test('closed routes: tests of the file know them, and the first entry counts',
   const wide = CLOSED.replace('deny:', 'deny:\n  - { route: "* /admin/*" }');
   const expect = 'tests: [{ name: first, request: POST /admin/7, expect: { status: 403 } }]';
   t.strictSame(runTests(loadPolicies(`${wide}\n${expect}\n`, 'p.yaml')), []);
+  const other = 'tests: [{ name: other case, request: GET /API/Envoy-Auth, expect: { status: 403 } }]';
+  const caseless = CLOSED.replace('version: 1', 'version: 1\nignoreCase: true');
+  t.strictSame(runTests(loadPolicies(`${caseless}\n${other}\n`, 'p.yaml')), []);
 });

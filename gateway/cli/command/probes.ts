@@ -15,8 +15,14 @@ const DAY_MS = 86_400_000;
 const DAYS_LEFT_MIN = 14;
 const NOWHERE = '/floodgate-doctor-looks-for-nothing';
 
+interface TrustProbe {
+  readonly findings: readonly Finding[];
+  /** Proxies on the way to the application, the gateway included; null: the address does not lead to this gateway. */
+  readonly proxies: number | null;
+}
+
 /** How the gateway sees requests that come through this address. */
-export async function probeTrust(origin: URL, admin: AdminAccess): Promise<Finding[]> {
+export async function probeTrust(origin: URL, admin: AdminAccess): Promise<TrustProbe> {
   const { token } = (await askAdmin(admin, 'POST', '/api/doctor/probe', {})) as { token: string };
   const { identity: claimed } = (await askAdmin(admin, 'POST', '/api/inspect', {
     subject: CLAIMED_ADDRESS,
@@ -28,32 +34,36 @@ export async function probeTrust(origin: URL, admin: AdminAccess): Promise<Findi
     plain = await ask(origin, '/', { [PROBE_HEADER]: token });
     claiming = await ask(origin, '/', { [PROBE_HEADER]: token, 'x-forwarded-for': CLAIMED_ADDRESS });
   } catch (error) {
-    return [
-      bad(
-        'public-address',
-        `${origin.origin} cannot be reached from here: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`,
-        'start what listens there, open the port, or give the address that clients use with --public',
-      ),
-    ];
+    const finding = bad(
+      'public-address',
+      `${origin.origin} cannot be reached from here: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`,
+      'start what listens there, open the port, or give the address that clients use with --public',
+    );
+    return { findings: [finding], proxies: null };
   }
   const [seenPlain, seenClaiming] = [seenIn(plain), seenIn(claiming)];
   if (seenPlain === null || seenClaiming === null) {
-    return [
-      bad(
-        'public-address',
-        `${origin.origin} does not lead to this gateway: somebody else answered ${plain.status}`,
-        'let the proxy in front forward to the gateway (GATEWAY_PORT) with all header fields, and --public name that proxy',
-      ),
-    ];
+    const finding = bad(
+      'public-address',
+      `${origin.origin} does not lead to this gateway: somebody else answered ${plain.status}`,
+      'let the proxy in front forward to the gateway (GATEWAY_PORT) with all header fields, and --public name that proxy',
+    );
+    return { findings: [finding], proxies: null };
   }
-  return [
-    good('public-address', `${origin.origin} leads to this gateway`),
+  const { isAsked, forwardedCount } = seenPlain;
+  const leads = isAsked
+    ? `what answers ${origin.origin} asks this gateway about requests`
+    : `${origin.origin} leads to this gateway`;
+  const findings = [
+    good('public-address', leads),
     trustFinding({ plain: seenPlain, claiming: seenClaiming, claimed }),
   ];
+  return { findings, proxies: isAsked ? forwardedCount : forwardedCount + 1 };
 }
 
 function seenIn({ status, body }: PublicReply): Seen | null {
-  if (status !== 200) return null;
+  // 403: a proxy asked the gateway, which refuses probes there.
+  if (status !== 200 && status !== 403) return null;
   try {
     const seen = JSON.parse(body) as Partial<Seen> | null;
     return typeof seen?.identity === 'string' && typeof seen.addressFrom === 'string' ? (seen as Seen) : null;

@@ -12,11 +12,13 @@ export interface PublicReply {
 export const TIMEOUT_MS = 5000;
 const BODY_LENGTH_MAX = 65_536;
 
-/** @throws CommandError exit 2 */
-export function publicOrigin(text: string): URL {
+/** @param option that has the URL @throws CommandError exit 2 */
+export function originIn(option: 'public' | 'formbricks', text: string): URL {
   const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol))
-    throw new CommandError(`--public ${text} is no URL; write https://HOST`, EXIT.usage);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    const example = option === 'public' ? 'https://HOST' : 'http://HOST:PORT';
+    throw new CommandError(`--${option} ${text} is no URL; write ${example}`, EXIT.usage);
+  }
   return url;
 }
 
@@ -25,6 +27,7 @@ export function ask(
   { protocol, hostname, port }: URL,
   path: string,
   headers: Readonly<Record<string, string>> = {},
+  { method = 'GET', body = '' }: { readonly method?: string; readonly body?: string } = {},
 ): Promise<PublicReply> {
   const isTls = protocol === 'https:';
   return new Promise((resolve, reject) => {
@@ -32,6 +35,7 @@ export function ask(
       {
         host: hostname.replace(/^\[|\]$/g, ''),
         port: port === '' ? (isTls ? 443 : 80) : port,
+        method,
         path,
         headers: { 'user-agent': 'floodgate-doctor', ...headers },
         agent: false,
@@ -51,12 +55,17 @@ export function ask(
     );
     call.on('timeout', () => call.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
     call.on('error', reject);
-    call.end();
+    call.end(body);
   });
 }
 
 /** The public listener refuses this path as malformed before it counts anything, and the application never sees it. */
 const MALFORMED = '/floodgate%2561prove';
+
+/** Is it the public listener of a gateway? @throws what kept it from being answered */
+export async function isGateway(origin: URL): Promise<boolean> {
+  return (await ask(origin, MALFORMED)).body.includes('"code":"gateway_bad_request"');
+}
 
 /** @returns false where nobody answers too: whoever asks next says so */
 export async function isAdminListener(origin: URL): Promise<boolean> {

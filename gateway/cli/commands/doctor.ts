@@ -2,8 +2,9 @@
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
+import { probeFormbricks } from '#gateway/cli/command/formbricks-probes.ts';
 import { probeSpellings, probeTrust, tlsFinding } from '#gateway/cli/command/probes.ts';
-import { publicOrigin } from '#gateway/cli/command/public-address.ts';
+import { originIn } from '#gateway/cli/command/public-address.ts';
 import { bad, type Finding, reportFindings } from '#gateway/operate/doctor/findings.ts';
 import type { GatewayReport } from '#gateway/operate/doctor/report.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
@@ -11,6 +12,7 @@ import { VERSION } from '#shared/version.ts';
 
 interface DoctorArguments extends AdminAccess, GlobalOptions {
   readonly public: string | undefined;
+  readonly formbricks: string | undefined;
 }
 
 export const addDoctor: AddCommand = (program, context) =>
@@ -23,6 +25,10 @@ export const addDoctor: AddCommand = (program, context) =>
           type: 'string',
           describe: 'The address that clients use; the port of the gateway itself unless given',
         })
+        .option('formbricks', {
+          type: 'string',
+          describe: 'Where Formbricks itself listens: looks at its login, its proxies and its keys too',
+        })
         .options(ADMIN_OPTIONS)
         .example(
           '$0 doctor --public https://example.org',
@@ -33,9 +39,10 @@ export const addDoctor: AddCommand = (program, context) =>
 
 async function doctor(options: DoctorArguments, context: CommandContext): Promise<ExitCode> {
   const { terminal, env } = context;
-  const given = options.public === undefined ? null : publicOrigin(options.public);
+  const given = options.public === undefined ? null : originIn('public', options.public);
+  const formbricks = options.formbricks === undefined ? null : originIn('formbricks', options.formbricks);
   const access = accessOf(options, env);
-  const findings = await examine(given, access, context);
+  const findings = await examine({ given, formbricks }, access, context);
   const ok = findings.every((finding) => finding.ok);
   if (options.json) terminal.json({ ok, findings });
   else {
@@ -52,7 +59,17 @@ async function doctor(options: DoctorArguments, context: CommandContext): Promis
   return ok ? EXIT.ok : EXIT.no;
 }
 
-async function examine(given: URL | null, access: AdminAccess, { now }: CommandContext): Promise<Finding[]> {
+interface Addresses {
+  /** null: not given. */
+  readonly given: URL | null;
+  readonly formbricks: URL | null;
+}
+
+async function examine(
+  { given, formbricks }: Addresses,
+  access: AdminAccess,
+  { now }: CommandContext,
+): Promise<Finding[]> {
   const askedAt = now();
   const tls = given?.protocol === 'https:' ? await tlsFinding(given, askedAt) : null;
   const tlsFindings = tls === null ? [] : [tls];
@@ -78,12 +95,18 @@ async function examine(given: URL | null, access: AdminAccess, { now }: CommandC
   const origin = given ?? directOrigin(access.gateway, report);
   // Without the store there is no salt to make a token with, and its own finding says so.
   const isStoreAway = report.store !== null && report.store.problem !== null;
-  const trust = isStoreAway ? [] : await probeTrust(origin, access);
+  const { findings: trust, proxies } = isStoreAway
+    ? { findings: [], proxies: null }
+    : await probeTrust(origin, access);
   // A network that is too wide is said once.
   const isTold = findings.some(({ check }) => check === 'trusted-proxies');
   findings.push(...trust.filter(({ check }) => !(isTold && check === 'trusted-proxies')), ...tlsFindings);
   if (trust.every(({ check, ok }) => check !== 'public-address' || ok) && report.upstream.problem === null)
     findings.push(...(await probeSpellings(origin, report.spellings)));
+  if (formbricks !== null && !isStoreAway) {
+    const probe = { formbricks, origin, isPublic: given !== null, proxies };
+    findings.push(...(await probeFormbricks({ ...probe, admin: access, now: now() })));
+  }
   return findings;
 }
 

@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline/promises';
 import { loadPolicyFile, readHeaders } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
-import { isAdminListener, publicOrigin } from '#gateway/cli/command/public-address.ts';
+import { isAdminListener, originIn } from '#gateway/cli/command/public-address.ts';
 import { inFlightMaxOf, type Planned, planProof } from '#gateway/workbench/prove/plan.ts';
 import { type Proof, prove } from '#gateway/workbench/prove/prove-policy.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
@@ -67,7 +67,7 @@ async function proveAll(options: ProveOptions, { terminal, now }: CommandContext
       '--gateway is the admin listener, and prove makes requests of clients: write --public URL',
       EXIT.usage,
     );
-  const url = publicOrigin(options.public);
+  const url = originIn('public', options.public);
   const { origin } = url;
   const headers = readHeaders(options.header);
   const set = loadPolicyFile(file);

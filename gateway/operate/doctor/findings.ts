@@ -21,7 +21,12 @@ export type CheckName =
   | 'trusted-proxies'
   | 'public-address'
   | 'tls'
-  | 'path-spelling';
+  | 'path-spelling'
+  | 'formbricks'
+  | 'login-limit'
+  | 'hop-count'
+  | 'key-routes'
+  | 'around-gateway';
 
 const CLOCK_MS_MAX = 2000;
 const NODE_MIN = [24, 7] as const;

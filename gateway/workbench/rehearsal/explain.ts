@@ -47,6 +47,9 @@ interface ExplainedPolicy {
 /** Puts live counts into a rehearsal, where there are any, before it is asked. */
 type Seed = (rehearsal: Rehearsal, request: RehearsedRequest) => Promise<void>;
 
+/** Part of the reason of a policy in shadow mode. */
+export const NEVER_DENIES = 'shadow: it never denies';
+
 export async function explain(
   set: PolicySet,
   rehearsal: Rehearsal,
@@ -149,7 +152,7 @@ function reasonToCount(
   const overridden = limit === usual ? '' : `; an override makes its limit ${limit} instead of ${usual}`;
   const only = count === 'request' ? '' : `; only each ${count} counts`;
   const bans = ban === null ? '' : `; ${banText(ban)}`;
-  const more = `${overridden}${only}${bans}${mode === 'shadow' ? '; shadow: it never denies' : ''}`;
+  const more = `${overridden}${only}${bans}${mode === 'shadow' ? `; ${NEVER_DENIES}` : ''}`;
   return unproven === null || usedUnproven < 0
     ? `route matches, ${who}${takes}${more}`
     : `route matches, ${who}${takes}; unproven, so its address is counted too (${usedUnproven} of ${unproven.capacity} used)${more}`;

@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { Digester } from '#gateway/identity/digest.ts';
+import { probeToken } from '#gateway/request/probe.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { sendRaw } from '#test/support/raw.ts';
@@ -75,6 +77,40 @@ t.test('headers that only the application sets: refused, because the proxy would
     { status: 200, headers: { 'x-ratelimit-remaining': '2' } },
     'nothing was counted',
   );
+});
+
+t.test('a probe of doctor is refused with what the gateway saw, and charged to nobody', async (t) => {
+  const { ask, decisionPort, gateway } = await startAsked(t);
+  const token = probeToken(new Digester(await gateway.control.salt()), Date.now());
+  const probe = { 'x-gateway-probe': token };
+  const seen = { isAsked: true, isPeerTrusted: true, forwardedCount: 1, identity: /^[\w-]{22}$/ };
+  for (let i = 0; i < 4; i++) {
+    const { status, body } = await ask('GET', '/ip/a', '192.0.2.1', probe);
+    t.equal(status, 403);
+    t.match(JSON.parse(body.toString()), seen);
+  }
+  const headers = { ...question('GET', '/ip/a', '192.0.2.1'), ...probe };
+  const nginx = await send(decisionPort, '/auth-request', { headers });
+  t.match(nginx, { status: 403, headers: { 'x-gateway-status': '403' } });
+  t.match(JSON.parse(String(nginx.headers['x-gateway-body'])), seen);
+  t.match(await ask('GET', '/ip/a', '192.0.2.1', { 'x-gateway-probe': 'x' }), {
+    status: 200,
+    headers: { 'x-ratelimit-remaining': '2' },
+  });
+});
+
+t.test('a closed route is closed here, too', async (t) => {
+  const policies = `${policyFile()}\ndeny: [{ route: "* /internal/*" }]\n`;
+  const { ask, decisionPort } = await startAsked(t, {}, policies);
+  t.equal((await ask('GET', '/internal/a', '192.0.2.1')).status, 403);
+  t.equal((await ask('GET', '/open', '192.0.2.1')).status, 200);
+  const nginx = await send(decisionPort, '/auth-request', {
+    headers: question('GET', '/internal', '192.0.2.1'),
+  });
+  t.match(nginx, {
+    status: 403,
+    headers: { 'x-gateway-status': '403', 'x-gateway-body': /closed this route/ },
+  });
 });
 
 t.test('the same counters and the same replies as in front', async (t) => {

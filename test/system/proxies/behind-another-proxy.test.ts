@@ -4,11 +4,14 @@ import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
 import { DECISION_VARIABLES } from '#gateway/decision-listener/settings.ts';
+import type { Finding } from '#gateway/operate/doctor/findings.ts';
 import { codeIn, readPage, tableOf } from '#test/docs/pages.ts';
 import { startProduct } from '#test/docs/product.ts';
 import { startShell } from '#test/docs/shell.ts';
+import { startTestAdmin } from '#test/support/admin.ts';
 import { ASKING_EXAMPLES, askingProxyNames, startAskingProxy } from '#test/support/asking-proxies.ts';
-import { startUpstream } from '#test/support/gateway.ts';
+import { floodgateCommand } from '#test/support/cli.ts';
+import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { rateLimitClient } from '#test/support/rate-limit-client.ts';
@@ -54,6 +57,33 @@ t.test('the page: its command starts a gateway, its question is answered with ye
 t.test('its settings are those of the listener', async (t) => {
   const named = tableOf(page, 'Variable', 'Meaning').map(([cell = '']) => codeIn(cell));
   for (const { name } of DECISION_VARIABLES) t.ok(named.includes(name), name);
+});
+
+t.test('doctor sees through each of them', async (t) => {
+  const application = await startUpstream(t);
+  const decision = await freePort();
+  const gateway = await startTestGateway(t, {
+    upstream: application.origin,
+    env: { GATEWAY_DECISION_PORT: String(decision), GATEWAY_TRUSTED_PROXIES: '1' },
+  });
+  const admin = await startTestAdmin(t, gateway);
+  for (const name of askingProxyNames) {
+    const { port } = await startAskingProxy(t, name, { decision, application: application.port });
+    const site = `http://127.0.0.1:${port}`;
+    const { stdout } = await floodgateCommand(['doctor', '--json', '--gateway', admin, '--public', site]);
+    t.match(
+      JSON.parse(stdout).findings.filter(({ check }: Finding) => /^(?:public|trusted)/.test(check)),
+      [
+        {
+          check: 'public-address',
+          ok: true,
+          message: `what answers ${site} asks this gateway about requests`,
+        },
+        { check: 'trusted-proxies', ok: true },
+      ],
+      name,
+    );
+  }
 });
 
 t.test("Caddy's short form", async (t) => {

@@ -1,0 +1,161 @@
+/** Findings of `doctor --formbricks`: requests to Formbricks itself, and to the address that clients use. */
+import type { Finding } from '#gateway/operate/doctor/findings.ts';
+import {
+  aroundFinding,
+  HOPS_MAX,
+  hopsFinding,
+  KEY_ROUTES,
+  keyRoutesFinding,
+  LOGIN_PATHS,
+  loginFinding,
+  type SeenHops,
+  type SeenLogin,
+  unreachableFinding,
+} from '#gateway/operate/doctor/formbricks.ts';
+import { type Explanation, NEVER_DENIES } from '#gateway/workbench/rehearsal/explain.ts';
+import type { Millis } from '#shared/clock.ts';
+import { type AdminAccess, askAdmin } from './admin-client.ts';
+import { ask, isGateway, type PublicReply } from './public-address.ts';
+
+export interface FormbricksProbe {
+  /** Where Formbricks itself listens. */
+  readonly formbricks: URL;
+  /** Where clients are answered. */
+  readonly origin: URL;
+  /** `origin` was given, so it is what clients use. */
+  readonly isPublic: boolean;
+  /** Proxies on the way from `origin` to Formbricks, the gateway included; null: unknown. */
+  readonly proxies: number | null;
+  readonly admin: AdminAccess;
+  readonly now: Millis;
+}
+
+export async function probeFormbricks(probe: FormbricksProbe): Promise<Finding[]> {
+  const { formbricks, origin, isPublic, proxies, admin, now } = probe;
+  const findings: Finding[] = [];
+  const chains = new Chains(now);
+  try {
+    const logins = await loginsOf(formbricks, chains.fresh);
+    findings.push(loginFinding(await Promise.all(logins.map((path) => limitsOf(path, admin)))));
+    // Without --public the gateway was asked directly, past the proxies in front of it.
+    findings.push(hopsFinding(await hopsOf(formbricks, chains), isPublic ? proxies : null));
+  } catch (error) {
+    if (!(error instanceof Unreachable)) throw error;
+    findings.push(unreachableFinding(formbricks.origin, error.message));
+  }
+  findings.push(...(await keyRoutes(formbricks, origin)));
+  findings.push(await around(formbricks, isPublic ? origin : null));
+  return findings;
+}
+
+class Unreachable extends Error {}
+
+/** Asks Formbricks itself, with an empty JSON document: it is counted, and nothing happens. */
+async function post(formbricks: URL, path: string, forwardedFor: string): Promise<PublicReply> {
+  try {
+    return await ask(
+      formbricks,
+      path,
+      { 'content-type': 'application/json', 'x-forwarded-for': forwardedFor },
+      { method: 'POST', body: '{}' },
+    );
+  } catch (error) {
+    throw new Unreachable(problemOf(error));
+  }
+}
+
+async function loginsOf(formbricks: URL, forwardedFor: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const path of LOGIN_PATHS) {
+    const { status } = await post(formbricks, path, forwardedFor);
+    if (status !== 404 && status !== 405) found.push(path);
+  }
+  return found;
+}
+
+/** Which policies of the running gateway count a login. This charges nobody. */
+async function limitsOf(path: string, admin: AdminAccess): Promise<SeenLogin> {
+  const { policies } = (await askAdmin(admin, 'POST', '/api/explain', {
+    request: `POST ${path}`,
+    from: '192.0.2.1',
+  })) as Explanation;
+  const limiting = policies.filter(({ matched, reason }) => matched && !reason.includes(NEVER_DENIES));
+  return { path, limitedBy: limiting.map(({ name }) => name) };
+}
+
+const RESET = '/api/auth/request-password-reset';
+/** Formbricks admits three a minute. */
+const RESETS_MAX = 8;
+
+/** Uses up the resets of one chain of addresses, then changes one address after the other. */
+async function hopsOf(formbricks: URL, chains: Chains): Promise<SeenHops> {
+  let tried = 0;
+  while ((await post(formbricks, RESET, chains.fresh)).status !== 429)
+    if (++tried === RESETS_MAX) return { kind: 'unlimited' };
+  for (let place = 1; place <= HOPS_MAX; place++)
+    if ((await post(formbricks, RESET, chains.changedAt(place))).status !== 429)
+      return { kind: 'place', place };
+  return { kind: 'none' };
+}
+
+/** Chains of addresses from the block for benchmarks (RFC 2544), other ones each second. */
+class Chains {
+  readonly #block: readonly [number, number];
+
+  constructor(now: Millis) {
+    const second = Math.floor(now / 1000) % 16_384;
+    this.#block = [second >> 6, second & 63];
+  }
+
+  get fresh(): string {
+    return this.changedAt(0);
+  }
+
+  /** @param place from the right, from 1 */
+  changedAt(place: number): string {
+    const [third, fourth] = this.#block;
+    return Array.from({ length: HOPS_MAX }, (_, i) => {
+      const own = HOPS_MAX - i;
+      return `198.${own === place ? 19 : 18}.${third}.${fourth * 4 + own - 1}`;
+    }).join(', ');
+  }
+}
+
+async function keyRoutes(formbricks: URL, origin: URL): Promise<Finding[]> {
+  try {
+    const seen = await Promise.all(
+      KEY_ROUTES.map(async (path) => {
+        const { status, body } = await ask(origin, path);
+        const direct = await ask(formbricks, path).catch(() => null);
+        return {
+          path,
+          directStatus: direct?.status ?? null,
+          publicStatus: status,
+          isRefused: /"code":"gateway_(?:forbidden|denied)"/.test(body),
+        };
+      }),
+    );
+    return [keyRoutesFinding(seen)];
+  } catch {
+    // Another finding already says that the address cannot be reached.
+    return [];
+  }
+}
+
+/** Does the port of Formbricks answer at the host that clients use? @param given null: that host is unknown */
+async function around(formbricks: URL, given: URL | null): Promise<Finding> {
+  if (given === null) return aroundFinding('', null);
+  const address = new URL(formbricks);
+  address.hostname = given.hostname;
+  try {
+    await ask(address, '/');
+    return aroundFinding(address.origin, !(await isGateway(address)));
+  } catch {
+    return aroundFinding(address.origin, false);
+  }
+}
+
+function problemOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code ?? message;
+}

@@ -1,0 +1,135 @@
+/** Finds mistakes in a set-up in front of Formbricks, from what probes have seen. Pure. */
+import { bad, type Finding, good } from './findings.ts';
+
+/** Routes at which releases log in, the current one first. */
+export const LOGIN_PATHS = ['/api/auth/sign-in/email', '/api/auth/callback/credentials'] as const;
+
+/** They tell anybody whether an API key is valid. */
+export const KEY_ROUTES = ['/api/envoy-auth', '/api/traefik-auth'] as const;
+
+/** Places of X-Forwarded-For that are tried. */
+export const HOPS_MAX = 4;
+
+export interface SeenLogin {
+  readonly path: string;
+  /** Policies of the gateway that count it and may deny it. */
+  readonly limitedBy: readonly string[];
+}
+
+export interface SeenKeyRoute {
+  readonly path: string;
+  /** null: the application could not be asked. */
+  readonly directStatus: number | null;
+  readonly publicStatus: number;
+  /** The gateway has answered, not the application. */
+  readonly isRefused: boolean;
+}
+
+/** How Formbricks takes the client address out of X-Forwarded-For. */
+export type SeenHops =
+  /** It is the entry at this place from the right. */
+  | { readonly kind: 'place'; readonly place: number }
+  /** All clients are one for it. */
+  | { readonly kind: 'none' }
+  /** It limits nobody, so nothing shows whom it counts. */
+  | { readonly kind: 'unlimited' };
+
+/** @param logins those that the application has */
+export function loginFinding(logins: readonly SeenLogin[]): Finding {
+  if (logins.length === 0)
+    return bad(
+      'login-limit',
+      `the application has no login at ${LOGIN_PATHS.join(' or ')}`,
+      'give the address of Formbricks with --formbricks',
+    );
+  const open = logins.filter(({ limitedBy }) => limitedBy.length === 0).map(({ path }) => path);
+  if (open.length > 0)
+    return bad(
+      'login-limit',
+      `no policy limits the login at POST ${open.join(' and POST ')}`,
+      'use the policy file examples/formbricks.yaml, or copy its rows for the login',
+    );
+  const limits = logins.map(({ path, limitedBy }) => `POST ${path} by ${limitedBy.join(', ')}`);
+  return good('login-limit', `the login is limited: ${limits.join('; ')}`);
+}
+
+export function keyRoutesFinding(routes: readonly SeenKeyRoute[]): Finding {
+  const open = routes.filter(isOpen).map(({ path }) => path);
+  if (open.length === 0)
+    return good('key-routes', `clients do not reach ${routes.map(({ path }) => path).join(' and ')}`);
+  return bad(
+    'key-routes',
+    `clients reach ${open.join(' and ')}, where anybody can try whether an API key is valid`,
+    `close them in the policy file: deny: [${open.map((path) => `{ route: "* ${path}/*" }`).join(', ')}]`,
+  );
+}
+
+/** A proxy in front may have closed it as well, and older releases do not have it. */
+function isOpen({ directStatus, publicStatus, isRefused }: SeenKeyRoute): boolean {
+  if (isRefused || publicStatus === 404) return false;
+  return directStatus === null || directStatus === publicStatus;
+}
+
+/** @param proxies on the way from clients to Formbricks; null: unknown */
+export function hopsFinding(seen: SeenHops, proxies: number | null): Finding {
+  const fix =
+    proxies === null
+      ? 'set TRUSTED_PROXY_HOP_COUNT of Formbricks to the number of proxies on the way to it, the gateway included'
+      : `set TRUSTED_PROXY_HOP_COUNT=${proxies} for Formbricks`;
+  switch (seen.kind) {
+    case 'unlimited':
+      return bad(
+        'hop-count',
+        'Formbricks limits no password resets, so nothing shows whom it takes for the client',
+        `${fix}; remove RATE_LIMITING_DISABLED, and see whether Formbricks reaches its Redis`,
+      );
+    case 'none':
+      return bad(
+        'hop-count',
+        'Formbricks takes all clients for one, so one of them can use up all limits',
+        fix,
+      );
+    case 'place':
+      break;
+    default:
+      return seen satisfies never;
+  }
+  const { place } = seen;
+  if (proxies === null)
+    return good(
+      'hop-count',
+      `Formbricks expects ${counted(place)} on the way; with --public, and a gateway in front, doctor counts them`,
+    );
+  if (place === proxies)
+    return good('hop-count', `Formbricks expects ${counted(place)} on the way, and there are ${proxies}`);
+  const whom = place > proxies ? 'it takes all clients for one' : 'it takes a proxy for the client';
+  return bad(
+    'hop-count',
+    `Formbricks expects ${counted(place)} on the way, and there are ${proxies}: ${whom}`,
+    fix,
+  );
+}
+
+function counted(proxies: number): string {
+  return `${proxies} ${proxies === 1 ? 'proxy' : 'proxies'}`;
+}
+
+/** @param open whether the port of the application answers clients; null: unknown */
+export function aroundFinding(address: string, open: boolean | null): Finding {
+  if (open === null)
+    return good('around-gateway', 'not tried; give --public, and clients are tried at that host');
+  if (!open) return good('around-gateway', `${address} does not answer clients`);
+  return bad(
+    'around-gateway',
+    `${address} answers past the gateway, where nothing is limited`,
+    'remove ports: of Formbricks from the Compose file, or close the port in the firewall',
+  );
+}
+
+export function unreachableFinding(origin: string, problem: string): Finding {
+  return bad(
+    'formbricks',
+    `${origin} cannot be reached from here: ${problem}`,
+    'run doctor where the gateway runs, such as docker compose exec gateway npx floodgate doctor',
+  );
+}
