@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Processes, Started } from '#bench/run/processes.ts';
 import { BENCH } from '#bench/run/programs.ts';
-import { type RedisServer, startRedis } from '#bench/run/redis.ts';
+import { DURABLE, type RedisServer, startRedis } from '#bench/run/redis.ts';
 import { startUpstream, statsOf } from '#bench/run/upstream.ts';
 import { MB, peakRssBytesOf } from '#bench/run/usage.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -81,7 +81,7 @@ export async function runOn(
       ]);
     const [alone] = await visitBoth(aloneSeconds);
 
-    const keysBefore = (await redis?.keys()) ?? 0;
+    const keysBefore = (await keysIn(redis)) ?? 0;
     const endWatch = watch(server.pid, redis);
     const began = Date.now();
     // It goes on until the visitor's last request has its reply, or will not get one.
@@ -109,8 +109,15 @@ export async function runOn(
   }
 }
 
-function redisOptions(trouble: StoreTrouble | undefined) {
-  return { isDurable: trouble === 'restarted', ...(trouble === 'small' ? { maxMemory: '12mb' } : {}) };
+/** A small Redis refuses writes instead of removing keys. */
+function redisOptions(trouble: StoreTrouble | undefined): readonly string[] {
+  if (trouble === 'small') return ['--maxmemory', '12mb', '--maxmemory-policy', 'noeviction'];
+  return trouble === 'restarted' ? DURABLE : [];
+}
+
+/** null while Redis does not answer. */
+function keysIn(redis: RedisServer | null): Promise<number | null> {
+  return redis === null ? Promise.resolve(null) : redis.client.dbsize().catch(() => null);
 }
 
 async function disturb(
@@ -130,7 +137,7 @@ function watch(pid: number, redis: RedisServer | null): () => { rssBytes: number
   const peak = { rssBytes: 0, keys: 0 };
   const timer = setInterval(async () => {
     peak.rssBytes = Math.max(peak.rssBytes, peakRssBytesOf([pid]));
-    peak.keys = Math.max(peak.keys, (await redis?.keys()) ?? 0);
+    peak.keys = Math.max(peak.keys, (await keysIn(redis)) ?? 0);
   }, SAMPLE_MS);
   return () => {
     clearInterval(timer);

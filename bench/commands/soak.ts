@@ -8,7 +8,7 @@ import { Client } from '#bench/run/client.ts';
 import { describeMachine } from '#bench/run/machine.ts';
 import { watchMemory } from '#bench/run/memory.ts';
 import { missing } from '#bench/run/programs.ts';
-import { startRedis } from '#bench/run/redis.ts';
+import { DURABLE, startRedis } from '#bench/run/redis.ts';
 import { Report, rounded, type Table } from '#bench/run/report.ts';
 import { quantile } from '#bench/run/statistics.ts';
 import { startUpstream } from '#bench/run/upstream.ts';
@@ -27,7 +27,7 @@ async function soak(
 ): Promise<{ readonly tally: SoakTally; readonly memory: string }> {
   const upstreamPort = await freePort();
   const upstream = await startUpstream(processes, upstreamPort);
-  const redis = await startRedis(processes, { isDurable: true });
+  const redis = await startRedis(processes, DURABLE);
   const port = await freePort();
   const adminPort = await freePort();
   const gateway = await startGateway({

@@ -1,8 +1,8 @@
 /** The table of one scenario: medians of all rounds, and ratios of pairs. */
-import type { Peer } from '#bench/peers/peer.ts';
+
 import type { Slice } from '#bench/run/measure.ts';
 import { rounded, type Table } from '#bench/run/report.ts';
-import { pairedRatio, type Spread, spread } from '#bench/run/statistics.ts';
+import { median, pairedRatio, type Spread, spread } from '#bench/run/statistics.ts';
 import type { Measured } from './measure.ts';
 import type { Scenario } from './scenarios.ts';
 
@@ -11,33 +11,48 @@ const HEAD = [
   ...['errors', 'ours/theirs', 'with Redis', 'Redis alone'],
 ];
 
-export function scenarioTable(
-  { name, title }: Scenario,
-  peers: readonly Peer[],
-  { slices, notes }: Measured,
-): Table {
-  const valuesOf = (peer: string, measure: keyof Slice): number[] =>
-    (slices.get(peer) ?? []).map((slice) => slice[measure]);
-  const labelOf = (peer: string): string =>
-    peers.find((one) => one.name === peer)?.label ?? 'the upstream itself';
-  const rows = [...slices.keys()].map((peer) => {
-    const of = (measure: keyof Slice): Spread => spread(valuesOf(peer, measure));
-    const median = (measure: keyof Slice, digits: number): string => rounded(of(measure).median, digits);
+export function scenarioTable({ name, title, rate }: Scenario, { results }: Measured): Table {
+  const ours = slicesOf({ results }, 'floodgate');
+  const direct = slicesOf({ results }, 'direct');
+  const notes: string[] = [];
+  const rows = [...results].map(([{ label }, slices]) => {
+    if (typeof slices === 'string') {
+      notes.push(`${label} was not measured: ${slices}`);
+      return [label, 'not measured', ...HEAD.slice(2).map(() => '-')];
+    }
+    const of = (measure: keyof Slice): Spread => spread(slices.map((slice) => slice[measure]));
+    const middle = (measure: keyof Slice, digits: number): string => rounded(of(measure).median, digits);
     const ratio = (measure: keyof Slice): string =>
-      withQuartiles(pairedRatio(valuesOf('floodgate', measure), valuesOf(peer, measure)), 2);
+      withQuartiles(
+        pairedRatio(
+          ours.map((slice) => slice[measure]),
+          slices.map((slice) => slice[measure]),
+        ),
+        2,
+      );
+    if (rate !== null && direct !== slices && direct.length > 0)
+      notes.push(
+        `${label} adds ${rounded(median(addedMs(slices, direct)), 3)} ms to the p50 of the upstream`,
+      );
     return [
-      ...[labelOf(peer), median('perSecond', 0), withQuartiles(of('cpuUs'), 1), rounded(of('cpuUs').min, 1)],
-      ...[median('storeCpuUs', 1), median('storeCommands', 2), median('p50Ms', 2), median('p99Ms', 2)],
-      ...[
-        median('rssMb', 0),
-        `${rounded(of('refusedShare').median * 100, 1)} %`,
-        rounded(of('errors').max, 0),
-      ],
-      ...[ratio('cpuUs'), ratio('totalCpuUs'), ratio('storeCpuUs')],
+      ...[label, middle('perSecond', 0), withQuartiles(of('cpuUs'), 1), rounded(of('cpuUs').min, 1)],
+      ...[middle('storeCpuUs', 1), middle('storeCommands', 2), middle('p50Ms', 2), middle('p99Ms', 2)],
+      ...[middle('rssMb', 0), `${rounded(of('refusedShare').median * 100, 1)} %`],
+      ...[rounded(of('errors').max, 0), ratio('cpuUs'), ratio('totalCpuUs'), ratio('storeCpuUs')],
     ];
   });
-  const rounds = slices.get('floodgate')?.length ?? 0;
-  return { title: `${title} (${name}, ${rounds} rounds)`, head: HEAD, rows, notes };
+  return { title: `${title} (${name}, ${ours.length} rounds)`, head: HEAD, rows, notes };
+}
+
+/** @returns none if the peer was not measured */
+export function slicesOf({ results }: Pick<Measured, 'results'>, name: string): readonly Slice[] {
+  const [, slices = []] = [...results].find(([peer]) => peer.name === name) ?? [];
+  return typeof slices === 'string' ? [] : slices;
+}
+
+/** What the median request takes longer than one to the upstream itself in the same round. */
+export function addedMs(slices: readonly Slice[], direct: readonly Slice[]): readonly number[] {
+  return slices.map(({ p50Ms }, i) => p50Ms - (direct[i]?.p50Ms ?? Number.NaN));
 }
 
 function withQuartiles({ p25, median, p75 }: Spread, digits: number): string {
