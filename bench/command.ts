@@ -50,6 +50,25 @@ export function number(
   } as const;
 }
 
+/** Environment variables of a program, each as NAME=VALUE. */
+export function settings(describe: string) {
+  return {
+    type: 'string',
+    array: true,
+    default: [] as string[],
+    describe: `${describe}: a setting as NAME=VALUE, repeatable`,
+    coerce(texts: readonly string[]): Readonly<Record<string, string>> {
+      return Object.fromEntries(
+        texts.map((text) => {
+          const [, name, value = ''] = /^([A-Z][A-Z0-9_]*)=(.*)$/.exec(text) ?? [];
+          if (name === undefined) throw new UsageError(`--set is "${text}"; it must be NAME=VALUE`);
+          return [name, value];
+        }),
+      );
+    },
+  } as const;
+}
+
 /** A choice of names, separated by commas. */
 export function names<Name extends string>(name: string, known: readonly Name[], describe: string) {
   return {

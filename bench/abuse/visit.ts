@@ -5,7 +5,7 @@ import type { Processes, Started } from '#bench/run/processes.ts';
 import { BENCH } from '#bench/run/programs.ts';
 import { DURABLE, type RedisServer, startRedis } from '#bench/run/redis.ts';
 import { startUpstream, statsOf } from '#bench/run/upstream.ts';
-import { MB, peakRssBytesOf } from '#bench/run/usage.ts';
+import { peakMbOf } from '#bench/run/usage.ts';
 import { freePort } from '#test/support/ports.ts';
 import type { AttackCounts } from './attacker.ts';
 import { type Garbler, startGarbler } from './garbler.ts';
@@ -100,7 +100,7 @@ export async function runOn(
     return {
       ...{ target: target.name, alone, attacked, attack, ...(await statsOf(upstreamPort)) },
       ...{ directP99Ms: direct.p99Ms, machineP99Ms: machine.p99Ms, died: server.ending() },
-      rssPeakMb: Math.max(peak.rssBytes, peakRssBytesOf([server.pid])) / MB,
+      rssPeakMb: Math.max(peak.rssMb, peakMbOf([server.pid])),
       redisKeys: redis === null ? null : Math.max(0, peak.keys - keysBefore),
       minutes: Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1,
     };
@@ -133,10 +133,10 @@ async function disturb(
 }
 
 /** Samples peaks that would be gone at the end. @returns ends it */
-function watch(pid: number, redis: RedisServer | null): () => { rssBytes: number; keys: number } {
-  const peak = { rssBytes: 0, keys: 0 };
+function watch(pid: number, redis: RedisServer | null): () => { rssMb: number; keys: number } {
+  const peak = { rssMb: 0, keys: 0 };
   const timer = setInterval(async () => {
-    peak.rssBytes = Math.max(peak.rssBytes, peakRssBytesOf([pid]));
+    peak.rssMb = Math.max(peak.rssMb, peakMbOf([pid]));
     peak.keys = Math.max(peak.keys, (await keysIn(redis)) ?? 0);
   }, SAMPLE_MS);
   return () => {

@@ -10,7 +10,7 @@ import { type Bench, command, names, UsageError, whole } from '#bench/command.ts
 import { workspaceId } from '#bench/run/api.ts';
 import { describeMachine } from '#bench/run/machine.ts';
 import { Report, rounded, type Table } from '#bench/run/report.ts';
-import { MB, usageOf } from '#bench/run/usage.ts';
+import { usageOf } from '#bench/run/usage.ts';
 
 const ALL_PARTS = [...PARTS, 'webhooks', 'load'] as const;
 const ROWS_MIN = 10_000;
@@ -56,7 +56,7 @@ async function measureDatabase(
       head: HEAD,
       rows: rowsOf(costs, all[0] ?? costs),
       notes: [
-        `filled in ${rounded(seconds, 1)} s, ${rounded(bytes / MB, 0)} MB`,
+        `filled in ${rounded(seconds, 1)} s, ${rounded(bytes / 2 ** 20, 0)} MB`,
         `goal: every median below ${GOAL_MS} ms, except for exports: ${isReached(costs) ? 'reached' : 'missed'}`,
       ],
     });

@@ -11,7 +11,7 @@ import { describeMachine } from '#bench/run/machine.ts';
 import { runProgram } from '#bench/run/program.ts';
 import { ROOT } from '#bench/run/programs.ts';
 import { Report, rounded } from '#bench/run/report.ts';
-import { MB, peakRssBytesOf } from '#bench/run/usage.ts';
+import { peakMbOf } from '#bench/run/usage.ts';
 
 /** The kernel remembers the peak of a process while the process is there. */
 const SAMPLE_MS = 200;
@@ -31,9 +31,9 @@ async function fillSource({ processes }: Bench, responses: number): Promise<stri
 async function measure(name: string, args: readonly string[]): Promise<readonly string[]> {
   const began = performance.now();
   let pid = 0;
-  let peakBytes = 0;
+  let peakMb = 0;
   const timer = setInterval(() => {
-    peakBytes = Math.max(peakBytes, peakRssBytesOf([pid]));
+    peakMb = Math.max(peakMb, peakMbOf([pid]));
   }, SAMPLE_MS);
   const cli = [join(ROOT, 'api', 'cli', 'main.ts'), 'db', ...args, '--json'];
   const output = await runProgram(process.execPath, cli, {
@@ -44,7 +44,7 @@ async function measure(name: string, args: readonly string[]): Promise<readonly 
   const seconds = (performance.now() - began) / 1000;
   const tables: readonly { readonly from: { readonly rows: number } }[] = JSON.parse(output).tables;
   const rowsRead = tables.reduce((sum, { from }) => sum + from.rows, 0);
-  return [name, rounded(seconds, 1), rounded(rowsRead / seconds, 0), rounded(peakBytes / MB, 0)];
+  return [name, rounded(seconds, 1), rounded(rowsRead / seconds, 0), rounded(peakMb, 0)];
 }
 
 export const COPY = command({
@@ -72,7 +72,7 @@ export const COPY = command({
         await measure('PostgreSQL to SQLite', ['copy', '--live', '--from', url, '--to', back]),
         await measure('SQLite compared with SQLite', ['verify', '--from', from, '--to', back]),
       ];
-      const title = `${responses.toLocaleString('en')} responses, ${rounded(statSync(source).size / MB, 0)} MB`;
+      const title = `${responses.toLocaleString('en')} responses, ${rounded(statSync(source).size / 2 ** 20, 0)} MB`;
       report.add({ title, head: ['', 'seconds', 'rows/s', 'peak MB'], rows });
       report.write(rows);
       return true;

@@ -3,6 +3,7 @@ import type { Slice } from '#bench/run/measure.ts';
 import { rounded, type Table } from '#bench/run/report.ts';
 import { pairedRatio, type Spread, spread } from '#bench/run/statistics.ts';
 import type { Measured } from './measure.ts';
+import { SCENARIOS } from './scenarios.ts';
 import { addedMs, slicesOf } from './table.ts';
 
 /** The other is a peer in the same scenario, or Floodgate in another scenario. */
@@ -33,20 +34,22 @@ const GOALS: readonly Goal[] = [
 const RSS_REST_MB = 110;
 const RSS_LOADED_MB = 160;
 
-/** @param results by scenario @returns null when no scenario of a goal was measured */
+/** @param results by scenario @returns null when nobody asked for what a goal compares */
 export function goalTable(results: ReadonlyMap<string, Measured>): Table | null {
   const rows = GOALS.flatMap(([text, scenario, measure, other, atMost]) => {
     const measured = results.get(scenario);
-    const baseline = results.get(other) ?? measured;
+    const isScenario = SCENARIOS.some(({ name }) => name === other);
+    const baseline = isScenario ? results.get(other) : measured;
+    const peer = isScenario ? 'floodgate' : other;
     if (measured === undefined || baseline === undefined) return [];
-    const valuesOf = (where: Measured, peer: string): readonly number[] => {
-      const slices = slicesOf(where, peer);
+    if (![...baseline.results.keys()].some(({ name }) => name === peer)) return [];
+    const valuesOf = (where: Measured, name: string): readonly number[] => {
+      const slices = slicesOf(where, name);
       return measure === 'addedMs'
         ? addedMs(slices, slicesOf(where, 'direct'))
         : slices.map((slice) => slice[measure]);
     };
-    const theirs = valuesOf(baseline, results.has(other) ? 'floodgate' : other);
-    return [rowOf(text, atMost, pairedRatio(valuesOf(measured, 'floodgate'), theirs))];
+    return [rowOf(text, atMost, pairedRatio(valuesOf(measured, 'floodgate'), valuesOf(baseline, peer)))];
   });
   const hot = results.get('hot');
   if (hot !== undefined) {

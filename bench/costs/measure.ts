@@ -5,7 +5,7 @@ import { paced } from '#bench/run/paced.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { missing } from '#bench/run/programs.ts';
 import { type RedisServer, startRedis } from '#bench/run/redis.ts';
-import { MB, usageOf } from '#bench/run/usage.ts';
+import { usageOf } from '#bench/run/usage.ts';
 import { wrk } from '#bench/run/wrk.ts';
 import { freePort } from '#test/support/ports.ts';
 import { launchOf, loadOf, type Scenario } from './scenarios.ts';
@@ -44,7 +44,7 @@ export async function measureScenario(
     try {
       const one = await startPeer(peer, scenario, processes, upstreamPort);
       running.push(one);
-      if (peer.name === 'floodgate') measured.restRssMb = usageOf(one.subject.pids).rssBytes / MB;
+      if (peer.name === 'floodgate') measured.restRssMb = usageOf(one.subject.pids).rssMb;
     } catch (error) {
       results.set(peer, (error as Error).message);
     }
