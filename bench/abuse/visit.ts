@@ -7,8 +7,8 @@ import { DURABLE, type RedisServer, startRedis } from '#bench/run/redis.ts';
 import { startUpstream, statsOf } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
 import { freePort } from '#test/support/ports.ts';
+import { startSlowProxy } from '#test/support/slow-proxy.ts';
 import type { AttackCounts } from './attacker.ts';
-import { type Garbler, startGarbler } from './garbler.ts';
 import type { AbuseScenario, StoreTrouble } from './scenario.ts';
 import type { Target } from './targets.ts';
 import { CONTROL, VISITORS, type VisitFigures, visit, WARM_UP } from './visitor.ts';
@@ -18,6 +18,7 @@ const SAMPLE_MS = 250;
 const HEAD_START_MS = 500;
 const TROUBLE_MS = 2000;
 const RESTART_MS = 500;
+const GARBLED_EVERY = 50;
 
 export interface Durations {
   readonly aloneSeconds: number;
@@ -65,10 +66,15 @@ export async function runOn(
     const bystanderPort = await upstreamAt();
     const redis = target.usesRedis ? await startRedis(processes, redisOptions(trouble)) : null;
     stops.push(() => redis?.stop());
-    const garbler = redis !== null && trouble === 'garbled' ? await startGarbler(redis.port) : null;
-    stops.push(() => garbler?.close());
+    const garbler = new Garbler();
+    const garbled =
+      redis !== null && trouble === 'garbled'
+        ? await startSlowProxy({ teardown: (end) => stops.push(end) }, redis.port, (piece) =>
+            garbler.garble(piece),
+          )
+        : null;
     const port = await freePort();
-    const redisPort = garbler?.port ?? redis?.port ?? 0;
+    const redisPort = garbled?.port ?? redis?.port ?? 0;
     const server = await target.start({ processes, port, upstreamPort, redisPort }, scenario);
     stops.push(() => server.stop(target.stopSignal));
     await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, isTls, timeoutMs }, 1)));
@@ -120,16 +126,31 @@ function keysIn(redis: RedisServer | null): Promise<number | null> {
   return redis === null ? Promise.resolve(null) : redis.client.dbsize().catch(() => null);
 }
 
+/** Makes nonsense of the same length of one decision in fifty. */
+class Garbler {
+  isOn = false;
+  #decisions = 0;
+
+  /** @returns 0: nothing is delayed */
+  garble(piece: Buffer): number {
+    // The text of a decision begins with a bracket, after its length.
+    const at = piece.indexOf('\r\n[');
+    if (this.isOn && at > 0 && ++this.#decisions % GARBLED_EVERY === 0) piece.fill('{', at + 2, at + 3);
+    return 0;
+  }
+}
+
 async function disturb(
   trouble: StoreTrouble | undefined,
   redis: RedisServer | null,
-  garbler: Garbler | null,
+  garbler: Garbler,
 ): Promise<void> {
   if (trouble === 'frozen') await redis?.freeze(TROUBLE_MS);
   if (trouble === 'restarted') await redis?.killAndRestart(RESTART_MS);
-  garbler?.garble(true);
-  await sleep(garbler === null ? 0 : TROUBLE_MS);
-  garbler?.garble(false);
+  if (trouble !== 'garbled') return;
+  garbler.isOn = true;
+  await sleep(TROUBLE_MS);
+  garbler.isOn = false;
 }
 
 /** Samples peaks that would be gone at the end. @returns ends it */

@@ -7,7 +7,6 @@ import { TARGETS } from '#bench/abuse/targets.ts';
 import { GOALS_TEXT, judge, tableOf } from '#bench/abuse/verdict.ts';
 import { type AbuseResult, type Durations, runOn } from '#bench/abuse/visit.ts';
 import { command, names } from '#bench/command.ts';
-import { describeMachine } from '#bench/run/machine.ts';
 import { missing } from '#bench/run/programs.ts';
 import { Report } from '#bench/run/report.ts';
 
@@ -27,7 +26,7 @@ export const ABUSE = command({
     }),
   async run({ processes }, { only = NAMES, peers = PEERS, quick }) {
     const targets = TARGETS.filter(({ name }) => name === 'floodgate' || peers.includes(name));
-    const report = new Report('abuse', describeMachine(['gateway', 'policies.yaml']));
+    const report = new Report('abuse', ['gateway', 'policies.yaml']);
     const all: { readonly scenario: string; readonly results: readonly AbuseResult[] }[] = [];
     const reached = new Map<string, number[]>();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {

@@ -8,7 +8,6 @@ import { measureUnderLoad } from '#bench/api/under-load.ts';
 import { measureWebhooks } from '#bench/api/webhooks.ts';
 import { type Bench, command, names, UsageError, whole } from '#bench/command.ts';
 import { workspaceId } from '#bench/run/api.ts';
-import { describeMachine } from '#bench/run/machine.ts';
 import { Report, rounded, type Table } from '#bench/run/report.ts';
 import { usageOf } from '#bench/run/usage.ts';
 
@@ -17,7 +16,6 @@ const ROWS_MIN = 10_000;
 const ROWS_MAX = 10_000_000;
 const SAMPLE = 500;
 const WEBHOOKS = [1, 10];
-const GOAL_MS = 10;
 const HEAD = ['one at a time', 'p50 ms', 'p99 ms', 'API µs', 'database µs', 'growth of p50'];
 
 interface ApiOptions {
@@ -55,10 +53,7 @@ async function measureDatabase(
       title: `${database.kind}, ${responses.toLocaleString('en')} responses`,
       head: HEAD,
       rows: rowsOf(costs, all[0] ?? costs),
-      notes: [
-        `filled in ${rounded(seconds, 1)} s, ${rounded(bytes / 2 ** 20, 0)} MB`,
-        `goal: every median below ${GOAL_MS} ms, except for exports: ${isReached(costs) ? 'reached' : 'missed'}`,
-      ],
+      notes: [`filled in ${rounded(seconds, 1)} s, ${rounded(bytes / 2 ** 20, 0)} MB`],
     });
     if (options.only.includes('webhooks')) report.add(await webhookTable(service, surveyId));
     if (options.only.includes('load')) {
@@ -93,11 +88,6 @@ function rowsOf(costs: Costs, first: Costs): Table['rows'] {
   });
 }
 
-/** Exports take as long as their page. */
-function isReached(costs: Costs): boolean {
-  return [...costs].every(([name, { p50Ms }]) => name.startsWith('export') || p50Ms < GOAL_MS);
-}
-
 async function webhookTable(service: Service, surveyId: string): Promise<Table> {
   const rows: string[][] = [];
   for (const webhooks of WEBHOOKS) {
@@ -120,7 +110,7 @@ function responsesOf(text: string): readonly number[] {
 
 export const API = command({
   command: 'api',
-  describe: 'Measures the survey API on databases of its own; ends with 1 if a median is over 10 ms',
+  describe: 'Measures the survey API on databases of its own',
   builder: (program) =>
     program.options({
       database: names('database', DATABASES, 'Databases'),
@@ -132,7 +122,7 @@ export const API = command({
     }),
   async run(bench, { database: kinds = DATABASES, only = ALL_PARTS, rows, seconds, rounds, workers }) {
     checkSpace(rows.at(-1) ?? 0);
-    const report = new Report('api', describeMachine(['api']));
+    const report = new Report('api', ['api']);
     const options = { rows, only, seconds, rounds, workers };
     const all: Costs[] = [];
     for (const kind of kinds) {
@@ -144,6 +134,6 @@ export const API = command({
       }
     }
     report.write(all.map((costs) => Object.fromEntries(costs)));
-    return all.every(isReached);
+    return true;
   },
 });

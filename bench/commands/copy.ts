@@ -7,7 +7,6 @@ import { createSurveys, startService } from '#bench/api/service.ts';
 import { openSql } from '#bench/api/sql.ts';
 import { type Bench, command, UsageError } from '#bench/command.ts';
 import { workspaceId } from '#bench/run/api.ts';
-import { describeMachine } from '#bench/run/machine.ts';
 import { runProgram } from '#bench/run/program.ts';
 import { ROOT } from '#bench/run/programs.ts';
 import { Report, rounded } from '#bench/run/report.ts';
@@ -60,7 +59,7 @@ export const COPY = command({
   async run(bench, { responses, postgres }) {
     if (!Number.isInteger(responses) || responses < 1)
       throw new UsageError('Give a number of responses, such as: copy 100000 postgres://me@localhost/empty');
-    const report = new Report('copy', describeMachine(['api']));
+    const report = new Report('copy', ['api']);
     const source = await fillSource(bench, responses);
     const server = postgres === undefined ? await openBenchDatabase('postgres', bench.processes) : null;
     const url = postgres ?? server?.url ?? '';

@@ -2,7 +2,6 @@
 import { command, number } from '#bench/command.ts';
 import { soak, startHostileApi } from '#bench/hostile/soak.ts';
 import type { Vitals } from '#bench/hostile/watch.ts';
-import { describeMachine } from '#bench/run/machine.ts';
 import { watchMemory } from '#bench/run/memory.ts';
 import { Report, rounded } from '#bench/run/report.ts';
 
@@ -28,7 +27,7 @@ export const HOSTILE = command({
       }),
     }),
   async run({ processes }, { minutes, seed }) {
-    const report = new Report('hostile', describeMachine(['api']));
+    const report = new Report('hostile', ['api']);
     const vitals: Vitals[] = [];
     const api = await startHostileApi(processes, (one) => void vitals.push(one));
     // During the start the API computes for a second, and nobody waits for it. The next report has the end of that.

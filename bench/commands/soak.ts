@@ -5,7 +5,6 @@
 import { type Bench, command, number, settings, UsageError } from '#bench/command.ts';
 import { policyFile, startGateway } from '#bench/peers/floodgate.ts';
 import { Client } from '#bench/run/client.ts';
-import { describeMachine } from '#bench/run/machine.ts';
 import { watchMemory } from '#bench/run/memory.ts';
 import { missing } from '#bench/run/programs.ts';
 import { DURABLE, startRedis } from '#bench/run/redis.ts';
@@ -126,7 +125,7 @@ export const SOAK = command({
   async run(bench, { minutes, workers, set }) {
     const needed = missing(['redis-server']);
     if (needed !== null) throw new UsageError(needed);
-    const report = new Report('soak', describeMachine(['gateway', 'policies.yaml']));
+    const report = new Report('soak', ['gateway', 'policies.yaml']);
     if (Object.keys(set).length > 0) process.stdout.write(`with ${JSON.stringify(set)}\n\n`);
     let isRight = true;
     for (const count of workers) {

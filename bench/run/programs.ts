@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { UsageError } from '#bench/command.ts';
 
 export const BENCH = join(import.meta.dirname, '..');
 export const ROOT = join(BENCH, '..');
@@ -56,11 +57,9 @@ function isProgram(path: string): boolean {
   }
 }
 
-export class MissingProgram extends Error {}
-
 export function path(program: string): string {
   const found = find(program);
-  if (found === null) throw new MissingProgram(`${program} is not installed`);
+  if (found === null) throw new UsageError(`${program} is not installed`);
   return found;
 }
 
@@ -79,8 +78,9 @@ export function missing(packages: readonly Package[]): string | null {
   return debian.length === 0 ? null : `not installed; to install it: apt-get install ${debian.join(' ')}`;
 }
 
+/** The numbers of a version; "not installed" without the program. */
 export function version(program: string, flag: string): string {
-  return find(program) === null ? 'not installed' : (lines(program, flag)[0] ?? '');
+  return /\d+(?:\.\d+)+/.exec(lines(program, flag).join('\n'))?.[0] ?? 'not installed';
 }
 
 /** The output of a program that ends by itself; none if it is not installed. */
