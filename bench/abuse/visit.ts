@@ -20,11 +20,13 @@ const TROUBLE_MS = 2000;
 const RESTART_MS = 500;
 const GARBLED_EVERY = 50;
 
-export interface Durations {
+export interface VisitPlan {
   readonly aloneSeconds: number;
   readonly attackSeconds: number;
   /** A request of the visitor without a reply after this time has failed. */
   readonly replyMsMax: number;
+  /** More settings of Floodgate. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface AbuseResult {
@@ -50,7 +52,7 @@ export interface AbuseResult {
 export async function runOn(
   target: Target,
   scenario: AbuseScenario,
-  { aloneSeconds, attackSeconds, replyMsMax: timeoutMs }: Durations,
+  { aloneSeconds, attackSeconds, replyMsMax: timeoutMs, settings = {} }: VisitPlan,
   processes: Processes,
 ): Promise<AbuseResult> {
   const { isTls = false, store: trouble } = scenario;
@@ -75,7 +77,7 @@ export async function runOn(
         : null;
     const port = await freePort();
     const redisPort = garbled?.port ?? redis?.port ?? 0;
-    const server = await target.start({ processes, port, upstreamPort, redisPort }, scenario);
+    const server = await target.start({ processes, port, upstreamPort, redisPort, settings }, scenario);
     stops.push(() => server.stop(target.stopSignal));
     await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, isTls, timeoutMs }, 1)));
 
