@@ -15,7 +15,7 @@ try {
       throw new UsageError('CPU time is read from /proc/PID/schedstat: run this on Linux');
     const processes = new Processes();
     try {
-      if (!(await body({ processes }))) process.exitCode = 1;
+      if (!(await body(processes))) process.exitCode = 1;
     } finally {
       await processes.stopAll();
     }

@@ -25,7 +25,7 @@ export const ABUSE = command({
       set: settings('Of Floodgate'),
       quick: { type: 'boolean', default: false, describe: '2.5 seconds for each attack instead of 5' },
     }),
-  async run({ processes }, { only = NAMES, peers = PEERS, quick, set }) {
+  async run(processes, { only = NAMES, peers = PEERS, quick, set }) {
     const targets = TARGETS.filter(({ name }) => name === 'floodgate' || peers.includes(name));
     const report = new Report('abuse', ['gateway', 'policies.yaml']);
     const all: { readonly scenario: string; readonly results: readonly AbuseResult[] }[] = [];

@@ -6,8 +6,9 @@ import { createSurveys, type Service, startService } from '#bench/api/service.ts
 import { openSql } from '#bench/api/sql.ts';
 import { measureUnderLoad } from '#bench/api/under-load.ts';
 import { measureWebhooks } from '#bench/api/webhooks.ts';
-import { type Bench, command, names, UsageError, whole } from '#bench/command.ts';
+import { command, names, UsageError, whole } from '#bench/command.ts';
 import { workspaceId } from '#bench/run/api.ts';
+import type { Processes } from '#bench/run/processes.ts';
 import { Report, rounded, type Table } from '#bench/run/report.ts';
 import { usageOf } from '#bench/run/usage.ts';
 
@@ -30,12 +31,12 @@ type Costs = ReadonlyMap<string, Cost>;
 
 /** Measures with each number of responses. @returns the costs of operations, for each number */
 async function measureDatabase(
-  bench: Bench,
+  processes: Processes,
   database: BenchDatabase,
   options: ApiOptions,
   report: Report,
 ): Promise<readonly Costs[]> {
-  const start = (): Promise<Service> => startService(bench.processes, database.url, options.workers);
+  const start = (): Promise<Service> => startService(processes, database.url, options.workers);
   const first = await start();
   const surveyIds = await createSurveys(first);
   await first.stop();
@@ -58,7 +59,7 @@ async function measureDatabase(
     if (options.only.includes('webhooks')) report.add(await webhookTable(service, surveyId));
     if (options.only.includes('load')) {
       const { userIds } = places.sample;
-      const plan = { ...bench, ...options, service, database, surveyId, userIds };
+      const plan = { processes, ...options, service, database, surveyId, userIds };
       for (const table of await measureUnderLoad(plan)) report.add(table);
     }
     await service.stop();
@@ -120,15 +121,15 @@ export const API = command({
       rounds: whole('rounds', 1, 20, 3, 'Of visits under load'),
       workers: whole('workers', 1, 16, 2, 'Processes that serve'),
     }),
-  async run(bench, { database: kinds = DATABASES, only = ALL_PARTS, rows, seconds, rounds, workers }) {
+  async run(processes, { database: kinds = DATABASES, only = ALL_PARTS, rows, seconds, rounds, workers }) {
     checkSpace(rows.at(-1) ?? 0);
     const report = new Report('api', ['api']);
     const options = { rows, only, seconds, rounds, workers };
     const all: Costs[] = [];
     for (const kind of kinds) {
-      const database = await openBenchDatabase(kind, bench.processes);
+      const database = await openBenchDatabase(kind, processes);
       try {
-        all.push(...(await measureDatabase(bench, database, options, report)));
+        all.push(...(await measureDatabase(processes, database, options, report)));
       } finally {
         await database.close();
       }

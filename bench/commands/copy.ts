@@ -1,13 +1,15 @@
 /** `npm run bench -- copy`: measures how long the commands for operators take to copy a database there and back. */
+import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { openBenchDatabase } from '#bench/api/databases.ts';
 import { fill } from '#bench/api/fill.ts';
 import { createSurveys, startService } from '#bench/api/service.ts';
 import { openSql } from '#bench/api/sql.ts';
-import { type Bench, command, UsageError } from '#bench/command.ts';
+import { command, UsageError } from '#bench/command.ts';
 import { workspaceId } from '#bench/run/api.ts';
-import { runProgram } from '#bench/run/program.ts';
+import type { Processes } from '#bench/run/processes.ts';
 import { ROOT } from '#bench/run/programs.ts';
 import { Report, rounded } from '#bench/run/report.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
@@ -15,7 +17,7 @@ import { peakMbOf } from '#bench/run/usage.ts';
 /** The kernel remembers the peak of a process while the process is there. */
 const SAMPLE_MS = 200;
 
-async function fillSource({ processes }: Bench, responses: number): Promise<string> {
+async function fillSource(processes: Processes, responses: number): Promise<string> {
   const path = join(processes.directory, 'source.sqlite');
   const service = await startService(processes, `file:${path}`, 1);
   const surveyIds = await createSurveys(service);
@@ -29,19 +31,15 @@ async function fillSource({ processes }: Bench, responses: number): Promise<stri
 /** @returns a row of the table @throws Error when the command fails */
 async function measure(name: string, args: readonly string[]): Promise<readonly string[]> {
   const began = performance.now();
-  let pid = 0;
+  const cli = [join(ROOT, 'api', 'cli', 'main.ts'), 'db', ...args, '--json'];
+  const running = promisify(execFile)(process.execPath, cli);
   let peakMb = 0;
   const timer = setInterval(() => {
-    peakMb = Math.max(peakMb, peakMbOf([pid]));
+    peakMb = Math.max(peakMb, peakMbOf([running.child.pid ?? 0]));
   }, SAMPLE_MS);
-  const cli = [join(ROOT, 'api', 'cli', 'main.ts'), 'db', ...args, '--json'];
-  const output = await runProgram(process.execPath, cli, {
-    onStart(started) {
-      pid = started;
-    },
-  }).finally(() => clearInterval(timer));
+  const { stdout } = await running.finally(() => clearInterval(timer));
   const seconds = (performance.now() - began) / 1000;
-  const tables: readonly { readonly from: { readonly rows: number } }[] = JSON.parse(output).tables;
+  const tables: readonly { readonly from: { readonly rows: number } }[] = JSON.parse(stdout).tables;
   const rowsRead = tables.reduce((sum, { from }) => sum + from.rows, 0);
   return [name, rounded(seconds, 1), rounded(rowsRead / seconds, 0), rounded(peakMb, 0)];
 }
@@ -56,15 +54,15 @@ export const COPY = command({
         type: 'string',
         describe: 'The URL of an empty database, which keeps the copy; default: a server of the bench',
       }),
-  async run(bench, { responses, postgres }) {
+  async run(processes, { responses, postgres }) {
     if (!Number.isInteger(responses) || responses < 1)
       throw new UsageError('Give a number of responses, such as: copy 100000 postgres://me@localhost/empty');
     const report = new Report('copy', ['api']);
-    const source = await fillSource(bench, responses);
-    const server = postgres === undefined ? await openBenchDatabase('postgres', bench.processes) : null;
+    const source = await fillSource(processes, responses);
+    const server = postgres === undefined ? await openBenchDatabase('postgres', processes) : null;
     const url = postgres ?? server?.url ?? '';
     const from = `file:${source}`;
-    const back = `file:${join(bench.processes.directory, 'returned.sqlite')}`;
+    const back = `file:${join(processes.directory, 'returned.sqlite')}`;
     try {
       const rows = [
         await measure('SQLite to PostgreSQL', ['copy', '--from', from, '--to', url]),

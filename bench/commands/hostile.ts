@@ -26,7 +26,7 @@ export const HOSTILE = command({
         describe: 'The same requests for the same seed',
       }),
     }),
-  async run({ processes }, { minutes, seed }) {
+  async run(processes, { minutes, seed }) {
     const report = new Report('hostile', ['api']);
     const vitals: Vitals[] = [];
     const api = await startHostileApi(processes, (one) => void vitals.push(one));

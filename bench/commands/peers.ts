@@ -27,7 +27,7 @@ export const PEERS_COMMAND = command({
       duration: whole('duration', 1, 600, 3, 'Seconds of one visit'),
       quick: { type: 'boolean', default: false, describe: '5 rounds of 1 second' },
     }),
-  async run({ processes }, { against, quick, ...args }) {
+  async run(processes, { against, quick, ...args }) {
     const needed = missing(['wrk', 'redis-server', 'nginx']);
     if (needed !== null) throw new UsageError(`wrk, redis-server or nginx is ${needed}`);
     const only = args.only ?? (against === undefined ? SCENARIO_NAMES : USUAL);

@@ -62,7 +62,7 @@ export const PROFILE = command({
         describe: 'The load',
       })
       .options({ duration: whole('duration', 1, 600, 6, 'Seconds of load') }),
-  async run({ processes }, { scenario: name, duration }) {
+  async run(processes, { scenario: name, duration }) {
     const scenario = SCENARIOS.find((one) => one.name === name);
     if (scenario === undefined) throw new Error(`there is no scenario ${name}`);
     const folder = join(BENCH, 'results', `profile-${name}-${process.pid}`);

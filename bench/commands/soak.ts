@@ -2,10 +2,11 @@
  * `npm run bench -- soak`: everything at once for a long time. All limits of the shipped policies are driven over their edge,
  * beside uploads, streams, tunnels, aborts and garbage, while Redis freezes, dies and comes back, and policies are edited.
  */
-import { type Bench, command, number, settings, UsageError } from '#bench/command.ts';
+import { command, number, settings, UsageError } from '#bench/command.ts';
 import { policyFile, startGateway } from '#bench/peers/floodgate.ts';
 import { Client } from '#bench/run/client.ts';
 import { watchMemory } from '#bench/run/memory.ts';
+import type { Processes } from '#bench/run/processes.ts';
 import { missing } from '#bench/run/programs.ts';
 import { DURABLE, startRedis } from '#bench/run/redis.ts';
 import { Report, rounded, type Table } from '#bench/run/report.ts';
@@ -20,7 +21,7 @@ import { freePort } from '#test/support/ports.ts';
 const REPLY_MS_MAX = 10_000;
 
 async function soak(
-  { processes }: Bench,
+  processes: Processes,
   workers: number,
   minutes: number,
   settings: Readonly<Record<string, string>>,
@@ -122,14 +123,14 @@ export const SOAK = command({
       },
       set: settings('Of the gateway'),
     }),
-  async run(bench, { minutes, workers, set }) {
+  async run(processes, { minutes, workers, set }) {
     const needed = missing(['redis-server']);
     if (needed !== null) throw new UsageError(needed);
     const report = new Report('soak', ['gateway', 'policies.yaml']);
     if (Object.keys(set).length > 0) process.stdout.write(`with ${JSON.stringify(set)}\n\n`);
     let isRight = true;
     for (const count of workers) {
-      const { tally, memory } = await soak(bench, count, minutes / workers.length, set);
+      const { tally, memory } = await soak(processes, count, minutes / workers.length, set);
       report.add(tableOf(count, tally, memory));
       isRight &&= tally.wrongReplies === 0 && tally.overAdmitted === 0;
     }
