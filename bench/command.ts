@@ -5,27 +5,22 @@ import type { Processes } from './run/processes.ts';
 /** The command line is wrong, or something that a command needs is missing. */
 export class UsageError extends Error {}
 
-export interface Bench {
-  /** They are ended with the command. */
-  readonly processes: Processes;
-}
-
 interface Command<Args> {
   /** Its name and its positional arguments. */
   readonly command: string | readonly string[];
   readonly describe: string;
   readonly builder: (program: Argv) => Argv<Args>;
-  /** @returns false when a goal is missed that the command promises to check */
-  run(bench: Bench, args: ArgumentsCamelCase<Args>): Promise<boolean>;
+  /** @param processes are ended with the command @returns false when a goal is missed that the command promises to check */
+  run(processes: Processes, args: ArgumentsCamelCase<Args>): Promise<boolean>;
 }
 
 /** Starts a command. Tests give one that only looks at the arguments. */
-export type Start = (args: unknown, body: (bench: Bench) => Promise<boolean>) => Promise<void>;
+export type Start = (args: unknown, body: (processes: Processes) => Promise<boolean>) => Promise<void>;
 
 /** Makes what the runner adds: a file of `commands/` exports one. */
 export function command<Args>({ command, describe, builder, run }: Command<Args>) {
   return (program: Argv, start: Start): Argv =>
-    program.command(command, describe, builder, (args) => start(args, (bench) => run(bench, args)));
+    program.command(command, describe, builder, (args) => start(args, (processes) => run(processes, args)));
 }
 
 export function whole(name: string, min: number, max: number, initial: number, describe: string) {
@@ -46,6 +41,25 @@ export function number(
       const value = String(text).trim() === '' ? Number.NaN : Number(text);
       if (value >= min && value <= max && (!isWhole || Number.isInteger(value))) return value;
       throw new UsageError(`--${name} is "${text}"; it must be ${kind} from ${min} to ${max}`);
+    },
+  } as const;
+}
+
+/** Environment variables of a program, each as NAME=VALUE. */
+export function settings(describe: string) {
+  return {
+    type: 'string',
+    array: true,
+    default: [] as string[],
+    describe: `${describe}: a setting as NAME=VALUE, repeatable`,
+    coerce(texts: readonly string[]): Readonly<Record<string, string>> {
+      return Object.fromEntries(
+        texts.map((text) => {
+          const [, name, value = ''] = /^([A-Z][A-Z0-9_]*)=(.*)$/.exec(text) ?? [];
+          if (name === undefined) throw new UsageError(`--set is "${text}"; it must be NAME=VALUE`);
+          return [name, value];
+        }),
+      );
     },
   } as const;
 }

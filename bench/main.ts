@@ -7,7 +7,6 @@ import { existsSync } from 'node:fs';
 import { UsageError } from './command.ts';
 import { runCommand } from './program.ts';
 import { Processes } from './run/processes.ts';
-import { MissingProgram } from './run/programs.ts';
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 try {
@@ -16,13 +15,13 @@ try {
       throw new UsageError('CPU time is read from /proc/PID/schedstat: run this on Linux');
     const processes = new Processes();
     try {
-      if (!(await body({ processes }))) process.exitCode = 1;
+      if (!(await body(processes))) process.exitCode = 1;
     } finally {
       await processes.stopAll();
     }
   });
 } catch (error) {
-  const isUsage = error instanceof UsageError || error instanceof MissingProgram;
+  const isUsage = error instanceof UsageError;
   process.stderr.write(`${isUsage ? error.message : (error as Error).stack}\n`);
   process.exitCode = isUsage ? 2 : 1;
 }

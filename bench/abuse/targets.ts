@@ -9,6 +9,11 @@ import { createAuthority } from '#test/support/certificates.ts';
 import { ATTACKER_ADDRESS } from './attacker.ts';
 import type { AbuseScenario } from './scenario.ts';
 
+interface TargetPlace extends Place {
+  readonly redisPort: number;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
 export interface Target {
   readonly name: string;
   readonly label: string;
@@ -16,7 +21,7 @@ export interface Target {
   readonly usesRedis: boolean;
   /** Ends it at once: the bench does not wait for what hangs after an attack. */
   readonly stopSignal: NodeJS.Signals;
-  start(place: Place & { readonly redisPort: number }, scenario: AbuseScenario): Promise<Started>;
+  start(place: TargetPlace, scenario: AbuseScenario): Promise<Started>;
 }
 
 function tlsSettings(): Record<string, string> {
@@ -40,6 +45,7 @@ export const FLOODGATE: Target = {
       env: {
         ...(trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {}),
         ...(isTls === true ? tlsSettings() : {}),
+        ...place.settings,
       },
     }),
 };

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Processes, Started } from '#bench/run/processes.ts';
 import { BENCH } from '#bench/run/programs.ts';
-import { type RedisServer, startRedis } from '#bench/run/redis.ts';
+import { DURABLE, type RedisServer, startRedis } from '#bench/run/redis.ts';
 import { startUpstream, statsOf } from '#bench/run/upstream.ts';
-import { MB, peakRssBytesOf } from '#bench/run/usage.ts';
+import { peakMbOf } from '#bench/run/usage.ts';
 import { freePort } from '#test/support/ports.ts';
+import { startSlowProxy } from '#test/support/slow-proxy.ts';
 import type { AttackCounts } from './attacker.ts';
-import { type Garbler, startGarbler } from './garbler.ts';
 import type { AbuseScenario, StoreTrouble } from './scenario.ts';
 import type { Target } from './targets.ts';
 import { CONTROL, VISITORS, type VisitFigures, visit, WARM_UP } from './visitor.ts';
@@ -18,12 +18,15 @@ const SAMPLE_MS = 250;
 const HEAD_START_MS = 500;
 const TROUBLE_MS = 2000;
 const RESTART_MS = 500;
+const GARBLED_EVERY = 50;
 
-export interface Durations {
+export interface VisitPlan {
   readonly aloneSeconds: number;
   readonly attackSeconds: number;
   /** A request of the visitor without a reply after this time has failed. */
   readonly replyMsMax: number;
+  /** More settings of Floodgate. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface AbuseResult {
@@ -49,7 +52,7 @@ export interface AbuseResult {
 export async function runOn(
   target: Target,
   scenario: AbuseScenario,
-  { aloneSeconds, attackSeconds, replyMsMax: timeoutMs }: Durations,
+  { aloneSeconds, attackSeconds, replyMsMax: timeoutMs, settings = {} }: VisitPlan,
   processes: Processes,
 ): Promise<AbuseResult> {
   const { isTls = false, store: trouble } = scenario;
@@ -65,11 +68,16 @@ export async function runOn(
     const bystanderPort = await upstreamAt();
     const redis = target.usesRedis ? await startRedis(processes, redisOptions(trouble)) : null;
     stops.push(() => redis?.stop());
-    const garbler = redis !== null && trouble === 'garbled' ? await startGarbler(redis.port) : null;
-    stops.push(() => garbler?.close());
+    const garbler = new Garbler();
+    const garbled =
+      redis !== null && trouble === 'garbled'
+        ? await startSlowProxy({ teardown: (end) => stops.push(end) }, redis.port, (piece) =>
+            garbler.garble(piece),
+          )
+        : null;
     const port = await freePort();
-    const redisPort = garbler?.port ?? redis?.port ?? 0;
-    const server = await target.start({ processes, port, upstreamPort, redisPort }, scenario);
+    const redisPort = garbled?.port ?? redis?.port ?? 0;
+    const server = await target.start({ processes, port, upstreamPort, redisPort, settings }, scenario);
     stops.push(() => server.stop(target.stopSignal));
     await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, isTls, timeoutMs }, 1)));
 
@@ -81,7 +89,7 @@ export async function runOn(
       ]);
     const [alone] = await visitBoth(aloneSeconds);
 
-    const keysBefore = (await redis?.keys()) ?? 0;
+    const keysBefore = (await keysIn(redis)) ?? 0;
     const endWatch = watch(server.pid, redis);
     const began = Date.now();
     // It goes on until the visitor's last request has its reply, or will not get one.
@@ -100,7 +108,7 @@ export async function runOn(
     return {
       ...{ target: target.name, alone, attacked, attack, ...(await statsOf(upstreamPort)) },
       ...{ directP99Ms: direct.p99Ms, machineP99Ms: machine.p99Ms, died: server.ending() },
-      rssPeakMb: Math.max(peak.rssBytes, peakRssBytesOf([server.pid])) / MB,
+      rssPeakMb: Math.max(peak.rssMb, peakMbOf([server.pid])),
       redisKeys: redis === null ? null : Math.max(0, peak.keys - keysBefore),
       minutes: Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1,
     };
@@ -109,28 +117,50 @@ export async function runOn(
   }
 }
 
-function redisOptions(trouble: StoreTrouble | undefined) {
-  return { isDurable: trouble === 'restarted', ...(trouble === 'small' ? { maxMemory: '12mb' } : {}) };
+/** A small Redis refuses writes instead of removing keys. */
+function redisOptions(trouble: StoreTrouble | undefined): readonly string[] {
+  if (trouble === 'small') return ['--maxmemory', '12mb', '--maxmemory-policy', 'noeviction'];
+  return trouble === 'restarted' ? DURABLE : [];
+}
+
+/** null while Redis does not answer. */
+function keysIn(redis: RedisServer | null): Promise<number | null> {
+  return redis === null ? Promise.resolve(null) : redis.client.dbsize().catch(() => null);
+}
+
+/** Makes nonsense of the same length of one decision in fifty. */
+class Garbler {
+  isOn = false;
+  #decisions = 0;
+
+  /** @returns 0: nothing is delayed */
+  garble(piece: Buffer): number {
+    // The text of a decision begins with a bracket, after its length.
+    const at = piece.indexOf('\r\n[');
+    if (this.isOn && at > 0 && ++this.#decisions % GARBLED_EVERY === 0) piece.fill('{', at + 2, at + 3);
+    return 0;
+  }
 }
 
 async function disturb(
   trouble: StoreTrouble | undefined,
   redis: RedisServer | null,
-  garbler: Garbler | null,
+  garbler: Garbler,
 ): Promise<void> {
   if (trouble === 'frozen') await redis?.freeze(TROUBLE_MS);
   if (trouble === 'restarted') await redis?.killAndRestart(RESTART_MS);
-  garbler?.garble(true);
-  await sleep(garbler === null ? 0 : TROUBLE_MS);
-  garbler?.garble(false);
+  if (trouble !== 'garbled') return;
+  garbler.isOn = true;
+  await sleep(TROUBLE_MS);
+  garbler.isOn = false;
 }
 
 /** Samples peaks that would be gone at the end. @returns ends it */
-function watch(pid: number, redis: RedisServer | null): () => { rssBytes: number; keys: number } {
-  const peak = { rssBytes: 0, keys: 0 };
+function watch(pid: number, redis: RedisServer | null): () => { rssMb: number; keys: number } {
+  const peak = { rssMb: 0, keys: 0 };
   const timer = setInterval(async () => {
-    peak.rssBytes = Math.max(peak.rssBytes, peakRssBytesOf([pid]));
-    peak.keys = Math.max(peak.keys, (await redis?.keys()) ?? 0);
+    peak.rssMb = Math.max(peak.rssMb, peakMbOf([pid]));
+    peak.keys = Math.max(peak.keys, (await keysIn(redis)) ?? 0);
   }, SAMPLE_MS);
   return () => {
     clearInterval(timer);

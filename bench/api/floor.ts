@@ -2,15 +2,16 @@
  * The least that creating a response can cost: `node floor.ts OPTIONS` is a plain Fastify route that inserts the same row
  * with the API's driver and settings, and checks nothing. The database's own program inserts it without Node and HTTP.
  */
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import SqliteDatabase from 'better-sqlite3';
 import Fastify from 'fastify';
 import pg from 'pg';
 import { workspaceId } from '#bench/run/api.ts';
 import type { Processes, Started } from '#bench/run/processes.ts';
-import { runProgram } from '#bench/run/program.ts';
 import { find } from '#bench/run/programs.ts';
 import { serveWith } from '#bench/run/workers.ts';
 import { postgresFolder } from '#test/support/postgres-process.ts';
@@ -23,6 +24,7 @@ interface FloorOptions {
   readonly databaseUrl: string;
 }
 
+const run = promisify(execFile);
 /** As the API's, by default. */
 const POOL_SIZE = 10;
 /** sqlite3 takes no duration. */
@@ -90,7 +92,9 @@ export async function insertNatively(
     const lines = Array<string>(SQLITE_INSERTS).fill(insert(`'c' || lower(hex(randomblob(12)))`));
     const settings = ['.timeout 5000', 'pragma synchronous = full;', 'pragma foreign_keys = on;'];
     const began = performance.now();
-    await runProgram(program, [url.slice('file:'.length)], { input: [...settings, ...lines].join('\n') });
+    const running = run(program, [url.slice('file:'.length)]);
+    running.child.stdin?.end([...settings, ...lines].join('\n'));
+    await running;
     return SQLITE_INSERTS / ((performance.now() - began) / 1000);
   }
   const program = find(join(postgresFolder() ?? '/', 'pgbench'));
@@ -98,8 +102,8 @@ export async function insertNatively(
   const script = join(directory, 'insert.sql');
   writeFileSync(script, insert(`'c' || substr(md5(random()::text || clock_timestamp()), 1, 24)`));
   const args = ['-n', '-M', 'prepared', '-c', String(PGBENCH_CLIENTS), '-j', '1', '-T', String(seconds)];
-  const out = await runProgram(program, [...args, '-f', script, url]);
-  return Number(/^tps = ([\d.]+)/m.exec(out)?.[1] ?? Number.NaN);
+  const { stdout } = await run(program, [...args, '-f', script, url]);
+  return Number(/^tps = ([\d.]+)/m.exec(stdout)?.[1] ?? Number.NaN);
 }
 
 if (import.meta.main) {

@@ -1,11 +1,12 @@
 /** Creates responses and reads the state with many clients at once, in turn with the least that each can cost. */
 import { startEcho } from '#bench/peers/echo.ts';
 import { workspaceId } from '#bench/run/api.ts';
+import { comparisonTable } from '#bench/run/comparison.ts';
 import type { Load } from '#bench/run/load.ts';
 import { inTurn, measure, type Slice, type Subject } from '#bench/run/measure.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { rounded, type Table } from '#bench/run/report.ts';
-import { median, pairedRatio, spread } from '#bench/run/statistics.ts';
+import { median } from '#bench/run/statistics.ts';
 import { wrk } from '#bench/run/wrk.ts';
 import { freePort } from '#test/support/ports.ts';
 import type { BenchDatabase } from './databases.ts';
@@ -15,7 +16,6 @@ import type { Service } from './service.ts';
 
 const CLIENTS = 32;
 const WARM_SECONDS = 2;
-const HEAD = ['', 'a second', 'p50 ms', 'p99 ms', 'API µs', 'database µs', 'of the last', 'min-max'];
 
 interface LoadPlan {
   readonly processes: Processes;
@@ -60,7 +60,7 @@ async function measureCreate(plan: LoadPlan): Promise<Table> {
   await floor.stop();
   const program = database.url.startsWith('file:') ? 'sqlite3' : 'pgbench';
   const notes = native.length === 0 ? [] : [`${program}, one insert: ${rounded(median(native), 0)} a second`];
-  return { title: 'Many clients: create a response', head: HEAD, rows: rowsOf(targets, slices), notes };
+  return tableOf('Many clients: create a response', targets, slices, notes);
 }
 
 async function measureState(plan: LoadPlan): Promise<Table> {
@@ -77,7 +77,7 @@ async function measureState(plan: LoadPlan): Promise<Table> {
   ];
   const slices = await visitAll(plan, targets);
   await echo.stop();
-  return { title: 'Many clients: environment state', head: HEAD, rows: rowsOf(targets, slices) };
+  return tableOf('Many clients: environment state', targets, slices);
 }
 
 function targetOf(subject: Subject, path = '/', bodies: readonly string[] = []): Target {
@@ -106,15 +106,19 @@ async function visitAll(
   });
 }
 
-function rowsOf(targets: readonly Target[], slices: readonly (readonly Slice[])[]): Table['rows'] {
-  const rates = slices.map((own) => own.map(({ perSecond }) => perSecond));
-  return targets.map(({ subject }, i) => {
-    const of = (name: keyof Slice): number => spread((slices[i] ?? []).map((slice) => slice[name])).median;
-    const ratio = pairedRatio(rates[i] ?? [], rates.at(-1) ?? []);
-    return [
-      ...[subject.name, rounded(of('perSecond'), 0), rounded(of('p50Ms'), 1), rounded(of('p99Ms'), 1)],
-      ...[rounded(of('cpuUs'), 0), rounded(of('storeCpuUs'), 0)],
-      ...[rounded(ratio.median, 2), `${rounded(ratio.min, 2)}-${rounded(ratio.max, 2)}`],
-    ];
-  });
+/** The last of the targets is the floor. */
+function tableOf(
+  title: string,
+  targets: readonly Target[],
+  slices: readonly (readonly Slice[])[],
+  notes: readonly string[] = [],
+): Table {
+  const floor = slices.at(-1) ?? [];
+  const ofFloor = { head: 'req/s, of the floor', measure: 'perSecond' } as const;
+  return comparisonTable(
+    title,
+    targets.map(({ subject }, i) => ({ label: subject.name, slices: slices[i] ?? [] })),
+    [{ ...ofFloor, of: (own) => [own, floor] }],
+    notes,
+  );
 }

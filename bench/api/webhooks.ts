@@ -5,17 +5,14 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { workspaceId } from '#bench/run/api.ts';
+import { until } from '#test/support/until.ts';
 import { ANSWER } from './operations.ts';
 import { RECEIVER_HOST, type Service } from './service.ts';
 
 /** The same work for every number of webhooks. */
 const DELIVERIES = 4_000;
 const CLIENTS = 8;
-/** Attempts last at most 5 s, so something is wrong when nothing arrives for this long. */
-const STALLED_MS = 30_000;
-const POLL_MS = 5;
 
 interface Throughput {
   readonly deliveriesPerSecond: number;
@@ -62,27 +59,12 @@ export async function measureWebhooks(
     };
     await Promise.all(Array.from({ length: CLIENTS }, create));
     const responsesPerSecond = events / secondsSince();
-    await untilArrived(DELIVERIES, () => arrived.size);
+    await until(() => arrived.size >= DELIVERIES, 'all deliveries to arrive');
     const deliveriesPerSecond = DELIVERIES / secondsSince();
     return { deliveriesPerSecond, responsesPerSecond, repeated: requests - arrived.size };
   } finally {
     for (const id of webhookIds) await service.call({ method: 'DELETE', path: `/api/v1/webhooks/${id}` });
     receiver.closeAllConnections();
     receiver.close();
-  }
-}
-
-/** @throws Error when nothing arrives any more */
-async function untilArrived(count: number, arrived: () => number): Promise<void> {
-  let last = 0;
-  let lastAt = performance.now();
-  while (arrived() < count) {
-    await sleep(POLL_MS);
-    if (arrived() > last) {
-      last = arrived();
-      lastAt = performance.now();
-    } else if (performance.now() - lastAt > STALLED_MS) {
-      throw new Error(`Only ${last} of ${count} deliveries arrived`);
-    }
   }
 }

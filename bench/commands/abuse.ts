@@ -5,16 +5,15 @@
 import { SCENARIOS } from '#bench/abuse/scenarios.ts';
 import { TARGETS } from '#bench/abuse/targets.ts';
 import { GOALS_TEXT, judge, tableOf } from '#bench/abuse/verdict.ts';
-import { type AbuseResult, type Durations, runOn } from '#bench/abuse/visit.ts';
-import { command, names } from '#bench/command.ts';
-import { describeMachine } from '#bench/run/machine.ts';
+import { type AbuseResult, runOn, type VisitPlan } from '#bench/abuse/visit.ts';
+import { command, names, settings } from '#bench/command.ts';
 import { missing } from '#bench/run/programs.ts';
 import { Report } from '#bench/run/report.ts';
 
 const NAMES = SCENARIOS.map(({ name }) => name);
 const PEERS = TARGETS.map(({ name }) => name);
-const LONG: Durations = { aloneSeconds: 2.5, attackSeconds: 5, replyMsMax: 3000 };
-const QUICK: Durations = { ...LONG, aloneSeconds: 2, attackSeconds: 2.5 };
+const LONG: VisitPlan = { aloneSeconds: 2.5, attackSeconds: 5, replyMsMax: 3000 };
+const QUICK: VisitPlan = { ...LONG, aloneSeconds: 2, attackSeconds: 2.5 };
 
 export const ABUSE = command({
   command: 'abuse',
@@ -23,11 +22,12 @@ export const ABUSE = command({
     program.options({
       only: names('only', NAMES, 'Attacks'),
       peers: names('peers', PEERS, 'Only these peers beside Floodgate'),
+      set: settings('Of Floodgate'),
       quick: { type: 'boolean', default: false, describe: '2.5 seconds for each attack instead of 5' },
     }),
-  async run({ processes }, { only = NAMES, peers = PEERS, quick }) {
+  async run(processes, { only = NAMES, peers = PEERS, quick, set }) {
     const targets = TARGETS.filter(({ name }) => name === 'floodgate' || peers.includes(name));
-    const report = new Report('abuse', describeMachine(['gateway', 'policies.yaml']));
+    const report = new Report('abuse', ['gateway', 'policies.yaml']);
     const all: { readonly scenario: string; readonly results: readonly AbuseResult[] }[] = [];
     const reached = new Map<string, number[]>();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
@@ -38,7 +38,12 @@ export const ABUSE = command({
         try {
           const what = missing([target.needs]);
           if (what !== null) throw new Error(what);
-          const result = await runOn(target, scenario, quick ? QUICK : LONG, processes);
+          const result = await runOn(
+            target,
+            scenario,
+            { ...(quick ? QUICK : LONG), settings: set },
+            processes,
+          );
           const isReached = judge(scenario, result).every((goal) => goal.isReached);
           results.push(result);
           reached.set(target.label, [...(reached.get(target.label) ?? []), isReached ? 1 : 0]);

@@ -6,18 +6,17 @@ import { createSurveys, type Service, startService } from '#bench/api/service.ts
 import { openSql } from '#bench/api/sql.ts';
 import { measureUnderLoad } from '#bench/api/under-load.ts';
 import { measureWebhooks } from '#bench/api/webhooks.ts';
-import { type Bench, command, names, UsageError, whole } from '#bench/command.ts';
+import { command, names, UsageError, whole } from '#bench/command.ts';
 import { workspaceId } from '#bench/run/api.ts';
-import { describeMachine } from '#bench/run/machine.ts';
+import type { Processes } from '#bench/run/processes.ts';
 import { Report, rounded, type Table } from '#bench/run/report.ts';
-import { MB, usageOf } from '#bench/run/usage.ts';
+import { usageOf } from '#bench/run/usage.ts';
 
 const ALL_PARTS = [...PARTS, 'webhooks', 'load'] as const;
 const ROWS_MIN = 10_000;
 const ROWS_MAX = 10_000_000;
 const SAMPLE = 500;
 const WEBHOOKS = [1, 10];
-const GOAL_MS = 10;
 const HEAD = ['one at a time', 'p50 ms', 'p99 ms', 'API µs', 'database µs', 'growth of p50'];
 
 interface ApiOptions {
@@ -32,12 +31,12 @@ type Costs = ReadonlyMap<string, Cost>;
 
 /** Measures with each number of responses. @returns the costs of operations, for each number */
 async function measureDatabase(
-  bench: Bench,
+  processes: Processes,
   database: BenchDatabase,
   options: ApiOptions,
   report: Report,
 ): Promise<readonly Costs[]> {
-  const start = (): Promise<Service> => startService(bench.processes, database.url, options.workers);
+  const start = (): Promise<Service> => startService(processes, database.url, options.workers);
   const first = await start();
   const surveyIds = await createSurveys(first);
   await first.stop();
@@ -55,15 +54,12 @@ async function measureDatabase(
       title: `${database.kind}, ${responses.toLocaleString('en')} responses`,
       head: HEAD,
       rows: rowsOf(costs, all[0] ?? costs),
-      notes: [
-        `filled in ${rounded(seconds, 1)} s, ${rounded(bytes / MB, 0)} MB`,
-        `goal: every median below ${GOAL_MS} ms, except for exports: ${isReached(costs) ? 'reached' : 'missed'}`,
-      ],
+      notes: [`filled in ${rounded(seconds, 1)} s, ${rounded(bytes / 2 ** 20, 0)} MB`],
     });
     if (options.only.includes('webhooks')) report.add(await webhookTable(service, surveyId));
     if (options.only.includes('load')) {
       const { userIds } = places.sample;
-      const plan = { ...bench, ...options, service, database, surveyId, userIds };
+      const plan = { processes, ...options, service, database, surveyId, userIds };
       for (const table of await measureUnderLoad(plan)) report.add(table);
     }
     await service.stop();
@@ -93,11 +89,6 @@ function rowsOf(costs: Costs, first: Costs): Table['rows'] {
   });
 }
 
-/** Exports take as long as their page. */
-function isReached(costs: Costs): boolean {
-  return [...costs].every(([name, { p50Ms }]) => name.startsWith('export') || p50Ms < GOAL_MS);
-}
-
 async function webhookTable(service: Service, surveyId: string): Promise<Table> {
   const rows: string[][] = [];
   for (const webhooks of WEBHOOKS) {
@@ -120,7 +111,7 @@ function responsesOf(text: string): readonly number[] {
 
 export const API = command({
   command: 'api',
-  describe: 'Measures the survey API on databases of its own; ends with 1 if a median is over 10 ms',
+  describe: 'Measures the survey API on databases of its own',
   builder: (program) =>
     program.options({
       database: names('database', DATABASES, 'Databases'),
@@ -130,20 +121,20 @@ export const API = command({
       rounds: whole('rounds', 1, 20, 3, 'Of visits under load'),
       workers: whole('workers', 1, 16, 2, 'Processes that serve'),
     }),
-  async run(bench, { database: kinds = DATABASES, only = ALL_PARTS, rows, seconds, rounds, workers }) {
+  async run(processes, { database: kinds = DATABASES, only = ALL_PARTS, rows, seconds, rounds, workers }) {
     checkSpace(rows.at(-1) ?? 0);
-    const report = new Report('api', describeMachine(['api']));
+    const report = new Report('api', ['api']);
     const options = { rows, only, seconds, rounds, workers };
     const all: Costs[] = [];
     for (const kind of kinds) {
-      const database = await openBenchDatabase(kind, bench.processes);
+      const database = await openBenchDatabase(kind, processes);
       try {
-        all.push(...(await measureDatabase(bench, database, options, report)));
+        all.push(...(await measureDatabase(processes, database, options, report)));
       } finally {
         await database.close();
       }
     }
     report.write(all.map((costs) => Object.fromEntries(costs)));
-    return all.every(isReached);
+    return true;
   },
 });

@@ -1,22 +1,23 @@
 /** `npm run bench -- copy`: measures how long the commands for operators take to copy a database there and back. */
+import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { openBenchDatabase } from '#bench/api/databases.ts';
 import { fill } from '#bench/api/fill.ts';
 import { createSurveys, startService } from '#bench/api/service.ts';
 import { openSql } from '#bench/api/sql.ts';
-import { type Bench, command, UsageError } from '#bench/command.ts';
+import { command, UsageError } from '#bench/command.ts';
 import { workspaceId } from '#bench/run/api.ts';
-import { describeMachine } from '#bench/run/machine.ts';
-import { runProgram } from '#bench/run/program.ts';
+import type { Processes } from '#bench/run/processes.ts';
 import { ROOT } from '#bench/run/programs.ts';
 import { Report, rounded } from '#bench/run/report.ts';
-import { MB, peakRssBytesOf } from '#bench/run/usage.ts';
+import { peakMbOf } from '#bench/run/usage.ts';
 
 /** The kernel remembers the peak of a process while the process is there. */
 const SAMPLE_MS = 200;
 
-async function fillSource({ processes }: Bench, responses: number): Promise<string> {
+async function fillSource(processes: Processes, responses: number): Promise<string> {
   const path = join(processes.directory, 'source.sqlite');
   const service = await startService(processes, `file:${path}`, 1);
   const surveyIds = await createSurveys(service);
@@ -30,21 +31,17 @@ async function fillSource({ processes }: Bench, responses: number): Promise<stri
 /** @returns a row of the table @throws Error when the command fails */
 async function measure(name: string, args: readonly string[]): Promise<readonly string[]> {
   const began = performance.now();
-  let pid = 0;
-  let peakBytes = 0;
-  const timer = setInterval(() => {
-    peakBytes = Math.max(peakBytes, peakRssBytesOf([pid]));
-  }, SAMPLE_MS);
   const cli = [join(ROOT, 'api', 'cli', 'main.ts'), 'db', ...args, '--json'];
-  const output = await runProgram(process.execPath, cli, {
-    onStart(started) {
-      pid = started;
-    },
-  }).finally(() => clearInterval(timer));
+  const running = promisify(execFile)(process.execPath, cli);
+  let peakMb = 0;
+  const timer = setInterval(() => {
+    peakMb = Math.max(peakMb, peakMbOf([running.child.pid ?? 0]));
+  }, SAMPLE_MS);
+  const { stdout } = await running.finally(() => clearInterval(timer));
   const seconds = (performance.now() - began) / 1000;
-  const tables: readonly { readonly from: { readonly rows: number } }[] = JSON.parse(output).tables;
+  const tables: readonly { readonly from: { readonly rows: number } }[] = JSON.parse(stdout).tables;
   const rowsRead = tables.reduce((sum, { from }) => sum + from.rows, 0);
-  return [name, rounded(seconds, 1), rounded(rowsRead / seconds, 0), rounded(peakBytes / MB, 0)];
+  return [name, rounded(seconds, 1), rounded(rowsRead / seconds, 0), rounded(peakMb, 0)];
 }
 
 export const COPY = command({
@@ -57,22 +54,22 @@ export const COPY = command({
         type: 'string',
         describe: 'The URL of an empty database, which keeps the copy; default: a server of the bench',
       }),
-  async run(bench, { responses, postgres }) {
+  async run(processes, { responses, postgres }) {
     if (!Number.isInteger(responses) || responses < 1)
       throw new UsageError('Give a number of responses, such as: copy 100000 postgres://me@localhost/empty');
-    const report = new Report('copy', describeMachine(['api']));
-    const source = await fillSource(bench, responses);
-    const server = postgres === undefined ? await openBenchDatabase('postgres', bench.processes) : null;
+    const report = new Report('copy', ['api']);
+    const source = await fillSource(processes, responses);
+    const server = postgres === undefined ? await openBenchDatabase('postgres', processes) : null;
     const url = postgres ?? server?.url ?? '';
     const from = `file:${source}`;
-    const back = `file:${join(bench.processes.directory, 'returned.sqlite')}`;
+    const back = `file:${join(processes.directory, 'returned.sqlite')}`;
     try {
       const rows = [
         await measure('SQLite to PostgreSQL', ['copy', '--from', from, '--to', url]),
         await measure('PostgreSQL to SQLite', ['copy', '--live', '--from', url, '--to', back]),
         await measure('SQLite compared with SQLite', ['verify', '--from', from, '--to', back]),
       ];
-      const title = `${responses.toLocaleString('en')} responses, ${rounded(statSync(source).size / MB, 0)} MB`;
+      const title = `${responses.toLocaleString('en')} responses, ${rounded(statSync(source).size / 2 ** 20, 0)} MB`;
       report.add({ title, head: ['', 'seconds', 'rows/s', 'peak MB'], rows });
       report.write(rows);
       return true;

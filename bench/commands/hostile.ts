@@ -2,10 +2,8 @@
 import { command, number } from '#bench/command.ts';
 import { soak, startHostileApi } from '#bench/hostile/soak.ts';
 import type { Vitals } from '#bench/hostile/watch.ts';
-import { describeMachine } from '#bench/run/machine.ts';
 import { watchMemory } from '#bench/run/memory.ts';
 import { Report, rounded } from '#bench/run/report.ts';
-import { MB } from '#bench/run/usage.ts';
 
 const BUSY_MAX_MS = 100;
 const SEED_MAX = 2 ** 31 - 1;
@@ -13,7 +11,7 @@ const SEED_MAX = 2 ** 31 - 1;
 function stallText({ busyMs, gcMs, heapBytes, during }: Vitals, second: number): string {
   return (
     `  ${rounded(busyMs, 0)} ms in second ${second}, garbage collector ${rounded(gcMs, 0)} ms, ` +
-    `heap ${rounded(heapBytes / MB, 0)} MB: ${during.join(' | ')}`
+    `heap ${rounded(heapBytes / 2 ** 20, 0)} MB: ${during.join(' | ')}`
   );
 }
 
@@ -28,8 +26,8 @@ export const HOSTILE = command({
         describe: 'The same requests for the same seed',
       }),
     }),
-  async run({ processes }, { minutes, seed }) {
-    const report = new Report('hostile', describeMachine(['api']));
+  async run(processes, { minutes, seed }) {
+    const report = new Report('hostile', ['api']);
     const vitals: Vitals[] = [];
     const api = await startHostileApi(processes, (one) => void vitals.push(one));
     // During the start the API computes for a second, and nobody waits for it. The next report has the end of that.
@@ -55,7 +53,7 @@ export const HOSTILE = command({
           'event loop',
           `${loop}; more than ${BUSY_MAX_MS} ms in ${stalls.length} of ${seconds.length} seconds`,
         ],
-        ['memory', memory],
+        ...memory,
       ],
       notes: [...stalls.map((one) => stallText(one, seconds.indexOf(one) + 1)), ...tally.wrongLines()],
     });

@@ -6,13 +6,13 @@ import { SCENARIOS } from '#bench/costs/scenarios.ts';
 import { scenarioTable } from '#bench/costs/table.ts';
 import { PEERS } from '#bench/peers/all.ts';
 import { ECHO } from '#bench/peers/echo.ts';
+import type { Peer } from '#bench/peers/peer.ts';
 import { versionAt } from '#bench/peers/version.ts';
-import { describeMachine } from '#bench/run/machine.ts';
 import { missing } from '#bench/run/programs.ts';
 import { Report } from '#bench/run/report.ts';
 
 const SCENARIO_NAMES = SCENARIOS.map(({ name }) => name);
-const PEER_NAMES = [...PEERS.map(({ name }) => name), 'direct'];
+const PEER_NAMES = PEERS.map(({ name }) => name);
 const USUAL = ['hot', 'keys-20k', 'denied', 'post-1k', 'uncovered'];
 
 export const PEERS_COMMAND = command({
@@ -27,9 +27,9 @@ export const PEERS_COMMAND = command({
       duration: whole('duration', 1, 600, 3, 'Seconds of one visit'),
       quick: { type: 'boolean', default: false, describe: '5 rounds of 1 second' },
     }),
-  async run({ processes }, { against, quick, ...args }) {
-    const needed = missing(['wrk', 'redis-server']);
-    if (needed !== null) throw new UsageError(needed);
+  async run(processes, { against, quick, ...args }) {
+    const needed = missing(['wrk', 'redis-server', 'nginx']);
+    if (needed !== null) throw new UsageError(`wrk, redis-server or nginx is ${needed}`);
     const only = args.only ?? (against === undefined ? SCENARIO_NAMES : USUAL);
     const peers = args.peers ?? (against === undefined ? PEER_NAMES : []);
     const versions = against === undefined ? [] : [versionAt(against), ECHO];
@@ -38,26 +38,29 @@ export const PEERS_COMMAND = command({
     // A process may be more expensive by the chance of its start, or of its place in the order, by up to a tenth. So two
     // versions are started twice, in both orders.
     const halves = against === undefined ? [rounds] : [Math.ceil(rounds / 2), Math.floor(rounds / 2)];
-    const report = new Report('bench', describeMachine(['gateway', 'policies.yaml']));
-    const results = new Map<string, Measured>();
+    const report = new Report('bench', ['gateway', 'policies.yaml']);
+    const measured = new Map<string, Measured>();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
-      const wanted = scenario.peers.filter((name) => peers.includes(name));
-      const own = PEERS.filter(({ name }) => name === 'floodgate' || wanted.includes(name));
-      const isDirect = wanted.includes('direct');
-      const all = [...own, ...versions];
+      const isWanted = ({ name }: Peer): boolean =>
+        name === 'floodgate' ||
+        (scenario.peers.includes(name) && (peers.includes(name) || (name === 'direct' && peers.length > 0)));
+      const all = [...PEERS.filter(isWanted), ...versions];
       const found: Measured[] = [];
       for (const [half, share] of halves.entries()) {
         const order = half === 0 ? all : all.toReversed();
-        found.push(await measureScenario(processes, scenario, order, { rounds: share, duration, isDirect }));
+        found.push(await measureScenario(processes, scenario, order, { rounds: share, duration }));
       }
-      const measured = together(found);
-      report.add(scenarioTable(scenario, all, measured));
-      results.set(scenario.name, measured);
+      const both = together(found);
+      report.add(scenarioTable(scenario, both));
+      measured.set(scenario.name, both);
     }
-    const goals = goalTable(results);
+    const goals = goalTable(measured);
     if (goals !== null) report.add(goals);
     report.write(
-      [...results].map(([scenario, { slices }]) => ({ scenario, slices: Object.fromEntries(slices) })),
+      [...measured].map(([scenario, { results }]) => ({
+        scenario,
+        results: Object.fromEntries([...results].map(([{ name }, slices]) => [name, slices])),
+      })),
     );
     return true;
   },
@@ -66,8 +69,10 @@ export const PEERS_COMMAND = command({
 /** Puts the rounds of both halves one after the other. */
 function together([first, second]: readonly Measured[]): Measured {
   if (first === undefined) throw new Error('nothing was measured');
-  for (const [name, slices] of second?.slices ?? [])
-    first.slices.set(name, [...(first.slices.get(name) ?? []), ...slices]);
-  first.notes.push(...(second?.notes ?? []));
+  for (const [peer, more] of second?.results ?? []) {
+    const slices = first.results.get(peer);
+    if (typeof slices === 'object')
+      first.results.set(peer, typeof more === 'string' ? more : [...slices, ...more]);
+  }
   return first;
 }

@@ -8,7 +8,7 @@ import { startUpstream } from '#bench/costs/upstream.ts';
 import { FLOODGATE, policiesFor, startGateway } from '#bench/peers/floodgate.ts';
 import type { Peer } from '#bench/peers/peer.ts';
 import { WARM_SECONDS } from '#bench/run/measure.ts';
-import { BENCH, ROOT } from '#bench/run/programs.ts';
+import { BENCH } from '#bench/run/programs.ts';
 import { freePort } from '#test/support/ports.ts';
 
 const LINES = 45;
@@ -61,18 +61,15 @@ export const PROFILE = command({
         demandOption: true,
         describe: 'The load',
       })
-      .options({
-        duration: whole('duration', 1, 600, 6, 'Seconds of load'),
-        root: { type: 'string', default: ROOT, describe: 'Another working tree' },
-      }),
-  async run({ processes }, { scenario: name, duration, root }) {
+      .options({ duration: whole('duration', 1, 600, 6, 'Seconds of load') }),
+  async run(processes, { scenario: name, duration }) {
     const scenario = SCENARIOS.find((one) => one.name === name);
     if (scenario === undefined) throw new Error(`there is no scenario ${name}`);
     const folder = join(BENCH, 'results', `profile-${name}-${process.pid}`);
     mkdirSync(folder, { recursive: true });
     const nodeFlags = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'];
     const start: Peer['start'] = (launch) =>
-      startGateway({ ...launch, root, nodeFlags, policies: policiesFor(launch, root) });
+      startGateway({ ...launch, nodeFlags, policies: policiesFor(launch) });
     const upstreamPort = await freePort();
     await startUpstream(processes, upstreamPort);
     const running = await startPeer({ ...FLOODGATE, start }, scenario, processes, upstreamPort);

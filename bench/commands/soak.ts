@@ -2,13 +2,13 @@
  * `npm run bench -- soak`: everything at once for a long time. All limits of the shipped policies are driven over their edge,
  * beside uploads, streams, tunnels, aborts and garbage, while Redis freezes, dies and comes back, and policies are edited.
  */
-import { type Bench, command, number, UsageError } from '#bench/command.ts';
+import { command, number, settings, UsageError } from '#bench/command.ts';
 import { policyFile, startGateway } from '#bench/peers/floodgate.ts';
 import { Client } from '#bench/run/client.ts';
-import { describeMachine } from '#bench/run/machine.ts';
 import { watchMemory } from '#bench/run/memory.ts';
+import type { Processes } from '#bench/run/processes.ts';
 import { missing } from '#bench/run/programs.ts';
-import { startRedis } from '#bench/run/redis.ts';
+import { DURABLE, startRedis } from '#bench/run/redis.ts';
 import { Report, rounded, type Table } from '#bench/run/report.ts';
 import { quantile } from '#bench/run/statistics.ts';
 import { startUpstream } from '#bench/run/upstream.ts';
@@ -21,13 +21,14 @@ import { freePort } from '#test/support/ports.ts';
 const REPLY_MS_MAX = 10_000;
 
 async function soak(
-  { processes }: Bench,
+  processes: Processes,
   workers: number,
   minutes: number,
-): Promise<{ readonly tally: SoakTally; readonly memory: string }> {
+  settings: Readonly<Record<string, string>>,
+): Promise<{ readonly tally: SoakTally; readonly memory: Table['rows'] }> {
   const upstreamPort = await freePort();
   const upstream = await startUpstream(processes, upstreamPort);
-  const redis = await startRedis(processes, { isDurable: true });
+  const redis = await startRedis(processes, DURABLE);
   const port = await freePort();
   const adminPort = await freePort();
   const gateway = await startGateway({
@@ -36,14 +37,16 @@ async function soak(
       GATEWAY_TRUSTED_PROXIES: '127.0.0.1/32',
       GATEWAY_ADMIN_PORT: String(adminPort),
       LOG_LEVEL: 'error',
+      ...settings,
     },
   });
   const tally = new SoakTally();
-  const client = new Client({ port, timeoutMs: REPLY_MS_MAX });
+  const options = { port, timeoutMs: REPLY_MS_MAX, onSent: (kind: string) => tally.ways.replied(kind) };
+  const clients = { plain: new Client(options), mixed: new Client(options) };
   const nextTrouble = startTroubles(redis, policyFile(processes, port));
   const endMemory = watchMemory(gateway.pid);
-  const endMixed = startMixed({ client, port, tally });
-  const driven = { client, upstreamPort, tally, workers, degraded: () => degradedRequests(adminPort) };
+  const endMixed = startMixed({ clients, port, tally });
+  const driven = { clients, upstreamPort, tally, workers, degraded: () => degradedRequests(adminPort) };
   const untilMs = Date.now() + minutes * 60_000;
   const say = (trouble: string): void =>
     void process.stderr.write(
@@ -61,7 +64,8 @@ async function soak(
   const memory = endMemory();
   const ending = gateway.ending();
   if (ending !== null) tally.fault(`the gateway ended: ${ending}`, gateway.output().slice(-500));
-  client.close();
+  clients.plain.close();
+  clients.mixed.close();
   await gateway.stop();
   await redis.stop();
   await upstream.stop('SIGKILL');
@@ -76,13 +80,14 @@ async function degradedRequests(adminPort: number): Promise<number> {
   return Number(line[1]);
 }
 
-function tableOf(workers: number, tally: SoakTally, memory: string): Table {
+function tableOf(workers: number, tally: SoakTally, memory: Table['rows']): Table {
   const latencies = [0.5, 0.99, 1].map((q) => `${rounded(quantile(tally.latenciesMs, q), 1)} ms`).join(', ');
   return {
     title: `${workers} ${workers === 1 ? 'worker' : 'workers'}`,
     head: [],
     rows: [
       ['replies', `${tally.replies}: ${tally.kindsText()}`],
+      ['ways', tally.ways.kindsText()],
       ['limits', `${tally.admitted} admitted, ${tally.denied} denied`],
       [
         'without Redis',
@@ -92,7 +97,7 @@ function tableOf(workers: number, tally: SoakTally, memory: string): Table {
       ['wrong replies', String(tally.wrongReplies)],
       ['over-admission', String(tally.overAdmitted)],
       ['p50, p99, slowest', latencies],
-      ['memory', memory],
+      ...memory,
     ],
     notes: tally.wrongLines(),
   };
@@ -116,14 +121,16 @@ export const SOAK = command({
         describe: 'One run for each number of processes',
         coerce: workersOf,
       },
+      set: settings('Of the gateway'),
     }),
-  async run(bench, { minutes, workers }) {
+  async run(processes, { minutes, workers, set }) {
     const needed = missing(['redis-server']);
     if (needed !== null) throw new UsageError(needed);
-    const report = new Report('soak', describeMachine(['gateway', 'policies.yaml']));
+    const report = new Report('soak', ['gateway', 'policies.yaml']);
+    if (Object.keys(set).length > 0) process.stdout.write(`with ${JSON.stringify(set)}\n\n`);
     let isRight = true;
     for (const count of workers) {
-      const { tally, memory } = await soak(bench, count, minutes / workers.length);
+      const { tally, memory } = await soak(processes, count, minutes / workers.length, set);
       report.add(tableOf(count, tally, memory));
       isRight &&= tally.wrongReplies === 0 && tally.overAdmitted === 0;
     }

@@ -4,8 +4,8 @@ import { inTurn, measure, type Slice, type Subject, WARM_SECONDS } from '#bench/
 import { paced } from '#bench/run/paced.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { missing } from '#bench/run/programs.ts';
-import { startRedis } from '#bench/run/redis.ts';
-import { MB, usageOf } from '#bench/run/usage.ts';
+import { type RedisServer, startRedis } from '#bench/run/redis.ts';
+import { usageOf } from '#bench/run/usage.ts';
 import { wrk } from '#bench/run/wrk.ts';
 import { freePort } from '#test/support/ports.ts';
 import { launchOf, loadOf, type Scenario } from './scenarios.ts';
@@ -17,27 +17,26 @@ const COMMANDS_PER_REQUEST_MIN = 0.01;
 const WARM_KEYS_PER_SECOND = 10_000;
 
 export interface Measured {
-  /** Name of a peer -> slices, one for each round. */
-  readonly slices: Map<string, readonly Slice[]>;
+  /** Peer -> slices, one for each round; or the reason why it was not measured. */
+  readonly results: Map<Peer, readonly Slice[] | string>;
   /** Floodgate's memory before any load. */
   restRssMb: number;
-  /** Lines about peers without figures. */
-  readonly notes: string[];
 }
 
 interface Running {
+  readonly peer: Peer;
   readonly subject: Subject;
   stop(): Promise<void>;
 }
 
-/** @param isDirect also measures the upstream itself, as `direct` */
 export async function measureScenario(
   processes: Processes,
   scenario: Scenario,
   peers: readonly Peer[],
-  { rounds, duration, isDirect }: { rounds: number; duration: number; isDirect: boolean },
+  { rounds, duration }: { rounds: number; duration: number },
 ): Promise<Measured> {
-  const measured: Measured = { slices: new Map(), restRssMb: Number.NaN, notes: [] };
+  const results = new Map<Peer, readonly Slice[] | string>(peers.map((peer) => [peer, 'it was not started']));
+  const measured: Measured = { results, restRssMb: Number.NaN };
   const upstreamPort = await freePort();
   const upstream = await startUpstream(processes, upstreamPort);
   const running: Running[] = [];
@@ -45,53 +44,58 @@ export async function measureScenario(
     try {
       const one = await startPeer(peer, scenario, processes, upstreamPort);
       running.push(one);
-      if (peer.name === 'floodgate') measured.restRssMb = usageOf(one.subject.pids).rssBytes / MB;
+      if (peer.name === 'floodgate') measured.restRssMb = usageOf(one.subject.pids).rssMb;
     } catch (error) {
-      measured.notes.push(`left out: ${peer.label}: ${(error as Error).message}`);
+      results.set(peer, (error as Error).message);
     }
   }
-  const direct: Subject = {
-    name: 'direct',
-    origin: `http://127.0.0.1:${upstreamPort}`,
-    pids: [],
-    store: null,
-  };
-  const subjects = [...running.map(({ subject }) => subject), ...(isDirect ? [direct] : [])];
   const warmSeconds = WARM_SECONDS + Math.ceil(scenario.keys / WARM_KEYS_PER_SECOND);
-  for (const subject of subjects) await visit({ ...scenario, rate: null }, subject, warmSeconds, processes);
-  const found = await inTurn(subjects, rounds, (subject) => visit(scenario, subject, duration, processes));
-  for (const [i, { name }] of subjects.entries()) {
+  for (const { subject } of running)
+    await visit({ ...scenario, rate: null }, subject, warmSeconds, processes);
+  const found = await inTurn(running, rounds, ({ subject }) => visit(scenario, subject, duration, processes));
+  for (const [i, { peer }] of running.entries()) {
     const slices = found[i] ?? [];
-    const peer = peers.find((one) => one.name === name);
-    if (peer === undefined || !hasLostRedis(peer, scenario, slices)) measured.slices.set(name, slices);
-    else measured.notes.push(`left out: ${peer.label}: it did not count in its Redis`);
+    const hasLostRedis = peer.countsInRedis === true && !countsEach(scenario, slices);
+    results.set(peer, hasLostRedis ? 'it did not count in its Redis' : slices);
   }
   await Promise.all([upstream.stop(), ...running.map((one) => one.stop())]);
   return measured;
 }
 
-/** @throws Error when the peer does not do what is measured */
+/** @throws Error when the peer is not installed, or does not do what is measured */
 export async function startPeer(
   peer: Peer,
   scenario: Scenario,
   processes: Processes,
   upstreamPort: number,
 ): Promise<Running> {
-  const command = missing(peer.needs);
-  if (command !== null) throw new Error(command);
-  const redis = peer.usesRedis ? await startRedis(processes) : null;
+  const { name, start } = peer;
+  const absent = missing(peer.needs);
+  if (absent !== null) throw new Error(absent);
+  if (start === null) {
+    const subject = { name, origin: `http://127.0.0.1:${upstreamPort}`, pids: [], store: null };
+    return { peer, subject, stop: async () => undefined };
+  }
+  const redis = peer.usesRedis === true ? await startRedis(processes) : null;
   const port = await freePort();
-  const redisPort = redis?.port ?? 0;
-  const server = await peer.start({ processes, port, upstreamPort, redisPort, ...launchOf(scenario) });
+  const place = { processes, port, upstreamPort, redisPort: redis?.port ?? 0 };
+  const server = await start({ ...place, ...launchOf(scenario) });
   const origin = `http://127.0.0.1:${port}`;
-  const stop = async (): Promise<void> => {
-    await server.stop();
-    await redis?.stop();
+  if (name !== 'echo') await assertLimits(origin, scenario);
+  const store = redis === null ? null : { pids: [redis.pid], commands: () => commandsOf(redis) };
+  return {
+    peer,
+    subject: { name, origin, pids: [server.pid], store },
+    async stop() {
+      await server.stop();
+      await redis?.stop();
+    },
   };
-  if (peer.name !== 'echo') await assertLimits(origin, scenario);
-  const store = redis === null ? null : { pids: [redis.pid], commands: () => redis.commands() };
-  if (scenario.isStoreDown) await redis?.stop();
-  return { subject: { name: peer.name, origin, pids: [server.pid], store }, stop };
+}
+
+/** Includes the commands inside scripts. */
+async function commandsOf({ client }: RedisServer): Promise<number> {
+  return Number(/total_commands_processed:(\d+)/.exec(await client.info('stats'))?.[1] ?? 0);
 }
 
 /** A peer that does not limit would win every comparison. @throws Error */
@@ -125,8 +129,8 @@ export function visit(
 }
 
 /** A limiter without its Redis lets requests through and looks fast. */
-function hasLostRedis({ countsInRedis }: Peer, scenario: Scenario, slices: readonly Slice[]): boolean {
-  const { isStoreDown, limits, isDenied } = scenario;
-  if (!countsInRedis || isStoreDown || limits === 0 || isDenied) return false;
-  return slices.some(({ storeCommands }) => storeCommands < COMMANDS_PER_REQUEST_MIN);
+function countsEach({ limits, isDenied }: Scenario, slices: readonly Slice[]): boolean {
+  return (
+    limits === 0 || isDenied || slices.every(({ storeCommands }) => storeCommands >= COMMANDS_PER_REQUEST_MIN)
+  );
 }

@@ -14,12 +14,9 @@ export interface Scenario {
   readonly isDenied: boolean;
   /** The number of limits that a request counts against. */
   readonly limits: 0 | 1 | 2;
-  readonly workers: number;
-  /** Redis is stopped after the start. */
-  readonly isStoreDown: boolean;
   /** Requests a second at an even pace. null: as many as 64 connections can send. */
   readonly rate: number | null;
-  /** Besides Floodgate. `direct` is the upstream itself. */
+  /** Besides Floodgate. */
   readonly peers: readonly string[];
 }
 
@@ -28,16 +25,18 @@ const CONNECTIONS = 64;
 /** The limit of the shipped policies. */
 const LOW_LIMIT = 100;
 
+const UNIX = 'floodgate-unix';
 const NODE_PEERS = ['fastify-rlf', 'fastify-rate-limit', 'express'];
-const LIMITERS = ['nginx-lua', 'nginx-limit-req', 'haproxy', ...NODE_PEERS];
-const WITH_BODIES = ['nginx-lua', 'haproxy', 'fastify-rlf', 'express'];
-const WITHOUT_LIMIT_REQ = ['nginx-lua', 'haproxy', ...NODE_PEERS];
+const OWN_MEMORY = ['haproxy', 'caddy', 'traefik'];
+const LIMITERS = ['nginx-lua', 'nginx-limit-req', ...OWN_MEMORY, ...NODE_PEERS];
+const WITH_BODIES = ['nginx-lua', ...OWN_MEMORY, 'fastify-rlf', 'express'];
+const WITHOUT_LIMIT = ['nginx-plain', 'caddy-plain'];
 const POST = { method: 'POST', path: '/api/v1/client/bench/responses' } as const;
 
 const HOT: Scenario = {
   ...{ name: 'hot', title: 'allowed, one hot key', method: 'GET', path: '/api/v1/client/bench/environment' },
-  ...{ bodyBytes: 0, keys: 0, isDenied: false, limits: 1, workers: 1, isStoreDown: false, rate: null },
-  peers: [...LIMITERS, 'floodgate-bare', 'nginx-plain'],
+  ...{ bodyBytes: 0, keys: 0, isDenied: false, limits: 1, rate: null },
+  peers: [UNIX, ...LIMITERS, 'floodgate-bare', ...WITHOUT_LIMIT],
 };
 
 function row(
@@ -52,27 +51,27 @@ function row(
 export const SCENARIOS: readonly Scenario[] = [
   HOT,
   row('keys-300', 'allowed, 300 keys', [], { path: SURVEYS, keys: 300 }),
-  row('keys-20k', 'allowed, 20,000 keys', LIMITERS, { path: SURVEYS, keys: 20_000 }),
-  row('keys-100k', 'allowed, 100,000 keys', LIMITERS, { path: SURVEYS, keys: 100_000 }),
+  row('keys-20k', 'allowed, 20,000 keys', [UNIX, ...LIMITERS], { path: SURVEYS, keys: 20_000 }),
+  row('keys-100k', 'allowed, 100,000 keys', [UNIX, ...LIMITERS], { path: SURVEYS, keys: 100_000 }),
   row('keys-1m', 'allowed, 1,000,000 keys', [], { path: SURVEYS, keys: 1_000_000 }),
   row('denied', 'denied', LIMITERS, { isDenied: true }),
   // @fastify/rate-limit runs once a request, so it cannot apply two limits.
   row('two', 'two limits at once, proven key', WITH_BODIES, {
     ...{ method: 'POST', path: '/api/v1/management/storage', bodyBytes: 100, keys: 1, limits: 2 },
   }),
-  row('post-1k', 'POST 1 KB', WITH_BODIES, { ...POST, bodyBytes: 1024 }),
-  row('post-1m', 'POST 1 MB', WITH_BODIES, { ...POST, bodyBytes: 1_048_576 }),
-  row('uncovered', 'route without a limit', WITHOUT_LIMIT_REQ, {
+  row('post-1k', 'POST 1 KB', [UNIX, ...WITH_BODIES, ...WITHOUT_LIMIT], { ...POST, bodyBytes: 1024 }),
+  row('post-1m', 'POST 1 MB', [UNIX, ...WITH_BODIES, ...WITHOUT_LIMIT], { ...POST, bodyBytes: 1_048_576 }),
+  row('uncovered', 'route without a limit', [...WITHOUT_LIMIT, ...NODE_PEERS], {
     ...{ path: '/environments/bench/surveys', limits: 0 },
   }),
-  row('store-down', 'Redis down', ['nginx-lua', ...NODE_PEERS], { isStoreDown: true }),
-  row('workers-2', 'allowed, one hot key, 2 workers', WITHOUT_LIMIT_REQ, { workers: 2 }),
-  row('latency', 'latency at 1,000 requests/s', [...LIMITERS, 'direct'], { rate: 1000 }),
+  row('latency', 'latency at 1,000 requests/s', [UNIX, ...LIMITERS, ...WITHOUT_LIMIT, 'direct'], {
+    rate: 1000,
+  }),
 ];
 
 /** The part of a launch that a scenario decides. */
-export function launchOf({ isDenied, limits, workers }: Scenario) {
-  return { limit: isDenied ? LOW_LIMIT : HIGH_LIMIT, limits: Math.max(1, limits), workers };
+export function launchOf({ isDenied, limits, keys }: Scenario) {
+  return { limit: isDenied ? LOW_LIMIT : HIGH_LIMIT, limits: Math.max(1, limits), keys };
 }
 
 export function loadOf({ name, method, path, bodyBytes, keys }: Scenario): Load {

@@ -16,7 +16,5 @@ export const ECHO: Peer = {
   name: 'echo',
   label: 'node:http alone',
   needs: [],
-  usesRedis: false,
-  countsInRedis: false,
-  start: ({ processes, port, workers }) => startEcho(processes, { port, workers, body: '{}' }),
+  start: ({ processes, port }) => startEcho(processes, { port, workers: 1, body: '{}' }),
 };

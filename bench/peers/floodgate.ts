@@ -2,10 +2,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import type { Processes, Started } from '#bench/run/processes.ts';
+import { type Processes, type Started, socketBeside } from '#bench/run/processes.ts';
 import { ROOT } from '#bench/run/programs.ts';
 import { freePort } from '#test/support/ports.ts';
-import { HIGH_LIMIT, type Launch, type Peer } from './peer.ts';
+import { HIGH_LIMIT, type Launch, type Peer, type Place } from './peer.ts';
 
 export interface PolicyFile {
   exclude: string[];
@@ -40,7 +40,10 @@ function removePolicies(file: PolicyFile): void {
   file.policies = [{ name: 'unused', route: 'GET /never', identifier: 'ip', limit: 1, window: '1m' }];
 }
 
-interface GatewayLaunch extends Omit<Launch, 'limit' | 'limits'> {
+interface GatewayLaunch extends Place {
+  readonly redisPort: number;
+  /** Default: 1. */
+  readonly workers?: number;
   /** The working tree that it is started from; default: this one. */
   readonly root?: string;
   /** Text of the policy file. */
@@ -55,7 +58,16 @@ export function policyFile({ directory }: Processes, port: number): string {
 }
 
 export async function startGateway(launch: GatewayLaunch): Promise<Started> {
-  const { processes, port, upstreamPort, redisPort, policies, workers, root = ROOT, nodeFlags = [] } = launch;
+  const {
+    processes,
+    port,
+    upstreamPort,
+    redisPort,
+    policies,
+    workers = 1,
+    root = ROOT,
+    nodeFlags = [],
+  } = launch;
   const file = policyFile(processes, port);
   writeFileSync(file, policies);
   const flags = ['--max-semi-space-size=16', '--max-old-space-size=1024', ...nodeFlags];
@@ -96,9 +108,24 @@ export const FLOODGATE: Peer = {
 };
 
 export const FLOODGATE_BARE: Peer = {
-  ...FLOODGATE,
   name: 'floodgate-bare',
   label: 'Floodgate without policies',
-  countsInRedis: false,
+  needs: ['redis-server'],
+  usesRedis: true,
   start: (launch) => startGateway({ ...launch, policies: policiesOf(ROOT, removePolicies) }),
+};
+
+/** Reaches its upstream and its Redis by Unix sockets instead of TCP. */
+export const FLOODGATE_UNIX: Peer = {
+  ...FLOODGATE,
+  name: 'floodgate-unix',
+  label: 'Floodgate, Unix sockets',
+  start: (launch) =>
+    startGateway({
+      ...{ ...launch, policies: policiesFor(launch) },
+      env: {
+        GATEWAY_UPSTREAM: `unix:${socketBeside(launch.processes, launch.upstreamPort)}`,
+        GATEWAY_REDIS_URL: `unix:${socketBeside(launch.processes, launch.redisPort)}`,
+      },
+    }),
 };

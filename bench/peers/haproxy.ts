@@ -9,7 +9,6 @@ import { path } from '#bench/run/programs.ts';
 import { BOUNDS, type BoundedPlace, type Launch, type Peer, type Place, WINDOW_SECONDS } from './peer.ts';
 
 interface Parts {
-  readonly workers: number;
   readonly defaults: string;
   readonly frontend: string;
   /** Options of the upstream's server. */
@@ -22,7 +21,7 @@ function startHaproxy({ processes, port, upstreamPort }: Place, parts: Parts): P
   writeFileSync(
     file,
     `global
-  nbthread ${parts.workers}
+  nbthread 1
   maxconn 4096
 defaults
   mode http
@@ -42,7 +41,7 @@ ${parts.tables}
 }
 
 function start(launch: Launch): Promise<Started> {
-  const { limit, workers } = launch;
+  const { limit } = launch;
   const tables = Array.from({ length: launch.limits }, (_, i) => i);
   const track = tables.map(
     (i) => `http-request track-sc${i} req.hdr(x-api-key) table limits${i} if limited has_key
@@ -51,7 +50,6 @@ function start(launch: Launch): Promise<Started> {
   );
   const table = `type string len 64 size 400k expire ${WINDOW_SECONDS}s store http_req_rate(${WINDOW_SECONDS}s)`;
   return startHaproxy(launch, {
-    workers,
     defaults: `timeout client 60s
   timeout server 60s
   timeout http-keep-alive 60s
@@ -70,8 +68,6 @@ export const HAPROXY: Peer = {
   name: 'haproxy',
   label: 'HAProxy stick table',
   needs: ['haproxy'],
-  usesRedis: false,
-  countsInRedis: false,
   start,
 };
 
@@ -83,7 +79,6 @@ export function startBoundedHaproxy(place: BoundedPlace): Promise<Started> {
       ? ''
       : `http-request set-src req.hdr_ip(x-forwarded-for,-1) if { src ${place.trusted} }`;
   return startHaproxy(place, {
-    workers: 1,
     defaults: `timeout client 10s
   timeout client-fin 5s
   timeout server 30s

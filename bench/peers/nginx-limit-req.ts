@@ -10,8 +10,6 @@ export const NGINX_LIMIT_REQ: Peer = {
   name: 'nginx-limit-req',
   label: 'NGINX limit_req',
   needs: ['nginx'],
-  usesRedis: false,
-  countsInRedis: false,
   start(launch) {
     const isHigh = launch.limit === HIGH_LIMIT;
     const rate = isHigh ? '1000000r/s' : `${launch.limit}r/m`;
@@ -30,7 +28,6 @@ export function startBoundedNginx(place: BoundedPlace): Promise<Started> {
       ? ''
       : `set_real_ip_from ${place.trusted}; real_ip_header X-Forwarded-For; real_ip_recursive on;`;
   return startNginx('nginx', place, {
-    workers: 1,
     // By default it writes up to 1 GB of each download to the disk.
     http: `${realIp} proxy_max_temp_file_size 2m;
   client_header_timeout 10s; client_body_timeout 10s; send_timeout 10s; keepalive_timeout 30s;

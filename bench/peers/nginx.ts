@@ -6,7 +6,6 @@ import { path } from '#bench/run/programs.ts';
 import type { Launch, Peer, Place } from './peer.ts';
 
 export interface Parts {
-  readonly workers: number;
   /** Before everything else. */
   readonly modules?: string;
   readonly http?: string;
@@ -21,7 +20,7 @@ export function startNginx(name: string, place: Place, parts: Parts): Promise<St
   writeFileSync(
     `${home}.conf`,
     `${parts.modules ?? ''}
-${user} daemon off; worker_processes ${parts.workers}; pid ${home}.pid; error_log stderr crit;
+${user} daemon off; worker_processes 1; pid ${home}.pid; error_log stderr crit;
 events { worker_connections 4096; }
 http {
   access_log off; server_tokens off; default_type application/json;
@@ -46,7 +45,7 @@ export function startNginxProxy(
     proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Forwarded-Host $http_host;
     proxy_request_buffering off;`;
   return startNginx(name, launch, {
-    ...{ workers: launch.workers, modules },
+    modules,
     http: `keepalive_requests 1000000000; keepalive_timeout 600s; client_max_body_size 16m;
   map $http_x_api_key $limit_key { "" $binary_remote_addr; default $http_x_api_key; }
   ${http}`,
@@ -58,7 +57,5 @@ export const NGINX: Peer = {
   name: 'nginx-plain',
   label: 'NGINX, no limit',
   needs: ['nginx'],
-  usesRedis: false,
-  countsInRedis: false,
   start: (launch) => startNginxProxy('nginx-plain', launch),
 };

@@ -10,9 +10,9 @@ function nodePeer(name: string, label: string): Peer {
     needs: ['redis-server', 'npm'],
     usesRedis: true,
     countsInRedis: true,
-    start({ processes, port, upstreamPort, redisPort, workers, limit, limits }) {
+    start({ processes, port, upstreamPort, redisPort, limit, limits }) {
       const settings = {
-        ...{ name, port, redisPort, workers, limit, limits, windowSeconds: WINDOW_SECONDS },
+        ...{ name, port, redisPort, limit, limits, windowSeconds: WINDOW_SECONDS },
         upstream: `http://127.0.0.1:${upstreamPort}`,
       };
       const main = join(BENCH, 'peers', 'node', 'main.mjs');

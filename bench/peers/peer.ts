@@ -15,7 +15,8 @@ export interface Place {
 export interface Launch extends Place {
   /** A Redis of its own. */
   readonly redisPort: number;
-  readonly workers: number;
+  /** Distinct API keys that will be used. 0: none. */
+  readonly keys: number;
   /** Requests a minute of one API key or, without a key, of one address. Only paths below `/api/` have limits. */
   readonly limit: number;
   /** The number of limits that a request counts against. */
@@ -26,11 +27,14 @@ export interface Peer {
   readonly name: string;
   readonly label: string;
   readonly needs: readonly Package[];
-  readonly usesRedis: boolean;
-  /** It counts every admitted request in Redis. */
-  readonly countsInRedis: boolean;
-  start(launch: Launch): Promise<Started>;
+  /** Whether it gets a Redis of its own, and counts every admitted request there. Default: neither. */
+  readonly usesRedis?: true;
+  readonly countsInRedis?: true;
+  /** null: the upstream itself. */
+  readonly start: ((launch: Launch) => Promise<Started>) | null;
 }
+
+export const DIRECT: Peer = { name: 'direct', label: 'the upstream itself', needs: [], start: null };
 
 /** Bounds for one address in the abuse bench, as the documentation of these programs suggests. Its visitor needs 40 requests a second. */
 export const BOUNDS = { requestsPerSecond: 50, burst: 100, connections: 100 };

@@ -1,6 +1,7 @@
 /** A well-behaved client: sends whole requests and expects whole replies, in time. */
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { request as requestTls, Agent as TlsAgent } from 'node:https';
+import type { Socket } from 'node:net';
 
 /** A larger body is sent in pieces, as from a client that is not on the same machine. */
 const PIECE_BYTES = 16_384;
@@ -12,6 +13,8 @@ export interface ClientOptions {
   readonly isTls?: boolean;
   /** A request without a reply after this time has failed. */
   readonly timeoutMs: number;
+  /** Called for each request with what kind it is, see `kindOf`. */
+  readonly onSent?: (kind: string) => void;
 }
 
 export interface Ask {
@@ -20,6 +23,8 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
   /** Size of the body. */
   readonly bytes?: number;
+  /** How the body is sent: with Content-Length, which is the default; in chunks; or after 100 Continue. */
+  readonly framing?: 'length' | 'chunked' | 'expect';
   /** Over a connection of its own. */
   readonly isAlone?: boolean;
 }
@@ -35,6 +40,8 @@ export interface Answer {
 export class Client {
   readonly #options: ClientOptions;
   readonly #agent: Agent;
+  /** Connections that had a request that is not plain. */
+  readonly #notPlain = new WeakSet<Socket>();
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -43,8 +50,8 @@ export class Client {
 
   /** @throws Error when there is no complete reply in time */
   send(ask: Ask, isRepeated = false): Promise<Answer> {
-    const { port, address = '127.0.0.1', isTls = false, timeoutMs } = this.#options;
-    const { method, path, headers = {}, bytes = 0, isAlone = false } = ask;
+    const { port, address = '127.0.0.1', isTls = false, timeoutMs, onSent } = this.#options;
+    const { method, path, headers = {}, bytes = 0, framing = 'length', isAlone = false } = ask;
     let sentMs = performance.now();
     return new Promise((resolve, reject) => {
       const req = (isTls ? requestTls : request)({
@@ -52,7 +59,10 @@ export class Client {
         agent: isAlone ? false : this.#agent,
         headers: {
           host: 'bench.example',
-          ...(bytes === 0 ? {} : { 'content-type': 'application/json', 'content-length': bytes }),
+          ...(bytes === 0 ? {} : { 'content-type': 'application/json' }),
+          ...(bytes > 0 && framing !== 'chunked' ? { 'content-length': bytes } : {}),
+          ...(framing === 'chunked' ? { 'transfer-encoding': 'chunked' } : {}),
+          ...(framing === 'expect' ? { expect: '100-continue' } : {}),
           ...headers,
         },
       });
@@ -61,6 +71,7 @@ export class Client {
         clearTimeout(timer);
         reject(error);
       };
+      req.on('socket', (socket) => onSent?.(this.#kindOf(framing, socket)));
       req.on('response', (res) => {
         const chunks: Buffer[] = [];
         res.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -69,6 +80,8 @@ export class Client {
           clearTimeout(timer);
           const text = Buffer.concat(chunks).toString('latin1');
           const latencyMs = performance.now() - sentMs;
+          // Nobody asked for the body.
+          if (!req.writableEnded) req.destroy();
           resolve({ status: res.statusCode ?? 0, headers: res.headers, text, latencyMs });
         });
       });
@@ -89,11 +102,24 @@ export class Client {
         req.write(Buffer.alloc(PIECE_BYTES, 'v'));
         setTimeout(() => sendBody(left - PIECE_BYTES), PIECE_MS);
       };
-      sendBody(bytes);
+      if (framing !== 'expect') sendBody(bytes);
+      else {
+        req.once('continue', () => sendBody(bytes));
+        req.flushHeaders();
+      }
     });
   }
 
   close(): void {
     this.#agent.destroy();
+  }
+
+  /** A plain request is one that a strict parser of the gateway's own may read. After another one, the connection is node:http's. */
+  #kindOf(framing: string, socket: Socket): string {
+    if (framing !== 'length') {
+      this.#notPlain.add(socket);
+      return framing;
+    }
+    return this.#notPlain.has(socket) ? 'plain after another' : 'plain';
   }
 }

@@ -3,36 +3,32 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { find, ROOT, version } from './programs.ts';
+import { ROOT, version } from './programs.ts';
 
-export interface Machine {
-  readonly at: string;
-  readonly commit: string;
-  readonly text: string;
-}
+const LIBRARIES = ['undici', 'ioredis', 'rate-limiter-flexible'];
+const PEER_LIBRARIES = [
+  ...['express', 'express-rate-limit', 'http-proxy-middleware', '@fastify/http-proxy', '@fastify/rate-limit'],
+];
+const PROGRAMS = [
+  ...[['redis-server', '--version'] as const, ['nginx', '-v'] as const, ['haproxy', '-v'] as const],
+  ...[['caddy', 'version'] as const, ['traefik', 'version'] as const, ['psql', '--version'] as const],
+];
 
 /** @param measured folders that the figures are about; it says whether they have uncommitted changes */
-export function describeMachine(measured: readonly string[]): Machine {
-  const at = new Date().toISOString();
-  const commit = commitOf(measured);
+export function describeMachine(measured: readonly string[]): string {
   const load = readFileSync('/proc/loadavg', 'utf8').split(' ').slice(0, 3).join(' ');
   const memoryGb = Math.round(totalmem() / 2 ** 30);
-  const peers = ['express', 'express-rate-limit', 'http-proxy-middleware', '@fastify/http-proxy'];
   const versions = [
     `Node ${process.version}`,
-    ...['undici', 'ioredis', 'rate-limiter-flexible'].map((name) => `${name} ${dependency(name)}`),
-    ...[...peers, '@fastify/rate-limit'].map((name) => `${name} ${dependency(name, 'bench/peers/node')}`),
-    version('redis-server', '--version'),
-    version('nginx', '-v'),
-    version('haproxy', '-v').split(' - ')[0],
-    `PostgreSQL ${find('psql') === null ? 'not installed' : version('psql', '--version').split(' ').at(2)}`,
+    ...LIBRARIES.map((name) => `${name} ${dependency(name)}`),
+    ...PEER_LIBRARIES.map((name) => `${name} ${dependency(name, 'bench/peers/node')}`),
+    ...PROGRAMS.map(([program, flag]) => `${program} ${version(program, flag)}`),
   ];
-  const text = [
-    `${at}, commit ${commit}`,
+  return [
+    `commit ${commitOf(measured)}`,
     `${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown'}, ${memoryGb} GB, Linux ${release()}, load ${load}`,
     versions.join(', '),
   ].join('\n');
-  return { at, commit, text };
 }
 
 function commitOf(measured: readonly string[]): string {

@@ -1,7 +1,7 @@
 /** Measures one slice of load on one server, and visits several servers in turn. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoadResult } from './load.ts';
-import { MB, usageOf } from './usage.ts';
+import { usageOf } from './usage.ts';
 
 /** A server under load. */
 export interface Subject {
@@ -54,7 +54,7 @@ export async function measure(subject: Subject, load: () => Promise<LoadResult>)
     perSecond: requests / seconds,
     ...{ cpuUs, storeCpuUs, totalCpuUs: cpuUs + storeCpuUs, p50Ms, p99Ms, errors },
     storeCommands: each(Math.max(0, after.commands - before.commands)),
-    rssMb: after.own.rssBytes / MB,
+    rssMb: after.own.rssMb,
     refusedShare: each(refused),
   };
 }

@@ -1,27 +1,38 @@
-/** Memory over time. A line through the second half of the samples says how much it would grow in an hour. */
-import { MB, peakRssBytesOf, usageOf } from './usage.ts';
+/** Memory of processes over time. A line through the second half of the samples says how much each would grow in an hour. */
+import { rounded } from './report.ts';
+import { memoryOf } from './usage.ts';
 
 const SAMPLE_MS = 5000;
 const HOUR_MS = 3_600_000;
 
 interface Sample {
   readonly atMs: number;
-  readonly mb: number;
+  readonly rssMb: number;
+  readonly peakMb: number;
 }
 
-/** Samples the memory of a process and its descendants. @returns ends it, and describes what it saw */
-export function watchMemory(pid: number): () => string {
-  const samples: Sample[] = [];
-  const take = (): void => void samples.push({ atMs: performance.now(), mb: usageOf([pid]).rssBytes / MB });
+/** Samples a process and its descendants. @returns ends it, and gives a row of a table for each process */
+export function watchMemory(pid: number): () => readonly (readonly string[])[] {
+  const samples = new Map<number, Sample[]>();
+  const take = (): void => {
+    const atMs = performance.now();
+    for (const [one, memory] of memoryOf([pid])) {
+      const all = samples.get(one) ?? [];
+      samples.set(one, all);
+      if (memory.rssMb > 0) all.push({ atMs, ...memory });
+    }
+  };
   take();
   const timer = setInterval(take, SAMPLE_MS);
   return () => {
     clearInterval(timer);
     take();
-    const slope = slopeOf(samples.slice(Math.floor(samples.length / 2))) * HOUR_MS;
-    const peak = peakRssBytesOf([pid]) / MB;
-    const end = samples.at(-1)?.mb ?? 0;
-    return `${end.toFixed(0)} MB at the end, peak of one process ${peak.toFixed(0)} MB, slope of the second half ${slope.toFixed(0)} MB/hour`;
+    return [...samples].map(([one, all]) => {
+      const last = all.at(-1) ?? { rssMb: 0, peakMb: 0 };
+      const slope = slopeOf(all.slice(Math.floor(all.length / 2))) * HOUR_MS;
+      const figures = `${rounded(last.rssMb, 0)} MB at the end, peak ${rounded(last.peakMb, 0)} MB`;
+      return [`memory of ${one}`, `${figures}, slope of the second half ${rounded(slope, 1)} MB/hour`];
+    });
   };
 }
 
@@ -30,7 +41,7 @@ function slopeOf(samples: readonly Sample[]): number {
   const mean = (pick: (sample: Sample) => number): number =>
     samples.reduce((sum, sample) => sum + pick(sample), 0) / samples.length;
   const meanAt = mean(({ atMs }) => atMs);
-  const meanMb = mean(({ mb }) => mb);
+  const meanMb = mean(({ rssMb }) => rssMb);
   const square = mean(({ atMs }) => (atMs - meanAt) ** 2);
-  return square === 0 ? 0 : mean(({ atMs, mb }) => (atMs - meanAt) * (mb - meanMb)) / square;
+  return square === 0 ? 0 : mean(({ atMs, rssMb }) => (atMs - meanAt) * (rssMb - meanMb)) / square;
 }

@@ -101,6 +101,11 @@ export class Processes {
   }
 }
 
+/** Besides its port, the upstream of the costs and each Redis listen on such a Unix socket. */
+export function socketBeside({ directory }: Processes, port: number): string {
+  return join(directory, `${port}.sock`);
+}
+
 async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, 'exit');

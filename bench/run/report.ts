@@ -1,7 +1,7 @@
 /** Reports tables: at once on the terminal, and at the end with all figures as JSON in `bench/results/`. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Machine } from './machine.ts';
+import { describeMachine } from './machine.ts';
 import { BENCH } from './programs.ts';
 
 export interface Table {
@@ -15,14 +15,18 @@ export interface Table {
 
 export class Report {
   readonly #name: string;
-  readonly #machine: Machine;
+  readonly #at = new Date().toISOString();
+  readonly #machine: string;
   readonly #tables: Table[] = [];
 
-  /** @param name the first part of the names of its files */
-  constructor(name: string, machine: Machine) {
+  /**
+   * @param name the first part of the names of its files
+   * @param measured folders that the figures are about
+   */
+  constructor(name: string, measured: readonly string[]) {
     this.#name = name;
-    this.#machine = machine;
-    process.stdout.write(`${machine.text}\n\n`);
+    this.#machine = `${this.#at}, ${describeMachine(measured)}`;
+    process.stdout.write(`${this.#machine}\n\n`);
   }
 
   add(table: Table): void {
@@ -34,7 +38,7 @@ export class Report {
   write(results: unknown): void {
     const folder = join(BENCH, 'results');
     mkdirSync(folder, { recursive: true });
-    const path = join(folder, `${this.#name}-${this.#machine.at.replaceAll(/[:.]/g, '-')}.json`);
+    const path = join(folder, `${this.#name}-${this.#at.replaceAll(/[:.]/g, '-')}.json`);
     const document = { machine: this.#machine, tables: this.#tables, results };
     writeFileSync(path, `${JSON.stringify(document, null, 1)}\n`);
     process.stdout.write(`written to ${path}\n`);

@@ -1,40 +1,54 @@
 /**
- * Reads from /proc how much CPU time and memory processes use. CPU time depends less than elapsed time on who else uses
- * the machine. It is read in nanoseconds, thread by thread: in a slice of a second, Redis works for 30 ms, and the
- * kernel's ticks of 10 ms would be a third of that.
+ * Reads from /proc how much CPU time and memory processes and their descendants use. CPU time depends less than elapsed time
+ * on who else uses the machine. It is read in nanoseconds, thread by thread: in a slice of a second, Redis works for 30 ms,
+ * and the kernel's ticks of 10 ms would be a third of that.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
-export const MB = 1_048_576;
-
 export interface Usage {
   readonly cpuUs: number;
-  readonly rssBytes: number;
+  readonly rssMb: number;
 }
 
-/** Adds up these processes and all their descendants. */
+export interface Memory {
+  readonly rssMb: number;
+  /** The highest that it ever was, as the kernel remembers it. */
+  readonly peakMb: number;
+}
+
+/** Adds up all processes. */
 export function usageOf(pids: readonly number[]): Usage {
   let cpuUs = 0;
-  let rssBytes = 0;
-  for (const pid of withDescendants(pids)) {
+  let rssMb = 0;
+  for (const [pid, memory] of memoryOf(pids)) {
     for (const thread of threadsOf(pid))
       cpuUs += Number(read(`${thread}/schedstat`).split(' ')[0] ?? 0) / 1000;
-    rssBytes += statusBytes(pid, 'VmRSS');
+    rssMb += memory.rssMb;
   }
-  return { cpuUs, rssBytes };
+  return { cpuUs, rssMb };
 }
 
-/** The highest memory that one of these processes or their descendants ever used, as the kernel remembers it. */
-export function peakRssBytesOf(pids: readonly number[]): number {
-  return Math.max(0, ...[...withDescendants(pids)].map((pid) => statusBytes(pid, 'VmHWM')));
+/** The highest memory that one of the processes ever used. */
+export function peakMbOf(pids: readonly number[]): number {
+  return Math.max(
+    0,
+    ...memoryOf(pids)
+      .values()
+      .map(({ peakMb }) => peakMb),
+  );
 }
 
-function withDescendants(pids: readonly number[]): ReadonlySet<number> {
-  const found = new Set(pids);
-  for (const pid of found) {
-    for (const thread of threadsOf(pid)) {
-      for (const child of read(`${thread}/children`).split(' ')) if (child !== '') found.add(Number(child));
-    }
+/** Process by process. */
+export function memoryOf(pids: readonly number[]): ReadonlyMap<number, Memory> {
+  const found = new Map<number, Memory>();
+  const all = new Set(pids);
+  for (const pid of all) {
+    const status = read(`/proc/${pid}/status`);
+    const mb = (field: string): number =>
+      Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) / 1024;
+    found.set(pid, { rssMb: mb('VmRSS'), peakMb: mb('VmHWM') });
+    for (const thread of threadsOf(pid))
+      for (const child of read(`${thread}/children`).split(' ')) if (child !== '') all.add(Number(child));
   }
   return found;
 }
@@ -42,12 +56,6 @@ function withDescendants(pids: readonly number[]): ReadonlySet<number> {
 function threadsOf(pid: number): readonly string[] {
   const threads = unlessGone(() => readdirSync(`/proc/${pid}/task`)) ?? [];
   return threads.map((thread) => `/proc/${pid}/task/${thread}`);
-}
-
-function statusBytes(pid: number, field: string): number {
-  return (
-    Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(read(`/proc/${pid}/status`))?.[1] ?? 0) * 1024
-  );
 }
 
 function read(file: string): string {

@@ -1,9 +1,8 @@
 /** Sends load with wrk: one thread of C takes little from the cores that it shares with the server. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import type { Load, LoadResult } from './load.ts';
 import { path } from './programs.ts';
 
@@ -17,10 +16,9 @@ export async function wrk(
   const script = join(directory, `${load.name}.lua`);
   writeFileSync(script, scriptOf(load));
   const args = ['-t1', `-c${load.connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script];
-  const child = spawn(path('wrk'), [...args, `${origin}${load.path}`], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
-  const found = /^RESULT (.*)$/m.exec(out)?.[1];
-  if (found === undefined) throw new Error(`wrk failed: ${(out + errors).trim().split('\n').at(-1)}`);
+  const { stdout } = await promisify(execFile)(path('wrk'), [...args, `${origin}${load.path}`]);
+  const found = /^RESULT (.*)$/m.exec(stdout)?.[1];
+  if (found === undefined) throw new Error(`wrk failed: ${stdout.trim().split('\n').at(-1)}`);
   return JSON.parse(found);
 }
 

@@ -4,7 +4,7 @@
  * each request belongs to one window.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer, Client } from '#bench/run/client.ts';
+import type { Answer, Ask, Client } from '#bench/run/client.ts';
 import { Tally } from '#bench/run/tally.ts';
 import { COUNT_HEADER, countsOf, replyTo } from '#bench/run/upstream.ts';
 import { admittedMax, type LimitedRoute, type Minute, ROUTES, unexplainedDenials } from './model.ts';
@@ -22,6 +22,12 @@ const IDENTITIES_PER_ROUTE = 3;
 /** One identity in so many sends all its requests at once. */
 const BURST_EVERY = 3;
 
+/** One sends plain requests only. The connections of the other carry requests of all kinds. */
+export interface Clients {
+  readonly plain: Client;
+  readonly mixed: Client;
+}
+
 export class SoakTally extends Tally {
   admitted = 0;
   denied = 0;
@@ -32,10 +38,12 @@ export class SoakTally extends Tally {
   /** Replies after the window of their request. */
   late = 0;
   readonly latenciesMs: number[] = [];
+  /** Requests by the way that they may take through the gateway. */
+  readonly ways = new Tally();
 }
 
 interface Soak {
-  readonly client: Client;
+  readonly clients: Clients;
   readonly upstreamPort: number;
   readonly tally: SoakTally;
   readonly workers: number;
@@ -54,6 +62,12 @@ interface Identity {
   late: number;
   /** Denials before the limit was reached. */
   readonly early: string[];
+}
+
+type Framing = NonNullable<Ask['framing']>;
+
+function framingOf(i: number): Framing {
+  return (['length', 'chunked', 'expect'] as const)[i % 3] ?? 'length';
 }
 
 let minutes = 0;
@@ -94,14 +108,15 @@ async function drive(
   identity: Identity,
   index: number,
   { roomMs, turnMs }: { readonly roomMs: number; readonly turnMs: number },
-  { client, tally }: Soak,
+  { clients, tally }: Soak,
 ): Promise<void> {
   const count = Math.ceil(identity.route.limit * EXCESS) + 2;
+  const client = index % 2 === 0 ? clients.plain : clients.mixed;
   const startMs = Math.random() * roomMs * 0.5;
   const spanMs = index % BURST_EVERY === 0 ? 0 : roomMs * 0.5;
   const send = async (i: number): Promise<void> => {
     await sleep(startMs + (spanMs * i) / count);
-    await sendOne(identity, i, client, tally);
+    await sendOne(identity, i, client, client === clients.plain ? 'length' : framingOf(i), tally);
     if (Date.now() < turnMs) return;
     identity.late++;
     tally.late++;
@@ -109,7 +124,13 @@ async function drive(
   await Promise.all(Array.from({ length: count }, (_, i) => send(i)));
 }
 
-async function sendOne(identity: Identity, i: number, client: Client, tally: SoakTally): Promise<void> {
+async function sendOne(
+  identity: Identity,
+  i: number,
+  client: Client,
+  framing: Framing,
+  tally: SoakTally,
+): Promise<void> {
   const { route, name, address, isInvented } = identity;
   const { method, example: path } = route;
   // Five invented keys share the budget of their address.
@@ -123,7 +144,13 @@ async function sendOne(identity: Identity, i: number, client: Client, tally: Soa
   identity.sent++;
   const about = `${new Date().toISOString()} ${method} ${path} as ${name}`;
   try {
-    const answer = await client.send({ method, path, headers, bytes });
+    const answer = await client.send({
+      method,
+      path,
+      headers,
+      bytes,
+      framing: bytes === 0 ? 'length' : framing,
+    });
     const text = `${about}: ${answer.status} ${answer.text.slice(0, 200)}`;
     const isDenied = answer.status === 429;
     tally.replied(isDenied ? 'denied' : 'limited route');

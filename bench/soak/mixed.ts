@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import type { Client } from '#bench/run/client.ts';
-import type { Tally } from '#bench/run/tally.ts';
+import type { Ask } from '#bench/run/client.ts';
 import { replyTo } from '#bench/run/upstream.ts';
+import type { Clients, SoakTally } from './limits.ts';
 
 const PER_SECOND = 20;
 const UPLOAD_BYTES = 200_000;
@@ -21,17 +21,18 @@ const GARBAGE = [
 ];
 
 interface Mixed {
-  readonly client: Client;
+  readonly clients: Clients;
   readonly port: number;
-  readonly tally: Tally;
+  readonly tally: SoakTally;
 }
 
 /** @returns what is wrong, or null */
 type Act = (mixed: Mixed) => Promise<string | null>;
 
-function ask(method: string, path: string, isRight: (text: string) => boolean, bytes = 0): Act {
-  return async ({ client }) => {
-    const { status, text } = await client.send({ method, path, bytes });
+function ask(method: string, path: string, isRight: (text: string) => boolean, body: Partial<Ask> = {}): Act {
+  return async ({ clients }) => {
+    const client = Math.random() < 0.5 && body.framing === undefined ? clients.plain : clients.mixed;
+    const { status, text } = await client.send({ method, path, ...body });
     return status === 200 && isRight(text) ? null : `status ${status}, ${text.slice(0, 80)}`;
   };
 }
@@ -48,7 +49,8 @@ async function eventStream({ port }: Mixed): Promise<string | null> {
   return `ended after ${received.length} bytes`;
 }
 
-async function tunnel({ port }: Mixed): Promise<string | null> {
+async function tunnel({ port, tally }: Mixed): Promise<string | null> {
+  tally.ways.replied('upgrade');
   const socket = connect(port, '127.0.0.1');
   const timer = setTimeout(() => socket.destroy(), TIMEOUT_MS);
   socket.write('GET /bench/echo HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
@@ -76,7 +78,8 @@ async function abort({ port }: Mixed): Promise<string | null> {
 }
 
 /** A 4xx or a closed connection is right. */
-async function garbage({ port }: Mixed): Promise<string | null> {
+async function garbage({ port, tally }: Mixed): Promise<string | null> {
+  tally.ways.replied('malformed');
   const socket = connect(port, '127.0.0.1');
   const timer = setTimeout(() => socket.destroy(new Error('no end in time')), TIMEOUT_MS);
   await once(socket, 'connect');
@@ -90,11 +93,15 @@ async function garbage({ port }: Mixed): Promise<string | null> {
 
 const UPLOADED = replyTo('POST', '/files/upload', UPLOAD_BYTES);
 const DOWNLOAD = `/bench/download?bytes=${DOWNLOAD_BYTES}`;
+const upload = (how: Partial<Ask>): Act =>
+  ask('POST', '/files/upload', (text) => text === UPLOADED, { bytes: UPLOAD_BYTES, ...how });
 /** In per cent. Garbage is then about 1 % of all requests, including those with limits. */
 const SHARES: readonly (readonly [name: string, share: number, act: Act])[] = [
   ['page', 30, ask('GET', '/s/survey', () => true)],
   ['preflight', 10, ask('OPTIONS', '/api/v1/client/soak/responses', () => true)],
-  ['upload', 15, ask('POST', '/files/upload', (text) => text === UPLOADED, UPLOAD_BYTES)],
+  ['upload', 7, upload({})],
+  ['upload in chunks', 4, upload({ framing: 'chunked' })],
+  ['upload after 100 Continue', 4, upload({ framing: 'expect' })],
   ['download', 10, ask('GET', DOWNLOAD, ({ length }) => length === DOWNLOAD_BYTES)],
   ['event stream', 10, eventStream],
   ['tunnel', 10, tunnel],

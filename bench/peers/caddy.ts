@@ -1,0 +1,74 @@
+/**
+ * Caddy with the module rate_limit: counts in its own memory, and keeps the time of each request of a sliding window. The
+ * module can share its counts through a storage that all machines read; here it does not. Without the module, `caddy-plain`
+ * counts nothing: what Caddy costs as a proxy alone, so with a limit it can only cost more.
+ *
+ * A limit of N takes the memory of N times for each key, so a limit that nobody shall reach is only as high as needed.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Started } from '#bench/run/processes.ts';
+import { path } from '#bench/run/programs.ts';
+import { HIGH_LIMIT, type Launch, type Peer, WINDOW_SECONDS } from './peer.ts';
+
+/** More than one core can answer in a window. All keys share them, and each may have twice its part. */
+const EVENTS_IN_ALL = 6_000_000;
+
+function startCaddy({ processes, port, upstreamPort }: Launch, limits: string): Promise<Started> {
+  const file = join(processes.directory, `Caddyfile-${port}`);
+  writeFileSync(
+    file,
+    `{
+  admin off
+  auto_https off
+}
+http://:${port} {
+  bind 127.0.0.1
+  route /api/* {
+    ${limits}
+    reverse_proxy 127.0.0.1:${upstreamPort}
+  }
+  reverse_proxy 127.0.0.1:${upstreamPort}
+}
+`,
+  );
+  const { directory } = processes;
+  return processes.start('caddy', path('caddy'), ['run', '--config', file, '--adapter', 'caddyfile'], {
+    port,
+    // One core, as the other peers have.
+    env: { GOMAXPROCS: '1', XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory },
+  });
+}
+
+function zones({ limit, limits, keys }: Launch): string {
+  const events = limit === HIGH_LIMIT ? Math.ceil((2 * EVENTS_IN_ALL) / (keys + 1)) : limit;
+  const zone = (matcher: string, name: string, key: string): string =>
+    `rate_limit ${matcher} {
+      zone ${name} {
+        key ${key}
+        events ${events}
+        window ${WINDOW_SECONDS}s
+      }
+    }`;
+  const both = Array.from({ length: limits }, (_, i) => [
+    zone('@keyed', `keys${i}`, '{http.request.header.X-Api-Key}'),
+    zone('@others', `addresses${i}`, '{http.request.remote.host}'),
+  ]);
+  return `@keyed header X-Api-Key *
+    @others not header X-Api-Key *
+    ${both.flat().join('\n    ')}`;
+}
+
+export const CADDY: Peer = {
+  name: 'caddy',
+  label: 'Caddy + rate_limit',
+  needs: ['caddy', 'caddy-ratelimit'],
+  start: (launch) => startCaddy(launch, zones(launch)),
+};
+
+export const CADDY_PLAIN: Peer = {
+  name: 'caddy-plain',
+  label: 'Caddy, no limit',
+  needs: ['caddy'],
+  start: (launch) => startCaddy(launch, ''),
+};

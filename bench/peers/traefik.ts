@@ -1,0 +1,53 @@
+/**
+ * Traefik with its middleware rateLimit: counts in its own memory, with token buckets. It shares nothing between machines,
+ * unless it is told to count in Redis (from version 3.4 on).
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { path } from '#bench/run/programs.ts';
+import { type Peer, WINDOW_SECONDS } from './peer.ts';
+
+export const TRAEFIK: Peer = {
+  name: 'traefik',
+  label: 'Traefik rateLimit',
+  needs: ['traefik'],
+  start({ processes, port, upstreamPort, limit, limits }) {
+    const names = (by: string): string[] => Array.from({ length: limits }, (_, i) => `${by}${i}`);
+    const rate = { average: limit, period: `${WINDOW_SECONDS}s`, burst: limit };
+    const by = (sourceCriterion: object) => ({ rateLimit: { ...rate, sourceCriterion } });
+    const router = { entryPoints: ['public'], service: 'upstream' };
+    const http = {
+      routers: {
+        keyed: {
+          ...{ ...router, rule: 'PathPrefix(`/api/`) && HeaderRegexp(`X-Api-Key`, `.+`)' },
+          ...{ priority: 3, middlewares: names('key') },
+        },
+        limited: { ...router, rule: 'PathPrefix(`/api/`)', priority: 2, middlewares: names('address') },
+        free: { ...router, rule: 'PathPrefix(`/`)', priority: 1 },
+      },
+      middlewares: Object.fromEntries([
+        ...names('key').map((name) => [name, by({ requestHeaderName: 'X-Api-Key' })]),
+        ...names('address').map((name) => [name, by({ ipStrategy: { depth: 0 } })]),
+      ]),
+      services: {
+        upstream: { loadBalancer: { servers: [{ url: `http://127.0.0.1:${upstreamPort}` }] } },
+      },
+    };
+    const file = join(processes.directory, `traefik-${port}`);
+    writeFileSync(`${file}-routes.yaml`, stringify({ http }));
+    writeFileSync(
+      `${file}.yaml`,
+      stringify({
+        global: { checkNewVersion: false, sendAnonymousUsage: false },
+        log: { level: 'ERROR' },
+        entryPoints: { public: { address: `127.0.0.1:${port}` } },
+        providers: { file: { filename: `${file}-routes.yaml` } },
+        serversTransport: { maxIdleConnsPerHost: 256 },
+      }),
+    );
+    // One core, as the other peers have.
+    const env = { GOMAXPROCS: '1' };
+    return processes.start('traefik', path('traefik'), [`--configFile=${file}.yaml`], { port, env });
+  },
+};
