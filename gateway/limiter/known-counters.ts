@@ -111,7 +111,8 @@ export class KnownCounters {
    * @param askedAt on this process's clock, as `now`: in between the store has decided
    */
   learn({ spent, proven }: Answer, askedAt: Millis, now: Millis): void {
-    for (const credential of proven) this.prove(credential, askedAt + PROVEN_LOCALLY_MS);
+    const until = askedAt + PROVEN_LOCALLY_MS;
+    for (const { credential, isFresh } of proven) this.prove(credential, until, isFresh ? until : 0);
     const { buckets, states, admitted } = spent;
     for (let i = 0; i < buckets.length; i++) {
       const bucket = buckets[i];

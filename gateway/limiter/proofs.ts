@@ -7,10 +7,13 @@ import type { Identity } from '#gateway/identity/digest.ts';
 import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
 import { proofKey } from './charge.ts';
 import { PROVEN_MS } from './limiter.ts';
+import { HOUR_LUA } from './script.ts';
 
 /** KEYS proof markers; ARGV for how many milliseconds they hold. */
 const PROVE = storeScript(`
-for i = 1, #KEYS do redis.call('SET', KEYS[i], '1', 'PX', ARGV[1]) end
+local time = redis.call('TIME')
+local hour = ${HOUR_LUA}
+for i = 1, #KEYS do redis.call('SET', KEYS[i], hour, 'PX', ARGV[1]) end
 return #KEYS
 `);
 /** KEYS a proof marker. */
