@@ -194,6 +194,11 @@ export class KnownCounters {
     for (const { words } of counters) this.#counters.delete(a ^ words[0], b ^ words[1], c, d);
   }
 
+  /** Corrects the times of all counters. */
+  moveTimes(byMs: Millis): void {
+    this.#counters.moveTimes(byMs);
+  }
+
   /** After a jump of the clock nothing that is known of counters has its right time any more. */
   forgetCounters(): void {
     this.#counters.clear();

@@ -69,6 +69,13 @@ export class Uncommitted {
     return beyond;
   }
 
+  /** Corrects the times of all charges. */
+  moveTimes(byMs: Millis): void {
+    const all = [...this.#entries.values()];
+    this.#entries.clear();
+    for (const entry of all) this.#put({ ...entry, chargedAt: entry.chargedAt + byMs });
+  }
+
   /** Charges all of it to the store. @throws when the store does not take it */
   async commit(): Promise<void> {
     if (this.#isCommitting) return;
