@@ -8,7 +8,7 @@
  * So no window ever admits more than its limit. In between, others see counters that are fuller than they will stay: a
  * request may be denied for one that is itself denied a moment later.
  */
-import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
 import type { BucketState } from './bucket-state.ts';
 import { Bucket, Charge, proofKey } from './charge.ts';
 import {
@@ -108,8 +108,7 @@ async function provenOf(store: StoreConnection, { buckets }: Charge): Promise<re
       credential === null ? [] : [[proofKey(credential.proof), credential.proof] as const],
     ),
   );
-  const slots = Map.groupBy(asked.keys(), (key) => store.slotOf(key));
-  const proven = [...slots.values()].map(async (keys) => {
+  const proven = inCalls(store, asked.keys(), (key) => key).map(async (keys) => {
     const reply = await store.run(PROVEN, keys, []);
     if (!Array.isArray(reply) || reply.length !== keys.length)
       throw new UnreadableReplyError('the store sent a reply that cannot be read');

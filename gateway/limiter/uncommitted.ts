@@ -3,6 +3,7 @@
  * charged there before the store decides again, so that an outage does not make a window generous.
  */
 import type { Policy } from '#gateway/policy/policy.ts';
+import { KEYS_PER_SCRIPT_MAX } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 import { EMPTY } from './algorithms/algorithm.ts';
 import type { Bucket } from './charge.ts';
@@ -10,8 +11,6 @@ import { type Adjustment, type Answer, type PendingCheck, refund } from './check
 
 /** About 200 bytes each. Beyond that the oldest are dropped. */
 const ENTRIES_MAX = 20_000;
-/** Redis runs one script at a time. */
-const COMMITTED_AT_ONCE = 200;
 
 interface UncommittedOptions {
   /** The store's clock. */
@@ -104,7 +103,7 @@ export class Uncommitted {
     const { now, backlogOf } = this.#options;
     const taken: Adjustment[] = [];
     for (const [id, { bucket, amount, chargedAt }] of this.#entries) {
-      if (taken.length >= COMMITTED_AT_ONCE) break;
+      if (taken.length >= KEYS_PER_SCRIPT_MAX) break;
       this.#entries.delete(id);
       const { algorithm, policy, limit } = bucket;
       const isBucket = policy.algorithm === 'token-bucket';
