@@ -23,7 +23,7 @@ import { Patience } from './patience.ts';
 import { Proofs } from './proofs.ts';
 import { HEARTBEAT, type Heartbeat, LEAVE, REPLICAS_KEY, SALT_KEY } from './replicas.ts';
 import type { GiveBack } from './steps.ts';
-import { adjust, callsFor, decide, type StoreCall } from './store-calls.ts';
+import { type AdjustmentCall, adjust, callsFor, decide, type StoreCall } from './store-calls.ts';
 import type { StoreClock } from './store-clock.ts';
 import { StoredLeases } from './stored-leases.ts';
 
@@ -124,24 +124,9 @@ export class RedisStore {
     this.#patience.giveUp();
   }
 
-  /**
-   * Charges what was admitted without the store, and takes it out of the list. There is no time budget: what is charged
-   * late would otherwise be charged again.
-   *
-   * @throws what keeps the store from answering; what remains is not known to be charged
-   */
-  async commit(uncommitted: Adjustment[]): Promise<void> {
-    let failure: unknown;
-    const calls = adjust(this.#connection, uncommitted.splice(0)).map(async ({ some, made }) => {
-      try {
-        await made;
-      } catch (error) {
-        failure ??= error;
-        uncommitted.push(...some);
-      }
-    });
-    await Promise.all(calls);
-    if (uncommitted.length > 0) throw failure;
+  /** Charges at once. There is no time budget: what is charged late would otherwise be charged again. */
+  commit(uncommitted: readonly Adjustment[]): readonly AdjustmentCall[] {
+    return adjust(this.#connection, uncommitted);
   }
 
   /** Those of one tick of the event loop go out together. Lost on its way, a charge stays until its window ends. */

@@ -72,11 +72,14 @@ export async function decide(
   return readReply(await store.run(SPEND, keys, args), checks);
 }
 
+/** Adjustments that are made together. */
+export interface AdjustmentCall {
+  readonly some: readonly Adjustment[];
+  readonly made: Promise<unknown>;
+}
+
 /** Changes counters, call by call. */
-export function adjust(
-  store: StoreConnection,
-  adjustments: readonly Adjustment[],
-): { readonly some: readonly Adjustment[]; readonly made: Promise<unknown> }[] {
+export function adjust(store: StoreConnection, adjustments: readonly Adjustment[]): AdjustmentCall[] {
   return inCalls(store, adjustments, ({ bucket }) => bucket.key).map((some) => {
     const { keys, args } = scriptCall([], some);
     return { some, made: store.run(SPEND, keys, args) };

@@ -8,6 +8,7 @@ import type { Millis } from '#shared/clock.ts';
 import { EMPTY } from './algorithms/algorithm.ts';
 import type { Bucket } from './charge.ts';
 import { type Adjustment, type Answer, type PendingCheck, refund } from './check.ts';
+import type { AdjustmentCall } from './store-calls.ts';
 
 /** About 200 bytes each. Beyond that the oldest are dropped. */
 const ENTRIES_MAX = 20_000;
@@ -17,8 +18,8 @@ interface UncommittedOptions {
   readonly now: () => Millis;
   /** The backlog of a token bucket, as far as this process knows. */
   readonly backlogOf: (bucket: Bucket) => number;
-  /** Charges them to the store. Takes out of the list what was charged. @throws when something is left */
-  readonly commit: (adjustments: Adjustment[]) => Promise<void>;
+  /** Charges the store. */
+  readonly commit: (adjustments: readonly Adjustment[]) => readonly AdjustmentCall[];
 }
 
 export class Uncommitted {
@@ -81,14 +82,17 @@ export class Uncommitted {
     this.#isCommitting = true;
     try {
       while (!this.isEmpty) {
-        const some = this.#take();
-        if (some.length === 0) continue;
-        try {
-          await this.#options.commit(some);
-        } catch (error) {
-          for (const one of some) this.#put(one);
-          throw error;
-        }
+        const calls = this.#options.commit(this.#take()).map(async ({ some, made }) => {
+          try {
+            await made;
+          } catch (error) {
+            for (const one of some) this.#put(one);
+            throw error;
+          }
+        });
+        // The failed ones are kept when all have ended.
+        await Promise.allSettled(calls);
+        await Promise.all(calls);
       }
     } finally {
       this.#isCommitting = false;
