@@ -201,12 +201,12 @@ export class GuardedLimiter implements Limiter {
   prove(credential: Identity): void {
     const until = this.#options.clock() + PROVEN_LOCALLY_MS;
     this.#known.prove(credential, until, until);
-    this.#store.prove(credential);
+    this.#store.proofs.prove(credential);
   }
 
   withdraw(credential: Identity): void {
     this.#known.withdraw(credential);
-    this.#store.withdraw(credential);
+    this.#store.proofs.withdraw(credential);
   }
 
   stats(): StoreStats {

@@ -6,7 +6,6 @@
  * too long (patience.ts), all checks that wait are reported as failed, and `outage.ts` decides what then happens to the
  * requests. From a reply that comes later only what it charged is learned.
  */
-import type { Identity } from '#gateway/identity/digest.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { FaultKind, StoreFault } from '#gateway/store/fault.ts';
@@ -54,7 +53,7 @@ export class RedisStore {
   readonly #options: RedisStoreOptions;
   readonly #connection: StoreConnection;
   readonly #patience: Patience;
-  readonly #proofs: Proofs;
+  readonly proofs: Proofs;
   readonly leases: StoredLeases;
   readonly #giveBack: GiveBack = {
     adjust: (adjustment) => this.adjust(adjustment),
@@ -76,7 +75,7 @@ export class RedisStore {
         if (!ready && !this.#isClosing) options.onDisconnected(this.#connection.whyDown());
       },
     });
-    this.#proofs = new Proofs(this.#connection);
+    this.proofs = new Proofs(this.#connection);
     this.leases = new StoredLeases(this.#connection, options.known.leases, options.clock);
   }
 
@@ -141,14 +140,6 @@ export class RedisStore {
     for (const { made } of adjust(this.#connection, adjustments)) made.catch(ignored);
   }
 
-  prove(credential: Identity): void {
-    this.#proofs.prove(credential);
-  }
-
-  withdraw(credential: Identity): void {
-    this.#proofs.withdraw(credential);
-  }
-
   /**
    * Reports to the store that this replica lives. The script writes, so its success shows that checks can be made.
    *
@@ -173,7 +164,7 @@ export class RedisStore {
     this.#isClosing = true;
     this.leases.flush();
     this.#flushAdjustments();
-    this.#proofs.flush();
+    this.proofs.flush();
     if (this.ready) {
       const { budgetMs, replica } = this.#options;
       await within(budgetMs, this.#connection.run(LEAVE, [REPLICAS_KEY], [replica])).catch(ignored);
@@ -182,7 +173,7 @@ export class RedisStore {
   }
 
   #flush(): void {
-    this.#proofs.flush();
+    this.proofs.flush();
     const pending = this.#pending;
     this.#pending = new Map();
     for (const call of callsFor(pending.values(), (key) => this.#connection.slotOf(key))) this.#ask(call);

@@ -215,16 +215,16 @@ t.test('proofs of one turn go out together, before one of them is withdrawn', as
   };
   const before = await scripts();
   const keys = Array.from({ length: 300 }, (_, i) => identity(`key ${i}`));
-  for (const key of keys) store.prove(key);
+  for (const key of keys) store.proofs.prove(key);
   const [first, ...others] = keys;
   if (first === undefined) throw new Error('there are keys');
-  store.withdraw(first);
+  store.proofs.withdraw(first);
   await until(async () => (await redis.client.exists(...others.map(proofKey))) === others.length);
   t.equal(await redis.client.exists(proofKey(first)), 0);
   t.equal(await redis.client.ttl(proofKey(keys[1] ?? first)), PROVEN_MS / 1000);
   t.equal((await scripts()) - before, 3, 'two for 300 keys, and the one that withdraws');
 
-  store.prove(first);
+  store.proofs.prove(first);
   await store.close();
   t.equal(await redis.client.exists(proofKey(first)), 1, 'what is pending at the end is sent');
 });
@@ -284,7 +284,7 @@ t.test(
     await insideLongWindow();
     const charge = chargeOf(...unproven(policy('old', 5, LONG_WINDOW_SECONDS), 'refused', 'office'));
     t.equal(await burst(store, charge, 9), 5);
-    store.withdraw(refused);
+    store.proofs.withdraw(refused);
     await until(async () => (await redis.client.exists(proofKey(refused))) === 0);
   },
 );
@@ -304,9 +304,9 @@ t.test('an ACL user with the permissions that docs/operating.md names', async (t
   await insideLongWindow();
   const [own, ofAddress] = unproven(policy('acl', 5, LONG_WINDOW_SECONDS), 'key', 'address');
   t.equal(await burst(store, chargeOf(own, ofAddress), 9), 5);
-  store.prove(own.identity);
+  store.proofs.prove(own.identity);
   await until(async () => (await redis.client.exists(proofKey(own.identity))) === 1);
-  store.withdraw(own.identity);
+  store.proofs.withdraw(own.identity);
   await until(async () => (await redis.client.exists(proofKey(own.identity))) === 0);
   t.strictSame((await redis.client.call('ACL', 'LOG')) as unknown[], [], 'nothing was refused');
 });
