@@ -20,7 +20,18 @@ export interface Answer {
   readonly check: PendingCheck;
   readonly spent: Spent;
   /** Credentials that the store knows to be proven. */
-  readonly proven: readonly Identity[];
+  readonly proven: readonly Proof[];
+}
+
+export interface Proof {
+  readonly credential: Identity;
+  /** Some process has reported it within the last hour. */
+  readonly isFresh: boolean;
+}
+
+/** @param said by the script, of a credential that is proven */
+export function proofOf(credential: Identity, said: number): Proof {
+  return { credential, isFresh: said === -2 };
 }
 
 /** A change of one counter: what was charged elsewhere, or is taken back. */
@@ -108,7 +119,7 @@ export function scriptCall(
 /** The store's reply is not one of our script's. */
 export class UnreadableReplyError extends Error {}
 
-const NONE: readonly Identity[] = [];
+const NONE: readonly Proof[] = [];
 
 /**
  * @returns what was decided, check by check
@@ -131,7 +142,7 @@ export function readReply(reply: unknown, checks: readonly PendingCheck[]): read
     const states = buckets.map(({ policy, credential, capacity, limit }) => {
       const state = { at: now, a: next(), b: next() };
       if (credential === null || state.a >= 0) return new BucketState(policy, state, capacity, limit);
-      proven = [...proven, credential.proof];
+      proven = [...proven, proofOf(credential.proof, state.a)];
       return null;
     });
     const spent = { buckets, admitted, states, leases: check.leases, isLocal: false };

@@ -84,6 +84,15 @@ export class CounterTable {
     this.#size = 0;
   }
 
+  /** Adds to the times of all records. */
+  moveTimes(byMs: number): void {
+    if (this.#size === 0) return;
+    for (let at = UNTIL; at < this.#doubles.length; at += DOUBLES) {
+      const until = this.#doubles[at] ?? 0;
+      if (until !== 0) this.#doubles[at] = until + byMs;
+    }
+  }
+
   count(place: number): number {
     return this.#words[place * WORDS + COUNT] ?? 0;
   }

@@ -111,7 +111,8 @@ export class KnownCounters {
    * @param askedAt on this process's clock, as `now`: in between the store has decided
    */
   learn({ spent, proven }: Answer, askedAt: Millis, now: Millis): void {
-    for (const credential of proven) this.prove(credential, askedAt + PROVEN_LOCALLY_MS);
+    const until = askedAt + PROVEN_LOCALLY_MS;
+    for (const { credential, isFresh } of proven) this.prove(credential, until, isFresh ? until : 0);
     const { buckets, states, admitted } = spent;
     for (let i = 0; i < buckets.length; i++) {
       const bucket = buckets[i];
@@ -191,6 +192,11 @@ export class KnownCounters {
   /** An operator has cleared these counters. */
   forget({ words: [a, b, c, d] }: Identity, counters: readonly Counter[]): void {
     for (const { words } of counters) this.#counters.delete(a ^ words[0], b ^ words[1], c, d);
+  }
+
+  /** Corrects the times of all counters. */
+  moveTimes(byMs: Millis): void {
+    this.#counters.moveTimes(byMs);
   }
 
   /** After a jump of the clock nothing that is known of counters has its right time any more. */

@@ -3,7 +3,7 @@
  * `local` counts in this process, starting from what it last knew of a counter, against its share of the limit. The shares
  * of all known replicas add up to the limit. What is admitted so is uncommitted until the store has been charged for it.
  */
-import type { Clock } from '#shared/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { type Bucket, Charge } from './charge.ts';
 import { type Answer, type PendingCheck, refund } from './check.ts';
 import type { KnownCounters } from './known-counters.ts';
@@ -115,6 +115,12 @@ export class LocalDecisions {
       if (!isLocal && !counts && !isStoreAway)
         this.#options.store.adjust(refund(bucket, bucket.cost, chargedAt));
     }
+  }
+
+  /** The store's clock is so much ahead of the one by which this process has counted so far. */
+  moveTimes(aheadMs: Millis): void {
+    this.#options.known.moveTimes(aheadMs);
+    this.#uncommitted.moveTimes(aheadMs);
   }
 
   /** Charges the store for what was admitted here. @throws when it does not take it */

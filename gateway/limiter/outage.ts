@@ -201,12 +201,12 @@ export class GuardedLimiter implements Limiter {
   prove(credential: Identity): void {
     const until = this.#options.clock() + PROVEN_LOCALLY_MS;
     this.#known.prove(credential, until, until);
-    this.#store.prove(credential);
+    this.#store.proofs.prove(credential);
   }
 
   withdraw(credential: Identity): void {
     this.#known.withdraw(credential);
-    this.#store.withdraw(credential);
+    this.#store.proofs.withdraw(credential);
   }
 
   stats(): StoreStats {
@@ -258,7 +258,9 @@ export class GuardedLimiter implements Limiter {
     const heartbeat = await this.#store.heartbeat(this.#salt);
     const { storeNow, askedAt, heardAt, salt } = heartbeat;
     this.#replicas.hear(heartbeat);
-    if (this.#storeClock.noteHeartbeat(storeNow, askedAt, heardAt)) this.#known.forgetCounters();
+    const change = this.#storeClock.noteHeartbeat(storeNow, askedAt, heardAt);
+    if (change.kind === 'first') this.#local.moveTimes(change.aheadMs);
+    else if (change.kind === 'jump') this.#known.forgetCounters();
     return salt;
   }
 

@@ -4,20 +4,20 @@
  * where most clients are new, one script each cost as much again as to ask for their counters.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
-import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
 import { proofKey } from './charge.ts';
 import { PROVEN_MS } from './limiter.ts';
+import { HOUR_LUA } from './script.ts';
 
 /** KEYS proof markers; ARGV for how many milliseconds they hold. */
 const PROVE = storeScript(`
-for i = 1, #KEYS do redis.call('SET', KEYS[i], '1', 'PX', ARGV[1]) end
+local time = redis.call('TIME')
+local hour = ${HOUR_LUA}
+for i = 1, #KEYS do redis.call('SET', KEYS[i], hour, 'PX', ARGV[1]) end
 return #KEYS
 `);
 /** KEYS a proof marker. */
 const WITHDRAW = storeScript(`return redis.call('DEL', KEYS[1])`);
-
-/** Redis runs one script at a time. */
-const KEYS_PER_SCRIPT_MAX = 200;
 
 export class Proofs {
   readonly #connection: StoreConnection;
@@ -42,14 +42,9 @@ export class Proofs {
   /** Sends what is pending, so that whoever asks after it is asked with it. */
   flush(): void {
     if (this.#pending.size === 0) return;
-    const slots = Map.groupBy(this.#pending, (key) => this.#connection.slotOf(key));
+    const calls = inCalls(this.#connection, this.#pending, (key) => key);
     this.#pending = new Set();
-    for (const keys of slots.values()) {
-      for (let at = 0; at < keys.length && this.#connection.ready; at += KEYS_PER_SCRIPT_MAX)
-        this.#connection
-          .run(PROVE, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), [String(PROVEN_MS)])
-          .catch(ignored);
-    }
+    for (const keys of calls) this.#connection.run(PROVE, keys, [String(PROVEN_MS)]).catch(ignored);
   }
 }
 

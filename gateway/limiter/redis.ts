@@ -6,7 +6,6 @@
  * too long (patience.ts), all checks that wait are reported as failed, and `outage.ts` decides what then happens to the
  * requests. From a reply that comes later only what it charged is learned.
  */
-import type { Identity } from '#gateway/identity/digest.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { FaultKind, StoreFault } from '#gateway/store/fault.ts';
@@ -23,7 +22,7 @@ import { Patience } from './patience.ts';
 import { Proofs } from './proofs.ts';
 import { HEARTBEAT, type Heartbeat, LEAVE, REPLICAS_KEY, SALT_KEY } from './replicas.ts';
 import type { GiveBack } from './steps.ts';
-import { adjust, callsFor, decide, type StoreCall } from './store-calls.ts';
+import { type AdjustmentCall, adjust, callsFor, decide, type StoreCall } from './store-calls.ts';
 import type { StoreClock } from './store-clock.ts';
 import { StoredLeases } from './stored-leases.ts';
 
@@ -54,7 +53,7 @@ export class RedisStore {
   readonly #options: RedisStoreOptions;
   readonly #connection: StoreConnection;
   readonly #patience: Patience;
-  readonly #proofs: Proofs;
+  readonly proofs: Proofs;
   readonly leases: StoredLeases;
   readonly #giveBack: GiveBack = {
     adjust: (adjustment) => this.adjust(adjustment),
@@ -76,7 +75,7 @@ export class RedisStore {
         if (!ready && !this.#isClosing) options.onDisconnected(this.#connection.whyDown());
       },
     });
-    this.#proofs = new Proofs(this.#connection);
+    this.proofs = new Proofs(this.#connection);
     this.leases = new StoredLeases(this.#connection, options.known.leases, options.clock);
   }
 
@@ -124,24 +123,9 @@ export class RedisStore {
     this.#patience.giveUp();
   }
 
-  /**
-   * Charges what was admitted without the store, and takes it out of the list. There is no time budget: what is charged
-   * late would otherwise be charged again.
-   *
-   * @throws what keeps the store from answering; what remains is not known to be charged
-   */
-  async commit(uncommitted: Adjustment[]): Promise<void> {
-    let failure: unknown;
-    const calls = adjust(this.#connection, uncommitted.splice(0)).map(async ({ some, made }) => {
-      try {
-        await made;
-      } catch (error) {
-        failure ??= error;
-        uncommitted.push(...some);
-      }
-    });
-    await Promise.all(calls);
-    if (uncommitted.length > 0) throw failure;
+  /** Charges at once. There is no time budget: what is charged late would otherwise be charged again. */
+  commit(uncommitted: readonly Adjustment[]): readonly AdjustmentCall[] {
+    return adjust(this.#connection, uncommitted);
   }
 
   /** Those of one tick of the event loop go out together. Lost on its way, a charge stays until its window ends. */
@@ -154,14 +138,6 @@ export class RedisStore {
     this.#adjustments = [];
     if (!this.ready) return;
     for (const { made } of adjust(this.#connection, adjustments)) made.catch(ignored);
-  }
-
-  prove(credential: Identity): void {
-    this.#proofs.prove(credential);
-  }
-
-  withdraw(credential: Identity): void {
-    this.#proofs.withdraw(credential);
   }
 
   /**
@@ -188,7 +164,7 @@ export class RedisStore {
     this.#isClosing = true;
     this.leases.flush();
     this.#flushAdjustments();
-    this.#proofs.flush();
+    this.proofs.flush();
     if (this.ready) {
       const { budgetMs, replica } = this.#options;
       await within(budgetMs, this.#connection.run(LEAVE, [REPLICAS_KEY], [replica])).catch(ignored);
@@ -197,7 +173,7 @@ export class RedisStore {
   }
 
   #flush(): void {
-    this.#proofs.flush();
+    this.proofs.flush();
     const pending = this.#pending;
     this.#pending = new Map();
     for (const call of callsFor(pending.values(), (key) => this.#connection.slotOf(key))) this.#ask(call);

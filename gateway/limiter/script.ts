@@ -9,8 +9,8 @@
  *       many ask, how many buckets, and of each bucket its rule (negative: its credential may be unproven) and its cost.
  *       Then, charge by charge, the name of the leases that it takes, if any charge takes some
  * reply one JSON array of numbers: the time in seconds and microseconds; then, charge by charge, how many are admitted (-1:
- *       all), and of each bucket the two numbers that its counter held before, the first -1 if the credential is proven, so
- *       that nothing is charged here
+ *       all), and of each bucket the two numbers that its counter held before. If the credential is proven, nothing is
+ *       charged here, and the first number is -1, or -2 if that was also reported in this hour
  *
  * Numbers travel as one flat array because Redis pays for each argument, each element of a reply and each table, and parses
  * JSON in C. A number that becomes text passes through printf, so the most usual ones stay texts.
@@ -18,6 +18,9 @@
 import { storeScript } from '#gateway/store/connection.ts';
 import type { AlgorithmLua } from './algorithms/algorithm.ts';
 import { ALGORITHMS } from './algorithms/table.ts';
+
+/** The value of a proof marker: the hour in which it was set. Redis has a shared object for each number below 10,000. */
+export const HOUR_LUA = 'math.floor(time[1] / 3600) % 10000';
 
 /** The function of whatever algorithm. */
 function luaOf(name: keyof AlgorithmLua, parameters: string): string {
@@ -40,6 +43,11 @@ local values, fresh = call('MGET', unpack(keys)), {}
 
 local function get(at)
   return fresh[keys[at]] or values[at] or ''
+end
+local function proof(at)
+  local hour = get(at)
+  if hour == '' then return 0 end
+  return tonumber(hour) == ${HOUR_LUA} and -2 or -1
 end
 ${luaOf('read', 'at, window, limit')}
 local function text(number)
@@ -82,13 +90,12 @@ while at <= leases do
   local first, firstKey, head, admitted = at + 2, key, said + 1, asking
   at, said, place = first, head, place + 1
   for i = 1, buckets * 3, 3 do
-    local rule, a, b = ask[at] * 4, -1, 0
-    local isProven = false
+    local rule, a, b = ask[at] * 4, 0, 0
     if rule < 0 then
-      rule, isProven = -rule, get(key) ~= ''
+      rule, a = -rule, proof(key)
       key = key + 1
     end
-    if not isProven then
+    if a == 0 then
       local algorithm, capacity, window = ask[rule], ask[rule + 2], ask[rule + 3]
       a, b = read(algorithm, key, window, ask[rule + 1])
       local room = floor((abs(capacity) - used(algorithm, window, a, b)) / ask[at + 1])

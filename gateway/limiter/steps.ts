@@ -8,26 +8,27 @@
  * So no window ever admits more than its limit. In between, others see counters that are fuller than they will stay: a
  * request may be denied for one that is itself denied a moment later.
  */
-import type { Identity } from '#gateway/identity/digest.ts';
-import { type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
 import type { BucketState } from './bucket-state.ts';
 import { Bucket, Charge, proofKey } from './charge.ts';
 import {
   type Adjustment,
   type Answer,
   type PendingCheck,
+  type Proof,
+  proofOf,
   readReply,
   refund,
   scriptCall,
   UnreadableReplyError,
 } from './check.ts';
 import { type Lease, memberOf } from './leases.ts';
-import { SPEND } from './script.ts';
+import { READ_LUA, SPEND } from './script.ts';
 
-/** KEYS proof markers. Replies for each whether it exists. */
-const PROVEN = storeScript(`
+/** KEYS proof markers. Replies for each what the script would: 0 if it is missing. */
+const PROVEN = storeScript(`${READ_LUA}
 local reply = {}
-for i = 1, #KEYS do reply[i] = redis.call('PTTL', KEYS[i]) >= 0 and 1 or 0 end
+for i = 1, #KEYS do reply[i] = proof(i) end
 return reply
 `);
 
@@ -101,26 +102,29 @@ export async function decideInSteps(
 }
 
 /** The credentials of a charge that are proven, of those that are not known here to be. */
-async function provenOf(store: StoreConnection, { buckets }: Charge): Promise<readonly Identity[]> {
+async function provenOf(store: StoreConnection, { buckets }: Charge): Promise<readonly Proof[]> {
   const asked = new Map(
     buckets.flatMap(({ credential }) =>
       credential === null ? [] : [[proofKey(credential.proof), credential.proof] as const],
     ),
   );
-  const slots = Map.groupBy(asked.keys(), (key) => store.slotOf(key));
-  const proven = [...slots.values()].map(async (keys) => {
+  const proven = inCalls(store, asked.keys(), (key) => key).map(async (keys) => {
     const reply = await store.run(PROVEN, keys, []);
     if (!Array.isArray(reply) || reply.length !== keys.length)
       throw new UnreadableReplyError('the store sent a reply that cannot be read');
-    return keys.filter((_, i) => Number(reply[i]) === 1);
+    return keys.flatMap((key, i) => {
+      const credential = asked.get(key);
+      const said = Number(reply[i]);
+      return credential === undefined || said === 0 ? [] : [proofOf(credential, said)];
+    });
   });
-  return (await Promise.all(proven)).flat().flatMap((key) => asked.get(key) ?? []);
+  return (await Promise.all(proven)).flat();
 }
 
 /** The buckets by slot. A proven credential is not charged to its address. */
-function stepsOf({ buckets }: Charge, proven: readonly Identity[], store: StoreConnection): Iterable<Step[]> {
+function stepsOf({ buckets }: Charge, proven: readonly Proof[], store: StoreConnection): Iterable<Step[]> {
   const ordered: Step[] = [];
-  const isProven = ({ proof }: Bucket): boolean => proven.includes(proof);
+  const isProven = ({ proof }: Bucket): boolean => proven.some(({ credential }) => credential === proof);
   for (const [place, { counter, identity, credential, cost, limit }] of buckets.entries())
     if (credential !== null && !isProven(credential))
       ordered.push({ place, bucket: new Bucket(counter, identity, null, cost, identity, limit) });

@@ -2,14 +2,11 @@
  * Which charges go into which call of the store. A single server takes any keys in one call. In a Cluster all keys of a call
  * must have the same slot; a charge whose keys have several is decided in steps (steps.ts).
  */
-import type { StoreConnection } from '#gateway/store/connection.ts';
+import { inCalls, KEYS_PER_SCRIPT_MAX, type StoreConnection } from '#gateway/store/connection.ts';
 import { type Charge, proofKey } from './charge.ts';
 import { type Adjustment, type Answer, keysOf, type PendingCheck, readReply, scriptCall } from './check.ts';
 import { SPEND } from './script.ts';
 import { decideInSteps, type GiveBack } from './steps.ts';
-
-/** Redis runs one script at a time: more keys than this are split, so that none holds it for long. */
-export const KEYS_PER_SCRIPT_MAX = 200;
 
 type SlotOf = StoreConnection['slotOf'];
 
@@ -75,17 +72,16 @@ export async function decide(
   return readReply(await store.run(SPEND, keys, args), checks);
 }
 
+/** Adjustments that are made together. */
+export interface AdjustmentCall {
+  readonly some: readonly Adjustment[];
+  readonly made: Promise<unknown>;
+}
+
 /** Changes counters, call by call. */
-export function adjust(
-  store: StoreConnection,
-  adjustments: readonly Adjustment[],
-): { readonly some: readonly Adjustment[]; readonly made: Promise<unknown> }[] {
-  const slots = Map.groupBy(adjustments, ({ bucket }) => store.slotOf(bucket.key));
-  return [...slots.values()].flatMap((same) =>
-    Array.from({ length: Math.ceil(same.length / KEYS_PER_SCRIPT_MAX) }, (_, i) => {
-      const some = same.slice(i * KEYS_PER_SCRIPT_MAX, (i + 1) * KEYS_PER_SCRIPT_MAX);
-      const { keys, args } = scriptCall([], some);
-      return { some, made: store.run(SPEND, keys, args) };
-    }),
-  );
+export function adjust(store: StoreConnection, adjustments: readonly Adjustment[]): AdjustmentCall[] {
+  return inCalls(store, adjustments, ({ bucket }) => bucket.key).map((some) => {
+    const { keys, args } = scriptCall([], some);
+    return { some, made: store.run(SPEND, keys, args) };
+  });
 }

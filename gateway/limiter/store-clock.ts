@@ -16,6 +16,13 @@ interface Bounds {
   readonly most: Millis;
 }
 
+type ClockChange =
+  | { readonly kind: 'none' }
+  /** Until now this process went by its own clock, which is so much behind. */
+  | { readonly kind: 'first'; readonly aheadMs: Millis }
+  /** Something has set a clock, so what is remembered has the wrong time. */
+  | { readonly kind: 'jump' };
+
 export class StoreClock {
   readonly #clock: Clock;
   /** null before the first heartbeat. */
@@ -52,17 +59,18 @@ export class StoreClock {
     this.#bounds = { least: Math.min(least, leastYet), most: Math.max(most, mostYet) };
   }
 
-  /** The same for a heartbeat. @returns true: a clock has jumped, so what is remembered has the wrong time */
-  noteHeartbeat(storeNow: Millis, askedAt: Millis, heardAt: Millis): boolean {
+  /** The same for a heartbeat. @returns how the estimate has changed */
+  noteHeartbeat(storeNow: Millis, askedAt: Millis, heardAt: Millis): ClockChange {
     this.#boundsBefore = this.#bounds;
     this.#bounds = null;
     this.note(storeNow, askedAt, heardAt);
     const before = this.#aheadMs;
     // Read after a stall of our own event loop: within so long a wait, the store's clock may have been read at any moment.
-    if (before !== null && heardAt - askedAt > CLOCK_JUMP_MS) return false;
+    if (before !== null && heardAt - askedAt > CLOCK_JUMP_MS) return { kind: 'none' };
     this.#aheadMs = storeNow - (askedAt + heardAt) / 2;
-    if (before === null || Math.abs(this.#aheadMs - before) <= CLOCK_JUMP_MS) return false;
+    if (before === null) return { kind: 'first', aheadMs: Math.round(this.#aheadMs) };
+    if (Math.abs(this.#aheadMs - before) <= CLOCK_JUMP_MS) return { kind: 'none' };
     this.#boundsBefore = null;
-    return true;
+    return { kind: 'jump' };
   }
 }

@@ -2,16 +2,19 @@
  * Renews this process's leases in the store, and gives them back there. Neither keeps a request waiting: a lease that is
  * not renewed ends by itself.
  */
-import { type StoreConnection, type StoreScript, storeScript } from '#gateway/store/connection.ts';
+import {
+  inCalls,
+  KEYS_PER_SCRIPT_MAX,
+  type StoreConnection,
+  type StoreScript,
+  storeScript,
+} from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { TAKE_LEASE_LUA } from './algorithms/concurrency.ts';
 import type { PendingCheck } from './check.ts';
 import { type HeldLeases, type Lease, leasesOf, memberOf, RENEWED_AFTER_MS } from './leases.ts';
 import type { Spent } from './limiter.ts';
-
-/** Redis runs one script at a time. */
-const LEASES_PER_SCRIPT_MAX = 200;
 
 /** KEYS counters; ARGV of each the lease that is still held. One that had ended is taken again: its request is not over. */
 export const RENEW = storeScript(`
@@ -101,7 +104,7 @@ export class StoredLeases {
    */
   async renew(renewedBefore: Millis): Promise<void> {
     for (;;) {
-      const due = this.#held.renewedBefore(renewedBefore, LEASES_PER_SCRIPT_MAX);
+      const due = this.#held.renewedBefore(renewedBefore, KEYS_PER_SCRIPT_MAX);
       if (due.length === 0) return;
       const now = this.#clock();
       await Promise.all(this.#tell(RENEW, due).map((call) => within(ANSWER_MS, call)));
@@ -111,16 +114,11 @@ export class StoredLeases {
 
   /** As many calls as their slots and their number need. */
   #tell(script: StoreScript, leases: readonly Lease[]): Promise<unknown>[] {
-    const calls: Promise<unknown>[] = [];
-    for (const same of Map.groupBy(leases, ({ key }) => this.#connection.slotOf(key)).values()) {
-      for (let at = 0; at < same.length; at += LEASES_PER_SCRIPT_MAX) {
-        const some = same.slice(at, at + LEASES_PER_SCRIPT_MAX);
-        const keys = some.map(({ key }) => key);
-        const members = some.map(({ member }) => member);
-        calls.push(this.#connection.run(script, keys, members));
-      }
-    }
-    return calls;
+    return inCalls(this.#connection, leases, ({ key }) => key).map((some) => {
+      const keys = some.map(({ key }) => key);
+      const members = some.map(({ member }) => member);
+      return this.#connection.run(script, keys, members);
+    });
   }
 }
 

@@ -3,23 +3,23 @@
  * charged there before the store decides again, so that an outage does not make a window generous.
  */
 import type { Policy } from '#gateway/policy/policy.ts';
+import { KEYS_PER_SCRIPT_MAX } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 import { EMPTY } from './algorithms/algorithm.ts';
 import type { Bucket } from './charge.ts';
 import { type Adjustment, type Answer, type PendingCheck, refund } from './check.ts';
+import type { AdjustmentCall } from './store-calls.ts';
 
 /** About 200 bytes each. Beyond that the oldest are dropped. */
 const ENTRIES_MAX = 20_000;
-/** Redis runs one script at a time. */
-const COMMITTED_AT_ONCE = 200;
 
 interface UncommittedOptions {
   /** The store's clock. */
   readonly now: () => Millis;
   /** The backlog of a token bucket, as far as this process knows. */
   readonly backlogOf: (bucket: Bucket) => number;
-  /** Charges them to the store. Takes out of the list what was charged. @throws when something is left */
-  readonly commit: (adjustments: Adjustment[]) => Promise<void>;
+  /** Charges the store. */
+  readonly commit: (adjustments: readonly Adjustment[]) => readonly AdjustmentCall[];
 }
 
 export class Uncommitted {
@@ -69,20 +69,30 @@ export class Uncommitted {
     return beyond;
   }
 
+  /** Corrects the times of all charges. */
+  moveTimes(byMs: Millis): void {
+    const all = [...this.#entries.values()];
+    this.#entries.clear();
+    for (const entry of all) this.#put({ ...entry, chargedAt: entry.chargedAt + byMs });
+  }
+
   /** Charges all of it to the store. @throws when the store does not take it */
   async commit(): Promise<void> {
     if (this.#isCommitting) return;
     this.#isCommitting = true;
     try {
       while (!this.isEmpty) {
-        const some = this.#take();
-        if (some.length === 0) continue;
-        try {
-          await this.#options.commit(some);
-        } catch (error) {
-          for (const one of some) this.#put(one);
-          throw error;
-        }
+        const calls = this.#options.commit(this.#take()).map(async ({ some, made }) => {
+          try {
+            await made;
+          } catch (error) {
+            for (const one of some) this.#put(one);
+            throw error;
+          }
+        });
+        // The failed ones are kept when all have ended.
+        await Promise.allSettled(calls);
+        await Promise.all(calls);
       }
     } finally {
       this.#isCommitting = false;
@@ -97,7 +107,7 @@ export class Uncommitted {
     const { now, backlogOf } = this.#options;
     const taken: Adjustment[] = [];
     for (const [id, { bucket, amount, chargedAt }] of this.#entries) {
-      if (taken.length >= COMMITTED_AT_ONCE) break;
+      if (taken.length >= KEYS_PER_SCRIPT_MAX) break;
       this.#entries.delete(id);
       const { algorithm, policy, limit } = bucket;
       const isBucket = policy.algorithm === 'token-bucket';

@@ -25,6 +25,22 @@ export function storeScript(lua: string): StoreScript {
   return { lua, sha1: createHash('sha1').update(lua).digest('hex') };
 }
 
+/** Redis runs one script at a time: more keys than this are split, so that none holds it for long. */
+export const KEYS_PER_SCRIPT_MAX = 200;
+
+/** @returns the items of each call: their keys share a slot, and are not too many */
+export function inCalls<T>(
+  store: Pick<StoreConnection, 'slotOf'>,
+  items: Iterable<T>,
+  keyOf: (item: T) => string,
+): T[][] {
+  const calls: T[][] = [];
+  for (const same of Map.groupBy(items, (item) => store.slotOf(keyOf(item))).values())
+    for (let at = 0; at < same.length; at += KEYS_PER_SCRIPT_MAX)
+      calls.push(same.slice(at, at + KEYS_PER_SCRIPT_MAX));
+  return calls;
+}
+
 export interface StoreConnection {
   /** Whether calls can be made. A Cluster is ready if at least one primary is. */
   readonly ready: boolean;

@@ -8,10 +8,11 @@ import type { GuardedLimiterOptions } from '#gateway/limiter/outage.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { OnStoreFailure } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
-import { startLimiter } from '#test/support/guarded-limiter.ts';
+import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { burst, chargeOf, identity, part, policy, spend, unproven } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
+import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
@@ -391,6 +392,35 @@ t.test('after a jump of the clock nobody is denied past the window of the store'
   // As after a suspend: the monotonic clock stood still, the store's went on.
   asleepMs = 600_000;
   await eventually('forgotten', () => limiter.knownExhausted(charge) === null);
+});
+
+t.test('a start without the store, by a clock that is far off', async (t) => {
+  const windowMs = LONG_WINDOW_SECONDS * 1000;
+  // Whole windows, so that those of both clocks end at the same moment.
+  for (const [how, offMs] of [
+    ['behind', -windowMs],
+    ['ahead', windowMs],
+  ] as const) {
+    await t.test(how, async (t) => {
+      const redis = await startRedis();
+      t.teardown(() => redis.close());
+      await redis.kill();
+      const clock = (): number => processClock() + offMs;
+      const { limiter } = await guarded(t, redis.url, { clock, budgetMs: STORE_BUDGET_MS });
+      await insideLongWindow();
+      const some = fresh(5, 'local');
+      const all = fresh(5, 'local');
+      const brief = chargeOf(part(policy('brief', 1, 1)));
+      t.equal(await burst(limiter, some, 3), 3);
+      t.equal(await burst(limiter, all, 6), 5);
+      await burst(limiter, brief, 1);
+      await redis.restart();
+      await eventually('the store is back', () => limiter.stats().available);
+      t.equal(await burst(limiter, some, 6), 2, 'the store was charged for the others');
+      t.equal(await burst(limiter, all, 1), 0);
+      await eventually('nobody waits for a later window', () => limiter.knownExhausted(brief) === null);
+    });
+  }
 });
 
 t.test('a connection that has died without a word is given up, and a new one recovers', async (t) => {

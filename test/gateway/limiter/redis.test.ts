@@ -14,7 +14,7 @@ import { startRedis } from '#test/support/redis.ts';
 import { burst, chargeOf, identity, part, policy, unproven } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
-import { insideLongWindow, LONG_WINDOW_SECONDS, nextWindow } from '#test/support/window.ts';
+import { inOneWindow, insideLongWindow, LONG_WINDOW_SECONDS, nextWindow } from '#test/support/window.ts';
 
 /** Long enough for a slow machine to look at the counters before they expire. */
 const WINDOW_MS = 3000;
@@ -215,16 +215,16 @@ t.test('proofs of one turn go out together, before one of them is withdrawn', as
   };
   const before = await scripts();
   const keys = Array.from({ length: 300 }, (_, i) => identity(`key ${i}`));
-  for (const key of keys) store.prove(key);
+  for (const key of keys) store.proofs.prove(key);
   const [first, ...others] = keys;
   if (first === undefined) throw new Error('there are keys');
-  store.withdraw(first);
+  store.proofs.withdraw(first);
   await until(async () => (await redis.client.exists(...others.map(proofKey))) === others.length);
   t.equal(await redis.client.exists(proofKey(first)), 0);
   t.equal(await redis.client.ttl(proofKey(keys[1] ?? first)), PROVEN_MS / 1000);
   t.equal((await scripts()) - before, 3, 'two for 300 keys, and the one that withdraws');
 
-  store.prove(first);
+  store.proofs.prove(first);
   await store.close();
   t.equal(await redis.client.exists(proofKey(first)), 1, 'what is pending at the end is sent');
 });
@@ -242,7 +242,8 @@ t.test('a proof lasts 30 days after the last success, whichever process saw it',
   await until(async () => (await redis.client.ttl(marker)) > 0);
   clock.advance(PROVEN_LOCALLY_MS);
   t.notOk(store.isProven(key), 'an hour later the store is asked again');
-  await redis.client.pexpire(marker, PROVEN_MS / 2);
+  const hour = (await redis.client.get(marker)) ?? '';
+  await redis.client.set(marker, String(Number(hour) - 1), 'PX', PROVEN_MS / 2);
   await insideLongWindow();
   const [own, ofAddress] = unproven(p, 'renewed', 'office');
   t.equal(await burst(store, chargeOf(own, ofAddress), 1), 1);
@@ -251,6 +252,24 @@ t.test('a proof lasts 30 days after the last success, whichever process saw it',
   store.prove(key);
   await until(async () => (await redis.client.pttl(marker)) > PROVEN_MS / 2, 'it lasts 30 days again');
   t.equal(await redis.client.exists(ofAddress.key), 0, 'its address was charged nothing');
+});
+
+t.test('all processes together report a credential once an hour', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const [first, second] = [await startLimiter(t, redis.url), await startLimiter(t, redis.url)];
+  const key = identity('shared');
+  const charge = chargeOf(...unproven(policy('shared', 100, LONG_WINDOW_SECONDS), 'shared', 'office'));
+  await insideLongWindow();
+  const isFresh = await inOneWindow(PROVEN_LOCALLY_MS, async () => {
+    await redis.client.del(proofKey(key));
+    first.prove(key);
+    await until(async () => (await redis.client.exists(proofKey(key))) === 1);
+    t.equal(await burst(second, charge, 1), 1);
+    t.ok(second.isProven(key));
+    return second.isProofFresh(key);
+  });
+  t.ok(isFresh, 'another process has reported it in this hour');
 });
 
 t.test(
@@ -265,7 +284,7 @@ t.test(
     await insideLongWindow();
     const charge = chargeOf(...unproven(policy('old', 5, LONG_WINDOW_SECONDS), 'refused', 'office'));
     t.equal(await burst(store, charge, 9), 5);
-    store.withdraw(refused);
+    store.proofs.withdraw(refused);
     await until(async () => (await redis.client.exists(proofKey(refused))) === 0);
   },
 );
@@ -285,9 +304,9 @@ t.test('an ACL user with the permissions that docs/operating.md names', async (t
   await insideLongWindow();
   const [own, ofAddress] = unproven(policy('acl', 5, LONG_WINDOW_SECONDS), 'key', 'address');
   t.equal(await burst(store, chargeOf(own, ofAddress), 9), 5);
-  store.prove(own.identity);
+  store.proofs.prove(own.identity);
   await until(async () => (await redis.client.exists(proofKey(own.identity))) === 1);
-  store.withdraw(own.identity);
+  store.proofs.withdraw(own.identity);
   await until(async () => (await redis.client.exists(proofKey(own.identity))) === 0);
   t.strictSame((await redis.client.call('ACL', 'LOG')) as unknown[], [], 'nothing was refused');
 });

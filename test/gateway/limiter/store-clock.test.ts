@@ -29,12 +29,12 @@ t.test('a heartbeat gives the estimate, and every answer its bounds', async (t) 
 
 t.test('a clock has jumped when it is off by more than a second', async (t) => {
   const clock = started();
-  const heartbeat = (aheadMs: number): boolean => clock.noteHeartbeat(NOW + aheadMs, NOW, NOW);
-  t.equal(heartbeat(90_000), false, 'the first word is no jump');
-  t.equal(heartbeat(91_000), false, 'drift');
-  t.equal(heartbeat(92_001), true);
+  const heartbeat = (aheadMs: number) => clock.noteHeartbeat(NOW + aheadMs, NOW, NOW);
+  t.strictSame(heartbeat(90_000), { kind: 'first', aheadMs: 90_000 }, 'the first word is no jump');
+  t.equal(heartbeat(91_000).kind, 'none', 'drift');
+  t.equal(heartbeat(92_001).kind, 'jump');
   t.equal(clock.earliest(), NOW + 92_001, 'nothing of before holds');
-  t.equal(heartbeat(91_000), true, 'back');
+  t.equal(heartbeat(91_000).kind, 'jump', 'back');
   t.equal(clock.now(), NOW + 91_000);
 });
 
@@ -42,6 +42,6 @@ t.test('what took longer than a second says little of the clock', async (t) => {
   const clock = started();
   clock.noteHeartbeat(NOW, NOW - 5000, NOW);
   t.equal(clock.now(), NOW + 2500, 'better than nothing');
-  t.equal(clock.noteHeartbeat(NOW + 9000, NOW - 1001, NOW), false);
+  t.equal(clock.noteHeartbeat(NOW + 9000, NOW - 1001, NOW).kind, 'none');
   t.equal(clock.now(), NOW + 2500);
 });

@@ -1,11 +1,12 @@
 /** Charges whose keys lie on several nodes of a Cluster: never too many admitted, and nothing charged for a denial. */
 import t from 'tap';
+import { PROVEN_LOCALLY_MS } from '#gateway/limiter/limiter.ts';
 import { keySlot } from '#gateway/store/slot-table.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisCluster, startCluster } from '#test/support/redis-cluster.ts';
 import { burst, chargeOf, part, policy, spend, unproven } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
-import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
+import { inOneWindow, insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
 /** What is counted under a key, in its window. */
 async function counted({ nodes }: RedisCluster, key: string): Promise<number> {
@@ -66,6 +67,25 @@ t.test(
     t.ok(sizes.reduce((sum, size) => sum + size, 0) <= 10 + 1 + control, `${sizes} keys`);
   },
 );
+
+t.test('a credential that another process has reported does not burden its address', async (t) => {
+  const cluster = await startCluster(t);
+  const [first, second] = [await startLimiter(t, cluster.url), await startLimiter(t, cluster.url)];
+  const [own, ofAddress] = unproven(policy('keys', 1000, LONG_WINDOW_SECONDS), 'works', 'one-address');
+  await insideLongWindow();
+  const isFresh = await inOneWindow(PROVEN_LOCALLY_MS, async () => {
+    first.prove(own.identity);
+    await until(async () => {
+      await burst(second, chargeOf(own, ofAddress), 1);
+      return second.isProven(own.identity);
+    });
+    return second.isProofFresh(own.identity);
+  });
+  t.ok(isFresh, 'nor has it to be reported again in this hour');
+  const before = await counted(cluster, ofAddress.key);
+  await burst(second, chargeOf(own, ofAddress), 1);
+  t.equal(await counted(cluster, ofAddress.key), before);
+});
 
 t.test(
   'a step that cannot be made: the request is decided alone, and what others charged is given back',

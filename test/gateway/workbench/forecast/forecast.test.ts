@@ -70,7 +70,7 @@ t.test('20,000 clients: memory and commands within a fifth', async (t) => {
     if (charge === null) throw new Error('something is charged');
     await spend(store, charge);
     if (known.isProven(key, clock())) return;
-    store.prove(key);
+    store.proofs.prove(key);
     known.prove(key, clock() + 3_600_000);
   };
   for (let at = 0; at < IDENTITIES; at += 500)
