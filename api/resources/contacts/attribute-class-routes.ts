@@ -7,7 +7,8 @@
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
-import { type Shown, v1Resource } from '#api/resources/workspaces/resource.ts';
+import { v1Resource } from '#api/resources/workspaces/resource.ts';
+import type { Shown } from '#api/resources/workspaces/store.ts';
 import { Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { reservedProblem } from './attribute-key-rules.ts';
