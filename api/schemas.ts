@@ -8,6 +8,9 @@ export function Nullable<S extends TSchema>(schema: S) {
   return Type.Union([schema, Type.Null()]);
 }
 
+/** A shorter description than that of `Nullable(Type.String())`. */
+export const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
+
 /** The workspace of a new row. Either field names it; resources/workspaces/scope.ts checks that one is there. */
 export const scopeFields = {
   workspaceId: Type.Optional(Nullable(Type.String())),

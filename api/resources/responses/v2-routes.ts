@@ -21,9 +21,8 @@ import {
   reachableSurvey,
   withoutNull,
 } from './management-write.ts';
-import type { Answers } from './schema.ts';
+import { type Answers, NewV2Response, V2ResponseChange, V2ResponseReply } from './schema.ts';
 import { findResponse, findResponses, type Response, responseBytes } from './store.ts';
-import { NewV2Response, V2ResponseChange, V2ResponseReply } from './v2-schema.ts';
 
 const url = '/api/v2/management/responses';
 const oneUrl = `${url}/:id`;
