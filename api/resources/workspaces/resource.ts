@@ -147,10 +147,10 @@ function rowRoutes<R extends Row, Reply extends TSchema>(
       });
     },
 
-    remove(config: Refusing, write: (stored: Shown<R>) => Promise<void>): void {
+    remove(config: Refusing, write: (stored: Shown<R>, request: FastifyRequest) => Promise<void>): void {
       app.delete(oneUrl, { schema: { params, response }, config, ...loading }, async (request) => {
         const stored = rows.of(request);
-        await write(stored);
+        await write(stored, request);
         return show(stored);
       });
     },
