@@ -19,6 +19,11 @@ export const scopeFields = {
   ),
 };
 
+/** The user id that an SDK may send. */
+export const UserId = Type.Optional(
+  Nullable(Type.String({ maxLength: 255, text: 'User ID cannot exceed 255 characters' })),
+);
+
 /** An object with any keys, and values of one shape. */
 export function MapOf<S extends TSchema>(value: S) {
   return Type.Unsafe<Record<string, Static<S>>>({ type: 'object', additionalProperties: value });
