@@ -11,7 +11,7 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 import { notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { findContact, findOrCreateContact } from '#api/resources/contacts/store.ts';
-import { findAnsweredSurvey, findSurveyNow, surveyClosed } from '#api/resources/surveys/store.ts';
+import { findAnsweredSurvey, findSurveyNow, surveyClosed } from '#api/resources/surveys/answered.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { Id, Nullable, UserId } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';

@@ -9,7 +9,7 @@ import { lockRow } from '#api/db/locks.ts';
 import type { Timestamp } from '#api/db/schema.ts';
 import { type ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
-import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/store.ts';
+import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { removeFilesOf } from '#api/storage/removal.ts';
 import { readTimestamp, toTimestamp } from '#api/timestamps.ts';

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { fanOut } from '#api/jobs/fan-out.ts';
 import { createResponse } from '#api/resources/responses/write.ts';
-import { findAnsweredSurvey } from '#api/resources/surveys/store.ts';
+import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 import { given } from '../resources/responses/new-response.ts';

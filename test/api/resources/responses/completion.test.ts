@@ -5,7 +5,7 @@ import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { deleteResponse } from '#api/resources/responses/store.ts';
 import { changeResponse, createResponse } from '#api/resources/responses/write.ts';
-import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/store.ts';
+import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 import { given } from './new-response.ts';

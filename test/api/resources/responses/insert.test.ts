@@ -6,7 +6,7 @@ import { insertDisplay } from '#api/resources/displays/store.ts';
 import type { Respondent } from '#api/resources/responses/insert.ts';
 import { findResponse, type Response } from '#api/resources/responses/store.ts';
 import { createResponse, createResponseAlone } from '#api/resources/responses/write.ts';
-import { findAnsweredSurvey } from '#api/resources/surveys/store.ts';
+import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { queriesOf } from '#test/support/query-plan.ts';
 import { given, now } from './new-response.ts';

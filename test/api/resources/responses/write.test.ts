@@ -1,7 +1,7 @@
 /** What was read before a transaction may be old inside of it. */
 import t from 'tap';
 import { changeResponse, createResponse, type NewResponse } from '#api/resources/responses/write.ts';
-import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/store.ts';
+import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { addSurvey, startApi } from '#test/support/api-app.ts';
 import { given } from './new-response.ts';
 
