@@ -1,4 +1,4 @@
-/** Most responses are created with one statement. Everything else that a response brings about needs a transaction. */
+/** Most responses are created with one statement. Those with further effects need a transaction. */
 import t, { type Test } from 'tap';
 import { newId } from '#api/ids.ts';
 import { deleteContact, findOrCreateContact } from '#api/resources/contacts/store.ts';
@@ -173,7 +173,7 @@ t.test('a display that does not fit: nothing is written, and the transaction say
     [await show(survey.id, other.id), /another contact/],
   ] as const;
   const user = { by: 'userId', value: 'u' } as const;
-  // The other survey has changed what SQLite knows this one by.
+  // The other survey has changed the version that SQLite knows this one by.
   const again = await findAnsweredSurvey(db, survey.id);
   if (again === null) throw new Error('no survey');
   for (const [displayId, message] of cases) {
