@@ -154,5 +154,14 @@ function rowRoutes<R extends Row, Reply extends TSchema>(
         return show(stored);
       });
     },
+
+    /** Replies with a message instead of the row. */
+    removeWithMessage(success: string, write: (stored: Shown<R>) => Promise<void>): void {
+      const message = Type.Object({ data: Type.Object({ success: Type.String() }) });
+      app.delete(oneUrl, { schema: { params, response: { 200: message } }, ...loading }, async (request) => {
+        await write(rows.of(request));
+        return { data: { success } };
+      });
+    },
   };
 }
