@@ -8,6 +8,9 @@ export function Nullable<S extends TSchema>(schema: S) {
   return Type.Union([schema, Type.Null()]);
 }
 
+/** A shorter description than that of `Nullable(Type.String())`. */
+export const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
+
 /** The workspace of a new row. Either field names it; resources/workspaces/scope.ts checks that one is there. */
 export const scopeFields = {
   workspaceId: Type.Optional(Nullable(Type.String())),
@@ -15,6 +18,11 @@ export const scopeFields = {
     Nullable(Type.String({ description: 'What older clients know a workspace by; `workspaceId` wins.' })),
   ),
 };
+
+/** The user id that an SDK may send. */
+export const UserId = Type.Optional(
+  Nullable(Type.String({ maxLength: 255, text: 'User ID cannot exceed 255 characters' })),
+);
 
 /** An object with any keys, and values of one shape. */
 export function MapOf<S extends TSchema>(value: S) {

@@ -10,11 +10,13 @@ import {
   Answer,
   NewClientResponse,
   NewManagementResponse,
+  NewV2Response,
   ResponseChange,
   ResponseReply,
   ResponseReplyWithNotes,
+  V2ResponseChange,
+  V2ResponseReply,
 } from '#api/resources/responses/schema.ts';
-import { NewV2Response, V2ResponseChange, V2ResponseReply } from '#api/resources/responses/v2-schema.ts';
 import { questionShapes } from '#api/resources/surveys/question-types.ts';
 import { NewSurvey, SurveyChange, SurveyLanguage } from '#api/resources/surveys/request-shapes.ts';
 import { SurveyContent, SurveyReply } from '#api/resources/surveys/schema.ts';

@@ -62,15 +62,18 @@ export async function settleDelivery(
       // With a smaller WEBHOOK_ATTEMPTS than before, the last attempt is already recorded.
       .onConflict((conflict) => conflict.doNothing())
       .execute();
-    if (attemptCount > ATTEMPTS_KEPT) {
-      await trx
-        .deleteFrom('deliveryAttempts')
-        .where('deliveryId', '=', id)
-        .where('number', '<=', attemptCount - ATTEMPTS_KEPT)
-        .execute();
-    }
+    await keepLastAttempts(trx, id, attemptCount);
     return outcome.status;
   });
+}
+
+async function keepLastAttempts(trx: Kysely<Database>, id: string, attemptCount: number): Promise<void> {
+  if (attemptCount <= ATTEMPTS_KEPT) return;
+  await trx
+    .deleteFrom('deliveryAttempts')
+    .where('deliveryId', '=', id)
+    .where('number', '<=', attemptCount - ATTEMPTS_KEPT)
+    .execute();
 }
 
 /** @returns true if the last attempt was begun but not settled, because its process ended */
@@ -155,14 +158,7 @@ export async function failDue(
         })),
       )
       .execute();
-    for (const { id, attemptCount } of due) {
-      if (attemptCount <= ATTEMPTS_KEPT) continue;
-      await trx
-        .deleteFrom('deliveryAttempts')
-        .where('deliveryId', '=', id)
-        .where('number', '<=', attemptCount - ATTEMPTS_KEPT)
-        .execute();
-    }
+    for (const { id, attemptCount } of due) await keepLastAttempts(trx, id, attemptCount);
     return due.length;
   });
 }

@@ -6,9 +6,9 @@ import { countRows } from '#api/db/count.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
 import { OneOf } from '#api/schemas.ts';
-import { readTimestamp } from '#api/timestamps.ts';
 import { pageTooLarge, readPortions } from './pagination.ts';
 import { Work } from './turn.ts';
+import { timestampIn } from './validation.ts';
 
 /** How far into a list a page may reach. Dates can narrow the list. */
 const SKIP_MAX = 1_000_000;
@@ -45,8 +45,8 @@ interface ListPage {
 
 /** @throws ApiError invalid_fields for a wrong date, or a start after the end */
 export function pageFrom(query: Static<typeof ListQuery>): ListPage {
-  const startDate = dateAt('startDate', query.startDate);
-  const endDate = dateAt('endDate', query.endDate);
+  const startDate = timestampIn('startDate', query.startDate);
+  const endDate = timestampIn('endDate', query.endDate);
   if (startDate !== null && endDate !== null && startDate > endDate) {
     throw invalidFields({ startDate: 'must not be after endDate' });
   }
@@ -108,11 +108,4 @@ export async function readV2Page<Table extends keyof Database, Row extends { rea
   }
   await work.done(written);
   return { data, meta: { total, limit: page.limit, offset: page.skip } };
-}
-
-function dateAt(name: string, text: string | undefined): Timestamp | null {
-  if (text === undefined) return null;
-  const timestamp = readTimestamp(text);
-  if (timestamp === null) throw invalidFields({ [name]: 'must be an ISO 8601 date' });
-  return timestamp;
 }

@@ -7,6 +7,7 @@ import type { Validator } from 'typebox/compile';
 import { type Details, invalidFields, UNSUPPORTED_FIELD } from '#api/errors.ts';
 import { ID_PATTERN } from '#api/ids.ts';
 import { isRecord } from '#api/schemas.ts';
+import { readTimestamp } from '#api/timestamps.ts';
 
 /** One entry of what TypeBox reports; both parts depend on the keyword. */
 interface Finding {
@@ -146,4 +147,12 @@ function textIn(schema: TSchema, schemaPath: string): string | null {
   }
   const text: unknown = typeof part === 'object' && part !== null ? Reflect.get(part, 'text') : undefined;
   return typeof text === 'string' ? text : null;
+}
+
+/** @returns null if the field is absent or null @throws ApiError invalid_fields if it is not a date */
+export function timestampIn(field: string, text: string | null | undefined): string | null {
+  if (text === null || text === undefined) return null;
+  const timestamp = readTimestamp(text);
+  if (timestamp === null) throw invalidFields({ [field]: 'must be an ISO 8601 date' });
+  return timestamp;
 }

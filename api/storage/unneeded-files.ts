@@ -5,15 +5,15 @@ import type { File } from './files.ts';
 
 export type Owner = { readonly responseId: string } | { readonly surveyId: string };
 
+function oldestFiles(db: Kysely<Database>, limit: number) {
+  return db.selectFrom('files').selectAll().orderBy('createdAt').orderBy('key').limit(limit);
+}
+
 /** Files that exist or may exist, oldest first. */
 export function listFilesOf(db: Kysely<Database>, owner: Owner, limit: number): Promise<File[]> {
-  const query = db
-    .selectFrom('files')
-    .selectAll()
-    .where((where) => where.or([where('removedAt', 'is', null), where('countedBytes', '>', 0)]))
-    .orderBy('createdAt')
-    .orderBy('key')
-    .limit(limit);
+  const query = oldestFiles(db, limit).where((where) =>
+    where.or([where('removedAt', 'is', null), where('countedBytes', '>', 0)]),
+  );
   return 'responseId' in owner
     ? query.where('responseId', '=', owner.responseId).execute()
     : query.where('surveyId', '=', owner.surveyId).execute();
@@ -63,28 +63,18 @@ export function listOrphans(db: Kysely<Database>, limit: number): Promise<File[]
 
 /** Stored files that nobody named, with grants before the given time, oldest first. */
 export function unclaimedFiles(db: Kysely<Database>, before: Timestamp, limit: number) {
-  return db
-    .selectFrom('files')
-    .selectAll()
+  return oldestFiles(db, limit)
     .where('claimedAt', 'is', null)
     .where('storedAt', 'is not', null)
     .where('removedAt', 'is', null)
-    .where('createdAt', '<', before)
-    .orderBy('createdAt')
-    .orderBy('key')
-    .limit(limit);
+    .where('createdAt', '<', before);
 }
 
 /** Deleted files whose grant is old enough to delete the row, or whose object may still exist. */
 export function removedFiles(db: Kysely<Database>, before: Timestamp, limit: number) {
-  return db
-    .selectFrom('files')
-    .selectAll()
+  return oldestFiles(db, limit)
     .where('removedAt', 'is not', null)
-    .where((where) => where.or([where('createdAt', '<', before), where('countedBytes', '>', 0)]))
-    .orderBy('createdAt')
-    .orderBy('key')
-    .limit(limit);
+    .where((where) => where.or([where('createdAt', '<', before), where('countedBytes', '>', 0)]));
 }
 
 /**
@@ -97,14 +87,9 @@ export function unsettledFiles(
   times: { readonly reserved: Timestamp; readonly ended: Timestamp },
   limit: number,
 ) {
-  return db
-    .selectFrom('files')
-    .selectAll()
+  return oldestFiles(db, limit)
     .where('storedAt', 'is', null)
     .where('removedAt', 'is', null)
     .where('createdAt', '<', times.reserved)
-    .where((where) => where.or([where('countedBytes', '>', 0), where('createdAt', '<', times.ended)]))
-    .orderBy('createdAt')
-    .orderBy('key')
-    .limit(limit);
+    .where((where) => where.or([where('countedBytes', '>', 0), where('createdAt', '<', times.ended)]));
 }

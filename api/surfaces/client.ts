@@ -3,7 +3,7 @@
  * credentials.
  */
 import type { Routes } from '#api/context.ts';
-import { answerPreflights } from '#api/http/preflight.ts';
+import { PREFLIGHT } from '#api/http/reply-headers.ts';
 import { clientDisplayRoutes } from '#api/resources/displays/routes.ts';
 import { environmentRoutes } from '#api/resources/environment/routes.ts';
 import { ogRoutes } from '#api/resources/og/routes.ts';
@@ -17,6 +17,7 @@ import { userRoutes } from '#api/resources/user/routes.ts';
 import type { Surface } from './surface.ts';
 
 const prefixes = ['/api/v1/client', '/api/v2/client'];
+const CACHED_PREFLIGHT = /\/(environment|displays|responses|user|storage)\/?(\?|$)/;
 
 /**
  * Routes that the gateway limits per address, in the router's notation. A test compares the list with its policies.
@@ -34,7 +35,15 @@ export const gatewayRoutes: ReadonlySet<string> = new Set([
   'POST /api/v2/client/:workspaceId/storage',
 ]);
 
-const preflightRoutes: Routes = async (app) => answerPreflights(app, prefixes);
+/** Answers preflights of every path, even of workspaces that do not exist. */
+const preflightRoutes: Routes = async (app) => {
+  for (const prefix of prefixes) {
+    app.options(`${prefix}/*`, { schema: { hide: true } }, async (request, reply) => {
+      if (CACHED_PREFLIGHT.test(request.url)) reply.header('cache-control', PREFLIGHT);
+      return { data: {} };
+    });
+  }
+};
 
 export const client: Surface = {
   name: 'client',

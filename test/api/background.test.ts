@@ -1,4 +1,6 @@
-/** Work behind answers: one piece at a time, a bounded number, each waited for, its errors logged. */
+/**
+ * Background work runs one piece at a time, after the reply. The number of pieces is bounded, and errors are logged.
+ */
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { createBackground } from '#api/background.ts';

@@ -1,4 +1,4 @@
-/** Two at once: nobody's change is lost, and what is counted is exact. */
+/** When two write at once, no change is lost, and counts are exact. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 

@@ -1,4 +1,4 @@
-/** How much callers may write, and that judging it takes a time that grows with the text and never explodes. */
+/** The length of what callers write is limited, and checking it takes linear time. */
 import t from 'tap';
 import { normalizeEmail } from '#api/auth/password.ts';
 import {
@@ -151,8 +151,8 @@ t.test('400: a body of too many values', async (t) => {
 });
 
 /**
- * Each of these was quadratic or worse. Not a speed: with the old code each took from ten seconds to hours, so whoever
- * finishes within the test's own time is linear.
+ * Each of these was quadratic or worse, and took the old code from ten seconds to hours. So there is no time limit
+ * here: whatever finishes within the time of the test is linear.
  */
 const LONG = 2 ** 20;
 t.test('an answer that looks like the address of a file, again and again', async (t) => {

@@ -1,4 +1,4 @@
-/** Errors that are answered before the body was read: the sender gets to see them, behind a gateway or not. */
+/** The sender receives errors that are answered before the body was read, behind a gateway or not. */
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';

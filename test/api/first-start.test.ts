@@ -1,4 +1,4 @@
-/** Ready means that the credentials are there. */
+/** Readiness means that the credentials exist. */
 import { join } from 'node:path';
 import { pino } from 'pino';
 import t from 'tap';

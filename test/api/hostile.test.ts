@@ -1,20 +1,20 @@
-/** Whatever callers send, they get a refusal in the right envelope, and never a 500. */
+/** Any request gets a reply or a refusal in the right envelope, and never a 500. */
 import fc from 'fast-check';
 import t from 'tap';
 import { anyText } from '#test/support/any-text.ts';
 import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { arbitraryOf } from '#test/support/schema-arbitrary.ts';
 
-/** Of each property of each of the forty routes, with other values in each run of the tests. */
+/** Random values for each property of each of the forty routes. Each run tries others. */
 const RUNS = 50;
 const PATH_RUNS = 900;
-/** Bytes that are no JSON end in the one parser of all routes; a few per route show that it is in the way. */
+/** One parser for all routes refuses bytes that are not JSON. A few per route show that they use it. */
 const BYTES_RUNS = 10;
 
 const api = await startApi();
 t.teardown(() => api.close());
 const survey = await addSurvey(api);
-/** Another one, so that the first stays open for responses. */
+/** Random changes go to this survey, so that the first one stays open for responses. */
 const changing = await addSurvey(api);
 const responsesPath = `/api/v1/client/${workspaceId}/responses`;
 const made = await api.client('POST', responsesPath, {
@@ -43,13 +43,13 @@ const webhookId = await idOf('/api/v1/webhooks', hook);
 await api.client('POST', `/api/v1/client/${workspaceId}/user`, { userId: 'known' });
 
 const note = await api.manage('POST', `${management}/responses/${responseId}/notes`, { text: 'x' });
-/** As v3 writes it. */
+/** v3 writes the blocks of a survey like this. */
 const blocks = [{ name: 'B', elements: [{ id: 'q1', type: 'openText', headline: { 'en-US': 'What?' } }] }];
 const newDocument = { ...ofWorkspace, name: 'x', blocks };
 
 type Method = 'POST' | 'PUT' | 'PATCH';
 
-/** Every route that takes a body, with a body that it accepts. */
+/** Lists every route that takes a body, with a body that it accepts. */
 const writes: readonly (readonly [Method, string, Record<string, unknown>])[] = [
   ['POST', '/api/v1/management/surveys', { workspaceId, name: 'x', questions: survey.questions }],
   ['PUT', `/api/v1/management/surveys/${changing.id}`, { name: 'x' }],
@@ -100,7 +100,7 @@ const writes: readonly (readonly [Method, string, Record<string, unknown>])[] = 
   ],
 ];
 
-/** Names the routes know, so that arbitrary values land where they are looked at. */
+/** Routes know these names, so arbitrary values reach the checks. */
 const fieldNames = [
   ...Object.keys(survey),
   ...['surveyId', 'data', 'finished', 'ttc', 'variables', 'meta', 'language', 'userId', 'contactId'],
@@ -295,7 +295,7 @@ function isEnvelopeOf(url: string, text: string): boolean {
 
 const { components, paths: documented } = (await api.client('GET', '/api/docs/openapi.json')).json;
 
-/** Bodies of the shape that the route documents, nearly. */
+/** Makes bodies that nearly have the documented shape. */
 function documentedBody(method: string, url: string): fc.Arbitrary<unknown> {
   const parts = url.split('/');
   const isOf = (path: string): boolean => {
@@ -310,12 +310,12 @@ function documentedBody(method: string, url: string): fc.Arbitrary<unknown> {
   return arbitraryOf(body.content['application/json'].schema, components.schemas);
 }
 
-/** What a run finished would refuse every other one. */
+/** A finished run would refuse all that follow. */
 async function reopen(): Promise<void> {
   await api.context.db.updateTable('responses').set({ finished: 0 }).where('id', '=', responseId).execute();
 }
 
-/** Taken, or refused in the envelope of its surface. */
+/** Checks that the request succeeds, or is refused in the envelope of its surface. */
 async function isBorne(method: Method, url: string, body: unknown): Promise<boolean> {
   const reply = await api.manage(method, url, body);
   if (reply.status < 300) return typeof reply.json.data === 'object';
@@ -329,7 +329,7 @@ for (const [method, url, valid] of writes) {
       fc
         .asyncProperty(bodies, fc.subarray(Object.keys(valid)), async (body, kept) => {
           const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
-          // Some fields as they should be, so that the others are looked at.
+          // Some fields keep valid values, so that the others are checked.
           const right = Object.fromEntries(kept.map((name) => [name, valid[name]]));
           return isBorne(method, url, isObject ? { ...body, ...right } : body);
         })
@@ -421,7 +421,7 @@ const paths: readonly ((part: string) => readonly ['GET' | 'PUT' | 'DELETE' | 'P
   (part) => ['POST', `/api/v1/client/${part}/user`],
   (part) => ['GET', `/api/v1/client/${workspaceId}/identify/contacts/${part}`],
   (part) => ['PUT', `/api/v1/client/${workspaceId}/contacts/${part}/attributes`],
-  // Behind `//` and `/\` the URL parser of inject looks for a host.
+  // After `//` and `/\` the URL parser of inject expects a host.
   (part) => ['GET', `/_${part}`],
 ];
 t.test('any path is found, or refused', async (t) => {

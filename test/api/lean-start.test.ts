@@ -1,18 +1,18 @@
-/** What the API loads when it is started without settings, and what only its first use loads. */
+/** The API loads these modules when it starts without settings, and others at their first use. */
 import t from 'tap';
 import { holdTo, loadedBy } from '#test/support/loaded-modules.ts';
 import { freePort } from '#test/support/ports.ts';
 
-/** Modules by package, at most: all that a default start loads. */
+/** The largest number of modules of each package that a default start loads. */
 const MODULES_MAX = {
   own: 370,
-  // Schemas, database, addresses and regular expressions
+  // Schemas, database, addresses and regular expressions:
   'better-sqlite3': 15,
   'ipaddr.js': 1,
   kysely: 257,
   re2js: 1,
   typebox: 373,
-  // The web framework
+  // The web framework:
   fastify: 33,
   'fastify-plugin': 3,
   '@fastify/cookie': 2,
@@ -35,7 +35,7 @@ const MODULES_MAX = {
   'secure-json-parse': 1,
   semver: 47,
   'toad-cache': 1,
-  // The log
+  // The log:
   pino: 12,
   'pino-std-serializers': 7,
   '@pinojs/redact': 1,

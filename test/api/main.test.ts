@@ -1,4 +1,4 @@
-/** The process starts, serves and ends; more of it is in test/system/processes and test/system/crashes. */
+/** The process starts, serves and ends. test/system/processes and test/system/crashes have more of it. */
 import { join } from 'node:path';
 import t from 'tap';
 import { freePort } from '#test/support/ports.ts';

@@ -1,4 +1,4 @@
-/** A NUL character, which PostgreSQL cannot store, is refused wherever it comes in, on either database. */
+/** A NUL character, which PostgreSQL cannot store, is refused everywhere and on both databases. */
 import t from 'tap';
 import { writeCursor } from '#api/http/cursor-pagination.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';

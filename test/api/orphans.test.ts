@@ -1,17 +1,21 @@
-/** Whatever is deleted leaves the database as if it had never been there: every table is counted, every reference checked. */
+/**
+ * A deletion leaves the database as it was before the creation. The test counts every table and checks every reference.
+ */
 import { sql } from 'kysely';
 import t from 'tap';
 import { insertLanguage } from '#api/resources/workspaces/store.ts';
 import { addSurvey, startApi, surveyBody, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { brokenReferences } from '#test/support/database.ts';
 
-/** Events outlive what they tell of until they are delivered; only their workspace takes them along. */
+/**
+ * Events stay until they are delivered, also without the rows that they are about. Only their workspace deletes them.
+ */
 const eventTables: readonly string[] = ['events', 'deliveries', 'deliveryAttempts'];
 
-/** The list of the newest changes is cut by itself, see test/api/processes. */
+/** The list of the newest changes is shortened by its own code, see test/api/processes. */
 const lists: readonly string[] = ['stateChanges'];
 
-/** Table -> number of rows. */
+/** Maps tables to their number of rows. */
 async function census(
   { context: { db } }: TestApi,
   without: readonly string[] = [],
@@ -30,7 +34,7 @@ async function census(
 
 const broken = ({ context: { db } }: TestApi): Promise<readonly unknown[]> => brokenReferences(db);
 
-/** A user who saw and answered a survey. */
+/** Adds a user who saw and answered a survey. */
 async function useSurvey(api: TestApi, workspace: string, surveyId: string, userId: string): Promise<void> {
   const client = `/api/v1/client/${workspace}`;
   const display = await api.client('POST', `${client}/displays`, { surveyId, userId });

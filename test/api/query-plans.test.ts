@@ -1,6 +1,6 @@
 /**
- * No request reads a table that grows with use from end to end. SQLite is asked how it would answer every query that a
- * walk over the API makes, and every list with keys for one and for several workspaces; nobody has to list the queries.
+ * No request scans a table that grows with use. SQLite explains every query that a walk over the API makes, and every
+ * list with keys for one and for several workspaces. So nobody has to list the queries.
  */
 import { pino } from 'pino';
 import t from 'tap';
@@ -13,7 +13,7 @@ import { bodies, ids } from '#test/support/requests.ts';
 import { createWorld, logIn } from '#test/support/world.ts';
 import { deliveryOf } from './docs/described-api.ts';
 
-/** Tables with a row for everything that users do. */
+/** These tables have a row for everything that users do. */
 const growing = [
   'responses',
   'displays',
@@ -28,7 +28,7 @@ const growing = [
   'mailOutbox',
   'sessions',
 ];
-/** `SCAN responses`, also along an index: from its first entry to its last. */
+/** Matches `SCAN responses`, also along an index from its first entry to its last. */
 const FULL_SCAN = new RegExp(`^SCAN "?(${growing.join('|')})"?( |$)`);
 
 const quiet = await startApi({ env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1' } });
@@ -66,7 +66,7 @@ const api: TestApi = {
   client: (method, url, body, headers = {}) => send(method as 'GET', url, body, headers),
 };
 
-/** By text: the same query with other values has the same plan. */
+/** Groups by text, because a query has the same plan with other values. */
 const differentQueries = () => new Map(queries.map((query) => [query.sql, query]));
 
 async function fullScans(): Promise<readonly string[]> {
@@ -85,7 +85,7 @@ t.test('a walk over the API', async (t) => {
   const world = createWorld({
     ...{ send, description, workspaceId, apiKey, bodies, session: await logIn(send) },
     ids: { ...ids, deliveryId: deliveryOf(api) },
-    // Nobody listens there.
+    // Nobody listens on this port.
     known: { url: 'http://127.0.0.1:9/hook' },
   });
   let taken = 0;

@@ -1,4 +1,6 @@
-/** Surveys that ask for a person: what the maker of tokens says decides, and nothing is asked for without keys. */
+/**
+ * Surveys may require a reCAPTCHA token. Its issuer decides whether it is valid, and without keys no token is required.
+ */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import t from 'tap';

@@ -1,6 +1,6 @@
 /**
- * Every regular expression of api/ on long texts that are made for it. No time is measured: a linear one takes
- * milliseconds, a quadratic one more than the test has, and an exponential one longer than anybody waits.
+ * Runs every regular expression of api/ on long texts that are made for it. There is no time limit: a linear one takes
+ * milliseconds, a quadratic one more than the test has, and an exponential one more than anybody waits.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,15 +9,15 @@ import { projectRoot } from '#test/support/process.ts';
 
 const LENGTH = 2 * 1_048_576;
 
-/** Those that only see texts of a bounded length, with that length. */
+/** These see only texts of a bounded length, which stands beside them. */
 const bounded: Readonly<Record<string, number>> = {
-  // A User-Agent is cut before it is looked at.
+  // A User-Agent is cut before it is matched.
   '\\biPad\\b|\\bTablet\\b|\\bAndroid\\b(?!.*\\bMobile\\b)': 1_024,
   // File names are cut before they are cleaned.
   '%+(?=[0-9A-Fa-f]{2})': 1_000,
   // The columns of an index are cut before they are read.
   '(?:hashtextextended\\()?"?(\\w+)"?(?:, \\(?\'?0\'?\\)?::\\w+\\))?(?:, |$)': 1_000,
-  // Settings of the operator.
+  // The operator writes these settings.
   '^([^<>\\p{Cc}]*)<([^<>]+)>$': 1_000,
   '^[^\\s@<>,;:"\\\\]+@[^\\s@<>,;:"\\\\]+$': 1_000,
   '\\/+$': 1_000,
@@ -25,7 +25,7 @@ const bounded: Readonly<Record<string, number>> = {
   // Node bounds headers.
   '^bearer +(fbk_\\S+)\\s*$': 16_384,
   '^multipart\\/form-data\\s*;': 16_384,
-  // Names of files in a path.
+  // These are names of files in a path.
   '\\.([^./\\\\]+)$': 16_384,
   '--fid--[0-9a-f-]{36}(?=\\.[^.]*$)': 16_384,
 };
@@ -36,7 +36,7 @@ interface Expression {
   readonly file: string;
 }
 
-/** Literals where an expression may begin, `new RegExp('…')` aside, and patterns of schemas. */
+/** Matches literals where an expression may begin, but not `new RegExp('…')`. SCHEMA matches patterns of schemas. */
 const LITERAL =
   /(?:[=(,:[!&|?{};]|return|=>)\s*\/(?![*/])((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n`])+)\/([dgimsuvy]*)/g;
 const SCHEMA = /(?:pattern:|Pattern =|_PATTERN =)\s*'((?:\\.|[^'\\\n])+)'/g;
@@ -55,26 +55,26 @@ const expressions: readonly Expression[] = globSync('api/**/*.ts', { cwd: projec
     ];
   });
 
-/** Characters that the expression is about, and some that stand for its classes. */
+/** Returns the characters of the expression, and some for its classes. */
 function alphabetOf({ source }: Expression): readonly string[] {
   const literal = source.replaceAll(/\\[pP]\{[^}]*\}|\\[a-zA-Z]|\{\d*,?\d*\}/g, '');
   const own = [...new Set(literal.replaceAll(/[\\^$()[\]?*+{}|]/g, ''))].slice(0, 12);
   return [...new Set([...own, 'a', '1', ' ', '.', '/', '%'])];
 }
 
-/** The words that it is made of, such as `/storage/`: what an attack repeats. */
+/** Returns the words of the expression, such as `/storage/`. An attack repeats them. */
 function wordsOf({ source }: Expression): readonly string[] {
   return (source.replaceAll('\\', '').match(/[\w/.:#@<>-]{2,}/g) ?? []).slice(0, 6);
 }
 
-/** What is repeated is one of its words with something behind it, or one or two of its characters. */
+/** The repeated part is a word with something after it, or one or two of the characters. */
 function* textsFor(expression: Expression, length: number): Generator<string> {
   const alphabet = alphabetOf(expression);
   const few = alphabet.slice(0, 6);
   const words = wordsOf(expression);
   const long = [...few, ...words, ...words.flatMap((word) => few.map((character) => word + character))];
   for (const part of long) yield repeated(part, length);
-  // Long enough to tell linear from exponential.
+  // This is long enough to tell linear from exponential.
   for (const one of alphabet) for (const other of few) yield repeated(one + other, Math.min(length, 131_072));
 }
 

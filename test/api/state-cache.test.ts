@@ -8,7 +8,7 @@ async function textOf(state: Promise<State>): Promise<string> {
   return (await state).body.toString();
 }
 
-/** A state whose window does not end. */
+/** The window of this state does not end. */
 const lasting = (text: string): State => toCachedState(text, Number.POSITIVE_INFINITY);
 
 function counting() {

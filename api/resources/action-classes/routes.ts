@@ -13,7 +13,8 @@ import { type ApiError, badRequest, conflict, forbidden, notFound } from '#api/e
 import { newId } from '#api/ids.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { TextOrNull, v3List } from '#api/resources/workspaces/v3-list.ts';
+import { v3List } from '#api/resources/workspaces/v3-list.ts';
+import { TextOrNull } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { readActionClass } from './content.ts';
 import { ActionClassBody, ActionClassReply } from './schema.ts';

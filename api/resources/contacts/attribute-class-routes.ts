@@ -7,7 +7,8 @@
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
-import { type Shown, v1Resource } from '#api/resources/workspaces/resource.ts';
+import { v1Resource } from '#api/resources/workspaces/resource.ts';
+import type { Shown } from '#api/resources/workspaces/store.ts';
 import { Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { reservedProblem } from './attribute-key-rules.ts';
@@ -17,7 +18,7 @@ import {
   findAttributeKey,
   listAttributeKeys,
 } from './attribute-key-store.ts';
-import { changeAttributeKey, createAttributeKey, customKey } from './attribute-key-write.ts';
+import { changeAttributeKey, createAttributeKey } from './attribute-key-write.ts';
 
 const ALREADY_EXISTS = 'Attribute class already exists';
 /** Default keys that attribute classes show as built in. Older clients created the other two themselves. */
@@ -47,7 +48,7 @@ const AttributeClassReply = Type.Object({
 });
 
 export const attributeClassRoutes: Routes = async (app, { context }) => {
-  const { db, clock, random } = context;
+  const { db, clock } = context;
   const classes = v1Resource(app, context, {
     url: '/api/v1/management/attribute-classes',
     param: 'attributeClassId',
@@ -60,10 +61,8 @@ export const attributeClassRoutes: Routes = async (app, { context }) => {
   classes.list(LIST_MAX, listAttributeKeys);
 
   classes.create({ body: NewClass, refuses: ['forbidden'] }, async (body, { id: workspaceId }) => {
-    const fields = { workspaceId, key: checkedName(body.name), description: body.description ?? '' };
-    const made = customKey(fields, toTimestamp(clock()), random);
-    await createAttributeKey(db, made, badRequest(ALREADY_EXISTS));
-    return made;
+    const given = { workspaceId, key: checkedName(body.name), description: body.description };
+    return createAttributeKey(context, given, badRequest(ALREADY_EXISTS));
   });
 
   classes.read();

@@ -7,12 +7,12 @@ import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
-import { TextOrNull, v3List } from '#api/resources/workspaces/v3-list.ts';
-import { Nullable, OneOf, scopeFields } from '#api/schemas.ts';
+import { v3List } from '#api/resources/workspaces/v3-list.ts';
+import { Nullable, OneOf, scopeFields, TextOrNull } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { keyProblem, titleOf } from './attribute-key-rules.ts';
+import { keyProblem } from './attribute-key-rules.ts';
 import { deleteAttributeKey, findAttributeKey, listAttributeKeys } from './attribute-key-store.ts';
-import { changeAttributeKey, createAttributeKey, customKey } from './attribute-key-write.ts';
+import { changeAttributeKey, createAttributeKey } from './attribute-key-write.ts';
 
 const ALREADY_EXISTS = 'Attribute key already exists';
 
@@ -50,7 +50,7 @@ const V3AttributeKey = Type.Object({
 });
 
 export const contactAttributeKeyRoutes: Routes = async (app, { context }) => {
-  const { db, clock, random } = context;
+  const { db, clock } = context;
   const keys = v1Resource(app, context, {
     url: '/api/v1/management/contact-attribute-keys',
     param: 'contactAttributeKeyId',
@@ -63,17 +63,9 @@ export const contactAttributeKeyRoutes: Routes = async (app, { context }) => {
   keys.list(LIST_MAX, listAttributeKeys);
 
   keys.create({ body: NewKey, refuses: ['forbidden'] }, async (body, { id: workspaceId }) => {
-    const { key, name, description, dataType = 'string' } = body;
-    const fields = {
-      workspaceId,
-      key: checkedKey(key),
-      name: name ?? titleOf(key),
-      description: description ?? '',
-      dataType,
-    };
-    const made = customKey(fields, toTimestamp(clock()), random);
-    await createAttributeKey(db, made, badRequest(ALREADY_EXISTS));
-    return made;
+    const { key, name, description, dataType } = body;
+    const given = { workspaceId, key: checkedKey(key), name, description, dataType };
+    return createAttributeKey(context, given, badRequest(ALREADY_EXISTS));
   });
 
   keys.read();

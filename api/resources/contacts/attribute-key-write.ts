@@ -1,10 +1,12 @@
 /** Creates and changes attribute keys and attribute classes, each in one transaction. */
 import type { Kysely } from 'kysely';
+import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { unlessTaken } from '#api/db/taken.ts';
 import { type ApiError, forbidden } from '#api/errors.ts';
 import { newId, type Random } from '#api/ids.ts';
+import { toTimestamp } from '#api/timestamps.ts';
 import { ATTRIBUTE_KEYS_MAX, titleOf } from './attribute-key-rules.ts';
 import {
   type AttributeKey,
@@ -16,20 +18,21 @@ import {
 
 const KEY_OF_WORKSPACE = ['contactAttributeKeys.workspaceId', 'contactAttributeKeys.key'] as const;
 
+interface GivenKey extends Pick<AttributeKey, 'workspaceId' | 'key'> {
+  readonly name?: string | null | undefined;
+  readonly description?: string | null | undefined;
+  readonly dataType?: AttributeKey['dataType'] | undefined;
+}
+
 /** A key that a request creates, either explicitly or by using it. */
-export function customKey(
-  given: Pick<AttributeKey, 'workspaceId' | 'key'> &
-    Partial<Pick<AttributeKey, 'name' | 'description' | 'dataType'>>,
-  now: Timestamp,
-  random: Random,
-): AttributeKey {
-  const { workspaceId, key, name, description = '', dataType = 'string' } = given;
+export function customKey(given: GivenKey, now: Timestamp, random: Random): AttributeKey {
+  const { workspaceId, key, name, description, dataType = 'string' } = given;
   return {
     id: newId(random),
     workspaceId,
     key,
     name: name ?? (titleOf(key) || key),
-    description,
+    description: description ?? '',
     isUnique: false,
     type: 'custom',
     dataType,
@@ -44,10 +47,11 @@ export function customKey(
  * @throws ApiError forbidden when the workspace has the maximum
  */
 export async function createAttributeKey(
-  db: Kysely<Database>,
-  key: AttributeKey,
+  { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
+  given: GivenKey,
   alreadyExists: ApiError,
-): Promise<void> {
+): Promise<AttributeKey> {
+  const key = customKey(given, toTimestamp(clock()), random);
   await unlessTaken(KEY_OF_WORKSPACE, alreadyExists, () =>
     db.transaction().execute(async (trx) => {
       await lockRow(trx, 'workspaces', key.workspaceId);
@@ -55,6 +59,7 @@ export async function createAttributeKey(
       await insertAttributeKeys(trx, [key]);
     }),
   );
+  return key;
 }
 
 /** @param count in a workspace, including the new ones @throws ApiError forbidden */

@@ -43,21 +43,7 @@ export const peopleRoutes: Routes = async (app, { context }) => {
 
   people.list(PEOPLE_MAX, listPeople);
   people.read();
-
-  app.delete(
-    '/api/v1/management/people/:personId',
-    {
-      schema: {
-        params: Type.Object({ personId: Type.String() }),
-        response: { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) },
-      },
-      onRequest: people.rows.load,
-    },
-    async (request) => {
-      await deleteContact(context.db, people.rows.of(request).id);
-      return { data: { success: 'Person deleted successfully' } };
-    },
-  );
+  people.removeWithMessage('Person deleted successfully', ({ id }) => deleteContact(context.db, id));
 };
 
 async function findPerson(db: Kysely<Database>, id: string) {

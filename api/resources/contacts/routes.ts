@@ -33,19 +33,5 @@ export const contactRoutes: Routes = async (app, { context }) => {
 
   contacts.list(CONTACTS_MAX, listContacts);
   contacts.read();
-
-  app.delete(
-    '/api/v1/management/contacts/:contactId',
-    {
-      schema: {
-        params: Type.Object({ contactId: Type.String() }),
-        response: { 200: Type.Object({ data: Type.Object({ success: Type.String() }) }) },
-      },
-      onRequest: contacts.rows.load,
-    },
-    async (request) => {
-      await deleteContact(context.db, contacts.rows.of(request).id);
-      return { data: { success: 'Contact deleted successfully' } };
-    },
-  );
+  contacts.removeWithMessage('Contact deleted successfully', ({ id }) => deleteContact(context.db, id));
 };

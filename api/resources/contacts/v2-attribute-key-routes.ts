@@ -9,19 +9,19 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, conflict, invalidFields, notFound } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
-import { type Shown, v2Resource } from '#api/resources/workspaces/resource.ts';
+import { v2Resource } from '#api/resources/workspaces/resource.ts';
 import { v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/scope.ts';
-import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
+import { type Shown, withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { keyProblem, titleOf } from './attribute-key-rules.ts';
+import { keyProblem } from './attribute-key-rules.ts';
 import {
   type AttributeKey,
   deleteAttributeKey,
   findAttributeKey,
   findAttributeKeys,
 } from './attribute-key-store.ts';
-import { changeAttributeKey, createAttributeKey, customKey } from './attribute-key-write.ts';
+import { changeAttributeKey, createAttributeKey } from './attribute-key-write.ts';
 
 const url = '/api/v2/management/contact-attribute-keys';
 
@@ -53,7 +53,7 @@ const KeyReply = Type.Object({
 });
 
 export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
-  const { db, clock, random } = context;
+  const { db, clock } = context;
   const keys = v2Resource(app, context, {
     url,
     param: 'id',
@@ -97,19 +97,12 @@ export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
       config: { refuses: ['bad_request', 'not_found', 'forbidden', 'conflict'] },
     },
     async (request, reply) => {
-      const { key, name, description, dataType = 'string' } = request.body;
+      const { key, name, description, dataType } = request.body;
       const problem = keyProblem(key);
       if (problem !== null) throw invalidFields({ key: `The key ${problem}` });
       const { id: workspaceId, environmentId } = await v2BodyWorkspace(context, request);
-      const fields = {
-        workspaceId,
-        key,
-        name: name ?? titleOf(key),
-        description: description ?? '',
-        dataType,
-      };
-      const made = customKey(fields, toTimestamp(clock()), random);
-      await createAttributeKey(db, made, alreadyExists());
+      const given = { workspaceId, key, name, description, dataType };
+      const made = await createAttributeKey(context, given, alreadyExists());
       return reply.code(201).send(await keys.show({ ...made, environmentId }));
     },
   );

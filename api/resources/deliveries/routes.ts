@@ -13,12 +13,13 @@ import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { isId, newId } from '#api/ids.ts';
 import { withFallback } from '#api/limits/fallback-counters.ts';
 import { reachOf } from '#api/resources/organizations/store.ts';
+import { findWebhook } from '#api/resources/webhooks/store.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Seconds } from '#shared/clock.ts';
 import { DeliveryReply, shown, TestReply } from './schema.ts';
-import { findDelivery, findWebhookTarget, listDeliveries } from './store.ts';
+import { findDelivery, listDeliveries } from './store.ts';
 
 const DELIVERIES_DEFAULT = 25;
 const DELIVERIES_MAX = 100;
@@ -36,7 +37,7 @@ const DeliveryParams = Type.Object({ webhookId: Type.String(), deliveryId: Type.
 
 export const deliveryRoutes: Routes = async (app, { context }) => {
   const { db, clock, random, outbox, counters } = context;
-  const webhook = workspaceRow({ db, type: 'Webhook', param: 'webhookId', find: findWebhookTarget });
+  const webhook = workspaceRow({ db, type: 'Webhook', param: 'webhookId', find: findWebhook });
   const tests = withFallback(counters, clock);
 
   app.get(

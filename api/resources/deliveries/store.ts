@@ -4,22 +4,6 @@ import type { Database, DeliveryTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { type DeliveryReply, shown } from './schema.ts';
 
-interface WebhookTarget {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly url: string;
-  readonly secret: string | null;
-}
-
-export async function findWebhookTarget(db: Kysely<Database>, id: string): Promise<WebhookTarget | null> {
-  const row = await db
-    .selectFrom('webhooks')
-    .select(['id', 'workspaceId', 'url', 'secret'])
-    .where('id', '=', id)
-    .executeTakeFirst();
-  return row ?? null;
-}
-
 /** The newest first, ties by id. Makes two queries for any number of deliveries. */
 export async function listDeliveries(
   db: Kysely<Database>,

@@ -11,11 +11,10 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
 import { notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { findContact, findOrCreateContact } from '#api/resources/contacts/store.ts';
-import { findAnsweredSurvey, findSurveyNow, surveyClosed } from '#api/resources/surveys/store.ts';
+import { findAnsweredSurvey, findSurveyNow, surveyClosed } from '#api/resources/surveys/answered.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { Id, Nullable } from '#api/schemas.ts';
+import { Id, Nullable, UserId } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { UserId } from './schema.ts';
 import { type Display, insertDisplay } from './store.ts';
 
 const NewDisplayV1 = Type.Object({ surveyId: Id, userId: UserId });

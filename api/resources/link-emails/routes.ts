@@ -9,8 +9,9 @@ import { requireRight } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
+import { isOpen } from '#api/resources/surveys/answered.ts';
 import { newSingleUseLink } from '#api/resources/surveys/single-use.ts';
-import { findSurvey, isOpen, type Survey } from '#api/resources/surveys/store.ts';
+import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { addressOf, type SurveyUrl, withQuery } from '#api/survey-url.ts';
 
 const SUBJECT_LENGTH_MAX = 200;

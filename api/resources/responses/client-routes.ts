@@ -6,7 +6,7 @@
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { type ApiError, badRequest, notFound } from '#api/errors.ts';
-import { findAnsweredSurvey } from '#api/resources/surveys/store.ts';
+import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { fieldIdsOf, fileError, otherLengthError } from './answers.ts';
 import { answersIn } from './body.ts';

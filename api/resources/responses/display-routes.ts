@@ -11,10 +11,9 @@ import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
-import { UserId } from '#api/resources/displays/schema.ts';
 import { type Display, findDisplay, setDisplayContact } from '#api/resources/displays/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { Nullable } from '#api/schemas.ts';
+import { Nullable, UserId } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { findResponse, findResponseIdOfDisplay, setResponseDisplay } from './store.ts';
 

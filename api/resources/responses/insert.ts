@@ -5,7 +5,7 @@
 import { type CompiledQuery, type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import { isPostgres, jsonObject } from '#api/db/dialect.ts';
 import type { Database } from '#api/db/schema.ts';
-import { versionOf } from '#api/resources/surveys/store.ts';
+import { versionOf } from '#api/resources/surveys/answered.ts';
 import { type Response, toRow } from './store.ts';
 
 /** The contact of the workspace that has this id or user id. If there is none, the response is anonymous. */

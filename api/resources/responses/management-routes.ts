@@ -3,17 +3,13 @@
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
-import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { principalOf, requireRight } from '#api/auth/plugin.ts';
+import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { notFound } from '#api/errors.ts';
 import { ListQuery, readLargePage } from '#api/http/pagination.ts';
-import { refusing } from '#api/http/refuses.ts';
-import { requestValue } from '#api/http/request-value.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { checkScope } from '#api/resources/workspaces/scope.ts';
-import { isRecord } from '#api/schemas.ts';
 import { fieldIdsOf, fileError } from './answers.ts';
 import { answersIn } from './body.ts';
 import {
@@ -43,17 +39,7 @@ const Query = Type.Object({ ...ListQuery.properties, surveyId: Type.Optional(Typ
 
 export const managementResponseRoutes: Routes = async (app, { context }) => {
   const { db, config } = context;
-  const responses = requestValue<Response>('response');
-
-  /** Runs before the body is read. Replies 404 without the response, 401 without the right. */
-  const loadResponse = async (request: FastifyRequest): Promise<void> => {
-    const id = isRecord(request.params) ? String(request.params.responseId) : '';
-    const response = await findResponse(db, id);
-    if (response === null) throw notFound('Response', id);
-    requireRight(request, response.workspaceId);
-    responses.set(request, response);
-  };
-  refusing(loadResponse, 'not_found', 'unauthorized');
+  const responses = workspaceRow({ db, type: 'Response', param: 'responseId', find: findResponse });
 
   const related = async (response: Response): Promise<ResponseWithRelations> => {
     const [found] = await withRelations(db, [response]);
@@ -116,10 +102,10 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
       `${prefix}/:responseId`,
       {
         schema: { params: Params, response: { 200: Type.Object({ data: ResponseReplyWithNotes }) } },
-        onRequest: loadResponse,
+        onRequest: responses.load,
       },
       async (request) => ({
-        data: toResponseReplyWithNotes(await related(responses.get(request)), config.publicUrl),
+        data: toResponseReplyWithNotes(await related(responses.of(request)), config.publicUrl),
       }),
     );
 
@@ -132,11 +118,11 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
           response: { 200: Type.Object({ data: ResponseReply }) },
         },
         config: { refuses: ['bad_request', 'conflict'] },
-        onRequest: loadResponse,
+        onRequest: responses.load,
       },
       async (request) => {
         const { body } = request;
-        const response = await changeManagedResponse(context, responses.get(request), body, (survey) => {
+        const response = await changeManagedResponse(context, responses.of(request), body, (survey) => {
           const answers = answersIn(body, fieldIdsOf(survey));
           return {
             change: {
@@ -156,10 +142,10 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
       `${prefix}/:responseId`,
       {
         schema: { params: Params, response: { 200: Type.Object({ data: ResponseReply }) } },
-        onRequest: loadResponse,
+        onRequest: responses.load,
       },
       async (request) => {
-        const response = await related(responses.get(request));
+        const response = await related(responses.of(request));
         await deleteManagedResponse(context, response, request.log);
         return { data: toResponseReply(response, config.publicUrl) };
       },

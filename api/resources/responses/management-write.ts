@@ -6,13 +6,13 @@ import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
-import type { Timestamp } from '#api/db/schema.ts';
-import { type ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { type ApiError, badRequest, notFound } from '#api/errors.ts';
+import { timestampIn } from '#api/http/validation.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
-import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/store.ts';
+import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { removeFilesOf } from '#api/storage/removal.ts';
-import { readTimestamp, toTimestamp } from '#api/timestamps.ts';
+import { toTimestamp } from '#api/timestamps.ts';
 import type { ReadAnswers } from './body.ts';
 import type { NewManagementResponse, ResponseMeta } from './schema.ts';
 import { checkIdLengths, checkResponseSize, idsIn, type Sized } from './size.ts';
@@ -52,7 +52,7 @@ export async function createManagedResponse(
   const error = check();
   if (error !== null) throw error;
   const now = toTimestamp(context.clock());
-  const createdAt = timestampAt('createdAt', body.createdAt);
+  const createdAt = timestampIn('createdAt', body.createdAt);
   const { userId } = body;
   return createResponse(
     context,
@@ -68,7 +68,7 @@ export async function createManagedResponse(
       singleUseId: body.singleUseId ?? null,
       endingId: body.endingId ?? null,
       createdAt: createdAt ?? now,
-      updatedAt: timestampAt('updatedAt', body.updatedAt) ?? createdAt ?? now,
+      updatedAt: timestampIn('updatedAt', body.updatedAt) ?? createdAt ?? now,
     },
     userId ? { by: 'userId', value: userId } : null,
     { mustBeOpen: false },
@@ -121,14 +121,6 @@ export async function deleteManagedResponse(
     if (response.displayId !== null) await deleteDisplay(trx, response.displayId);
   });
   await removeFilesOf(context, { responseId: response.id }, log);
-}
-
-/** @throws ApiError invalid_fields if the text is not a date */
-function timestampAt(path: string, text: string | null | undefined): Timestamp | null {
-  if (text === null || text === undefined) return null;
-  const timestamp = readTimestamp(text);
-  if (timestamp === null) throw invalidFields({ [path]: 'must be an ISO 8601 date' });
-  return timestamp;
 }
 
 /** Stores meta as sent, without fields that are null. */

@@ -1,6 +1,6 @@
 /** The shapes of responses in requests and replies. */
 import { type Static, Type } from 'typebox';
-import { Id, MapOf, Nullable, scopeFields } from '#api/schemas.ts';
+import { Id, MapOf, Nullable, scopeFields, TextOrNull } from '#api/schemas.ts';
 
 export const Answer = Type.Union([
   Type.String(),
@@ -82,6 +82,14 @@ export const NewManagementResponse = Type.Object({
 });
 export type NewManagementResponse = Static<typeof NewManagementResponse>;
 
+export const NewV2Response = Type.Object({
+  ...created,
+  meta: Type.Optional(Nullable(FullMeta)),
+  userId: OptionalText,
+  createdAt: OptionalText,
+  updatedAt: OptionalText,
+});
+
 export const ResponseChange = Type.Object({
   finished: Type.Optional(Type.Boolean()),
   data: Type.Optional(Nullable(OpenData)),
@@ -93,7 +101,16 @@ export const ResponseChange = Type.Object({
 });
 export type ResponseChange = Static<typeof ResponseChange>;
 
-export const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
+/** Absent fields stay as they are. Other fields of a response are allowed and ignored. */
+export const V2ResponseChange = Type.Object({
+  finished: Type.Optional(Type.Boolean()),
+  data: Type.Optional(Data),
+  endingId: OptionalText,
+  language: OptionalText,
+  variables: Type.Optional(Nullable(Variables)),
+  ttc: Type.Optional(Nullable(Ttc)),
+  meta: Type.Optional(Nullable(FullMeta)),
+});
 
 export const TagReply = Type.Object({
   id: Type.String(),
@@ -138,6 +155,24 @@ const reply = {
 /** For updates and deletions, whose replies have no notes. */
 export const ResponseReply = Type.Object(reply);
 export const ResponseReplyWithNotes = Type.Object({ ...reply, notes: Type.Array(NoteReply) });
+
+export const V2ResponseReply = Type.Object({
+  id: Type.String(),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+  finished: Type.Boolean(),
+  surveyId: Type.String(),
+  contactId: TextOrNull,
+  endingId: TextOrNull,
+  data: Type.Unknown(),
+  variables: Type.Unknown(),
+  ttc: Type.Unknown(),
+  meta: Type.Unknown(),
+  contactAttributes: Type.Unknown(),
+  singleUseId: TextOrNull,
+  language: TextOrNull,
+  displayId: TextOrNull,
+});
 
 /** `quotaFull` is always false, because there are no quotas. SDKs read the field. */
 export const ClientResponseReply = Type.Object({

@@ -4,7 +4,11 @@
  */
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
-import { type AnsweredSurvey, findAnsweredSurvey, findSurveyVersion } from '#api/resources/surveys/store.ts';
+import {
+  type AnsweredSurvey,
+  findAnsweredSurvey,
+  findSurveyVersion,
+} from '#api/resources/surveys/answered.ts';
 
 const ENTRIES_MAX = 1_000;
 /** The length of documents as they are stored. As objects they take several times that. */

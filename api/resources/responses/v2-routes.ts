@@ -10,7 +10,7 @@ import type { Routes } from '#api/context.ts';
 import { type ApiError, badRequest } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
-import { workspaceRow } from '#api/resources/workspaces/row.ts';
+import { v2Resource } from '#api/resources/workspaces/resource.ts';
 import { Id } from '#api/schemas.ts';
 import { foreignFileQuestion, longOtherQuestion } from './answers.ts';
 import { withAbsoluteFiles } from './file-answers.ts';
@@ -21,19 +21,21 @@ import {
   reachableSurvey,
   withoutNull,
 } from './management-write.ts';
-import type { Answers } from './schema.ts';
+import { type Answers, NewV2Response, V2ResponseChange, V2ResponseReply } from './schema.ts';
 import { findResponse, findResponses, type Response, responseBytes } from './store.ts';
-import { NewV2Response, V2ResponseChange, V2ResponseReply } from './v2-schema.ts';
 
 const url = '/api/v2/management/responses';
-const oneUrl = `${url}/:id`;
-const params = Type.Object({ id: Id });
-const One = Type.Object({ data: V2ResponseReply });
 
 export const v2ResponseRoutes: Routes = async (app, { context }) => {
   const { db, config } = context;
-  // Runs after the shape of the path was checked, which v2 answers with 422.
-  const responses = workspaceRow({ db, type: 'Response', param: 'id', find: findResponse });
+  const responses = v2Resource(app, context, {
+    url,
+    param: 'id',
+    type: 'Response',
+    find: findResponse,
+    reply: V2ResponseReply,
+    toReplies: (found) => found.map(toReply),
+  });
 
   app.get(
     url,
@@ -63,7 +65,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
   app.post(
     url,
     {
-      schema: { body: NewV2Response, response: { 201: One } },
+      schema: { body: NewV2Response, response: { 201: responses.one } },
       config: { refuses: ['bad_request', 'not_found', 'conflict'] },
     },
     async (request, reply) => {
@@ -81,50 +83,26 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     },
   );
 
-  app.get(
-    oneUrl,
-    { schema: { params, response: { 200: One } }, preHandler: responses.load },
-    async (request) => ({
-      data: toReply(responses.of(request)),
-    }),
-  );
+  responses.read();
 
-  app.put(
-    oneUrl,
-    {
-      schema: { params, body: V2ResponseChange, response: { 200: One } },
-      config: { refuses: ['bad_request', 'conflict'] },
-      preHandler: responses.load,
-    },
-    async (request) => {
-      const stored = responses.of(request);
-      const { data, endingId, finished, language, meta, ttc, variables } = request.body;
-      const changed = await changeManagedResponse(context, stored, request.body, (survey) => ({
-        change: {
-          data,
-          endingId,
-          finished,
-          language,
-          meta: meta === undefined ? undefined : withoutNull(meta ?? {}),
-          ttc: ttc ?? undefined,
-          variables: variables ?? undefined,
-          maps: 'replace',
-        },
-        check: () => answerProblem(survey, data ?? {}),
-      }));
-      return { data: toReply(changed) };
-    },
-  );
+  responses.change({ body: V2ResponseChange, refuses: ['bad_request', 'conflict'] }, async (body, stored) => {
+    const { data, endingId, finished, language, meta, ttc, variables } = body;
+    return changeManagedResponse(context, stored, body, (survey) => ({
+      change: {
+        data,
+        endingId,
+        finished,
+        language,
+        meta: meta === undefined ? undefined : withoutNull(meta ?? {}),
+        ttc: ttc ?? undefined,
+        variables: variables ?? undefined,
+        maps: 'replace',
+      },
+      check: () => answerProblem(survey, data ?? {}),
+    }));
+  });
 
-  app.delete(
-    oneUrl,
-    { schema: { params, response: { 200: One } }, preHandler: responses.load },
-    async (request) => {
-      const stored = responses.of(request);
-      await deleteManagedResponse(context, stored, request.log);
-      return { data: toReply(stored) };
-    },
-  );
+  responses.remove({}, (stored, request) => deleteManagedResponse(context, stored, request.log));
 
   /** v1 has other messages for these. */
   function answerProblem(survey: BareSurvey, sent: Answers): ApiError | null {

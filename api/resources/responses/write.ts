@@ -8,12 +8,12 @@ import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { newId, type Random } from '#api/ids.ts';
 import {
   type AnsweredSurvey,
-  type BareSurvey,
   findSurveyNow,
   isOpen,
   type SurveyNow,
   surveyClosed,
-} from '#api/resources/surveys/store.ts';
+} from '#api/resources/surveys/answered.ts';
+import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { claimFiles, namesFiles } from '#api/storage/claims.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { answerError } from './answers.ts';

@@ -4,18 +4,15 @@
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  * Single-use links need the right to write.
  */
-import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { readLargePage } from '#api/http/pagination.ts';
-import { refusing } from '#api/http/refuses.ts';
-import { requestValue } from '#api/http/request-value.ts';
 import { newId } from '#api/ids.ts';
+import { workspaceRow } from '#api/resources/workspaces/row.ts';
 import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { isRecord } from '#api/schemas.ts';
 import { linkAddressOf } from '#api/survey-url.ts';
 import { readContent } from './content.ts';
 import { removeSurvey } from './deletion.ts';
@@ -24,7 +21,7 @@ import { NewSurvey, SurveyChange } from './request-shapes.ts';
 import { DeletedSurveyReply, SurveyReply } from './schema.ts';
 import { newSingleUseLink } from './single-use.ts';
 import { checkSurveySize } from './size.ts';
-import { findSurvey, findSurveys, listSurveys, type Survey } from './store.ts';
+import { findSurvey, findSurveys, listSurveys } from './store.ts';
 import { completed, insertNewSurvey, rewriteSurvey, saveSurvey } from './write.ts';
 
 /** Larger pages are cut to this size. The next page continues with `offset`. */
@@ -42,17 +39,7 @@ const many = { 200: Type.Object({ data: Type.Array(SurveyReply) }) };
 
 export const surveyRoutes: Routes = async (app, { context }) => {
   const { db, random } = context;
-  const surveys = requestValue<Survey>('survey');
-
-  /** A hook before the body is read: 404 without the survey, 401 without the right. */
-  const loadSurvey = async (request: FastifyRequest): Promise<void> => {
-    const id = isRecord(request.params) ? String(request.params.surveyId) : '';
-    const survey = await findSurvey(db, id);
-    if (survey === null) throw notFound('Survey', id);
-    requireRight(request, survey.workspaceId);
-    surveys.set(request, survey);
-  };
-  refusing(loadSurvey, 'not_found', 'unauthorized');
+  const surveys = workspaceRow({ db, type: 'Survey', param: 'surveyId', find: findSurvey });
 
   for (const prefix of ['/api/v1/management/surveys', '/api/v1/surveys']) {
     app.get(
@@ -94,8 +81,8 @@ export const surveyRoutes: Routes = async (app, { context }) => {
 
     app.get(
       `${prefix}/:surveyId`,
-      { schema: { params: Params, response: one }, onRequest: loadSurvey },
-      async (request) => ({ data: toSurveyReply(surveys.get(request)) }),
+      { schema: { params: Params, response: one }, onRequest: surveys.load },
+      async (request) => ({ data: toSurveyReply(surveys.of(request)) }),
     );
 
     app.put(
@@ -103,10 +90,10 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       {
         schema: { params: Params, response: one },
         config: { reads: { 'application/json': SurveyChange }, refuses: ['bad_request', 'conflict'] },
-        onRequest: loadSurvey,
+        onRequest: surveys.load,
       },
       async (request) => {
-        const { id } = surveys.get(request);
+        const { id } = surveys.of(request);
         checkSurveySize(request.body);
         const survey = await saveSurvey(context, (trx) =>
           rewriteSurvey(trx, context, id, (inside, stored) => {
@@ -123,10 +110,10 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       `${prefix}/:surveyId`,
       {
         schema: { params: Params, response: { 200: Type.Object({ data: DeletedSurveyReply }) } },
-        onRequest: loadSurvey,
+        onRequest: surveys.load,
       },
       async (request) => {
-        const survey = surveys.get(request);
+        const survey = surveys.of(request);
         await removeSurvey(context, survey, request.log);
         return { data: toDeletedSurveyReply(survey) };
       },

@@ -2,10 +2,8 @@
  * Surveys with their triggers and languages. This file writes the tables `surveys`, `surveyTriggers`,
  * `surveyLanguages` and `countdowns`.
  */
-import { type ExpressionBuilder, expressionBuilder, type Kysely, type Selectable, sql } from 'kysely';
-import { surveyVersion } from '#api/db/dialect.ts';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
-import { type ApiError, forbidden } from '#api/errors.ts';
 import type { SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
 import { type ActionClass, toActionClass } from '#api/resources/action-classes/store.ts';
@@ -32,52 +30,6 @@ export interface Survey {
 /** Without the data in other tables. */
 export type BareSurvey = Omit<Survey, 'segment' | 'triggers' | 'languages'>;
 
-export interface AnsweredSurvey extends BareSurvey {
-  /** Does its workspace have a webhook, with any triggers? */
-  readonly hasWebhooks: boolean;
-  /** Differs after every change of anything else here. */
-  readonly version: string;
-  /** The length of its document as it is stored, in characters. */
-  readonly documentLength: number;
-}
-
-/** For routes that take responses, in one query. */
-export async function findAnsweredSurvey(db: Kysely<Database>, id: string): Promise<AnsweredSurvey | null> {
-  if (!isId(id)) return null;
-  const row = await selectSurveys(db)
-    .select((survey) => webhooksOf(survey).as('hasWebhooks'))
-    .select(versionOf(db).as('version'))
-    .where('surveys.id', '=', id)
-    .executeTakeFirst();
-  if (row === undefined) return null;
-  const { document, hasWebhooks, version } = row;
-  return {
-    ...toBareSurvey(row),
-    ...{ hasWebhooks: Boolean(hasWebhooks), version, documentLength: document.length },
-  };
-}
-
-/** The `version` that `findAnsweredSurvey` would find now. null: there is no such survey. */
-export async function findSurveyVersion(db: Kysely<Database>, id: string): Promise<string | null> {
-  const row = await db
-    .selectFrom('surveys')
-    .select(versionOf(db).as('version'))
-    .where('surveys.id', '=', id)
-    .executeTakeFirst();
-  return row?.version ?? null;
-}
-
-/** The version of a survey, for a query on `surveys`. */
-export function versionOf(db: Kysely<Database>) {
-  const survey = expressionBuilder<Database, 'surveys'>();
-  const environmentId = survey
-    .selectFrom('workspaces')
-    .select('legacyEnvironmentId')
-    .whereRef('workspaces.id', '=', 'surveys.workspaceId');
-  const others = sql<string>`cast(${webhooksOf(survey)} as text) || coalesce(${environmentId}, '')`;
-  return sql<string>`(${surveyVersion(db)} || ' ' || ${others})`;
-}
-
 /** By id, in one query. Ids without a row are left out. */
 export async function findBareSurveys(
   db: Kysely<Database>,
@@ -103,36 +55,6 @@ export async function workspaceOfSurvey(db: Kysely<Database>, id: string): Promi
   if (!isId(id)) return null;
   const row = await db.selectFrom('surveys').select('workspaceId').where('id', '=', id).executeTakeFirst();
   return row?.workspaceId ?? null;
-}
-
-/** Does it take responses? Archived surveys do not, whatever their status. */
-export function isOpen({ archivedAt, content }: Pick<Survey, 'archivedAt' | 'content'>): boolean {
-  return content.status === 'inProgress' && archivedAt === null;
-}
-
-export interface SurveyNow extends Pick<AnsweredSurvey, 'hasWebhooks'> {
-  /** As `isOpen`. */
-  readonly isOpen: boolean;
-}
-
-/** The current state of a survey, as far as responses depend on it, in one query. null: there is no such survey. */
-export async function findSurveyNow(db: Kysely<Database>, id: string): Promise<SurveyNow | null> {
-  const row = await db
-    .selectFrom('surveys')
-    .select(['status', 'archivedAt'])
-    .select((survey) => webhooksOf(survey).as('hasWebhooks'))
-    .where('id', '=', id)
-    .executeTakeFirst();
-  if (row === undefined) return null;
-  return {
-    isOpen: row.status === 'inProgress' && row.archivedAt === null,
-    hasWebhooks: Boolean(row.hasWebhooks),
-  };
-}
-
-/** The error for respondents when a survey takes no responses. */
-export function surveyClosed(surveyId: string): ApiError {
-  return forbidden('Survey is not accepting submissions', { surveyId });
 }
 
 /** Newest change first, ties by id. Includes archived ones. */
@@ -280,15 +202,10 @@ async function insertReferences(db: Kysely<Database>, survey: Survey): Promise<v
   }
 }
 
-/** Whether the workspace of a survey has webhooks, for a query on `surveys`. */
-function webhooksOf({ exists, selectFrom }: ExpressionBuilder<Database, 'surveys'>) {
-  const webhooks = selectFrom('webhooks').select('webhooks.id');
-  return exists(webhooks.whereRef('webhooks.workspaceId', '=', 'surveys.workspaceId'));
-}
-
 type SurveyRow = Selectable<SurveyTable> & { readonly legacyEnvironmentId: string | null };
 
-function selectSurveys(db: Kysely<Database>) {
+/** For `toBareSurvey`. */
+export function selectSurveys(db: Kysely<Database>) {
   return db
     .selectFrom('surveys')
     .innerJoin('workspaces', 'workspaces.id', 'surveys.workspaceId')
@@ -296,7 +213,7 @@ function selectSurveys(db: Kysely<Database>) {
     .select('workspaces.legacyEnvironmentId');
 }
 
-function toBareSurvey(row: SurveyRow): BareSurvey {
+export function toBareSurvey(row: SurveyRow): BareSurvey {
   const { name, type, status, createdBy, slug } = row;
   return {
     id: row.id,

@@ -10,7 +10,7 @@ import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
 import { readCursor } from '#api/http/cursor-pagination.ts';
 import { outOfReach, v3Workspace } from '#api/resources/workspaces/scope.ts';
-import { Id, OneOf } from '#api/schemas.ts';
+import { Id, OneOf, TextOrNull } from '#api/schemas.ts';
 import { findSurvey } from './store.ts';
 import { countSurveys, hasArchivedSurveys, listSurveyItems, surveyStatuses } from './v3-list.ts';
 import { languagesOf, toSurveyResource } from './v3-reply.ts';
@@ -38,7 +38,6 @@ const ListQuery = Type.Object(
   { additionalProperties: false },
 );
 
-const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
 const Item = Type.Object({
   id: Type.String(),
   name: Type.String(),

@@ -3,7 +3,7 @@
  * are refused, and fields for apps are in `distribution` and `targeting`.
  */
 import { type TSchema, Type } from 'typebox';
-import { Id, isRecord, MapOf, OneOf } from '#api/schemas.ts';
+import { Id, isRecord, MapOf, OneOf, TextOrNull } from '#api/schemas.ts';
 import { isQuestionType, questionDefaults, questionShapes } from './question-types.ts';
 import { SurveyContent } from './schema.ts';
 
@@ -156,7 +156,7 @@ const identity = {
   name: Type.String(),
   type: properties.type,
   status: properties.status,
-  archivedAt: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+  archivedAt: TextOrNull,
   defaultLanguage: Type.String(),
   languages: Type.Array(
     Type.Object({

@@ -4,21 +4,13 @@
  * tag has fewer responses, and the same request finishes the work. No response ever lacks both tags.
  */
 import type { Kysely } from 'kysely';
-import { hasManyWriters, lockRow } from '#api/db/locks.ts';
+import { hasManyWriters, lockRows } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { inSlices, SLICE_ROWS } from '#api/db/slices.ts';
 
-/** Processes a few responses with the tag. @returns how many there were */
-type Slice = (trx: Kysely<Database>, rowsMax: number) => Promise<number>;
-
 /** @returns false when the tag was gone */
 export function deleteTag(db: Kysely<Database>, id: string): Promise<boolean> {
-  const drop: Slice = async (trx, rowsMax) => {
-    const responseIds = await responsesWith(trx, id, rowsMax);
-    await take(trx, id, responseIds);
-    return responseIds.length;
-  };
-  return removeTag(db, id, drop, async () => true);
+  return removeTag(db, { id, intoId: null });
 }
 
 /**
@@ -27,33 +19,17 @@ export function deleteTag(db: Kysely<Database>, id: string): Promise<boolean> {
  * @returns false when either is gone, or they are in different workspaces
  */
 export function mergeTag(db: Kysely<Database>, id: string, intoId: string): Promise<boolean> {
-  const isPossible = async (trx: Kysely<Database>): Promise<boolean> => {
-    const tags = await trx.selectFrom('tags').select('workspaceId').where('id', 'in', [id, intoId]).execute();
-    const [one, other] = tags;
-    return other !== undefined && one?.workspaceId === other.workspaceId;
-  };
-  const move: Slice = async (trx, rowsMax) => {
-    if (!(await isPossible(trx))) return 0;
-    const responseIds = await responsesWith(trx, id, rowsMax);
-    if (responseIds.length > 0) {
-      await trx
-        .insertInto('responseTags')
-        .values(responseIds.map((responseId) => ({ responseId, tagId: intoId })))
-        .onConflict((conflict) => conflict.doNothing())
-        .execute();
-    }
-    await take(trx, id, responseIds);
-    return responseIds.length;
-  };
-  return removeTag(db, id, move, isPossible);
+  return removeTag(db, { id, intoId });
 }
 
-async function removeTag(
-  db: Kysely<Database>,
-  id: string,
-  slice: Slice,
-  isPossible: (trx: Kysely<Database>) => Promise<boolean>,
-): Promise<boolean> {
+interface Removal {
+  readonly id: string;
+  /** null: the responses get no other tag. */
+  readonly intoId: string | null;
+}
+
+async function removeTag(db: Kysely<Database>, removal: Removal): Promise<boolean> {
+  const { id, intoId } = removal;
   const [beyond] = await db
     .selectFrom('responseTags')
     .select('responseId')
@@ -62,40 +38,53 @@ async function removeTag(
     .offset(SLICE_ROWS)
     .execute();
   if (beyond !== undefined) {
-    await inSlices((rowsMax) => db.transaction().execute((trx) => slice(trx, rowsMax)));
+    await inSlices((rowsMax) =>
+      db
+        .transaction()
+        .execute(async (trx) => ((await isPossible(trx, removal)) ? takeSome(trx, removal, rowsMax) : 0)),
+    );
   }
   return db.transaction().execute(async (trx) => {
-    // From here on no response gets the tag.
-    await lockRow(trx, 'tags', id, 'delete');
-    if (!(await isPossible(trx))) return false;
+    // From here on no response gets the tag, and the other one stays.
+    await lockRows(trx, 'tags', intoId === null ? [id] : [id, intoId], 'delete');
+    if (!(await isPossible(trx, removal))) return false;
     // Responses that got the tag meanwhile.
-    while ((await slice(trx, SLICE_ROWS)) === SLICE_ROWS);
+    while ((await takeSome(trx, removal, SLICE_ROWS)) === SLICE_ROWS);
     const { numDeletedRows } = await trx.deleteFrom('tags').where('id', '=', id).executeTakeFirst();
     return numDeletedRows > 0n;
   });
 }
 
-async function responsesWith(
-  trx: Kysely<Database>,
-  tagId: string,
-  rowsMax: number,
-): Promise<readonly string[]> {
+async function isPossible(trx: Kysely<Database>, { id, intoId }: Removal): Promise<boolean> {
+  if (intoId === null) return true;
+  const tags = await trx.selectFrom('tags').select('workspaceId').where('id', 'in', [id, intoId]).execute();
+  const [one, other] = tags;
+  return other !== undefined && one?.workspaceId === other.workspaceId;
+}
+
+/** Takes the tag from a few responses and gives them the other one. @returns how many there were */
+async function takeSome(trx: Kysely<Database>, { id, intoId }: Removal, rowsMax: number): Promise<number> {
   const some = trx
     .selectFrom('responseTags')
     .select('responseId')
-    .where('tagId', '=', tagId)
+    .where('tagId', '=', id)
     .orderBy('responseId')
     .limit(rowsMax);
   // A response that loses the tag at this moment does not get the other one either.
   const rows = await (hasManyWriters(trx) ? some.forUpdate() : some).execute();
-  return rows.map(({ responseId }) => responseId);
-}
-
-async function take(trx: Kysely<Database>, tagId: string, responseIds: readonly string[]): Promise<void> {
-  if (responseIds.length === 0) return;
+  const responseIds = rows.map(({ responseId }) => responseId);
+  if (responseIds.length === 0) return 0;
+  if (intoId !== null) {
+    await trx
+      .insertInto('responseTags')
+      .values(responseIds.map((responseId) => ({ responseId, tagId: intoId })))
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  }
   await trx
     .deleteFrom('responseTags')
-    .where('tagId', '=', tagId)
+    .where('tagId', '=', id)
     .where('responseId', 'in', responseIds)
     .execute();
+  return responseIds.length;
 }

@@ -17,7 +17,7 @@ import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { TagReply } from '#api/resources/responses/schema.ts';
 import { findResponse, type Tag } from '#api/resources/responses/store.ts';
-import { workspaceRow } from '#api/resources/workspaces/row.ts';
+import { findShown, workspaceRow } from '#api/resources/workspaces/row.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import {
@@ -45,7 +45,12 @@ const one = { 200: Type.Object({ data: TagReply }) };
 
 export const responseTagRoutes: Routes = async (app, { context }) => {
   const { db, clock, random } = context;
-  const responses = workspaceRow({ db, type: 'Response', param: 'responseId', find: findResponse });
+  const responses = workspaceRow({
+    db,
+    type: 'Response',
+    param: 'responseId',
+    find: findShown(findResponse),
+  });
 
   app.get(
     '/api/v1/management/tags',

@@ -4,12 +4,13 @@
  * Callers: API keys. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
 import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { IdList, idsFrom } from '#api/http/id-list.ts';
+import { invalidFields } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
+import { isId } from '#api/ids.ts';
 import { v2Resource } from '#api/resources/workspaces/resource.ts';
 import { onlyWorkspace, scopeIn, v2Workspace } from '#api/resources/workspaces/scope.ts';
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
@@ -19,6 +20,9 @@ import { changeWebhook, createWebhook, surveysOf, toWebhookReply } from './write
 
 /** Surveys that the filter of a list may name. */
 const FILTER_SURVEYS_MAX = 100;
+
+/** Repeated, or separated by commas. */
+const IdList = Type.Union([Type.String(), Type.Array(Type.String())]);
 
 const url = '/api/v2/management/webhooks';
 
@@ -44,7 +48,7 @@ export const v2WebhookRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const page = pageFrom(request.query);
-      const surveyIds = idsFrom(request.query.surveyIds, 'surveyIds', FILTER_SURVEYS_MAX);
+      const surveyIds = surveyIdsIn(request.query.surveyIds);
       const workspaceIds = workspacesWith(principalOf(request), 'read');
       let matching = db.selectFrom('webhooks').where('workspaceId', 'in', workspaceIds);
       if (surveyIds !== null) matching = matching.where(namesOneOf(surveyIds));
@@ -77,6 +81,20 @@ export const v2WebhookRoutes: Routes = async (app, { context }) => {
 
   webhooks.remove({}, ({ id }) => deleteWebhook(db, id));
 };
+
+/** @returns null if the parameter is absent @throws ApiError invalid_fields for wrong ids or too many */
+function surveyIdsIn(value: Static<typeof IdList> | undefined): readonly string[] | null {
+  if (value === undefined) return null;
+  const surveyIds = [value].flat().flatMap((text) => text.split(','));
+  if (surveyIds.length > FILTER_SURVEYS_MAX) {
+    throw invalidFields({ surveyIds: `must not have more than ${FILTER_SURVEYS_MAX} ids` });
+  }
+  const wrong = surveyIds.findIndex((id) => !isId(id));
+  if (wrong !== -1) {
+    throw invalidFields({ surveyIds: `must be ids separated by commas; entry ${wrong + 1} is none` });
+  }
+  return surveyIds;
+}
 
 function surveysReadBy(request: FastifyRequest) {
   return surveysOf(workspacesWith(principalOf(request), 'read'));

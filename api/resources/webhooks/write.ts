@@ -7,7 +7,7 @@ import { badRequest, forbidden, notFound } from '#api/errors.ts';
 import { assertTarget } from '#api/events/targets.ts';
 import { newId } from '#api/ids.ts';
 import { reachOf } from '#api/resources/organizations/store.ts';
-import type { Workspace } from '#api/resources/workspaces/store.ts';
+import type { Shown, Workspace } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import {
   countWebhooks,
@@ -139,10 +139,6 @@ function onlyFields({ name, source, surveyIds, triggers, url }: WebhookFields): 
   return { name, source, url, triggers: [...new Set(triggers)], surveyIds: [...new Set(surveyIds)] };
 }
 
-export function toWebhookReply({
-  triggers,
-  surveyIds,
-  ...webhook
-}: Webhook & { readonly environmentId: string }) {
+export function toWebhookReply({ triggers, surveyIds, ...webhook }: Shown<Webhook>) {
   return { ...webhook, triggers: [...triggers], surveyIds: [...surveyIds] };
 }

@@ -14,17 +14,14 @@ import type { Database } from '#api/db/schema.ts';
 import type { Code, ResourceType } from '#api/errors.ts';
 import { type ListPage, ListQuery, readPage } from '#api/http/pagination.ts';
 import { Id } from '#api/schemas.ts';
-import { workspaceRow } from './row.ts';
+import { findShown, workspaceRow } from './row.ts';
 import { loadBodyWorkspace, type WithDatabase, workspaceOf } from './scope.ts';
-import { type Workspace, withEnvironmentIds } from './store.ts';
+import { type Shown, type Workspace, withEnvironmentIds } from './store.ts';
 
 interface Row {
   readonly id: string;
   readonly workspaceId: string;
 }
-
-/** A row and the `environmentId` that replies show. */
-export type Shown<R extends Row> = R & { readonly environmentId: string };
 
 interface Resource<R extends Row, Reply extends TSchema> {
   /** The path of the list. The path of a row is `url/:param`. */
@@ -117,7 +114,7 @@ function rowRoutes<R extends Row, Reply extends TSchema>(
   const params = Type.Object({ [param]: version === 'v1' ? Type.String() : Id });
   const one = Type.Object({ data: shape });
   const response = { 200: one };
-  const rows = workspaceRow({ db, type, param, find });
+  const rows = workspaceRow({ db, type, param, find: findShown(find) });
   const loading = version === 'v1' ? { onRequest: rows.load } : { preHandler: rows.load };
 
   async function show(row: Shown<R>): Promise<{ data: Static<Reply> }> {
@@ -150,11 +147,20 @@ function rowRoutes<R extends Row, Reply extends TSchema>(
       });
     },
 
-    remove(config: Refusing, write: (stored: Shown<R>) => Promise<void>): void {
+    remove(config: Refusing, write: (stored: Shown<R>, request: FastifyRequest) => Promise<void>): void {
       app.delete(oneUrl, { schema: { params, response }, config, ...loading }, async (request) => {
         const stored = rows.of(request);
-        await write(stored);
+        await write(stored, request);
         return show(stored);
+      });
+    },
+
+    /** Replies with a message instead of the row. */
+    removeWithMessage(success: string, write: (stored: Shown<R>) => Promise<void>): void {
+      const message = Type.Object({ data: Type.Object({ success: Type.String() }) });
+      app.delete(oneUrl, { schema: { params, response: { 200: message } }, ...loading }, async (request) => {
+        await write(rows.of(request));
+        return { data: { success } };
       });
     },
   };

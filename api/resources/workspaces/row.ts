@@ -8,17 +8,19 @@ import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isId } from '#api/ids.ts';
 import { isRecord } from '#api/schemas.ts';
-import { withEnvironmentIds } from './store.ts';
+import { type Shown, withEnvironmentIds } from './store.ts';
 
 interface OfWorkspace {
   readonly workspaceId: string;
 }
 
+type Find<R extends OfWorkspace> = (db: Kysely<Database>, id: string) => Promise<R | null>;
+
 interface WorkspaceRow<R extends OfWorkspace> {
   /** A hook that runs before the body is read: 404 without the row, 401 without the right that the method needs. */
   readonly load: (request: FastifyRequest) => Promise<void>;
   /** The row that the hook found. */
-  readonly of: (request: FastifyRequest) => R & { readonly environmentId: string };
+  readonly of: (request: FastifyRequest) => R;
 }
 
 export function workspaceRow<R extends OfWorkspace>({
@@ -30,9 +32,9 @@ export function workspaceRow<R extends OfWorkspace>({
   readonly db: Kysely<Database>;
   readonly type: ResourceType;
   readonly param: string;
-  readonly find: (db: Kysely<Database>, id: string) => Promise<R | null>;
+  readonly find: Find<R>;
 }): WorkspaceRow<R> {
-  const slot = requestValue<R & { readonly environmentId: string }>(type);
+  const slot = requestValue<R>(type);
   return {
     load: refusing(
       async (request: FastifyRequest) => {
@@ -40,13 +42,20 @@ export function workspaceRow<R extends OfWorkspace>({
         const row = isId(id) ? await find(db, id) : null;
         if (row === null) throw notFound(type, id);
         requireRight(request, row.workspaceId);
-        const [complete] = await withEnvironmentIds(db, [row]);
-        if (complete === undefined) throw new Error('A row has no environment id');
-        slot.set(request, complete);
+        slot.set(request, row);
       },
       'not_found',
       'unauthorized',
     ),
     of: slot.get,
+  };
+}
+
+/** Adds the `environmentId` of replies to the row. */
+export function findShown<R extends OfWorkspace>(find: Find<R>): Find<Shown<R>> {
+  return async (db, id) => {
+    const row = await find(db, id);
+    const [shown = null] = row === null ? [] : await withEnvironmentIds(db, [row]);
+    return shown;
   };
 }

@@ -25,10 +25,13 @@ export function loadPathWorkspace({ db }: WithDatabase): (request: FastifyReques
 }
 
 /** @throws ApiError not_found unless the path's workspace exists */
-export async function findPathWorkspace({ db }: WithDatabase, request: FastifyRequest): Promise<Workspace> {
-  const id = pathScope(request);
-  const workspace = await findWorkspace(db, id);
-  if (workspace === null) throw notFound('Workspace', id);
+export function findPathWorkspace({ db }: WithDatabase, request: FastifyRequest): Promise<Workspace> {
+  return existingWorkspace(db, pathScope(request));
+}
+
+async function existingWorkspace(db: Kysely<Database>, scope: string): Promise<Workspace> {
+  const workspace = await findWorkspace(db, scope);
+  if (workspace === null) throw notFound('Workspace', scope);
   return workspace;
 }
 
@@ -112,8 +115,7 @@ export async function reachableWorkspace(
   request: FastifyRequest,
   scope: string,
 ): Promise<Workspace> {
-  const workspace = await findWorkspace(db, scope);
-  if (workspace === null) throw notFound('Workspace', scope);
+  const workspace = await existingWorkspace(db, scope);
   requireRight(request, workspace.id);
   return workspace;
 }
@@ -135,8 +137,7 @@ export async function v2Workspace(
   request: FastifyRequest,
   scope: string,
 ): Promise<Workspace> {
-  const workspace = await findWorkspace(db, scope);
-  if (workspace === null) throw notFound('Workspace', scope);
+  const workspace = await existingWorkspace(db, scope);
   if (!may(principalOf(request), workspace.id, rightOf(request.method))) throw outOfReach();
   return workspace;
 }

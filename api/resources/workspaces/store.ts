@@ -51,11 +51,14 @@ export async function findWorkspace(db: Kysely<Database>, scopeId: string): Prom
   return row === undefined ? null : toWorkspace(row);
 }
 
-/** Adds the `environmentId` of replies to rows. Makes one query for any number of rows. */
+/** A row and the `environmentId` that replies show. */
+export type Shown<R> = R & { readonly environmentId: string };
+
+/** Makes one query for any number of rows. */
 export async function withEnvironmentIds<R extends { readonly workspaceId: string }>(
   db: Kysely<Database>,
   rows: readonly R[],
-): Promise<readonly (R & { readonly environmentId: string })[]> {
+): Promise<readonly Shown<R>[]> {
   if (rows.length === 0) return [];
   const workspaces = await db
     .selectFrom('workspaces')

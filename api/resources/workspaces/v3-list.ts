@@ -8,7 +8,7 @@ import { type SelectQueryBuilder, sql } from 'kysely';
 import { type Static, type TSchema, Type } from 'typebox';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { isAfter, pageOf, readCursor } from '#api/http/cursor-pagination.ts';
-import { Id } from '#api/schemas.ts';
+import { Id, TextOrNull } from '#api/schemas.ts';
 import { v3Workspace, type WithDatabase } from './scope.ts';
 
 const LIMIT_DEFAULT = 50;
@@ -22,7 +22,6 @@ const Query = Type.Object(
   },
   { additionalProperties: false },
 );
-export const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
 const Meta = Type.Object({ limit: Type.Integer(), nextCursor: TextOrNull });
 
 /** @param rowsOf selects the rows of a workspace from one table */

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
+import { isGranted } from '../files.ts';
 import type { OpenObject, Storage } from '../storage.ts';
 
 interface CopyFilesOptions {
@@ -127,7 +128,8 @@ async function copyFile({ db, from, to, contentTypeOf }: CopyFilesOptions, row: 
   const source = await from.open(key);
   if (source === null) {
     if (row.storedAt === null) return { kind: 'unused' };
-    return (await isStillThere(db, key)) ? { kind: 'missing' } : { kind: 'unused' };
+    // The API may delete files while they are copied.
+    return (await isGranted(db, key)) ? { kind: 'missing' } : { kind: 'unused' };
   }
   const bytes = source.size;
   const sizeProblem = row.size !== null && Number(row.size) !== bytes ? 'size' : null;
@@ -136,22 +138,11 @@ async function copyFile({ db, from, to, contentTypeOf }: CopyFilesOptions, row: 
   // Closed, or read, by the comparison.
   const again = there === null ? source : await from.open(key);
   const content = again === null ? null : await contentOf(again);
-  if (content === null) return (await isStillThere(db, key)) ? { kind: 'missing' } : { kind: 'unused' };
+  if (content === null) return (await isGranted(db, key)) ? { kind: 'missing' } : { kind: 'unused' };
   await to.put({ key, contentType: contentTypeOf(key) }, content);
   const written = await to.open(key);
   const isWhole = written !== null && (await hasDigest(written, content.length, md5(content)));
   return { kind: 'copied', bytes: content.length, problem: isWhole ? sizeProblem : 'different' };
-}
-
-/** The API may delete files while they are copied. */
-async function isStillThere(db: Kysely<Database>, key: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('files')
-    .select('key')
-    .where('key', '=', key)
-    .where('removedAt', 'is', null)
-    .executeTakeFirst();
-  return row !== undefined;
 }
 
 /** Reads as little as it can, and closes both. */

@@ -1,4 +1,4 @@
-/** The audit log of failed logins and of deleted files. */
+/** The audit log records failed logins and deleted files. */
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { apiKey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';

@@ -1,4 +1,4 @@
-/** The audit log of what keys and people write, and of what happens to accounts. */
+/** The audit log records what keys and people write, and changes of accounts. */
 import t, { type Test } from 'tap';
 import { writtenBy } from '#api/audit/write.ts';
 import { addSurvey, apiKey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
@@ -11,7 +11,7 @@ async function begin(t: Test): Promise<TestApi> {
   return api;
 }
 
-/** What was written since the last time, oldest first. */
+/** Returns the entries since the last call, oldest first, and deletes them. */
 async function entriesOf(api: TestApi) {
   api.advance(1);
   const rows = await api.context.db.deleteFrom('auditEvents').returningAll().execute();

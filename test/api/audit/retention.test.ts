@@ -1,4 +1,4 @@
-/** Old entries of the audit log go, in slices, and the time is a setting. */
+/** Old entries of the audit log are deleted in slices. A setting says how old they may become. */
 import t from 'tap';
 import { forgetAuditEvents, oldAuditEvents } from '#api/audit/audit.ts';
 import { readConfig } from '#api/config.ts';

@@ -1,4 +1,4 @@
-/** What people may do in workspaces: by their role in the organization, and as members through teams. */
+/** People have rights in workspaces by their role in the organization, and as members of teams. */
 import t from 'tap';
 import { permissionIn } from '#api/auth/principal.ts';
 import { addSurvey, apiKey, type Reply, startApi, workspaceId } from '#test/support/api-app.ts';
@@ -61,13 +61,13 @@ const ids: Readonly<Record<string, string>> = {
   fileName: 'a.pdf',
 };
 
-/** Routes about the caller, or about an organization; they have tests of their own. */
+/** These routes are about the caller or about an organization. They have tests of their own. */
 const ABOUT_PEOPLE = /^\/api\/v1\/(me|management\/me|api-keys|integrations|license|profile|organizations)/;
 
 interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly url: string;
-  /** Names no row: a list, or a new row. */
+  /** True if the route names no row: it lists rows or creates one. */
   readonly isCollection: boolean;
 }
 
@@ -89,7 +89,7 @@ const operations: readonly Operation[] = Object.entries<Record<string, { securit
   }),
 );
 
-/** Says enough for every route to find the workspace. */
+/** This body is enough for every route to find the workspace. */
 const body = {
   workspaceId,
   surveyId: survey.id,
@@ -151,7 +151,7 @@ t.test('read through a team: everything can be seen, nothing changed', async (t)
   for (const operation of operations) {
     const { method, url } = operation;
     const reply = await send(browser, operation);
-    // Single-use links are made by reading them.
+    // A GET creates single-use links.
     const isRead = method === 'GET' && !url.includes('/singleUseIds');
     t.equal(REFUSED.includes(reply.status), !isRead, `${method} ${url}: ${reply.status}`);
   }

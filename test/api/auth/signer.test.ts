@@ -5,7 +5,7 @@ import { countingRandom } from '#test/support/api-app.ts';
 import { openPrivateDatabase } from '#test/support/database.ts';
 
 t.test('a signature is the HMAC-SHA-256 as hex', async (t) => {
-  // RFC 4231, test case 2
+  // This is test case 2 of RFC 4231.
   const signer = createSigner(Buffer.from('Jefe'));
   const expected = '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843';
   t.equal(signer.sign('what do ya want for nothing?'), expected);

@@ -1,4 +1,4 @@
-/** Credentials and rights that are taken away while a request is on its way: they do not serve to its end. */
+/** Credentials and rights that are withdrawn during a request no longer count at its end. */
 import { Readable } from 'node:stream';
 import type { InjectOptions } from 'fastify';
 import t from 'tap';
@@ -13,7 +13,7 @@ const { db } = api.context;
 const survey = await addSurvey(api);
 const keysUrl = '/api/v1/api-keys';
 const surveysUrl = '/api/v1/management/surveys';
-/** So long that nobody sends a body. */
+/** No sender takes this long for a body. */
 const SLOW = 60_000;
 
 interface Slow {
@@ -88,7 +88,7 @@ t.test('401, on v3 403: the key may do less than at the beginning', async (t) =>
   t.equal((await send(change, () => permit(key, 'read'))).status, 403);
 });
 
-/** A manager of the first organization, who is about to send a form to a route of API keys. */
+/** Logs in a manager of the first organization, who may send forms to the routes of API keys. */
 async function manager(name: string): Promise<{ person: Person; headers: Readonly<Record<string, string>> }> {
   const person = await addPerson(api, name, 'manager');
   const cookie = [...person.browser.cookies].map(([one, value]) => `${one}=${value}`).join('; ');

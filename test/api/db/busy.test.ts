@@ -1,4 +1,4 @@
-/** What callers see while another process holds the write lock. */
+/** Callers get these replies while another process holds the write lock. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -43,7 +43,8 @@ t.test('a write is answered 503 with Retry-After, in the error shape of its surf
 
 t.test('a start waits while another process sets up the same file', async (t) => {
   const file = join(temporaryFolder(t), 'db.sqlite');
-  // In a process of its own, as opening blocks this one. It holds the whole file, as a change of the journal's mode does.
+  // Opening blocks this process, so another one holds the lock. It locks the whole file, as a change of the journal
+  // mode does.
   const program = `
     import SqliteDatabase from 'better-sqlite3';
     const db = new SqliteDatabase(${JSON.stringify(file)});

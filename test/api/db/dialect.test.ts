@@ -1,4 +1,4 @@
-/** What queries rely on is the same on SQLite and on PostgreSQL, whichever the tests run on. */
+/** Queries rely on these properties of both SQLite and PostgreSQL. */
 import { type Kysely, sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { isUniqueViolation } from '#api/db/database.ts';
@@ -184,7 +184,7 @@ t.test('a refused row tells which index refused it', async (t) => {
 t.test('long text is unique, found, and no problem for an index', async (t) => {
   const db = await open(t);
   await addWorkspace(db);
-  // Nothing that an index could compress.
+  // An index cannot compress this text.
   const key = Array.from({ length: 2_048 }, (_, i) =>
     String.fromCodePoint(0x10000 + ((i * 7919) % 90_000)),
   ).join('');

@@ -1,4 +1,4 @@
-/** A disk that is full and a file that is damaged: named in the reply, in the log, and by readiness. */
+/** The reply, the log and readiness name a full disk and a damaged file. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -117,7 +117,7 @@ t.test('a real disk that is full', async (t) => {
   t.equal((await answer(api, survey.id, 'x')).status, 200);
 });
 
-/** Overwrites the middle of the file; its head stays, so it opens. */
+/** Overwrites the middle of the file. The head stays intact, so the file opens. */
 async function damagedDatabase(t: Test): Promise<{ path: string; surveyId: string }> {
   const path = join(temporaryFolder(t), 'db.sqlite');
   const { api, db } = await apiOn(t, path);
@@ -127,7 +127,7 @@ async function damagedDatabase(t: Test): Promise<{ path: string; surveyId: strin
   await db.destroy();
   const { size } = statSync(path);
   const file = openSync(path, 'r+');
-  // The schema stands in front, the answers at the end.
+  // The schema is at the beginning, the answers are at the end.
   for (let at = Math.floor(size / 8192) * 4096; at < size; at += 4096)
     writeSync(file, Buffer.alloc(4096, 0xa5), 0, 4096, at);
   closeSync(file);

@@ -1,4 +1,4 @@
-/** DATABASE_URL: what is understood, and what is refused with a sentence that does not repeat a password. */
+/** DATABASE_URL is read, or refused with a sentence that does not repeat a password. */
 import t from 'tap';
 import { parseDatabaseUrl } from '#api/db/location.ts';
 import type { PostgresLocation } from '#api/db/postgres-address.ts';

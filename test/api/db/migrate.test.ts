@@ -25,7 +25,7 @@ t.test('a file keeps what was migrated, with the settings that the service relie
   t.teardown(() => second.destroy());
   t.strictSame(await migrate(second), []);
   t.match((await sql`pragma journal_mode`.execute(second)).rows, [{ journal_mode: 'wal' }]);
-  // Of the writer, inside of a transaction: the default is full (2), normal is 1.
+  // Asks the connection that writes, inside a transaction. The default is full (2), normal is 1.
   const synchronous = async (db: typeof second) =>
     (await db.transaction().execute((trx) => sql`pragma synchronous`.execute(trx))).rows;
   t.match(await synchronous(second), [{ synchronous: 2 }]);
@@ -77,7 +77,7 @@ t.test('two processes that start on one new database both live', async (t) => {
 t.test('a migration that fails leaves nothing behind', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
-  // Is in the way of a table of a later migration.
+  // This is in the way of a table of a later migration.
   await sql`create table "events" ("id" text)`.execute(db);
   await t.rejects(migrate(db), /events/);
   const { rows } = await sql`select name from sqlite_master where name = 'organizations'`.execute(db);

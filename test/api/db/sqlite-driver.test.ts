@@ -1,4 +1,4 @@
-/** Another process that writes costs time, not the event loop. */
+/** A write that waits for another process does not block the event loop. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import SqliteDatabase from 'better-sqlite3';

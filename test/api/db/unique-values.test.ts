@@ -1,4 +1,4 @@
-/** A database in which several contacts have a value that only one should have. */
+/** Several contacts of this database have a value that only one may have. */
 import { sql } from 'kysely';
 import t from 'tap';
 import { isUniqueViolation, openDatabase } from '#api/db/database.ts';

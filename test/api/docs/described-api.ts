@@ -1,4 +1,7 @@
-/** An API on a socket, with its description and requests to all of its operations; the replies are held to the description. */
+/**
+ * Starts an API on a socket with its description, sends requests to all operations, and checks each reply against the
+ * description.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -21,17 +24,17 @@ import { startReceiver } from '../events/support.ts';
 
 export interface DescribedApi {
   readonly api: TestApi;
-  /** Its environment, as far as it is not that of every test. */
+  /** The variables that the test sets beside the usual ones. */
   readonly env: Readonly<Record<string, string>>;
   readonly origin: string;
   readonly description: Description;
   readonly world: World;
   readonly operations: readonly Operation[];
-  /** Sends the request and fails the test where the reply is not as described. */
+  /** Sends the request, and fails the test if the description does not allow the reply. */
   ask(t: Test, operation: Operation, request: Request, what: string): Promise<Sent>;
-  /** Takes away what is limited in number. */
+  /** Deletes rows whose number is limited. */
   tidy(): Promise<void>;
-  /** Statuses that operations were seen to answer with. */
+  /** The statuses that each operation has answered with. */
   readonly seen: ReadonlyMap<string, ReadonlySet<number>>;
 }
 
@@ -89,7 +92,7 @@ export async function startDescribedApi(
   };
 }
 
-/** A response is made, and its event is fanned out to the webhook. */
+/** Creates a response, and fans its event out to the webhook. */
 export function deliveryOf(api: TestApi): IdOf {
   const { client, context, manage } = api;
   return async ({ webhookId = '' }) => {
@@ -103,7 +106,7 @@ export function deliveryOf(api: TestApi): IdOf {
   };
 }
 
-/** Stands for the scripts that an operator puts there. */
+/** These files stand for the scripts that an operator puts there. */
 function sdkFolder(t: Test): string {
   const folder = temporaryFolder(t);
   for (const name of ['formbricks.umd.cjs', 'surveys.umd.cjs'])

@@ -1,4 +1,4 @@
-/** The description is made when somebody first asks for it, and once. */
+/** The description is made once, when somebody first asks for it. */
 import { subscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance } from 'fastify';
 import t from 'tap';
@@ -9,7 +9,7 @@ import { startApi } from '#test/support/api-app.ts';
 
 const WATCHED = '/api/v1/management/me';
 
-/** How often a route was described. Fastify announces every new app, before anything is registered on it. */
+/** Counts how often a route is described. Fastify announces every new app, before anything is registered on it. */
 let made = 0;
 subscribe('fastify.initialization', (message) => {
   if (!isRecord(message)) return;

@@ -1,4 +1,4 @@
-/** The description says what the API does: all of its routes, nothing else, and examples that are true. */
+/** The description has all routes of the API and nothing else, and its examples are true. */
 import { subscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance } from 'fastify';
 import t from 'tap';
@@ -34,7 +34,7 @@ const documented = Object.entries<Record<string, Record<string, unknown>>>(docum
   ([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 );
-/** As the router writes it. */
+/** Returns the path as the router writes it. */
 const routeOf = (path: string): string => path.replace('{fileName}', '*').replace(/\{(\w+)\}/g, ':$1');
 
 t.test('200: OpenAPI 3.1, as JSON and as YAML, for generators of any origin', async (t) => {
@@ -54,7 +54,7 @@ t.test('every operation that is described exists', (t) => {
   t.end();
 });
 
-/** The original has these, and their paths look like the id of a survey. */
+/** The original product has these, and their paths look like the id of a survey. */
 const absent = ['/api/v3/surveys/generate', '/api/v3/surveys/templates'];
 
 t.test(
@@ -98,7 +98,7 @@ t.test(
   },
 );
 
-/** The schema with everything that it refers to, as one document that a validator can compile. */
+/** Returns the schema with everything that it refers to, as one document that a validator can compile. */
 function compiled(schema: unknown) {
   const whole = JSON.parse(
     JSON.stringify(schema, (key, value: unknown) =>

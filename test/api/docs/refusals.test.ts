@@ -1,6 +1,6 @@
 /**
- * Every refusal that the description has for an operation happens: to strangers, to those who may not, where there is
- * nothing, where something is taken or closed. What is refused for its shape is in wrong-requests.test.ts.
+ * Every refusal that the description has for an operation happens: without credentials, without the right, without the
+ * row, and where something is taken or closed. wrong-requests.test.ts has refusals of shapes.
  */
 import t from 'tap';
 import { startDescribedApi } from './described-api.ts';
@@ -67,7 +67,7 @@ t.test('ids of nothing, and what is no id: refused', async (t) => {
   }
 });
 
-/** A row that is not there, where the body names it. */
+/** Bodies name rows in these fields. */
 const namesIn = ['surveyId', 'workspaceId'];
 
 t.test('queries and bodies that name what is not there: refused', async (t) => {
@@ -117,7 +117,10 @@ t.test('while sign-up is closed: 403, with a page for browsers', async (t) => {
   }
 });
 
-/** Refusals that have tests of their own, because they need two at once, a rare key, megabytes or another setting. */
+/**
+ * These refusals have tests of their own, because they need two requests at once, a rare key, megabytes or another
+ * setting.
+ */
 const elsewhere: ReadonlySet<string> = new Set([
   'GET /auth/signup 403',
   'GET /api/v1/me 404',

@@ -1,4 +1,7 @@
-/** Requests that an operation refuses for a reason of its own: by operation and status, the last one of the list is refused. */
+/**
+ * Lists requests that an operation refuses for a reason of its own, by operation and status. The last request of each
+ * list is refused.
+ */
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { addSurvey } from '#test/support/api-app.ts';
 import { asOwner, inviteToken, organizationId } from '#test/support/invited.ts';
@@ -10,7 +13,7 @@ type Refused = Readonly<Record<number, Successes>>;
 
 const management = '/api/v1/management';
 
-/** The request with some members of its body replaced. */
+/** Replaces some members of the body. */
 function changed(request: Request, members: Readonly<Record<string, unknown>>): Request {
   return { ...request, body: JSON.stringify({ ...JSON.parse(String(request.body ?? '{}')), ...members }) };
 }
@@ -40,7 +43,7 @@ const ofClosed: Successes = async ({ api, ids, request, world }) => {
   return [changed(request, { data: { q1: world.unique() }, finished: false })];
 };
 
-/** Of two responses of one verified address, one may be finished. */
+/** A verified address may finish one response. This is its second one. */
 const finishedAnother: Successes = async ({ api, ids, request, world }) => {
   const { id: surveyId } = await addSurvey(api, {
     ...{ ...openSurvey, isVerifyEmailEnabled: true, isSingleResponsePerEmailEnabled: true },
@@ -80,7 +83,7 @@ const client: Readonly<Record<string, Refused>> = Object.fromEntries(
 );
 
 const organization = '/api/v1/organizations/{organizationId}';
-/** A survey that shares a segment is to get one of its own, whose title is taken. */
+/** A survey that shares a segment asks for one of its own, whose title is taken. */
 async function targeting(place: Place) {
   const shared = await make(place, '/segments', { title: place.world.unique() });
   const { id } = await addSurvey(place.api, { type: 'app', status: 'draft', segmentId: shared });
@@ -88,7 +91,7 @@ async function targeting(place: Place) {
   return { id, url: `/api/v3/surveys/${id}`, request: { targeting: { filters: [] } } };
 }
 
-/** The one who is logged in. */
+/** Asks about the person who is logged in, who is the last owner. */
 const lastOwner: Successes = async ({ ids, request, world }) => {
   const members = await asOwner(world, 'GET', `/api/v1/organizations/${ids.organizationId}/members`);
   const owner = members.find(({ role }: { role: string }) => role === 'owner');
@@ -104,11 +107,11 @@ async function acceptFor({ request, world }: Place, email: string): Promise<Requ
   return form(world, request.url, { token: await inviteToken(world, email), json: 'true' });
 }
 
-/** A form that has no token, or an old one, as a browser sends it. */
+/** Sends a form without a token, or with an old one, as a browser does. */
 const oldForm: Successes = async ({ request }) => [
   { ...request, headers: { accept: 'text/html' }, body: 'csrfToken=old' },
 ];
-/** One of ours, but nobody is logged in. */
+/** Sends one of our forms while nobody is logged in. */
 const withoutSession: Successes = async ({ request, world }) => [await form(world, request.url, {})];
 
 export const refused: Readonly<Record<string, Refused>> = {
@@ -183,7 +186,7 @@ export const refused: Readonly<Record<string, Refused>> = {
   'PUT /api/v1/responses/{responseId}': { 409: finishedAnother },
   'PUT /api/v2/management/responses/{id}': { 409: finishedAnother },
   'GET /api/v2/management/contact-attribute-keys': {
-    // A workspace that refusals.test.ts adds, which the key does not reach.
+    // refusals.test.ts adds this workspace. The key does not reach it.
     403: async ({ request }) => [{ ...request, url: `${request.url}?workspaceId=elsewhere` }],
   },
   'POST /api/v2/management/contact-attribute-keys': { 409: twice },

@@ -1,6 +1,6 @@
 /**
- * Every operation of the description, asked as it should be and in all the ways it should not be: each status that comes
- * back is one that the description has for it, with the body that it shows. Routes that are added later are walked too.
+ * Asks every operation of the description, with valid and invalid requests. The description has each status that comes
+ * back, with the body that it shows. Routes that are added later are included.
  */
 import t from 'tap';
 import { gatewayRoutes } from '#api/surfaces/client.ts';
@@ -11,13 +11,16 @@ import { openHttp } from '#test/support/http-send.ts';
 import { startDescribedApi } from './described-api.ts';
 import { successes } from './successes.ts';
 
-/** More than the largest limit of the application. */
+/** This is more than the largest limit of the application. */
 const REQUESTS_MAX = 120;
 
 const described = await startDescribedApi(t);
 const { api, ask, description, operations, seen, tidy, world } = described;
 
-/** By the gateway, by the handler once it knows the session, or only while too many hash passwords at once. */
+/**
+ * These are limited by the gateway, by the handler once it knows the session, or only while too many requests hash
+ * passwords.
+ */
 const limitedOtherwise: ReadonlySet<string> = new Set([
   ...[...gatewayRoutes].map((route) => route.replaceAll(/:(\w+)/g, '{$1}')),
   'POST /api/auth/callback/credentials',
@@ -92,7 +95,7 @@ t.test('the same once more: taken, used, gone', async (t) => {
 t.test('over the limits of the application: 429', async (t) => {
   const limited = await startDescribedApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
   const { world } = limited;
-  // One address and one person for all: what one route spends, the others of its limit miss.
+  // All requests come from one address and one person, so routes of one limit share its quota.
   const isLimited = ({ responses }: Operation): boolean => '429' in responses;
   for (const operation of limited.operations.filter(isLimited)) {
     const url = world.urlOf(operation, { workspaceId: world.options.workspaceId, accessType: 'public' });

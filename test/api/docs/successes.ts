@@ -1,4 +1,7 @@
-/** Requests that succeed where one of the described shape alone would not, or where an operation succeeds in several ways. */
+/**
+ * Lists requests that succeed where a request of the described shape alone would not, and operations that succeed in
+ * several ways.
+ */
 import type { TestApi } from '#test/support/api-app.ts';
 import type { Operation, Sent } from '#test/support/description.ts';
 import { inviteToken, protectedForm } from '#test/support/invited.ts';
@@ -21,7 +24,7 @@ const environment: Successes = async ({ request, world }) => {
   return [request, { ...request, headers: { 'if-none-match': String(headers.etag) } }];
 };
 
-/** A form of ours. @param cookie of who sends it */
+/** Returns a form of ours. @param cookie of the sender */
 export async function form(
   world: World,
   url: string,
@@ -31,7 +34,7 @@ export async function form(
   return { method: 'POST', url, ...(await protectedForm(world, fields, cookie)) };
 }
 
-/** The token in the link of a mail to an address. */
+/** Finds the token in the link of a mail to an address. */
 async function mailedToken(
   { api }: Place,
   to: string,
@@ -46,12 +49,12 @@ async function mailedToken(
   return /[?&]token=([\w.~%-]+)/.exec(body)?.[1] ?? '';
 }
 
-/** As a browser sends it: what comes back is for people. */
+/** Sends it as a browser does, so the reply is for people. */
 function fromBrowser(request: Request): Request {
   return { ...request, headers: { ...request.headers, accept: 'text/html' } };
 }
 
-/** To programs with data, and to who sent the form of a page with the next page. @param fields that are taken */
+/** Programs get data. Whoever sent the form of a page gets the next page. @param fields that are taken */
 const alsoAsForm =
   (fields: Readonly<Record<string, string>>): Successes =>
   async ({ request, world }) => {
@@ -64,21 +67,21 @@ const script: Successes = async ({ request, world }) => {
   return [request, { ...request, headers: { 'if-none-match': String(headers.etag) } }];
 };
 
-/** A form of the account page, sent by the one who is logged in. */
+/** Returns a form of the account page, sent by the person who is logged in. */
 const accountForm =
   (fields: Readonly<Record<string, string>>): Successes =>
   async ({ request, world }) => [await form(world, request.url, fields, world.options.session)];
 
 const password = 'Password1';
 
-/** Somebody who signed up and has yet to open the link. */
+/** Signs somebody up who has not opened the link yet. */
 async function signUp({ api, world }: Place): Promise<string> {
   const email = `${world.unique()}@example.com`;
   await api.client('POST', '/api/auth/signup', { name: 'Walker', email, password });
   return email;
 }
 
-/** Somebody who has an account. @returns the reply to the login */
+/** Creates an account. @returns the reply to the login */
 export async function account(place: Place): Promise<{ readonly email: string; readonly loggedIn: Sent }> {
   const email = await signUp(place);
   const token = await mailedToken(place, email, 'verifyEmail');
@@ -89,14 +92,14 @@ export async function account(place: Place): Promise<{ readonly email: string; r
   return { email, loggedIn };
 }
 
-/** Of somebody who forgot the password. */
+/** Returns the token of somebody who forgot the password. */
 async function resetToken(place: Place): Promise<string> {
   const { email } = await account(place);
   await place.api.client('POST', '/api/auth/forgot-password', { email });
   return mailedToken(place, email, 'resetPassword');
 }
 
-/** Of somebody who asked for another address. */
+/** Returns the token of somebody who asked for another address. */
 async function changeToken(place: Place): Promise<string> {
   const { loggedIn } = await account(place);
   const email = `${place.world.unique()}@example.com`;
@@ -120,7 +123,7 @@ export const successes: Readonly<Record<string, Successes>> = {
     return [{ ...request, body: JSON.stringify({ newTagId }) }];
   },
 
-  // Somebody else has the user id: all but this one are written.
+  // Somebody else has the user id, so all contacts but this one are written.
   async 'PUT /api/v2/management/contacts/bulk'({ request, world }) {
     const { workspaceId } = world.options;
     const userId = world.unique();

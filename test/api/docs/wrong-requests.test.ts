@@ -1,6 +1,6 @@
 /**
- * Every operation of the description, asked with one thing wrong at a time: each status that comes back is one that the
- * description has for it, with the body that it shows. Routes that are added later are walked too.
+ * Asks every operation of the description with one mistake at a time. The description has each status that comes back,
+ * with the body that it shows. Routes that are added later are included.
  */
 import t from 'tap';
 import { BODY_BYTES_MAX } from '#api/errors.ts';
@@ -19,7 +19,7 @@ t.test('bodies that are no JSON, of the wrong shape, too large: refused', async 
     if (operation.method === 'GET') continue;
     const large: Request = { ...request, body: Buffer.alloc(BODY_BYTES_MAX + 1, ' ') };
     const { status } = await ask(t, operation, large, 'too large');
-    // What is no form is not read to its end.
+    // A body that is not a form is not read to its end.
     const isForm = operation.reads.includes('multipart/form-data');
     if ('413' in operation.responses && !isForm) t.equal(status, 413, operation.name);
     for (const body of wrongBodies(operation, description, request.body)) {

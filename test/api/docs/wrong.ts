@@ -1,10 +1,10 @@
-/** Requests that are wrong in one place, made from what the description says is right. Pure. */
+/** Makes requests with one mistake from what the description allows. Pure. */
 import { isRecord } from '#api/schemas.ts';
 import { type Description, type Operation, recordAt } from '#test/support/description.ts';
 import { resolved } from '#test/support/sample-body.ts';
 import type { Ids } from '#test/support/world.ts';
 
-/** Of every type one that is hard to bear. */
+/** Has a difficult value of every type. */
 const foreign: readonly unknown[] = [null, -1, 1e308, '', true, [{}], { a: { b: [] } }];
 const wholes: readonly string[] = [
   '',
@@ -29,7 +29,7 @@ const parts: readonly string[] = [
   '\u{1f600}',
 ];
 
-/** One id of the path wrong, the others right. */
+/** Replaces one id of the path and keeps the others. */
 export function* wrongIds({ path }: Operation, ids: Ids): Generator<Ids> {
   for (const [, name = ''] of path.matchAll(/\{(\w+)\}/g)) {
     for (const part of parts) yield { ...ids, [name]: part };

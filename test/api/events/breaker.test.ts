@@ -1,4 +1,4 @@
-/** Receivers that hang: they cost others nothing, they are asked now and then, and they come back. */
+/** Receivers that hang do not slow others down. They are tried now and then, and come back. */
 import t from 'tap';
 import { createBreaker } from '#api/events/breaker.ts';
 import { leaseDeliveries } from '#api/events/lease.ts';
@@ -46,7 +46,7 @@ t.test('what it remembers is bounded', async (t) => {
   t.same(['a', 'b', 'c'].map(breaker.state), ['closed', 'open', 'open']);
 });
 
-/** Senders whose attempts the test ends by hand. */
+/** Attempts of these senders end when the test says so. */
 function manualSender() {
   const open: { url: string; end: (result: Partial<SendResult>) => void }[] = [];
   return {
@@ -228,7 +228,7 @@ t.test('a delivery whose process dies in every attempt is parked, and says why',
   });
   await fanOut(api.context, { warn: () => undefined });
   for (let i = 0; i < 2; i += 1) {
-    // Leased, and then nothing more is heard of the process.
+    // The delivery is leased, and its process dies.
     const at = (ms: number) => new Date(clock() + ms).toISOString();
     const wanted = { webhookId, count: 1, now: at(0) };
     t.equal((await leaseDeliveries(db, wanted, { name: `dead${i}`, until: at(15_000) })).length, 1);

@@ -1,6 +1,6 @@
 /**
- * kill -9 at random points of a run of finished responses: no event is lost, and ids stay. What it takes from where the
- * rows are, the caller says.
+ * Kills the API (SIGKILL) at random points of a run of finished responses: no event is lost, and ids stay. The caller
+ * gives what depends on the database.
  */
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,7 +16,7 @@ const SENDERS = 8;
 const key = 'fbk_crash';
 
 export interface Crashes {
-  /** DATABASE_URL */
+  /** The DATABASE_URL. */
   readonly url: string;
   readonly responses: number;
   readonly kills: number;
@@ -76,7 +76,7 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
         const body = (await reply.json()) as { data: { id: string } };
         acknowledged.add(body.data.id);
       } catch (error) {
-        // Killed: whether this response was stored is open. Anything else is a finding.
+        // The process was killed, and may or may not have stored this response. Any other error fails the test.
         if (error instanceof Error && /^\d/.test(error.message)) throw error;
         await sleep(20);
         await answering;

@@ -1,4 +1,4 @@
-/** Held to the library that receivers use. */
+/** The library that receivers use accepts our signatures. */
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';

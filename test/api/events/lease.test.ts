@@ -1,4 +1,4 @@
-/** Whose turn it is, and that finding out reads indexes, whatever the backlog. */
+/** Webhooks get leases in turn, and finding the next one reads indexes, however long the backlog is. */
 import t from 'tap';
 import { createAttemptLimits } from '#api/events/concurrency.ts';
 import { findHeads, headsQuery, leaseDeliveries, leaseQuery } from '#api/events/lease.ts';

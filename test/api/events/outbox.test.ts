@@ -1,8 +1,8 @@
-/** An event and its change are one: both are there or neither. */
+/** An event and its change are written together or not at all. */
 import t from 'tap';
 import { fanOut } from '#api/jobs/fan-out.ts';
 import { createResponse } from '#api/resources/responses/write.ts';
-import { findAnsweredSurvey } from '#api/resources/surveys/store.ts';
+import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 import { given } from '../resources/responses/new-response.ts';
@@ -47,7 +47,7 @@ t.test('a change that is undone leaves no event', async (t) => {
   });
   t.equal(await eventCount(), 2);
 
-  // The outbox itself cannot be written: then the response is not taken either.
+  // The outbox cannot be written, so the response is refused.
   await api.context.db.schema.alterTable('events').renameTo('elsewhere').execute();
   await t.rejects(
     createResponse(api.context, survey, { ...given, singleUseId: 'twice' }, null, {
@@ -101,7 +101,7 @@ t.test('two processes that read the same events deliver them once', async (t) =>
       finished: false,
     });
   }
-  // Both read before either claims: a transaction waits for the one connection, reading does not wait for it.
+  // Both read before either claims: a transaction waits for the one connection, a read does not.
   await Promise.all([fanOut(context, log), fanOut(context, log)]);
   t.equal((await context.db.selectFrom('deliveries').select('id').execute()).length, 10);
 });

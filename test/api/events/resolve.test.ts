@@ -1,4 +1,4 @@
-/** Held to a name server on loopback that knows one name. */
+/** Asks a name server on loopback that knows one name. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import t from 'tap';
@@ -11,7 +11,7 @@ const addresses: Readonly<Record<number, Buffer>> = {
   [AAAA]: Buffer.from('2606280000000000000000000000000e', 'hex'),
 };
 
-/** RFC 1035 §4.1: one question, and one answer that points at its name. */
+/** Answers as RFC 1035 §4.1 says: one question, and one answer that points at its name. */
 function answerTo(query: Buffer, isKnown: (name: string) => boolean): Buffer {
   const labels: string[] = [];
   let at = 12;

@@ -1,4 +1,4 @@
-/** One attempt, against receivers that misbehave in every way, and names that change their mind. */
+/** One attempt against receivers that misbehave in every way, and against names whose address changes. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
@@ -26,7 +26,7 @@ function senderFor(t: Test, options: { allowed?: string; resolve?: Resolve; allo
   return sender;
 }
 
-/** A receiver below HTTP. */
+/** This receiver speaks TCP only. */
 async function startRaw(t: Test, onConnection: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

@@ -1,4 +1,4 @@
-/** Receivers of webhooks on loopback, and an API whose worker the test drives. */
+/** Starts receivers of webhooks on loopback, and an API whose worker the test drives. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -80,7 +80,7 @@ export function startTestWorker({ context }: TestApi, log: Logger = pino({ level
   return startWorker({ ...context, attemptsMax, log, fanOut: () => fanOut(context, log) });
 }
 
-/** Receivers of tests answer, on a slow machine when it lets them. */
+/** Gives receivers more time than a slow machine needs. */
 const ATTEMPT_TIMEOUT_MS = 600_000;
 
 export async function startEventApi(

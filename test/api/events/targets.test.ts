@@ -1,4 +1,4 @@
-/** Where webhooks may point, row by row, with the texts that callers read. */
+/** Each row says whether webhooks may point there, with the text that callers read. */
 import t from 'tap';
 import { assertTarget, createTargets, parseAllowedTargets, type Resolve } from '#api/events/targets.ts';
 

@@ -1,4 +1,4 @@
-/** From a response to the receiver: what arrives, what is tried again, and who waits for whom. */
+/** Deliveries from a response to its receiver: bodies, further attempts, and the order of receivers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import t, { type Test } from 'tap';
@@ -266,7 +266,7 @@ t.test('the address and the secret are those of the moment, the body is not', as
 
 t.test('a receiver that hangs delays nobody else', async (t) => {
   const api = await eventApi(t, {
-    // Longer than the test may take, so that everything below happens while the first attempts hang.
+    // This is longer than the test may take, so the first attempts hang during everything below.
     parts: ({ targets }) => ({ sender: createSender(targets, 600_000) }),
   });
   const hanging = await receiver(t, () => {});
@@ -293,7 +293,7 @@ t.test('attempts are bounded: of a webhook, of a workspace', async (t) => {
     perPath.set(path, (perPath.get(path) ?? 0) + 1);
     most.workspace = Math.max(most.workspace, open);
     most.webhook = Math.max(most.webhook, ...perPath.values());
-    // The first are not answered before nine are open, however slow the machine is.
+    // The first attempts wait until nine are open, however slow the machine is.
     if (open > 8) sideBySide.resolve();
     await sideBySide.promise;
     setTimeout(() => {
@@ -320,7 +320,7 @@ t.test('a lease that is not settled runs out', async (t) => {
   await respond(api, survey.id);
   t.equal((await db.selectFrom('events').selectAll().execute()).length, 1, 'the worker had stopped');
 
-  // Another process takes the work and dies: what it left is a lease.
+  // Another process takes the work and dies, and leaves a lease.
   const dying = startSecondWorker(t, api);
   await dying.worker.idle();
   await db

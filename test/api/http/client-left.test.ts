@@ -1,4 +1,4 @@
-/** A client that leaves half-way through its body is no failure of ours. */
+/** A client that leaves halfway through its body does not count as a failure of the server. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Writable } from 'node:stream';

@@ -18,7 +18,7 @@ function commasIn(value: unknown): number {
 }
 
 t.test('as many names as the parsed value has', async (t) => {
-  // Names that only look different are counted as two; these have no escapes.
+  // Names that differ only in their escapes count as two. These have no escapes.
   const value = fc.jsonValue({ maxDepth: 5 });
   fc.assert(
     fc.property(value, fc.constantFrom(undefined, '\t', 2), (made, indent) => {

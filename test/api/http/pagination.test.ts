@@ -1,4 +1,4 @@
-/** Lists end where they say so. */
+/** The links of a list lead to its end. */
 import t from 'tap';
 import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
 import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';

@@ -14,7 +14,7 @@ t.test('every schema of a reply can be compiled, although a start compiles none'
     for (const [method, operation] of Object.entries<Json>(methods)) {
       for (const [httpStatus, reply] of Object.entries<Json>(operation.responses ?? {})) {
         const schema = reply.content?.['application/json']?.schema;
-        // Errors are described there, but written by one function.
+        // Errors are described there, but one function writes them.
         if (schema === undefined || '$ref' in schema) continue;
         count += 1;
         try {

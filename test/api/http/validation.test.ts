@@ -1,4 +1,4 @@
-/** What is said of a value that has not the shape it should have. */
+/** Messages about values of the wrong shape. */
 import t from 'tap';
 import { Type } from 'typebox';
 import { checker } from '#api/http/validation.ts';

@@ -1,4 +1,4 @@
-/** Mails after a finished response. */
+/** Follow-up mails are sent after a finished response. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { fanOut } from '#api/jobs/fan-out.ts';
@@ -234,6 +234,6 @@ t.test('markup as text', async (t) => {
     return Math.min(...runs);
   };
   used(20_000);
-  // Sixteen times as much takes 256 times as long where time is quadratic.
+  // In quadratic time, sixteen times the text takes 256 times as long.
   t.ok(used(320_000) < 100 * Math.max(used(20_000), 100), 'in linear time');
 });

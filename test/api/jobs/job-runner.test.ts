@@ -1,4 +1,4 @@
-/** Scheduled jobs of several processes on one database: handles of one file, each with its own runner and clock. */
+/** Several processes run scheduled jobs on one database. Each has a handle of the same file, a runner and a clock. */
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { migrate } from '#api/db/migrate.ts';
@@ -112,7 +112,7 @@ t.test('runners: once in a period in all, one at a time, and a long run keeps it
     Date.parse((await db.selectFrom('scheduledJobs').select('dueAt').executeTakeFirst())?.dueAt ?? '');
   await until(() => runs === 1);
   for (let i = 0; i < 5; i += 1) {
-    // Not further than the lease goes: it is renewed before it runs out, however slow this machine is.
+    // The clock moves less than the lease: it is renewed before it expires, however slow this machine is.
     advance(LEASE_MS / 2);
     await until(async () => (await dueAt()) === clock() + LEASE_MS);
   }

@@ -1,4 +1,4 @@
-/** Dates of surveys, and forgetting. */
+/** Jobs open and close surveys by their dates, and delete old rows. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** One list of promises for all stores. */
+/** All stores keep the same promises. */
 import t from 'tap';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
 import { createMemoryCounters } from '#api/limits/memory-counters.ts';
@@ -33,7 +33,7 @@ const open = (): Promise<Counters> =>
     }),
   );
 let now = 0;
-/** Messages as they come out of a channel between processes. */
+/** Copies messages as a channel between processes does. */
 function overChannel(): Counters {
   const memory = createMemoryCounters(() => now);
   const hear: ((message: CountsMessage) => void)[] = [];
@@ -50,7 +50,7 @@ function overChannel(): Counters {
 const stores: readonly (readonly [string, () => Promise<Counters>, () => Promise<unknown>])[] = [
   ['memory', async () => createMemoryCounters(() => now), async () => (now += 60_000)],
   ['the parent', async () => overChannel(), async () => (now += 60_000)],
-  // A real clock is not advanced: the window is ended in the store, after its length was looked at.
+  // Redis has a real clock. The test checks the length of the window and then ends it in the store.
   [
     'Redis',
     open,

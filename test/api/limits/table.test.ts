@@ -1,6 +1,6 @@
 /**
- * The application's limits: the thirteen rows on a real Redis, each at the action that it guards. Limit, window, who is
- * counted, and what the refusal says.
+ * Checks the thirteen limits of the application on a real Redis, each with the action that it guards: limit, window,
+ * who is counted, and the refusal.
  */
 import t from 'tap';
 import { digestIdentity } from '#api/limits/limiter.ts';
@@ -23,7 +23,7 @@ while (!(await limits.consume('api.client', 'nobody')).isAllowed || limits.stats
 }
 
 const owner = await logInOwner(api);
-/** A second user of the first organization. */
+/** Adds a second user to the first organization. */
 await api.context.db
   .insertInto('users')
   .columns([
@@ -77,7 +77,7 @@ const survey = await addSurvey(api, { type: 'link' });
 type Method = Parameters<typeof api.client>[0];
 type Call = () => Promise<Reply>;
 
-/** From an address of its own, as the gateway on loopback tells it. */
+/** Sends from an address of its own, as the gateway on loopback would. */
 const from = (address: string, method: Method, url: string, body?: unknown, headers = {}): Promise<Reply> =>
   api.client(method, url, body, { 'x-forwarded-for': address, ...headers });
 const by = (browser: Browser, method: Method, url: string, body?: unknown): Promise<Reply> =>
@@ -97,14 +97,14 @@ const v2Body = { error: { code: 429, message: 'Too Many Requests' } };
 interface Row {
   readonly limit: number;
   readonly windowSeconds: number;
-  /** Spends the quota of one. */
+  /** Spends the quota of one caller. */
   readonly one: Call;
-  /** Another who is not counted together with the first. */
+  /** Sends as a caller who is counted separately. */
   readonly other: Call;
-  /** The same one, through another door or in other clothes, who is counted together with the first. */
+  /** Sends as the first caller in another way, which is counted with the first. */
   readonly same?: Call;
   readonly body: unknown;
-  /** What is counted in the store, in clear. */
+  /** The identity that the store counts, before it is hashed. */
   readonly identity: string;
 }
 

@@ -1,4 +1,4 @@
-/** An accepted mail is a sent mail: against a real SMTP server that refuses, forgets and hangs up. */
+/** An accepted mail is sent, on a real SMTP server that refuses, forgets and hangs up. */
 import { pino } from 'pino';
 import t from 'tap';
 import { migrate } from '#api/db/migrate.ts';
@@ -236,7 +236,7 @@ t.test('two processes do not send one mail twice; one that dies leaves its mail 
   t.teardown(() => other.close());
   await mailer.accept(db, mail);
   const dying = mailer.sendDue();
-  // The lease is in the table once another query gets its turn behind it.
+  // Another query runs after the lease was written.
   await db.selectFrom('mailOutbox').selectAll().execute();
   await other.sendDue();
   t.strictSame(sent, [], 'leased to the first');

@@ -1,7 +1,7 @@
 /**
- * Every operation that changes something, asked for by twelve writers at once over two APIs on one database, all with the
- * same request: nothing is made twice that must be there once, nobody meets a fault, and the rows fit each other. A route
- * that is added later fails here until expected.ts says what should come of it.
+ * Twelve writers at once send the same request to every operation that writes, over two APIs on one database. Nothing
+ * that must exist once is created twice, nobody gets a 500, and the rows are consistent. A route that is added later
+ * fails here until expected.ts has it.
  */
 import t, { type Test } from 'tap';
 import type { Operation, Sent } from '#test/support/description.ts';
@@ -69,7 +69,7 @@ function check(t: Test, kind: Expected | undefined, replies: readonly Sent[]): v
   }
 }
 
-/** A page that leads to another one says in its address whether it went well. */
+/** A page that redirects says in the address whether it succeeded. */
 function isSuccess({ headers, status, text }: Sent): boolean {
   return status < 400 && !`${headers.location ?? ''}${text}`.includes('error=');
 }

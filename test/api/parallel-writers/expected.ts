@@ -1,4 +1,4 @@
-/** What twelve writers at once with one and the same request should get, of every operation that changes something. */
+/** Says for every operation that writes what twelve writers should get that send the same request at once. */
 import type { Operation } from '#test/support/description.ts';
 
 /**
@@ -120,9 +120,9 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/v3/tags/{tagId}/merge',
     'DELETE /storage/{workspaceId}/{accessType}/{fileName}',
     'POST /account/api-keys/{id}/revoke',
-    // One attempt at a time.
+    // One attempt runs at a time.
     'POST /api/v1/webhooks/{webhookId}/test',
-    // Of one file a sender sends so many at once, and is asked to wait with more.
+    // A sender may send a few of one file at once, and is asked to wait with more.
     'POST /api/v1/client/{workspaceId}/storage/upload',
   ],
 };
@@ -131,7 +131,7 @@ export const expected: ReadonlyMap<string, Expected> = new Map(
   Object.entries(listed).flatMap(([kind, names]) => names.map((name) => [name, kind as Expected] as const)),
 );
 
-/** Reads that write: they make the contact that they are asked about. */
+/** These reads write: they create the contact that they are asked about. */
 const writingReads = /\/identify\/|\/app\/people\//;
 
 export function isWrite({ method, path }: Operation): boolean {

@@ -1,8 +1,8 @@
-/** What must be true of the rows of any database, whoever wrote them at once. */
+/** Rows of any database must have these properties, whoever wrote them at once. */
 import { type Kysely, sql } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 
-/** Each finds what should not be there. */
+/** Each query finds rows that should not exist. */
 const checks: Readonly<Record<string, string>> = {
   'an address, or another value that one contact has, has one': `
     select k."workspaceId", a."value" from "contactAttributes" a

@@ -1,4 +1,4 @@
-/** What is limited by a number has exactly that number, however many writers ask for the last ones at once. */
+/** Limits on numbers of rows are exact, however many writers ask for the last places at once. */
 import type { Kysely } from 'kysely';
 import t from 'tap';
 import { RESPONSE_NOTES_MAX, RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
@@ -14,7 +14,7 @@ const { api, tidy, world } = first;
 const { db } = api.context;
 const at = new Date(api.context.clock()).toISOString();
 const organization = await organizationId({}, world);
-/** Room that is left. */
+/** This many places are left. */
 const FREE = 3;
 
 const asKey = (method: string, url: string, body: unknown): Request => ({
@@ -43,12 +43,12 @@ async function count(table: keyof Database, column: string, value: string): Prom
 
 interface Limited {
   readonly table: keyof Database;
-  /** Of one of these there may be so many. */
+  /** The maximum holds for the rows with this value. */
   readonly owner: readonly [column: string, id: string];
   readonly max: number;
-  /** Rows as they are stored. */
+  /** Inserts rows directly. */
   fill(db: Kysely<Database>, from: number, to: number): Promise<unknown>;
-  /** One more. */
+  /** Asks for one more row. */
   request(i: number): Request;
 }
 
@@ -328,7 +328,7 @@ t.test('files: what was granted fits into the quota', async (t) => {
       asKey('POST', `${management}/storage`, { workspaceId, fileName: `f${i}.txt`, fileType: 'text/plain' }),
     ),
   );
-  // Each takes 5 MiB of 16.
+  // Each file takes 5 MiB of 16.
   t.strictSame(countByStatus(replies), { 200: 3, 413: WRITERS - 3 });
   t.strictSame(await brokenInvariants(db), []);
 });

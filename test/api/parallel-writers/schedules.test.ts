@@ -1,7 +1,4 @@
-/**
- * Random work at once on the same rows: whatever order it comes in, it ends as if one had come after the other. A failure
- * says which work it was.
- */
+/** Random work on the same rows at once ends as if it had run one after the other. A failure shows the work. */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { hasReferenceCycle, referencesOf } from '#api/resources/segments/references.ts';
@@ -40,7 +37,7 @@ const newResponse = (surveyId: string): Promise<string> =>
   made(client('POST', 'responses', { surveyId, finished: false, data: {} }));
 const read = async (url: string) => JSON.parse((await world.options.send(asKey('GET', url))).text).data;
 
-/** Faults end the run: fast-check then shows the work that led there. */
+/** A 500 ends the run. Then fast-check shows the work that led there. */
 function noFault(replies: readonly Sent[]): void {
   for (const { status, text } of replies) if (status >= 500) throw new Error(`${status} ${text}`);
 }
@@ -55,12 +52,12 @@ async function holds<T>(t: Test, work: fc.Arbitrary<T>, property: (work: T) => P
   t.pass(`${RUNS} runs`);
 }
 
-/** Who writes which fields: each writer says its number. */
+/** Lists who writes which fields. Each writer writes its number. */
 const patches = fc.array(fc.subarray(FIELDS, { minLength: 1 }), { minLength: 2, maxLength: 12 });
 const valuesOf = (fields: readonly string[], writer: number): Record<string, string> =>
   Object.fromEntries(fields.map((field) => [field, `w${writer}`]));
 
-/** Every field that somebody wrote has the value of somebody who wrote it. */
+/** Checks that every written field has the value of one of its writers. */
 function keepsAll(stored: Readonly<Record<string, unknown>>, patches: readonly (readonly string[])[]): void {
   for (const field of FIELDS) {
     const writers = patches.flatMap((fields, i) => (fields.includes(field) ? [`w${i}`] : []));
@@ -115,7 +112,7 @@ t.test('attributes of one contact: nobody’s is lost, and new keys are made onc
       .where('contactId', '=', id)
       .execute();
     keepsAll(Object.fromEntries(rows.map(({ key, value }) => [key.replace(/\d+$/, ''), value])), patches);
-    // The workspace has room for few.
+    // The workspace has room for a few only.
     await db.deleteFrom('contactAttributeKeys').where('type', '=', 'custom').execute();
     await fits();
   });

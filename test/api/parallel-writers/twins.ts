@@ -1,4 +1,7 @@
-/** Two APIs on one database, each with connections of its own, as two processes would be, and writers at both at once. */
+/**
+ * Starts two APIs on one database, each with its own connections as two processes would have, and sends writes to both
+ * at once.
+ */
 import { randomBytes } from 'node:crypto';
 import type { Test } from 'tap';
 import { type ApiOptions, startApi, type TestApi } from '#test/support/api-app.ts';
@@ -14,9 +17,9 @@ export const WRITERS = 12;
 export interface Twins {
   readonly first: DescribedApi;
   readonly second: TestApi;
-  /** Sends all at once, by turns to the one and the other. */
+  /** Sends all at once, alternating between the two. */
   atOnce(requests: readonly Request[]): Promise<readonly Sent[]>;
-  /** The same request from every writer. */
+  /** Sends the same request as every writer. */
   twelve(request: Request): Promise<readonly Sent[]>;
 }
 

@@ -1,4 +1,4 @@
-/** What one may have, one gets, however many ask for it at once; and nobody's answer is lost. */
+/** However many ask at once for something that exists once, one gets it, and no answer is lost. */
 import t, { type Test } from 'tap';
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { apiKey, workspaceId } from '#test/support/api-app.ts';
@@ -20,7 +20,7 @@ const asKey = (method: string, url: string, body: unknown): Request => ({
   ...{ method, url, headers: { 'x-api-key': apiKey } },
   body: JSON.stringify(body),
 });
-/** A test, and whether the rows fit each other after it. */
+/** Runs a test, and then checks the invariants. */
 function promise(name: string, work: (t: Test) => Promise<void>): void {
   t.test(name, async (t) => {
     await work(t);
@@ -147,7 +147,7 @@ promise('an organization keeps an owner, whoever leaves', async (t) => {
     .where('role', '=', 'owner')
     .execute();
   t.equal(owners.length, 2);
-  // The one who is logged in demotes both.
+  // The person who is logged in demotes both.
   const replies = await atOnce(
     numbered((i) => ({
       ...{ method: 'PUT', url: `${url}/${owners[i % 2]?.userId}`, headers },

@@ -1,4 +1,4 @@
-/** What is kept in one process, and changed through another. */
+/** One process caches a state, and another one changes it. */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { openDatabase } from '#api/db/database.ts';
@@ -128,7 +128,7 @@ t.test('SQLite: the table is bounded, and whoever is further behind drops everyt
   await one.insertInto('segments').values(segments(0, 3)).execute();
   await until(() => heard.length === 4);
   t.strictSame(new Set(heard), new Set(['w e']), 'of the workspace, and of each segment');
-  // One transaction, of which the others see nothing until it ends.
+  // The others see nothing of this transaction until it ends.
   await one.transaction().execute(async (trx) => {
     for (let i = 0; i < CHANGES_KEPT + 5; i += 100) {
       await trx

@@ -1,4 +1,4 @@
-/** The supervisor with workers that misbehave on purpose: programs of a few lines in place of the API's own. */
+/** The supervisor runs workers that misbehave on purpose: programs of a few lines in place of the API. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -8,7 +8,7 @@ import { freePort } from '#test/support/ports.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
-/** Which worker of this test is this one, from 1; and how it says that it is ready. */
+/** Says the number of this worker, from 1, and reports that it is ready. */
 const PRELUDE = `const { existsSync, readFileSync, writeFileSync } = require('node:fs');
 const file = __filename + '.number';
 const number = existsSync(file) ? Number(readFileSync(file, 'utf8')) + 1 : 1;

@@ -1,6 +1,6 @@
 import type { NewsListener } from '#api/processes/news.ts';
 
-/** Writes down what it hears. */
+/** Records what it hears. */
 export function listenerTo(heard: string[]): NewsListener {
   return {
     onStateChange: ({ workspaceId, environmentId }) => void heard.push(`${workspaceId} ${environmentId}`),

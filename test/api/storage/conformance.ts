@@ -1,4 +1,4 @@
-/** What every home of the files must do, whichever it is. Each home's own test file runs this. */
+/** Every storage must pass these tests. The test file of each runs them. */
 import type { Test } from 'tap';
 import type { NewObject, Storage, UploadForm } from '#api/storage/storage.ts';
 
@@ -159,7 +159,7 @@ export function conforms(t: Test, storage: Storage): void {
   });
 }
 
-/** What a home does with forms that are not what was granted; for those whose server reads policies. */
+/** Tests forms that differ from the grant, for storages whose server reads policies. */
 export function holdsToItsGrants(t: Test, storage: Storage): void {
   t.test('two uploads at once with the same grant: the file is one or the other, and whole', async (t) => {
     const object = png();

@@ -1,4 +1,6 @@
-/** Files on disk: the suite of every home, through the API's own upload target, and what only a disk can do wrong. */
+/**
+ * Files on disk pass the tests of every storage through the API's own upload target, and more that only concern a disk.
+ */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +20,7 @@ t.test('as every home', async (t) => {
   const api = await startApi({ env: { PUBLIC_URL: `http://127.0.0.1:${port}` } });
   t.teardown(() => api.close());
   await api.app.listen({ port, host: '127.0.0.1' });
-  // The upload target takes only what the database knows of.
+  // The upload target accepts only files that the database knows.
   const { storage: disk } = api.context;
   const storage: Storage = {
     ...disk,

@@ -1,4 +1,4 @@
-/** From the grant to the end: files that nobody named, the quota, and crashes in between. */
+/** Files from their grant to their end: files that nobody named, the quota, and crashes. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -90,7 +90,7 @@ async function begin(
   };
 }
 
-/** Through the API's own upload target. */
+/** Uploads through the API's own target. */
 async function post(
   address: string,
   { fields }: Granted,

@@ -1,4 +1,4 @@
-/** The settings of the files' home, each mistake under its variable. */
+/** Reads the settings of the storage, and reports each mistake under its variable. */
 import t from 'tap';
 import { readConfig } from '#api/config.ts';
 import { ConfigError } from '#shared/configuration.ts';

@@ -1,4 +1,4 @@
-/** Files go with their response, their survey and their workspace, and with nothing else. */
+/** Files are deleted with their response, their survey and their workspace, and with nothing else. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { startScheduledJobs } from '#api/jobs/scheduled-jobs.ts';
@@ -12,9 +12,9 @@ const HOUR = 3_600_000;
 interface Uploader {
   readonly api: TestApi;
   readonly surveyId: string;
-  /** Grants, and stores unless told otherwise. @returns the address and the key */
+  /** Gets a grant, and stores the file unless told otherwise. @returns the address and the key */
   upload(options?: { isStored?: boolean; elementId?: string | null }): Promise<{ url: string; key: string }>;
-  /** A response that names these files. @returns its id */
+  /** Creates a response that names these files. @returns its id */
   respond(files: readonly string[]): Promise<string>;
   isThere(key: string): Promise<boolean>;
   rows(): Promise<number>;

@@ -1,4 +1,7 @@
-/** Files in S3: the suite of every home on a real server, what the policies say, and a server that is away. */
+/**
+ * Files in S3 pass the tests of every storage on a real server. Further tests check the policies, and a server that is
+ * away.
+ */
 import { createHmac } from 'node:crypto';
 import t from 'tap';
 import { createS3Storage } from '#api/storage/s3.ts';
@@ -14,8 +17,8 @@ t.test('as every home', async (t) => {
   const storage = createS3Storage(location, credentials);
   t.teardown(() => storage.close());
   t.equal(storage.receiver, null, 'clients upload to S3 itself');
-  // Not `holdsToItsGrants`: s3rver does not read policies, so what S3 would read there is tested below, as text; and it
-  // writes two uploads at once into one file, which S3 does not.
+  // s3rver does not pass `holdsToItsGrants`, because it does not read policies. So the policies are tested below as
+  // text. It also writes two simultaneous uploads into one file, which S3 does not.
   conforms(t, storage);
 });
 
@@ -61,7 +64,7 @@ t.test(
       t.ok(conditions.includes(JSON.stringify(needed)), JSON.stringify(needed));
     }
 
-    // AWS Signature Version 4, by hand: four keys in a row, then the policy.
+    // AWS Signature Version 4 derives four keys in a row and then signs the policy.
     const hmac = (key: string | Buffer, text: string): Buffer =>
       createHmac('sha256', key).update(text).digest();
     const [, date = '', region = '', service = '', end = ''] = (fields['X-Amz-Credential'] ?? '').split('/');

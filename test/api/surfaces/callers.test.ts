@@ -41,7 +41,7 @@ for (const { file, text } of files) {
   });
 }
 
-/** The credentials that the routes of a file accept, as the auth plugin decides it. */
+/** Returns the credentials that the routes of a file accept, as the auth plugin decides it. */
 async function credentialsOf(
   file: string,
   text: string,

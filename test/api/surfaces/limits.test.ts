@@ -1,4 +1,4 @@
-/** What the edge covers is not limited again, and everything else is limited by somebody. */
+/** The API does not limit what the gateway limits. Each other route has a limit. */
 import t from 'tap';
 import type { Principal } from '#api/auth/principal.ts';
 import { limitOf } from '#api/limits/plugin.ts';

@@ -1,4 +1,4 @@
-/** Databases to copy, and a comparison that is none of ours. */
+/** Creates databases to copy, and compares them without our own code. */
 import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import type { Test } from 'tap';
@@ -21,7 +21,7 @@ export interface Source {
   readonly rows: number;
 }
 
-/** A database with odd rows in every table. */
+/** Creates a database with odd rows in every table. */
 export async function oddSource(t: Test, rowsOf: (table: string) => number = () => 30): Promise<Source> {
   const folder = temporaryFolder(t);
   const path = join(folder, 'source.sqlite');
@@ -29,7 +29,7 @@ export async function oddSource(t: Test, rowsOf: (table: string) => number = () 
   return { folder, path, from: `file:${path}`, rows: fillOddly(path, names, rowsOf) };
 }
 
-/** Rows that only one of two files has, found by SQLite itself. */
+/** Finds the rows that only one of two files has. SQLite compares them. */
 export function differences(one: string, other: string): readonly string[] {
   const sqlite = new SqliteDatabase(one, { readonly: true });
   sqlite.prepare('attach ? as other').run(other);
@@ -43,7 +43,7 @@ export function differences(one: string, other: string): readonly string[] {
   return found;
 }
 
-/** With their types: for `except`, 1 and '1' would differ anyway, but 1 and 1.0 would not. */
+/** Includes the types, because `except` takes 1 and 1.0 for the same. */
 function columns(table: string): string {
   const list = shape.tables.find(({ name }) => name === table)?.columns ?? [];
   return list.map((column) => `"${column}", typeof("${column}")`).join(', ');

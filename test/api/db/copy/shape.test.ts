@@ -1,4 +1,4 @@
-/** What is copied follows from the schema: nobody has to think of a new table. */
+/** The list of copied tables follows from the schema, so nobody has to add a new table to it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,6 +1,6 @@
 /**
- * Forgotten passwords and verification mails: the answer comes before anything is looked up, so its time says nothing about
- * accounts. The test holds the work back and looks at what the database was asked until then.
+ * Forgotten passwords and verification mails are answered before anything is looked up, so the time says nothing about
+ * accounts. The test holds the work back and checks what the database was asked until then.
  */
 import type { KyselyPlugin } from 'kysely';
 import t, { type Test } from 'tap';
@@ -8,7 +8,7 @@ import { startApi, type TestApi } from '#test/support/api-app.ts';
 
 const me = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
 
-/** An API that notes what its routes ask of the database. */
+/** Starts an API that records the queries of its routes. */
 async function begin(t: Test, env: Record<string, string> = {}) {
   const queries: string[] = [];
   const noting: KyselyPlugin = {

@@ -1,4 +1,4 @@
-/** Whatever is sent to the routes of accounts, v2 and v3, they refuse or take it: never a 500, and nothing of ours leaks. */
+/** Any request to the routes of accounts, v2 and v3 is accepted or refused. None gets a 500 or shows internals. */
 import fc from 'fast-check';
 import t from 'tap';
 import { hashToken } from '#api/auth/session.ts';
@@ -7,7 +7,7 @@ import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.
 
 const RUNS = 60;
 
-// Cheap hashes: here it is not the work that is tested.
+// This test is not about hashes, so they are cheap.
 const api = await startApi({
   parts: () => ({ passwords: { hash: async () => 'x', verify: async () => false } }),
 });

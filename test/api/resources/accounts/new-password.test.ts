@@ -1,11 +1,11 @@
-/** A new password while the old one is being checked: whoever knows the old one is out from then on. */
+/** The password changes while the old one is being checked. The old one must not work any more. */
 import t, { type Test } from 'tap';
 import { startApi, type TestApi } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';
 
 const owner = { email: 'owner@example.com', password: 'Password1' };
 
-/** An API in which `between` runs once a password was found to be right, before anything comes of it. */
+/** Starts an API that calls `between` when a password was found to be right, before it is used. */
 async function start(t: Test): Promise<{ api: TestApi; setBetween: (work: () => Promise<unknown>) => void }> {
   let between = async (): Promise<unknown> => undefined;
   const api = await startApi({

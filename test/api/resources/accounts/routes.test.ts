@@ -11,7 +11,7 @@ interface StoredMail {
   readonly token: string;
 }
 
-/** What was accepted, oldest first. */
+/** Returns the accepted mails, oldest first. */
 async function mailsOf(api: TestApi): Promise<readonly StoredMail[]> {
   const rows = await api.context.db
     .selectFrom('mailOutbox')

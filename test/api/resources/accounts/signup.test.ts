@@ -1,4 +1,4 @@
-/** Who may sign up. */
+/** Settings and invites decide who may sign up. */
 import t, { type Test } from 'tap';
 import { startApi, type TestApi } from '#test/support/api-app.ts';
 import { openBrowser } from '#test/support/login.ts';

@@ -16,11 +16,11 @@ async function begin(t: Test, options: Parameters<typeof startApi>[0] = {}): Pro
 async function signUp(api: TestApi, account: typeof owner): Promise<void> {
   const reply = await api.client('POST', '/api/auth/signup', account);
   if (reply.status !== 200) throw new Error(reply.text);
-  // So that mails have an order.
+  // The clock moves, so mails have an order.
   api.advance(1);
 }
 
-/** The tokens of the verification mails, oldest first. */
+/** Returns the tokens of the verification mails, oldest first. */
 async function tokensOf(api: TestApi): Promise<readonly [string, ...string[]]> {
   const rows = await api.context.db
     .selectFrom('mailOutbox')

@@ -1,7 +1,7 @@
 /**
- * Unknown user and wrong password cost the same. The work is counted: one argon2id at one cost. The time is compared in
- * pairs of neighbours, so that what else this machine does hits both alike; it is reported, and the only claim about it
- * is one that noise cannot break: neither side wins nearly always.
+ * An unknown user and a wrong password cost the same: one argon2id of the same cost, which is counted. Times are
+ * compared in pairs of neighbours, so that other work on this machine affects both. They are reported. The only claim
+ * about them holds despite noise: neither side wins nearly always.
  */
 import t from 'tap';
 import { createPasswords } from '#api/auth/password.ts';
@@ -59,7 +59,7 @@ t.test('the time, in pairs', async (t) => {
   const wrong: number[] = [];
   const PAIRS = 60;
   for (let i = 0; i < PAIRS; i++) {
-    // The order alternates, so that being first favours nobody.
+    // The order alternates, so neither is always the first.
     if (i % 2 === 0) unknown.push(await timed('nobody@example.com'));
     wrong.push(await timed(known));
     if (i % 2 === 1) unknown.push(await timed('nobody@example.com'));

@@ -1,4 +1,4 @@
-/** API keys of a session, licence and integrations, and what a session may do. */
+/** Sessions manage API keys, and see the licence and integrations. */
 import t from 'tap';
 import { apiKey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';

@@ -1,4 +1,4 @@
-/** Personal links to a survey, and the responses that come of them. */
+/** Personal links lead to a survey, and to responses of the contact. */
 import t from 'tap';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 

@@ -45,6 +45,6 @@ t.test('the list reads its index in order', async (t) => {
   if (query === undefined) return t.fail('no query');
   const plan = (await planOf(db, query)).join('; ');
   t.match(plan, /SEARCH contactAttributes USING INDEX contactAttributes_list \(attributeKeyId=\?\)/);
-  // PostgreSQL sorts what it finds under several keys.
+  // PostgreSQL sorts the rows of several keys.
   t.notMatch(plan, isOnPostgres ? /SCAN contactAttributes / : /SCAN|TEMP B-TREE FOR ORDER/);
 });

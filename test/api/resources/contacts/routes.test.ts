@@ -113,7 +113,7 @@ t.test('lists read their index in order, however many workspaces', async (t) => 
       const [query] = await queriesOf(db, (on) => list(on, workspaces, { limit: 5, skip: 5 }));
       if (query === undefined) return t.fail('no query');
       const plan = await planOf(db, query);
-      // PostgreSQL may sort what it finds under several values of an index: up to version 16 it has no other way.
+      // Up to version 16, PostgreSQL sorts the rows that it finds under several values of an index.
       const maySort = isOnPostgres && workspaces.length > 1;
       t.strictSame(
         plan.filter((step) => !maySort || step !== 'USE TEMP B-TREE FOR ORDER BY'),

@@ -1,4 +1,3 @@
-/** Contact attribute keys on v2. */
 import t from 'tap';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 

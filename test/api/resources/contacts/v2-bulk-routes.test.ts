@@ -1,4 +1,4 @@
-/** Contacts on v2: many at a time. */
+/** PUT /api/v2/management/contacts/bulk */
 import t from 'tap';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 
@@ -15,7 +15,7 @@ const contact = (attributes: Readonly<Record<string, unknown>>) => ({
 });
 const send = (...contacts: readonly Readonly<Record<string, unknown>>[]) =>
   api.manage('PUT', path, { workspaceId, contacts: contacts.map(contact) });
-/** Email -> user id and attributes. */
+/** Maps addresses to user ids and attributes. */
 async function stored(): Promise<ReadonlyMap<string, Record<string, string | null>>> {
   const rows = await db
     .selectFrom('contactAttributes')

@@ -1,4 +1,4 @@
-/** Contacts on v2: one at a time. */
+/** POST /api/v2/management/contacts */
 import t from 'tap';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 

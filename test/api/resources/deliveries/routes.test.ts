@@ -18,7 +18,7 @@ async function respond(api: EventApi, surveyId: string): Promise<string> {
   return reply.json.data.id;
 }
 
-/** All receivers of tests are on loopback; how the others are shown is a matter of the row. */
+/** All receivers of tests are on loopback. The row says how others are shown. */
 async function asIfPublic(api: EventApi): Promise<void> {
   await api.context.db.updateTable('deliveryAttempts').set({ isPrivate: 0 }).execute();
 }
@@ -269,7 +269,7 @@ t.test(
   },
 );
 
-/** An organization as sign-up makes it, with a workspace named `foreign`. */
+/** Creates an organization as sign-up does, with a workspace named `foreign`. */
 async function addStrangers(api: EventApi): Promise<void> {
   const createdAt = new Date(api.context.clock()).toISOString();
   await api.addWorkspace('foreign');

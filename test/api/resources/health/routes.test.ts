@@ -1,4 +1,4 @@
-/** What load balancers and orchestrators ask, and how little it may cost. */
+/** Load balancers and orchestrators ask these routes, which must cost little. */
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
@@ -32,7 +32,7 @@ t.test('503 while it stops: on connections that are still open', async (t) => {
     `POST /api/v1/client/ws1/responses HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: ${body.length}\r\n\r\n`,
   );
   await until(() => answer.includes('100 Continue'));
-  // And two that have begun to ask: what is idle is closed at once.
+  // Two more connections have begun a request. Idle ones are closed at once.
   const probes = ['/health', '/ready'].map((path) => {
     const probe = connect(port, '127.0.0.1');
     t.teardown(() => probe.destroy());

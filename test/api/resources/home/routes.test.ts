@@ -1,4 +1,4 @@
-/** The first page, the page of the account, and errors that people meet. */
+/** People see the first page, the account page and error pages. */
 import t from 'tap';
 import { apiKey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';

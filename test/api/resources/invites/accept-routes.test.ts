@@ -1,4 +1,4 @@
-/** Accepting an invite: as a new person, as one with an account, as several at once. */
+/** A new person, somebody with an account, or several people at once accept an invite. */
 import t, { type Test } from 'tap';
 import { publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';
 import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
@@ -20,7 +20,7 @@ async function begin(t: Test, env: Record<string, string> = {}): Promise<World> 
   const api = await startApi({ env: { SIGNUP_ENABLED: '0', ...env } });
   t.teardown(() => api.close());
   const organization = `/api/v1/organizations/${await firstOrganization(api)}`;
-  // Whoever comes in does so after the owner.
+  // Those who join do so after the owner.
   api.advance(1);
   const owner = await logInOwner(api);
   return {

@@ -1,4 +1,4 @@
-/** Inviting people: the link by mail or in the reply, who may, how often. */
+/** Invites: who may invite, how often, and the link in a mail or in the reply. */
 import t, { type Test } from 'tap';
 import { publicUrl, startApi, type TestApi } from '#test/support/api-app.ts';
 import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
@@ -12,7 +12,7 @@ interface World {
   readonly owner: Browser;
 }
 
-/** @param hasMail no mail leaves: nobody starts to send */
+/** @param hasMail mails are accepted, but nobody sends them */
 async function begin(t: Test, hasMail: boolean): Promise<World> {
   const api = await startApi({
     env: { SIGNUP_ENABLED: '0', ...(hasMail ? { SMTP_URL: 'smtp://127.0.0.1:9' } : {}) },

@@ -1,4 +1,4 @@
-/** The people of an organization: listed, given other roles, removed. */
+/** The members of an organization are listed, get other roles, and are removed. */
 import t, { type Test } from 'tap';
 import { apiKey, startApi, type TestApi } from '#test/support/api-app.ts';
 import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';

@@ -1,4 +1,3 @@
-/** The notes on a response. */
 import t from 'tap';
 import { LIST_PAGE_BYTES_MAX, NOTE_LENGTH_MAX, RESPONSE_NOTES_MAX } from '#api/content-limits.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';

@@ -10,7 +10,7 @@ t.teardown(() => api.close());
 interface Png {
   readonly width: number;
   readonly height: number;
-  /** The filtered rows, inflated: equal for equal pixels, different for different ones. */
+  /** Returns the filtered rows, inflated. They are equal if the pixels are. */
   readonly rows: Buffer;
 }
 

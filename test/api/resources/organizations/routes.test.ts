@@ -1,4 +1,4 @@
-/** One's organizations, and what they are called. */
+/** Members see their organizations. Owners and managers rename them. */
 import t from 'tap';
 import { apiKey, startApi } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';

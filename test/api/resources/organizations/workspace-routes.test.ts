@@ -1,4 +1,4 @@
-/** Workspaces: listed, made, renamed, set up. */
+/** Workspaces are listed, created, renamed and set up. */
 import t from 'tap';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';

@@ -14,7 +14,7 @@ const linkOf = async (api: TestApi): Promise<string> => {
     .executeTakeFirstOrThrow();
   return /\/verify-email-change\?token=[\w-]+/.exec(body)?.[0] ?? '';
 };
-/** What the form of the page sends. */
+/** Returns the token, which the form of the page sends. */
 const tokenIn = (link: string): string => link.slice(link.indexOf('token='));
 
 t.test(

@@ -8,7 +8,7 @@ t.teardown(() => api.close());
 const { db, signer } = api.context;
 const v1 = `/api/v1/client/${workspaceId}/responses`;
 const v2 = `/api/v2/client/${workspaceId}/responses`;
-/** A response that says nothing yet. */
+/** This response has no answers yet. */
 const empty = { finished: false, data: {} };
 const survey = await addSurvey(api, {
   questions: [

@@ -5,7 +5,7 @@ import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { deleteResponse } from '#api/resources/responses/store.ts';
 import { changeResponse, createResponse } from '#api/resources/responses/write.ts';
-import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/store.ts';
+import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 import { given } from './new-response.ts';
@@ -41,7 +41,7 @@ const change = (survey: AnsweredSurvey, fields: object) =>
 const statusOf = async ({ id }: AnsweredSurvey): Promise<string> => (await surveyNow(id)).content.status;
 const isCount = ({ sql }: { readonly sql: string }): boolean => /count\(\*\)/.test(sql);
 
-/** The queries that count, of so many finished responses one after the other. */
+/** Returns the queries that count while this many finished responses arrive one after the other. */
 const countsOf = async (survey: AnsweredSurvey, responses: number) =>
   (
     await queriesOf(db, async (by: Kysely<Database>) => {
@@ -51,7 +51,7 @@ const countsOf = async (survey: AnsweredSurvey, responses: number) =>
 
 t.test('of a thousand responses few are followed by a count', async (t) => {
   const survey = await surveyEndingAfter(1_000);
-  // The first one, and others when half of what was missing has come.
+  // The first response counts, and later ones when half of those missing have come.
   t.equal((await countsOf(survey, 499)).length, 1);
   t.equal((await countsOf(survey, 500)).length, 9);
   t.equal(await statusOf(survey), 'inProgress');
@@ -73,7 +73,7 @@ t.test('a count reads no more than it has to, from an index alone', async (t) =>
 });
 
 t.test('exactly so many, whatever happens meanwhile', async (t) => {
-  // A generator of small numbers, the same ones each time.
+  // Generates small numbers, the same ones each time.
   let seed = 7;
   const below = (n: number): number => {
     seed = (seed * 48_271) % 2_147_483_647;
@@ -88,7 +88,7 @@ t.test('exactly so many, whatever happens meanwhile', async (t) => {
       const ids = [...responses].filter(([, is]) => is === finished).map(([id]) => id);
       return ids[below(Math.max(1, ids.length))];
     };
-    /** Ends it: what is written is a finished response, and there are enough. */
+    /** True if a finished response is written and there are enough. */
     let mayEnd = false;
     for (let step = 0; step < 150; step += 1) {
       const [finished, open] = [one(true), one(false)];

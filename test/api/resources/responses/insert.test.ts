@@ -1,4 +1,4 @@
-/** Most responses are created with one statement. Everything else that a response brings about needs a transaction. */
+/** Most responses are created with one statement. Those with further effects need a transaction. */
 import t, { type Test } from 'tap';
 import { newId } from '#api/ids.ts';
 import { deleteContact, findOrCreateContact } from '#api/resources/contacts/store.ts';
@@ -6,7 +6,7 @@ import { insertDisplay } from '#api/resources/displays/store.ts';
 import type { Respondent } from '#api/resources/responses/insert.ts';
 import { findResponse, type Response } from '#api/resources/responses/store.ts';
 import { createResponse, createResponseAlone } from '#api/resources/responses/write.ts';
-import { findAnsweredSurvey } from '#api/resources/surveys/store.ts';
+import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { queriesOf } from '#test/support/query-plan.ts';
 import { given, now } from './new-response.ts';
@@ -173,7 +173,7 @@ t.test('a display that does not fit: nothing is written, and the transaction say
     [await show(survey.id, other.id), /another contact/],
   ] as const;
   const user = { by: 'userId', value: 'u' } as const;
-  // The other survey has changed what SQLite knows this one by.
+  // The other survey has changed the version that SQLite knows this one by.
   const again = await findAnsweredSurvey(db, survey.id);
   if (again === null) throw new Error('no survey');
   for (const [displayId, message] of cases) {

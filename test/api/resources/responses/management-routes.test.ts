@@ -10,7 +10,7 @@ const path = '/api/v1/management/responses';
 const { db, random } = api.context;
 await api.addWorkspace('ws2');
 const survey = await addSurvey(api);
-/** A response that says nothing yet. */
+/** This response has no answers yet. */
 const empty = { finished: false, data: {} };
 
 const create = async (fields: Record<string, unknown> = {}) =>
@@ -201,7 +201,7 @@ t.test('GET list: a page far into the lists of several workspaces', async (t) =>
   await fresh.addWorkspace('ws2');
   const both = await fresh.addKey({ [workspaceId]: 'read', ws2: 'read' });
   const survey = await addSurvey(fresh);
-  // As many as no function takes arguments.
+  // No function takes this many arguments.
   const count = 150_000;
   await sql`insert into responses ("id", "createdAt", "updatedAt", "workspaceId", "surveyId", "finished", "data", "variables", "ttc", "meta")
     with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${count})

@@ -1,4 +1,4 @@
-/** A finished response as routes hand it on. */
+/** A finished response as routes pass it on. */
 import type { NewResponse } from '#api/resources/responses/write.ts';
 
 export const now = '2026-01-01T00:00:00.000Z';

@@ -1,4 +1,4 @@
-/** Whoever knows the PIN of a survey gets the token that responses carry, and nobody can try them all. */
+/** The PIN of a survey gives the token that responses carry, and nobody can try all PINs. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 

@@ -25,7 +25,7 @@ const matrix: Element = {
   columns: choices,
 };
 
-/** A rule, answers that hold it, answers that break it. */
+/** Each row has a rule, answers that keep it, and answers that break it. */
 const cases: readonly (readonly [
   rule: Rule,
   holds: readonly Answer[],

@@ -1,6 +1,6 @@
 /**
- * A process remembers the surveys that were answered lately. Here two of them share a database and hear no news of each
- * other: what the second one changes, the first one must find out by itself.
+ * A process caches surveys that were answered lately. Here two processes share a database without change notifications,
+ * so the first must notice changes by the second one itself.
  */
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
@@ -14,7 +14,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const openText = (id: string, more: object = {}) => ({ id, type: 'openText', headline: id, ...more });
 const webhook = { workspaceId, url: 'https://hooks.example.com/', triggers: ['responseCreated'] };
 
-/** @returns the first process with a survey that it knows, and the second one */
+/** @returns the first process, which has cached a survey, and the second one */
 async function start(t: Test, { scopeId = workspaceId, version = 'v1' } = {}) {
   const env = { DATABASE_URL: await sharedDatabase(t), STORAGE_PATH: temporaryFolder(t) };
   let queries: readonly unknown[] = [];

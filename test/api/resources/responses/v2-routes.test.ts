@@ -1,4 +1,4 @@
-/** v2 for reading: me, roles, responses. */
+/** v2 reads the caller, roles and responses. */
 import t from 'tap';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';

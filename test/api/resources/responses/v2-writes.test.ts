@@ -1,4 +1,4 @@
-/** Responses on v2: creating, changing and deleting them. */
+/** v2 creates, changes and deletes responses. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 

@@ -1,4 +1,4 @@
-/** Answers are held to their questions, on every way in, and what real renderers send goes through. */
+/** Every route checks answers against their questions, and accepts what real renderers send. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 

@@ -1,7 +1,7 @@
-/** What was read before a transaction may be old inside of it. */
+/** Data that was read before a transaction may be outdated within it. */
 import t from 'tap';
 import { changeResponse, createResponse, type NewResponse } from '#api/resources/responses/write.ts';
-import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/store.ts';
+import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { addSurvey, startApi } from '#test/support/api-app.ts';
 import { given } from './new-response.ts';
 
@@ -19,7 +19,7 @@ async function surveyEndingAfter(autoComplete: number): Promise<AnsweredSurvey> 
 const create = (survey: AnsweredSurvey, fields: Partial<NewResponse> = {}) =>
   createResponse(context, survey, { ...given, ...fields }, null, { mustBeOpen: true });
 
-/** How many got through; the others must have been told that the survey is closed. */
+/** Counts those that succeeded. The others must have been told that the survey is closed. */
 async function accepted(attempts: readonly Promise<unknown>[]): Promise<number> {
   const results = await Promise.allSettled(attempts);
   for (const result of results) {

@@ -110,7 +110,7 @@ t.test('"and" binds before "or", at any depth', async (t) => {
     group: fc
       .array(fc.tuple(fc.constantFrom('and', 'or'), tie('tree')), { minLength: 1, maxLength: 5 })
       .map((terms) => {
-        // The reference: JavaScript's own precedence.
+        // JavaScript's own precedence is the reference.
         const text = terms.map(
           ([connector, { value }], i) => `${i === 0 ? '' : connector === 'and' ? ' && ' : ' || '}${value}`,
         );

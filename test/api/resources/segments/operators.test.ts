@@ -4,7 +4,10 @@ import { attributeOperators, textOperators } from '#api/resources/segments/opera
 const now = Date.parse('2026-03-31T12:00:00Z');
 const day = (days: number): string => new Date(now - days * 86_400_000).toISOString();
 
-/** Operator, the filter's value, attributes for which it holds, attributes for which it does not. */
+/**
+ * Each row has an operator, the value of the filter, attributes for which it holds, and attributes for which it does
+ * not.
+ */
 const rows: readonly (readonly [keyof typeof attributeOperators, unknown, unknown[], unknown[]])[] = [
   ['equals', 'pro', ['pro'], ['Pro', 'prof', '', undefined]],
   ['equals', 5, ['5', '5.0', ' 5 '], ['6', 'five', '', undefined]],

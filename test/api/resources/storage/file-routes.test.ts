@@ -1,4 +1,4 @@
-/** Stored files: who may read and delete them, with which headers, and which paths lead nowhere. */
+/** Stored files: rights to read and delete them, headers, and paths that lead nowhere. */
 import t, { type Test } from 'tap';
 import { startSession } from '#api/auth/session.ts';
 import { insertFile } from '#api/storage/files.ts';
@@ -13,14 +13,14 @@ const content = Buffer.from('0123456789');
 
 interface Shop {
   readonly api: TestApi;
-  /** Stores a file without the detour over HTTP. @returns its path */
+  /** Stores a file without HTTP. @returns its path */
   put(access: 'public' | 'private', name: string, bytes?: Buffer): Promise<string>;
   /** @returns the cookie of a member of the workspace */
-  /** A member is in a team that reads the workspace. */
+  /** Adds a member to a team that reads the workspace. */
   signIn(role?: 'owner' | 'member'): Promise<string>;
 }
 
-/** Writes the row of a file, which comes before every upload. @returns its key */
+/** Writes the row of a file, as every upload does first. @returns its key */
 async function grant(api: TestApi, id: string, access: Access, name: string): Promise<string> {
   const { db, config } = api.context;
   const location = locationOf(id, access, name);
@@ -86,7 +86,7 @@ t.test('what is no picture, video or sound is saved, not shown', async (t) => {
     ['a.txt', 'text/plain', 'attachment'],
     ['a.docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'attachment'],
     ['a.MP4', 'video/mp4', 'inline'],
-    // Nobody may upload these; were they there all the same, they would be bytes and nothing else.
+    // Nobody may upload these types. If such files exist all the same, they are served as plain bytes.
     ['a.html', 'application/octet-stream', 'attachment'],
     ['a.svg', 'application/octet-stream', 'attachment'],
   ] as const) {
@@ -242,7 +242,7 @@ t.test('400: path traversal in every spelling, whichever method', async (t) => {
     '%c0%ae%c0%ae/x.png',
   ]) {
     for (const method of ['GET', 'HEAD', 'DELETE']) {
-      // By hand: a client library would follow the dots itself.
+      // The test writes the request itself, because a client library would resolve the dots.
       const sent = `${method} /storage/${workspaceId}/public/${name} HTTP/1.1\r\nhost: x\r\nx-api-key: ${apiKey}\r\nconnection: close\r\n\r\n`;
       t.match(await sendRaw(port, sent).ended(), /^HTTP\/1\.1 400 /, `${method} ${name}`);
     }

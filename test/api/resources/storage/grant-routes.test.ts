@@ -1,4 +1,4 @@
-/** Who gets a grant, what is refused with which words, and what a grant says. */
+/** Grants: who gets one, the messages of refusals, and the content. */
 import t, { type Test } from 'tap';
 import { addSurvey, apiKey, publicUrl, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 
@@ -18,7 +18,7 @@ async function withSurvey(t: Test, question: Record<string, unknown> = {}) {
   return { api, surveyId: String(survey.id) };
 }
 
-/** The limit that a disk grant is signed for. */
+/** A disk grant is signed for this limit. */
 function bytesMaxOf(fields: Record<string, string>): number {
   return JSON.parse(Buffer.from(fields.Policy ?? '', 'base64').toString()).bytesMax;
 }

@@ -1,4 +1,4 @@
-/** The upload target on real sockets: what a form may be, what it may not, and what is left behind: nothing. */
+/** Uploads on real sockets: valid and invalid forms, which leave nothing behind. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { request } from 'node:http';
@@ -17,9 +17,9 @@ interface Target {
   readonly api: TestApi;
   readonly port: number;
   readonly form: UploadForm & { readonly key: string };
-  /** Files on their way, and finished ones. */
+  /** Counts files that are being uploaded, and finished ones. */
   left(): { readonly incoming: number; readonly objects: number };
-  /** Of files on their way, as far as they are on the disk. */
+  /** Counts the bytes of unfinished uploads on the disk. */
   incomingBytes(): number;
 }
 
@@ -238,7 +238,7 @@ t.test('a client that goes away in the middle leaves no file, and the service go
     await delay(20);
     socket.destroy();
   }
-  // Each end is noticed when the socket's is; the file goes right after.
+  // The server notices the end of each socket, and then deletes the file.
   await until(() => left().incoming === 0, 'no upload is under way');
   t.strictSame(left(), { incoming: 0, objects: 0 });
   t.equal((await send(port, bytes)).status, 201);

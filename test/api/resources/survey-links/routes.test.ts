@@ -1,4 +1,4 @@
-/** GET /s/{surveyId}: what becomes of links to surveys. */
+/** GET /s/{surveyId} answers links to surveys. */
 import t from 'tap';
 import { addSurvey, publicUrl, startApi } from '#test/support/api-app.ts';
 

@@ -36,7 +36,7 @@ const pictures = [
   { id: 'b', imageUrl: '/storage/ws1/public/b.webp' },
 ];
 
-/** What each type needs, and nothing more. */
+/** Has the fields that each type needs, and nothing more. */
 const smallest: Readonly<Record<string, Record<string, unknown>>> = {
   openText: {},
   multipleChoiceSingle: { choices },
@@ -67,7 +67,7 @@ for (const [type, fields] of Object.entries(smallest)) {
   });
 }
 
-/** Fields without which a type is refused, or values it does not take. */
+/** Has fields without which a type is refused, or values that it refuses. */
 const refusedQuestions: readonly (readonly [type: string, fields: Record<string, unknown>, path: string])[] =
   [
     ['openText', { inputType: 'colour' }, 'inputType'],

@@ -1,4 +1,4 @@
-/** A large deletion keeps nobody waiting. */
+/** Other requests do not wait for a large deletion. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 

@@ -1,4 +1,4 @@
-/** An app survey that nothing triggers stays a draft. */
+/** An app survey without triggers stays a draft. */
 import t from 'tap';
 import { publishDueSurveys } from '#api/resources/surveys/schedule.ts';
 import { startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';

@@ -1,4 +1,4 @@
-/** v3 for reading. */
+/** v3 reads surveys. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';

@@ -1,4 +1,4 @@
-/** v3 surveys: create, patch, delete, archive, restore. */
+/** v3 creates, patches, deletes, archives and restores surveys. */
 import t from 'tap';
 import { checker } from '#api/http/validation.ts';
 import { describedDocument } from '#api/resources/surveys/v3-shapes.ts';

@@ -1,4 +1,4 @@
-/** The tags of a response on the management API. */
+/** The management API lists, adds and removes the tags of a response. */
 import t from 'tap';
 import { RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';

@@ -1,4 +1,4 @@
-/** v3 tags: list, rename, delete, merge; for people who are logged in. */
+/** v3 lists, renames, deletes and merges tags for people who are logged in. */
 import t from 'tap';
 import { addSurvey, publicUrl, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { type Browser, logInOwner } from '#test/support/login.ts';

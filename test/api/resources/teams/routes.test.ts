@@ -1,4 +1,4 @@
-/** Teams: made, filled, and what they give. */
+/** Teams have members and give them rights. */
 import t, { type Test } from 'tap';
 import { startApi, type TestApi } from '#test/support/api-app.ts';
 import { type Browser, logInOwner } from '#test/support/login.ts';

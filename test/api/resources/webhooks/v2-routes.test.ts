@@ -1,4 +1,3 @@
-/** Webhooks on v2. */
 import t from 'tap';
 import { insertWebhook } from '#api/resources/webhooks/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';

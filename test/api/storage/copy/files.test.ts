@@ -1,4 +1,4 @@
-/** `files copy`, as an operator runs it: from a folder into a bucket and back. */
+/** Runs `files copy` as an operator does, from a folder into a bucket and back. */
 import { createHash } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,7 +57,7 @@ function diskIn(folder: string): Storage {
   });
 }
 
-/** Files on disk, with their rows, and an empty bucket. */
+/** Creates files on disk with their rows, and an empty bucket. */
 async function world(t: Test): Promise<World> {
   const folder = temporaryFolder(t);
   const path = join(folder, 'floodgate.sqlite');

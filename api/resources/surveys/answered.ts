@@ -1,0 +1,89 @@
+/** Surveys for routes that take responses: whether a survey is open, and whether it has changed since it was read. */
+import { type ExpressionBuilder, expressionBuilder, type Kysely, sql } from 'kysely';
+import { surveyVersion } from '#api/db/dialect.ts';
+import type { Database } from '#api/db/schema.ts';
+import { type ApiError, forbidden } from '#api/errors.ts';
+import { isId } from '#api/ids.ts';
+import { type BareSurvey, type Survey, selectSurveys, toBareSurvey } from './store.ts';
+
+export interface AnsweredSurvey extends BareSurvey {
+  /** Does its workspace have a webhook, with any triggers? */
+  readonly hasWebhooks: boolean;
+  /** Differs after every change of anything else here. */
+  readonly version: string;
+  /** The length of its document as it is stored, in characters. */
+  readonly documentLength: number;
+}
+
+/** Makes one query. */
+export async function findAnsweredSurvey(db: Kysely<Database>, id: string): Promise<AnsweredSurvey | null> {
+  if (!isId(id)) return null;
+  const row = await selectSurveys(db)
+    .select((survey) => webhooksOf(survey).as('hasWebhooks'))
+    .select(versionOf(db).as('version'))
+    .where('surveys.id', '=', id)
+    .executeTakeFirst();
+  if (row === undefined) return null;
+  const { document, hasWebhooks, version } = row;
+  return {
+    ...toBareSurvey(row),
+    ...{ hasWebhooks: Boolean(hasWebhooks), version, documentLength: document.length },
+  };
+}
+
+/** The `version` that `findAnsweredSurvey` would find now. null: there is no such survey. */
+export async function findSurveyVersion(db: Kysely<Database>, id: string): Promise<string | null> {
+  const row = await db
+    .selectFrom('surveys')
+    .select(versionOf(db).as('version'))
+    .where('surveys.id', '=', id)
+    .executeTakeFirst();
+  return row?.version ?? null;
+}
+
+/** The version of a survey, for a query on `surveys`. */
+export function versionOf(db: Kysely<Database>) {
+  const survey = expressionBuilder<Database, 'surveys'>();
+  const environmentId = survey
+    .selectFrom('workspaces')
+    .select('legacyEnvironmentId')
+    .whereRef('workspaces.id', '=', 'surveys.workspaceId');
+  const others = sql<string>`cast(${webhooksOf(survey)} as text) || coalesce(${environmentId}, '')`;
+  return sql<string>`(${surveyVersion(db)} || ' ' || ${others})`;
+}
+
+/** Does it take responses? Archived surveys do not, whatever their status. */
+export function isOpen({ archivedAt, content }: Pick<Survey, 'archivedAt' | 'content'>): boolean {
+  return content.status === 'inProgress' && archivedAt === null;
+}
+
+export interface SurveyNow extends Pick<AnsweredSurvey, 'hasWebhooks'> {
+  /** As `isOpen`. */
+  readonly isOpen: boolean;
+}
+
+/** The current state of a survey, as far as responses depend on it, in one query. null: there is no such survey. */
+export async function findSurveyNow(db: Kysely<Database>, id: string): Promise<SurveyNow | null> {
+  const row = await db
+    .selectFrom('surveys')
+    .select(['status', 'archivedAt'])
+    .select((survey) => webhooksOf(survey).as('hasWebhooks'))
+    .where('id', '=', id)
+    .executeTakeFirst();
+  if (row === undefined) return null;
+  return {
+    isOpen: row.status === 'inProgress' && row.archivedAt === null,
+    hasWebhooks: Boolean(row.hasWebhooks),
+  };
+}
+
+/** The error for respondents when a survey takes no responses. */
+export function surveyClosed(surveyId: string): ApiError {
+  return forbidden('Survey is not accepting submissions', { surveyId });
+}
+
+/** Whether the workspace of a survey has webhooks, for a query on `surveys`. */
+function webhooksOf({ exists, selectFrom }: ExpressionBuilder<Database, 'surveys'>) {
+  const webhooks = selectFrom('webhooks').select('webhooks.id');
+  return exists(webhooks.whereRef('webhooks.workspaceId', '=', 'surveys.workspaceId'));
+}
