@@ -7,21 +7,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
-import { endSession, findSession, startSession } from '#api/auth/session.ts';
+import { endSession, findSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
-import { countedAddress } from '#api/http/client-address.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { redirectTo } from '#api/http/media.ts';
 import { MapOf } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
 import { noteAccountEvent } from './account-event.ts';
 import { fieldErrors } from './account-forms.ts';
+import { finishLogin, type Provider } from './admission.ts';
 import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
 import { loginReplies, sessionReplies, verificationReplies } from './login-replies.ts';
 import { isFormOurs } from './protection.ts';
-import { findUser, isAsProven, noteLogin, type User } from './store.ts';
+import { findUser } from './store.ts';
 import { choiceFields, isRetryable, sendVerifyPage } from './verify-page.ts';
 
 const Text = Type.String();
@@ -55,12 +54,6 @@ const verification = {
 const signOut = {
   schema: { response: sessionReplies },
   config: { refuses: ['bad_request'], reads: formFields() },
-} as const;
-
-/** The credentials were right when they were checked. */
-const outdated = {
-  credentials: { kind: 'refused', text: texts.invalid, reason: 'invalid_password' },
-  token: { kind: 'refused', text: texts.invalidToken, reason: 'invalid_token' },
 } as const;
 
 export const loginRoutes: Routes = async (app, { context }) => {
@@ -161,20 +154,13 @@ export const loginRoutes: Routes = async (app, { context }) => {
   async function answer(
     request: FastifyRequest,
     reply: FastifyReply,
-    provider: 'credentials' | 'token',
+    provider: Provider,
     result: LoginResult,
     email: string | null,
   ) {
-    if (result.kind === 'refused') {
-      const { reason, userId, text } = result;
-      if (reason !== null) {
-        const ipAddress = countedAddress(request, config.trustedProxies);
-        await context.audit.authFailed({ provider, reason, userId, email, ipAddress, requestId: request.id });
-      }
-      if (text === texts.unverified && userId !== null) {
-        const changes = { provider, pending: 'email_verification' };
-        await noteAccountEvent(context, request, { action: 'passwordVerified', userId, changes });
-      }
+    const admission = await finishLogin(context, request, result, { provider, email });
+    if (admission.kind === 'refused') {
+      const { text } = admission;
       if (isFromPage(request) && isRetryable(text)) {
         return sendVerifyPage(context, request, reply, request.body, { status: 401, problem: text });
       }
@@ -182,30 +168,8 @@ export const loginRoutes: Routes = async (app, { context }) => {
       if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
       return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
     }
-    const { id: userId } = result.user;
-    const token = await beginSession(result.user);
-    if (token === null) {
-      return answer(request, reply, provider, { ...outdated[provider], userId }, email);
-    }
-    if (provider === 'token') {
-      await noteAccountEvent(context, request, { action: 'emailVerified', userId, changes: { provider } });
-    }
-    await noteAccountEvent(context, request, {
-      action: 'authenticationSucceeded',
-      userId,
-      changes: { provider, authMethod: provider === 'credentials' ? 'password' : 'email_verification' },
-    });
-    setSessionCookie(reply, token, config.sessionMaxAgeSeconds, publicUrl);
+    setSessionCookie(reply, admission.token, config.sessionMaxAgeSeconds, publicUrl);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
-  }
-
-  /** @returns the token of the session; null: the account has changed since the check */
-  function beginSession(user: User): Promise<string | null> {
-    return db.transaction().execute(async (trx) => {
-      if (!(await isAsProven(trx, user))) return null;
-      await noteLogin(trx, user.id, toTimestamp(clock()));
-      return startSession(trx, user.id, { clock, random, maxAgeSeconds: config.sessionMaxAgeSeconds });
-    });
   }
 };
 

@@ -21,7 +21,7 @@ import {
   updateUser,
 } from './store.ts';
 
-interface Refusal {
+export interface Refusal {
   readonly kind: 'refused';
   readonly text: string;
   /** For the audit log; null: not a failed authentication. */
