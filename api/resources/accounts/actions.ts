@@ -29,12 +29,14 @@ import {
  * carries their name and password, so that the owner's click does not confirm a stranger's password.
  *
  * @param account an address as `normalizeEmail` returns it, and a password that `passwordProblem` accepts
+ * @param next the page after the verification; null: that of the account
  * @returns the id of a new account; null: there was one
  */
 export async function signUp(
   context: Context,
   request: FastifyRequest,
   account: { readonly name: string; readonly email: string; readonly password: string },
+  next: string | null = null,
 ): Promise<string | null> {
   const { db, passwords, clock, random } = context;
   const { name, email, password } = account;
@@ -46,11 +48,11 @@ export async function signUp(
       const known = await findUserToChange(trx, email);
       if (known === null) {
         const id = await insertUser(trx, { ...choice, email }, toTimestamp(clock()), random);
-        await sendVerification(context, trx, { id, email }, choice);
+        await sendVerification(context, trx, { id, email }, { choice, next });
         return id;
       }
       if (known.emailVerified === null) {
-        await sendVerification(context, trx, known, choice);
+        await sendVerification(context, trx, known, { choice, next });
       } else {
         await mailAccount(context, trx, accountExistsMail(context.config.publicUrl, email));
       }
@@ -68,25 +70,35 @@ export function resendVerification(
   context: Context,
   reply: FastifyReply,
   by: { readonly email: string } | { readonly token: string },
+  next: string | null = null,
 ): void {
   behind(context, reply, async (trx) => {
     const link = 'token' in by ? await findTokenToUse(trx, 'verifyEmail', by.token, context.clock()) : null;
     const user = 'email' in by ? await findUserToChange(trx, by.email) : link?.user;
     const choice = link?.choice ?? (user ? choiceOf(user) : null);
-    if (user && user.emailVerified === null) await sendVerification(context, trx, user, choice);
+    if (user && user.emailVerified === null) await sendVerification(context, trx, user, { choice, next });
   });
 }
 
-/** Mails a link to choose a new password after the reply, if the address has an account with a password. */
-export function forgotPassword(context: Context, reply: FastifyReply, address: string): void {
-  const { clock, random, config } = context;
+/**
+ * Mails a link to choose a new password after the reply, if the address has an account with a password.
+ *
+ * @param page the page that the link leads to, of our own origin
+ */
+export function forgotPassword(context: Context, reply: FastifyReply, address: string, page: string): void {
+  const { clock, random } = context;
   behind(context, reply, async (trx) => {
     const user = await findUserToChange(trx, address);
     if (user === null || user.passwordHash === null || user.isActive !== 1) return;
     const { id: userId, email } = user;
     const token = await insertToken(trx, { userId, purpose: 'resetPassword', email }, clock(), random);
-    await mailAccount(context, trx, resetMail(config.publicUrl, email, token));
+    await mailAccount(context, trx, resetMail(email, token, page));
   });
+}
+
+/** Our own page for a new password. */
+export function resetPage(publicUrl: string): string {
+  return `${publicUrl}/auth/forgot-password/reset`;
 }
 
 /**
@@ -134,13 +146,13 @@ async function sendVerification(
   context: Context,
   trx: Kysely<Database>,
   { id: userId, email }: Pick<User, 'id' | 'email'>,
-  choice: Choice | null,
+  { choice, next }: { readonly choice: Choice | null; readonly next: string | null },
 ): Promise<void> {
   const { clock, random, config, mailer } = context;
   // Links that nobody receives would only fill the table.
   if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return;
   const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email, choice }, clock(), random);
-  await mailer.accept(trx, verificationMail(config.publicUrl, email, token));
+  await mailer.accept(trx, verificationMail(config.publicUrl, email, token, next));
 }
 
 /** The name and password of the first sign-up, or of a later reset. */

@@ -1,6 +1,7 @@
-/** The end of every login: begins the session, and writes the audit entries. */
-import type { FastifyRequest } from 'fastify';
-import { startSession } from '#api/auth/session.ts';
+/** The end of every login: begins the session, and writes the audit entries. Also ends sessions. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { deleteSessionCookies, sessionCookies } from '#api/auth/cookies.ts';
+import { endSession, findSession, startSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -41,6 +42,19 @@ export async function finishLogin(
   const changes = { provider, authMethod };
   await noteAccountEvent(context, request, { action: 'authenticationSucceeded', userId, changes });
   return { kind: 'session', token, user };
+}
+
+/** Ends the session of the request, if there is one, and deletes its cookie. */
+export async function signOut(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { db, clock, config } = context;
+  for (const token of sessionCookies(request.cookies)) {
+    const session = await findSession(db, token, clock);
+    await endSession(db, token);
+    if (session === null) continue;
+    const { userId } = session;
+    await noteAccountEvent(context, request, { action: 'userSignedOut', userId, changes: {} });
+  }
+  deleteSessionCookies(reply, config.publicUrl);
 }
 
 async function noteRefusal(

@@ -7,15 +7,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
-import { endSession, findSession } from '#api/auth/session.ts';
+import { findSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { redirectTo } from '#api/http/media.ts';
 import { MapOf } from '#api/schemas.ts';
-import { noteAccountEvent } from './account-event.ts';
 import { fieldErrors } from './account-forms.ts';
-import { finishLogin, type Provider } from './admission.ts';
+import { finishLogin, type Provider, signOut } from './admission.ts';
 import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
 import { loginReplies, sessionReplies, verificationReplies } from './login-replies.ts';
@@ -42,16 +41,21 @@ const session = {
 const toPage = { schema: { response: { 302: redirectTo('a page') } } };
 const login = {
   schema: { response: loginReplies },
-  config: { refuses: ['bad_request', 'too_many_requests'], reads: formFields('email', 'password') },
+  config: {
+    limit: 'auth.signIn',
+    refuses: ['bad_request', 'too_many_requests'],
+    reads: formFields('email', 'password'),
+  },
 } as const;
 const verification = {
   schema: { response: verificationReplies },
   config: {
+    limit: 'auth.signIn',
     refuses: ['bad_request', 'too_many_requests'],
     reads: formFields('token', 'password', 'newPassword', 'name'),
   },
 } as const;
-const signOut = {
+const ending = {
   schema: { response: sessionReplies },
   config: { refuses: ['bad_request'], reads: formFields() },
 } as const;
@@ -134,16 +138,9 @@ export const loginRoutes: Routes = async (app, { context }) => {
     return answer(request, reply, 'token', result, null);
   });
 
-  app.post('/api/auth/signout', signOut, async (request, reply) => {
+  app.post('/api/auth/signout', ending, async (request, reply) => {
     if (!isFormOurs(request, signer)) return askForForm(request, reply);
-    const token = sessionCookie(request.cookies);
-    const session = token === null ? null : await findSession(db, token, clock);
-    if (token !== null) await endSession(db, token);
-    if (session !== null) {
-      const { userId } = session;
-      await noteAccountEvent(context, request, { action: 'userSignedOut', userId, changes: {} });
-    }
-    setSessionCookie(reply, '', 0, publicUrl);
+    await signOut(context, request, reply);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   });
 
@@ -168,7 +165,11 @@ export const loginRoutes: Routes = async (app, { context }) => {
       if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
       return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
     }
-    setSessionCookie(reply, admission.token, config.sessionMaxAgeSeconds, publicUrl);
+    setSessionCookie(reply, admission.token, {
+      maxAge: config.sessionMaxAgeSeconds,
+      publicUrl,
+      style: 'nextAuth',
+    });
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   }
 };

@@ -111,6 +111,11 @@ const oldForm: Successes = async ({ request }) => [
 /** One of ours, but nobody is logged in. */
 const withoutSession: Successes = async ({ request, world }) => [await form(world, request.url, {})];
 
+/** As a page of another origin sends it. */
+const fromElsewhere: Successes = async ({ request }) => [
+  { ...request, headers: { ...request.headers, origin: 'https://elsewhere.example' } },
+];
+
 export const refused: Readonly<Record<string, Refused>> = {
   ...client,
   'POST /api/v1/client/{workspaceId}/storage/upload': {
@@ -123,6 +128,19 @@ export const refused: Readonly<Record<string, Refused>> = {
   'POST /api/auth/resend-verification': { 403: oldForm },
   'POST /api/auth/forgot-password': { 403: oldForm },
   'POST /api/auth/reset-password': { 403: oldForm },
+  'POST /api/auth/sign-in/email': {
+    401: async ({ request }) => [changed(request, { email: 'nobody@example.com', password: 'x' })],
+    403: fromElsewhere,
+  },
+  'POST /api/auth/sign-out': { 403: fromElsewhere },
+  'POST /api/auth/sign-up/email': { 403: fromElsewhere },
+  'POST /api/auth/request-password-reset': { 403: fromElsewhere },
+  'POST /api/auth/send-verification-email': { 403: fromElsewhere },
+  'GET /api/auth/verify-email': {
+    401: asIs,
+    403: async ({ request }) => [{ ...request, url: `${request.url}&callbackURL=https://elsewhere.example` }],
+  },
+  'POST /api/auth/verify-email': { 401: asIs, 403: fromElsewhere },
   'POST /api/auth/accept-invite': {
     401: async (place) => [await acceptFor(place, await accountOf(place))],
     403: async (place) => {

@@ -218,6 +218,27 @@ export const successes: Readonly<Record<string, Successes>> = {
     ];
   },
 
+  async 'POST /api/auth/sign-in/email'(place) {
+    const { email } = await account(place);
+    return [{ ...place.request, body: JSON.stringify({ email, password, callbackURL: '/account' }) }];
+  },
+  async 'GET /api/auth/get-session'(place) {
+    const { loggedIn } = await account(place);
+    return [place.request, { ...place.request, headers: { cookie: cookiesOf(loggedIn) } }];
+  },
+  async 'GET /api/auth/verify-email'(place) {
+    const token = await mailedToken(place, await signUp(place), 'verifyEmail');
+    const other = `${place.operation.path}?token=x&callbackURL=/account`;
+    return [
+      { ...place.request, url: `${place.operation.path}?token=${token}` },
+      { ...place.request, url: other },
+    ];
+  },
+  async 'POST /api/auth/verify-email'(place) {
+    const token = await mailedToken(place, await signUp(place), 'verifyEmail');
+    return [{ ...place.request, body: JSON.stringify({ token, password }) }];
+  },
+
   async 'GET /verify-email-change'(place) {
     return [{ ...place.request, url: `/verify-email-change?token=${await changeToken(place)}` }];
   },

@@ -1,5 +1,5 @@
 /**
- * The application's limits: the thirteen rows on a real Redis, each at the action that it guards. Limit, window, who is
+ * The application's limits: the rows on a real Redis, each at the action that it guards. Limit, window, who is
  * counted, and what the refusal says.
  */
 import t from 'tap';
@@ -117,6 +117,15 @@ const mail = { email: 'x@example.com' };
 const wrong = { email: 'new@example.com', password: 'Wrong1234' };
 
 const rows: Partial<Record<LimitName, Row>> = {
+  'auth.signIn': {
+    limit: 40,
+    windowSeconds: 3600,
+    one: () => from(A, 'POST', '/api/auth/sign-in/email', wrong),
+    other: () => from(B, 'POST', '/api/auth/sign-in/email', wrong),
+    same: () => from(A, 'POST', '/api/auth/callback/credentials', wrong),
+    body: v1Body,
+    identity: `ip:${A}`,
+  },
   'auth.signup': {
     limit: 30,
     windowSeconds: 3600,
@@ -265,7 +274,7 @@ t.test('actions.surveyFollowUp: 50 in 3600 s, per organization', async (t) => {
 
 t.test('every row of the table is tested here, or with its routes', async (t) => {
   const names = Object.keys(limitTable);
-  t.equal(names.length, 13);
+  t.equal(names.length, 14);
   const here = [...Object.keys(rows), 'actions.surveyFollowUp'];
   t.strictSame(
     names.filter((name) => !here.includes(name)),
