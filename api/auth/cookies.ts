@@ -10,6 +10,9 @@ const sessionNames = {
 
 /** Better Auth without a prefix of its own. Clients that send this name are understood, and nothing sets it. */
 const DEFAULT_NAME = 'better-auth.session_token';
+/** A login that waits for its second factor. */
+const HELD = 'formbricks.two_factor';
+const HELD_MAX_AGE: Seconds = 600;
 const CSRF = 'next-auth.csrf-token';
 
 export type Cookies = Readonly<Record<string, string | undefined>>;
@@ -67,6 +70,34 @@ export function deleteSessionCookies(reply: FastifyReply, publicUrl: string, kep
     const isSecure = isHttps(publicUrl) || name.startsWith('__Secure-');
     reply.setCookie(name, '', { ...attributes(isSecure), maxAge: 0 });
   }
+}
+
+export interface HeldLogin {
+  readonly token: string;
+  /** Whether the session that follows lasts when the browser is closed. */
+  readonly isRemembered: boolean;
+}
+
+export function heldLogin(cookies: Cookies): HeldLogin | null {
+  const value = cookies[`__Secure-${HELD}`] || cookies[HELD] || '';
+  const [token = '', forgotten] = value.split('.');
+  return token === '' ? null : { token, isRemembered: forgotten === undefined };
+}
+
+export function setHeldLogin(
+  reply: FastifyReply,
+  { token, isRemembered }: HeldLogin,
+  publicUrl: string,
+): void {
+  const isSecure = isHttps(publicUrl);
+  const options = { ...attributes(isSecure), maxAge: HELD_MAX_AGE };
+  // A token has no dot.
+  reply.setCookie(isSecure ? `__Secure-${HELD}` : HELD, isRemembered ? token : `${token}.0`, options);
+}
+
+export function deleteHeldLogin(reply: FastifyReply, publicUrl: string): void {
+  const isSecure = isHttps(publicUrl);
+  reply.setCookie(isSecure ? `__Secure-${HELD}` : HELD, '', { ...attributes(isSecure), maxAge: 0 });
 }
 
 export function setCsrfCookie(reply: FastifyReply, value: string, publicUrl: string): void {

@@ -19,6 +19,7 @@ const HOUR: Seconds = 3600;
 export const limitTable = {
   // The gateway has the same limit for one of these routes. Counting all of them here gives nobody more guesses.
   'auth.signIn': { limit: 40, windowSeconds: HOUR, identifier: 'ip' },
+  'auth.twoFactor': { limit: 5, windowSeconds: MINUTE, identifier: 'user' },
   'auth.signup': { limit: 30, windowSeconds: HOUR, identifier: 'ip' },
   'auth.forgotPassword': { limit: 5, windowSeconds: HOUR, identifier: 'ip' },
   'auth.verifyEmail': { limit: 10, windowSeconds: HOUR, identifier: 'ip' },

@@ -14,6 +14,7 @@ import { emailChangePages } from '#api/resources/profile/pages.ts';
 import { scriptRoutes } from '#api/resources/scripts/routes.ts';
 import { signInAccountRoutes } from '#api/resources/sign-in/account-routes.ts';
 import { signInRoutes } from '#api/resources/sign-in/routes.ts';
+import { twoFactorRoutes } from '#api/resources/sign-in/two-factor-routes.ts';
 import { fileRoutes } from '#api/resources/storage/file-routes.ts';
 import { surveyLinkRoutes } from '#api/resources/survey-links/routes.ts';
 import type { Surface } from './surface.ts';
@@ -32,6 +33,7 @@ export const pages: Surface = {
     accountRoutes,
     signInRoutes,
     signInAccountRoutes,
+    twoFactorRoutes,
     accountPages,
     loginPage,
     inviteAcceptRoutes,

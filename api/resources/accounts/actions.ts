@@ -123,7 +123,7 @@ export async function resetPassword(
     const { id } = found.user;
     await updateUser(trx, id, { passwordHash }, toTimestamp(clock()));
     // An attacker who was in the account may have asked to change its address.
-    await deleteTokens(trx, id, ['resetPassword', 'changeEmail']);
+    await deleteTokens(trx, id, ['resetPassword', 'changeEmail', 'twoFactor']);
     await endSessionsOf(trx, id);
     return id;
   });

@@ -7,6 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
+import type { SecondFactor } from '#api/auth/second-factor.ts';
 import { findSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
 import { asApiError } from '#api/http/error-handler.ts';
@@ -14,7 +15,7 @@ import { prefersHtml } from '#api/http/error-page.ts';
 import { redirectTo } from '#api/http/media.ts';
 import { MapOf } from '#api/schemas.ts';
 import { fieldErrors } from './account-forms.ts';
-import { finishLogin, type Provider, signOut } from './admission.ts';
+import { finishLogin, type Login, signOut } from './admission.ts';
 import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
 import { loginReplies, sessionReplies, verificationReplies } from './login-replies.ts';
@@ -44,7 +45,7 @@ const login = {
   config: {
     limit: 'auth.signIn',
     refuses: ['bad_request', 'too_many_requests'],
-    reads: formFields('email', 'password'),
+    reads: formFields('email', 'password', 'totpCode', 'backupCode'),
   },
 } as const;
 const verification = {
@@ -124,7 +125,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
     if (!isFormOurs(request, signer)) return askForForm(request, reply);
     const email = fieldOf(request.body, 'email');
     const result = await checkPassword(context, email, fieldOf(request.body, 'password'));
-    return answer(request, reply, 'credentials', result, email);
+    return answer(request, reply, result, { provider: 'credentials', email, factor: factorIn(request.body) });
   });
 
   app.post('/api/auth/callback/token', verification, async (request, reply) => {
@@ -135,7 +136,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
       newPassword: fieldOf(request.body, 'newPassword'),
       name: fieldOf(request.body, 'name'),
     });
-    return answer(request, reply, 'token', result, null);
+    return answer(request, reply, result, { provider: 'token', email: null, factor: null });
   });
 
   app.post('/api/auth/signout', ending, async (request, reply) => {
@@ -148,14 +149,8 @@ export const loginRoutes: Routes = async (app, { context }) => {
     return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true`);
   }
 
-  async function answer(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    provider: Provider,
-    result: LoginResult,
-    email: string | null,
-  ) {
-    const admission = await finishLogin(context, request, result, { provider, email });
+  async function answer(request: FastifyRequest, reply: FastifyReply, result: LoginResult, login: Login) {
+    const admission = await finishLogin(context, request, result, login);
     if (admission.kind === 'refused') {
       const { text } = admission;
       if (isFromPage(request) && isRetryable(text)) {
@@ -173,6 +168,12 @@ export const loginRoutes: Routes = async (app, { context }) => {
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   }
 };
+
+function factorIn(body: unknown): SecondFactor | null {
+  const [totp, backupCode] = [fieldOf(body, 'totpCode').trim(), fieldOf(body, 'backupCode')];
+  if (backupCode !== '') return { kind: 'backupCode', code: backupCode };
+  return totp === '' ? null : { kind: 'totp', code: totp };
+}
 
 function isFromPage(request: FastifyRequest): boolean {
   return prefersHtml(request) && !wantsJson(request.body);

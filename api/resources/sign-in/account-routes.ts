@@ -148,7 +148,11 @@ export const signInAccountRoutes: Routes = async (app, { context }) => {
     async (request, reply) => {
       const { token, password = '', newPassword = '', name = '' } = request.body;
       const result = await redeemVerification(context, { token, password, newPassword, name });
-      const admission = await finishLogin(context, request, result, { provider: 'token', email: null });
+      const admission = await finishLogin(context, request, result, {
+        provider: 'token',
+        email: null,
+        factor: null,
+      });
       if (admission.kind === 'refused') throw refusal(admission.text);
       const { user, token: sessionToken } = admission;
       const maxAge = config.sessionMaxAgeSeconds;

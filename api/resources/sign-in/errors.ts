@@ -18,6 +18,13 @@ const named = {
   INVALID_ORIGIN: ['forbidden', 'Invalid origin'],
   INVALID_CALLBACK_URL: ['forbidden', 'Invalid callbackURL'],
   INVALID_REDIRECT_URL: ['forbidden', 'Invalid redirectURL'],
+  INVALID_CODE: ['not_authenticated', 'Invalid code'],
+  INVALID_BACKUP_CODE: ['not_authenticated', 'Invalid backup code'],
+  INVALID_TWO_FACTOR_COOKIE: ['not_authenticated', 'Invalid two factor cookie'],
+  TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: ['bad_request', 'Too many attempts. Sign in again.'],
+  TOTP_NOT_ENABLED: ['bad_request', 'TOTP not enabled'],
+  TWO_FACTOR_NOT_ENABLED: ['bad_request', "Two factor isn't enabled"],
+  TWO_FACTOR_ALREADY_ENABLED: ['bad_request', 'Two factor is enabled already. Disable it first.'],
   UNAUTHORIZED: ['not_authenticated', 'Unauthorized'],
 } as const satisfies Readonly<Record<string, readonly [Code, string]>>;
 

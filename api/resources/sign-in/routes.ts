@@ -5,11 +5,11 @@
  * Callers: anybody, limited by address. Pages: those of our own origin.
  */
 import { Type } from 'typebox';
-import { sessionCookie, setSessionCookie } from '#api/auth/cookies.ts';
+import { sessionCookie, setHeldLogin, setSessionCookie } from '#api/auth/cookies.ts';
 import { normalizeEmail } from '#api/auth/password.ts';
 import { findSession, hashToken } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
-import { finishLogin, signOut } from '#api/resources/accounts/admission.ts';
+import { finishLogin, holdLogin, signOut } from '#api/resources/accounts/admission.ts';
 import { checkPassword, texts } from '#api/resources/accounts/login.ts';
 import { findUser } from '#api/resources/accounts/store.ts';
 import { nameErrors, ownUrl, problem, refuseForeignOrigins } from './errors.ts';
@@ -34,12 +34,18 @@ export const signInRoutes: Routes = async (app, { context }) => {
           rememberMe: Type.Optional(Type.Boolean()),
         }),
         response: {
-          200: Type.Object({
-            redirect: Type.Boolean({ description: 'Whether to go to `url` now.' }),
-            token: Text,
-            url: Type.Optional(Text),
-            user: User,
-          }),
+          200: Type.Union([
+            Type.Object({
+              redirect: Type.Boolean({ description: 'Whether to go to `url` now.' }),
+              token: Text,
+              url: Type.Optional(Text),
+              user: User,
+            }),
+            Type.Object(
+              { twoFactorRedirect: Type.Literal(true), twoFactorMethods: Type.Array(Text) },
+              { description: 'The second factor is missing, see `POST /api/auth/two-factor/verify-totp`.' },
+            ),
+          ]),
         },
       },
       config: { limit: 'auth.signIn', refuses: ['bad_request', 'not_authenticated'] },
@@ -50,10 +56,19 @@ export const signInRoutes: Routes = async (app, { context }) => {
       const url = ownUrl(callbackURL, publicUrl, 'INVALID_CALLBACK_URL') === null ? null : callbackURL;
       if (normalizeEmail(email) === null) throw problem('INVALID_EMAIL');
       const result = await checkPassword(context, email, password);
-      const admission = await finishLogin(context, request, result, { provider: 'credentials', email });
-      if (admission.kind === 'refused') throw refusal(admission.text);
+      const login = { provider: 'credentials', email, factor: null } as const;
+      const admission = await finishLogin(context, request, result, login);
+      const isRemembered = rememberMe !== false;
+      if (admission.kind === 'refused') {
+        if (admission.text !== texts.secondFactorRequired || result.kind === 'refused') {
+          throw refusal(admission.text);
+        }
+        const held = await holdLogin(context, result.user);
+        setHeldLogin(reply, { token: held, isRemembered }, publicUrl);
+        return { twoFactorRedirect: true as const, twoFactorMethods: ['totp'] };
+      }
       const { token, user } = admission;
-      const maxAge = rememberMe === false ? null : config.sessionMaxAgeSeconds;
+      const maxAge = isRemembered ? config.sessionMaxAgeSeconds : null;
       setSessionCookie(reply, token, { maxAge, publicUrl, style: 'betterAuth' });
       return { redirect: url !== null, token, ...(url === null ? {} : { url }), user: shownUser(user) };
     },

@@ -141,6 +141,8 @@ export const refused: Readonly<Record<string, Refused>> = {
     403: async ({ request }) => [{ ...request, url: `${request.url}&callbackURL=https://elsewhere.example` }],
   },
   'POST /api/auth/verify-email': { 401: asIs, 403: fromElsewhere },
+  'POST /api/auth/two-factor/verify-totp': { 401: asIs, 403: fromElsewhere },
+  'POST /api/auth/two-factor/verify-backup-code': { 401: asIs, 403: fromElsewhere },
   'POST /api/auth/accept-invite': {
     401: async (place) => [await acceptFor(place, await accountOf(place))],
     403: async (place) => {

@@ -17,12 +17,12 @@ const REQUESTS_MAX = 120;
 const described = await startDescribedApi(t);
 const { api, ask, description, operations, seen, tidy, world } = described;
 
-/** By the gateway, by the handler once it knows the session, or only while too many hash passwords at once. */
+/** By the gateway, by the handler once it knows the session or the account, or only while too many hash passwords at once. */
 const limitedOtherwise: ReadonlySet<string> = new Set([
   ...[...gatewayRoutes].map((route) => route.replaceAll(/:(\w+)/g, '{$1}')),
-  'POST /api/auth/callback/credentials',
-  'POST /api/auth/callback/token',
   'POST /api/auth/reset-password',
+  'POST /api/auth/two-factor/verify-totp',
+  'POST /api/auth/two-factor/verify-backup-code',
   'GET /account',
   'POST /account/api-keys',
   'POST /account/api-keys/{id}/revoke',

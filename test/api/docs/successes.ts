@@ -1,5 +1,6 @@
 /** Requests that succeed where one of the described shape alone would not, or where an operation succeeds in several ways. */
 import type { TestApi } from '#test/support/api-app.ts';
+import { codeOf } from '#test/support/authenticator.ts';
 import type { Operation, Sent } from '#test/support/description.ts';
 import { inviteToken, protectedForm } from '#test/support/invited.ts';
 import { contactRow, uploadForm } from '#test/support/requests.ts';
@@ -87,6 +88,32 @@ export async function account(place: Place): Promise<{ readonly email: string; r
     await form(world, '/api/auth/callback/token', { token, password, json: 'true' }),
   );
   return { email, loggedIn };
+}
+
+/** Somebody whose logins need a second factor. */
+async function secured(place: Place) {
+  const { email, loggedIn } = await account(place);
+  const { send } = place.world.options;
+  const post = (url: string, cookie: string, body: object): Promise<Sent> =>
+    send({ method: 'POST', url: `/api/auth/${url}`, headers: { cookie }, body: JSON.stringify(body) });
+  const enabled = await post('two-factor/enable', cookiesOf(loggedIn), { password });
+  const code = await codeOf(place.api, email);
+  const confirmed = await post('two-factor/verify-totp', cookiesOf(loggedIn), { code });
+  const backupCodes: readonly string[] = JSON.parse(enabled.text).backupCodes;
+  return { email, backupCodes, cookie: cookiesOf(confirmed), post };
+}
+
+/** A request with the password of somebody who has a second factor. */
+const withFactor: Successes = async (place) => {
+  const { cookie } = await secured(place);
+  return [{ ...place.request, headers: { cookie }, body: JSON.stringify({ password }) }];
+};
+
+/** A login that waits for a code. */
+async function heldLogin(place: Place) {
+  const { email, backupCodes, post } = await secured(place);
+  const reply = await post('sign-in/email', '', { email, password });
+  return { email, backupCodes, cookie: cookiesOf(reply) };
 }
 
 /** Of somebody who forgot the password. */
@@ -221,6 +248,24 @@ export const successes: Readonly<Record<string, Successes>> = {
   async 'POST /api/auth/sign-in/email'(place) {
     const { email } = await account(place);
     return [{ ...place.request, body: JSON.stringify({ email, password, callbackURL: '/account' }) }];
+  },
+  'POST /api/auth/two-factor/enable': async (place) => {
+    const { loggedIn } = await account(place);
+    const headers = { cookie: cookiesOf(loggedIn) };
+    return [{ ...place.request, headers, body: JSON.stringify({ password }) }];
+  },
+  'POST /api/auth/two-factor/get-totp-uri': withFactor,
+  'POST /api/auth/two-factor/generate-backup-codes': withFactor,
+  'POST /api/auth/two-factor/disable': withFactor,
+  async 'POST /api/auth/two-factor/verify-totp'(place) {
+    const { email, cookie } = await heldLogin(place);
+    const code = await codeOf(place.api, email, 1);
+    return [{ ...place.request, headers: { cookie }, body: JSON.stringify({ code }) }];
+  },
+  async 'POST /api/auth/two-factor/verify-backup-code'(place) {
+    const { cookie, backupCodes } = await heldLogin(place);
+    const [code] = backupCodes;
+    return [{ ...place.request, headers: { cookie }, body: JSON.stringify({ code }) }];
   },
   async 'GET /api/auth/get-session'(place) {
     const { loggedIn } = await account(place);

@@ -117,6 +117,15 @@ const mail = { email: 'x@example.com' };
 const wrong = { email: 'new@example.com', password: 'Wrong1234' };
 
 const rows: Partial<Record<LimitName, Row>> = {
+  'auth.twoFactor': {
+    limit: 5,
+    windowSeconds: 60,
+    one: () => by(owner, 'POST', '/api/auth/two-factor/enable', wrong),
+    other: () => by(second, 'POST', '/api/auth/two-factor/enable', wrong),
+    same: () => by(owner, 'POST', '/api/auth/two-factor/verify-totp', { code: '123456' }),
+    body: v1Body,
+    identity: `user:${ownerId}`,
+  },
   'auth.signIn': {
     limit: 40,
     windowSeconds: 3600,
@@ -274,7 +283,7 @@ t.test('actions.surveyFollowUp: 50 in 3600 s, per organization', async (t) => {
 
 t.test('every row of the table is tested here, or with its routes', async (t) => {
   const names = Object.keys(limitTable);
-  t.equal(names.length, 14);
+  t.equal(names.length, 15);
   const here = [...Object.keys(rows), 'actions.surveyFollowUp'];
   t.strictSame(
     names.filter((name) => !here.includes(name)),
