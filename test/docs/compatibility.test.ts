@@ -48,7 +48,7 @@ t.test(
     const rows = page.text.split('\n').filter((line) => /^\| v[23][^|]*\| there \| 404 \|/.test(line));
     t.equal(rows.length, 2);
     const routes = rows.flatMap((row) => [...row.matchAll(/`([A-Z]+) (\/api\/[^`]+)`/g)]);
-    t.ok(routes.length > 5);
+    t.ok(routes.length > 1);
     for (const [, method = '', path = ''] of routes) {
       const reply = await api.manage(method as 'GET', path.replaceAll(/\{[^}]*\}/g, 'x'), {});
       t.equal(reply.status, 404, `${method} ${path}`);

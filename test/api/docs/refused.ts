@@ -4,7 +4,7 @@ import { addSurvey } from '#test/support/api-app.ts';
 import { asOwner, inviteToken, organizationId } from '#test/support/invited.ts';
 import { uploadForm } from '#test/support/requests.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
-import { account, form, type Place, type Successes, successes } from './successes.ts';
+import { account, form, type Place, type Successes, successes, teamPlace } from './successes.ts';
 
 type Refused = Readonly<Record<number, Successes>>;
 
@@ -175,6 +175,40 @@ export const refused: Readonly<Record<string, Refused>> = {
       return [changed(request, { name })];
     },
   },
+  'POST /api/v2/organizations/{organizationId}/teams': { 409: twice },
+  'PUT /api/v2/organizations/{organizationId}/teams/{id}': {
+    409: async ({ api, ids, request, world }) => {
+      const name = world.unique();
+      await api.manage('POST', `/api/v2/organizations/${ids.organizationId}/teams`, { name });
+      return [changed(request, { name })];
+    },
+  },
+  ...Object.fromEntries(
+    ['workspace-teams', 'project-teams'].flatMap((name) => {
+      const url = `/api/v2/organizations/{organizationId}/${name}`;
+      const unknown: Successes = async (place) => {
+        const { request, query } = await teamPlace(place);
+        if (place.request.method !== 'DELETE') return [{ ...request, method: 'PUT' }];
+        return [{ ...place.request, url: `${request.url}?${query}` }];
+      };
+      return [
+        [
+          `POST ${url}`,
+          {
+            404: async (place: Place) => [
+              changed((await teamPlace(place)).request, { workspaceId: 'c0000000000000000000000000' }),
+            ],
+            409: async (place: Place) => {
+              const { request } = await teamPlace(place);
+              return [request, request];
+            },
+          },
+        ],
+        [`PUT ${url}`, { 404: unknown }],
+        [`DELETE ${url}`, { 404: unknown }],
+      ] as const;
+    }),
+  ),
   'POST /account/api-keys': { 401: withoutSession, 403: oldForm },
   'POST /account/api-keys/{id}/revoke': { 401: withoutSession, 403: oldForm },
   'GET /s/{surveyId}': { 404: async ({ request }) => [{ ...request, url: '/s/No-Id' }] },

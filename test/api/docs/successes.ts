@@ -116,6 +116,20 @@ async function heldLogin(place: Place) {
   return { email, backupCodes, cookie: cookiesOf(reply) };
 }
 
+/** A new team, and the request that gives it a permission in the workspace. */
+export async function teamPlace({ api, ids, operation, request, world }: Place) {
+  const base = `/api/v2/organizations/${ids.organizationId}`;
+  const { id: teamId } = (await api.manage('POST', `${base}/teams`, { name: world.unique() })).json.data;
+  const { workspaceId } = world.options;
+  const body = { teamId, workspaceId, permission: 'read' };
+  const url = `${base}/${operation.path.split('/').at(-1)}`;
+  return {
+    request: { method: 'POST', url, headers: request.headers, body: JSON.stringify(body) },
+    query: new URLSearchParams({ teamId, workspaceId }).toString(),
+    grant: () => api.manage('POST', url, body),
+  };
+}
+
 /** Of somebody who forgot the password. */
 async function resetToken(place: Place): Promise<string> {
   const { email } = await account(place);
@@ -283,6 +297,31 @@ export const successes: Readonly<Record<string, Successes>> = {
     const token = await mailedToken(place, await signUp(place), 'verifyEmail');
     return [{ ...place.request, body: JSON.stringify({ token, password }) }];
   },
+
+  ...Object.fromEntries(
+    ['workspace-teams', 'project-teams'].flatMap((name) => {
+      const url = `/api/v2/organizations/{organizationId}/${name}`;
+      return [
+        [`POST ${url}`, async (place: Place) => [(await teamPlace(place)).request]],
+        [
+          `PUT ${url}`,
+          async (place: Place) => {
+            const { request, grant } = await teamPlace(place);
+            await grant();
+            return [{ ...request, method: 'PUT' }];
+          },
+        ],
+        [
+          `DELETE ${url}`,
+          async (place: Place) => {
+            const { request, grant, query } = await teamPlace(place);
+            await grant();
+            return [{ method: 'DELETE', url: `${request.url}?${query}`, headers: request.headers }];
+          },
+        ],
+      ] as const;
+    }),
+  ),
 
   async 'GET /verify-email-change'(place) {
     return [{ ...place.request, url: `/verify-email-change?token=${await changeToken(place)}` }];

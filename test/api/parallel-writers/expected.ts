@@ -11,6 +11,8 @@ export type Expected = 'each' | 'same' | 'once' | 'gone';
 
 const client = ['/api/v1/client/{workspaceId}', '/api/v2/client/{workspaceId}'];
 const organization = '/api/v1/organizations/{organizationId}';
+const v2Organization = '/api/v2/organizations/{organizationId}';
+const v2Grants = [`${v2Organization}/workspace-teams`, `${v2Organization}/project-teams`];
 const management = '/api/v1/management';
 const responses = [`${management}/responses`, '/api/v1/responses'];
 const surveys = [`${management}/surveys`, '/api/v1/surveys'];
@@ -62,6 +64,8 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'PUT /api/v1/profile/email',
     'POST /api/v1/license/recheck',
     'PUT /api/v2/management/responses/{id}',
+    `PUT ${v2Organization}/teams/{id}`,
+    ...v2Grants.map((url) => `PUT ${url}`),
     'PUT /api/v2/management/webhooks/{id}',
     'PUT /api/v2/management/contact-attribute-keys/{id}',
     'PUT /api/v2/management/contacts/bulk',
@@ -93,6 +97,8 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     `POST ${management}/attribute-classes`,
     'POST /api/v2/management/contact-attribute-keys',
     'POST /api/v2/management/contacts',
+    `POST ${v2Organization}/teams`,
+    ...v2Grants.map((url) => `POST ${url}`),
     `POST ${organization}/invites`,
     `POST ${organization}/teams`,
     `POST ${organization}/workspaces`,
@@ -126,6 +132,8 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     `DELETE ${organization}/teams/{teamId}/members/{userId}`,
     `DELETE ${organization}/teams/{teamId}/workspaces/{workspaceId}`,
     'DELETE /api/v2/management/responses/{id}',
+    `DELETE ${v2Organization}/teams/{id}`,
+    ...v2Grants.map((url) => `DELETE ${url}`),
     'DELETE /api/v2/management/webhooks/{id}',
     'DELETE /api/v2/management/contact-attribute-keys/{id}',
     'DELETE /api/v3/surveys/{surveyId}',
