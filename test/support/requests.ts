@@ -30,6 +30,8 @@ export const bodies: Readonly<Record<string, BodyOf>> = {
   'PUT /api/v1/organizations/{organizationId}/members/{userId}': () => ({ role: 'member' }),
   'POST /api/auth/resend-verification': () => ({ email: 'nobody@example.com' }),
   'POST /api/auth/reset-password': () => ({ token: 'x', password: 'Password1' }),
+  // The one who made the key. Nothing changes.
+  'PATCH /api/v2/organizations/{organizationId}/users': () => ({ email: 'owner@example.com' }),
   'POST /api/auth/sign-up/email': (_ids, world) => ({
     name: 'Walker',
     email: `${world.unique()}@example.com`,

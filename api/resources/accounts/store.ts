@@ -78,7 +78,9 @@ export async function insertUser(
 export async function updateUser(
   db: Kysely<Database>,
   id: string,
-  change: Partial<Pick<User, 'name' | 'email' | 'emailVerified' | 'passwordHash' | 'twoFactorEnabled'>>,
+  change: Partial<
+    Pick<User, 'name' | 'email' | 'emailVerified' | 'passwordHash' | 'twoFactorEnabled' | 'isActive'>
+  >,
   now: Timestamp,
 ): Promise<void> {
   await db

@@ -126,6 +126,7 @@ const elsewhere: ReadonlySet<string> = new Set([
   'POST /api/v1/webhooks/{webhookId}/test 409',
   'POST /api/auth/accept-invite 409',
   'POST /api/v2/organizations/{organizationId}/teams 403',
+  'PATCH /api/v2/organizations/{organizationId}/users 403',
 ]);
 const statuses: ReadonlySet<string> = new Set(['401', '403', '404', '409', '412', '416']);
 

@@ -175,6 +175,10 @@ export const refused: Readonly<Record<string, Refused>> = {
       return [changed(request, { name })];
     },
   },
+  'PATCH /api/v2/organizations/{organizationId}/users': {
+    404: async ({ request }) => [changed(request, { email: 'nobody@example.com' })],
+    409: async ({ request }) => [changed(request, { role: 'member' })],
+  },
   'POST /api/v2/organizations/{organizationId}/teams': { 409: twice },
   'PUT /api/v2/organizations/{organizationId}/teams/{id}': {
     409: async ({ api, ids, request, world }) => {

@@ -65,6 +65,7 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/v1/license/recheck',
     'PUT /api/v2/management/responses/{id}',
     `PUT ${v2Organization}/teams/{id}`,
+    `PATCH ${v2Organization}/users`,
     ...v2Grants.map((url) => `PUT ${url}`),
     'PUT /api/v2/management/webhooks/{id}',
     'PUT /api/v2/management/contact-attribute-keys/{id}',
