@@ -1,30 +1,103 @@
-/** The names and attributes of the two cookies of a login. */
+/** The names and attributes of the cookies of a login. */
 import type { FastifyReply } from 'fastify';
 import type { Seconds } from '#shared/clock.ts';
 
-const SESSION = 'next-auth.session-token';
+/** The cookie of a session, by the kind of login that sets it: NextAuth up to release 5.1, Better Auth since 5.2. */
+const sessionNames = {
+  nextAuth: 'next-auth.session-token',
+  betterAuth: 'formbricks.session_token',
+} as const;
+
+/** Better Auth without a prefix of its own. Clients that send this name are understood, and nothing sets it. */
+const DEFAULT_NAME = 'better-auth.session_token';
+/** A login that waits for its second factor. */
+const HELD = 'formbricks.two_factor';
+const HELD_MAX_AGE: Seconds = 600;
 const CSRF = 'next-auth.csrf-token';
 
 export type Cookies = Readonly<Record<string, string | undefined>>;
+export type SessionStyle = keyof typeof sessionNames;
 
-/** Both names are read, because the scheme behind the gateway may differ from the one in front of it. */
+/** Every name with and without the prefix, because the scheme behind the gateway may differ from the one before it. */
+const allSessionNames = [sessionNames.betterAuth, sessionNames.nextAuth, DEFAULT_NAME].flatMap((name) => [
+  `__Secure-${name}`,
+  name,
+]);
+
+/** A session of either kind counts everywhere. */
 export function sessionCookie(cookies: Cookies): string | null {
-  return cookies[`__Secure-${SESSION}`] || cookies[SESSION] || null;
+  return sessionCookies(cookies)[0] ?? null;
+}
+
+/** More than one if a client kept the cookies of both kinds. */
+export function sessionCookies(cookies: Cookies): readonly string[] {
+  return allSessionNames.map((name) => cookies[name] ?? '').filter((value) => value !== '');
 }
 
 export function csrfCookie(cookies: Cookies): string | null {
   return cookies[`__Host-${CSRF}`] || cookies[CSRF] || null;
 }
 
-/** @param maxAge seconds; 0 deletes the cookie */
+/**
+ * Sets the cookie of a new session, and deletes the one that another kind of login has left.
+ *
+ * @param maxAge null: the browser deletes it when it is closed
+ */
 export function setSessionCookie(
   reply: FastifyReply,
   token: string,
-  maxAge: Seconds,
+  {
+    maxAge,
+    publicUrl,
+    style,
+  }: {
+    readonly maxAge: Seconds | null;
+    readonly publicUrl: string;
+    readonly style: SessionStyle;
+  },
+): void {
+  const isSecure = isHttps(publicUrl);
+  const name = isSecure ? `__Secure-${sessionNames[style]}` : sessionNames[style];
+  deleteSessionCookies(reply, publicUrl, name);
+  reply.setCookie(name, token, { ...attributes(isSecure), ...(maxAge === null ? {} : { maxAge }) });
+}
+
+/** @param kept a cookie that is about to be replaced */
+export function deleteSessionCookies(reply: FastifyReply, publicUrl: string, kept = ''): void {
+  for (const name of allSessionNames) {
+    if (name === kept || reply.request.cookies[name] === undefined) continue;
+    // A browser takes a name with the prefix only together with the attribute.
+    const isSecure = isHttps(publicUrl) || name.startsWith('__Secure-');
+    reply.setCookie(name, '', { ...attributes(isSecure), maxAge: 0 });
+  }
+}
+
+export interface HeldLogin {
+  readonly token: string;
+  /** Whether the session that follows lasts when the browser is closed. */
+  readonly isRemembered: boolean;
+}
+
+export function heldLogin(cookies: Cookies): HeldLogin | null {
+  const value = cookies[`__Secure-${HELD}`] || cookies[HELD] || '';
+  const [token = '', forgotten] = value.split('.');
+  return token === '' ? null : { token, isRemembered: forgotten === undefined };
+}
+
+export function setHeldLogin(
+  reply: FastifyReply,
+  { token, isRemembered }: HeldLogin,
   publicUrl: string,
 ): void {
   const isSecure = isHttps(publicUrl);
-  reply.setCookie(isSecure ? `__Secure-${SESSION}` : SESSION, token, { ...attributes(isSecure), maxAge });
+  const options = { ...attributes(isSecure), maxAge: HELD_MAX_AGE };
+  // A token has no dot.
+  reply.setCookie(isSecure ? `__Secure-${HELD}` : HELD, isRemembered ? token : `${token}.0`, options);
+}
+
+export function deleteHeldLogin(reply: FastifyReply, publicUrl: string): void {
+  const isSecure = isHttps(publicUrl);
+  reply.setCookie(isSecure ? `__Secure-${HELD}` : HELD, '', { ...attributes(isSecure), maxAge: 0 });
 }
 
 export function setCsrfCookie(reply: FastifyReply, value: string, publicUrl: string): void {

@@ -54,6 +54,10 @@ export function passwordProblem(password: string): string | null {
   return null;
 }
 
+export function isTooShort(password: string): boolean {
+  return password.length < PASSWORD_LENGTH_MIN;
+}
+
 /** No real password is longer, and hashing it would waste work. */
 export function isTooLong(password: string): boolean {
   return password.length > PASSWORD_LENGTH_MAX;

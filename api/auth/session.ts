@@ -3,9 +3,9 @@
  * enough, because the token is 32 random bytes. This file writes only the table `sessions`.
  */
 import { createHash } from 'node:crypto';
-import type { Kysely } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Database, SessionTable } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Seconds } from '#shared/clock.ts';
@@ -70,17 +70,17 @@ export async function endSessionsOf(db: Kysely<Database>, userId: string): Promi
   await db.deleteFrom('sessions').where('userId', '=', userId).execute();
 }
 
-/** @returns when the session ends; null when it has ended or never existed */
+/** @returns null when the session has ended or never existed */
 export async function findSession(
   db: Kysely<Database>,
   token: string,
   clock: Clock,
-): Promise<{ readonly userId: string; readonly expiresAt: Timestamp } | null> {
+): Promise<Pick<Selectable<SessionTable>, 'userId' | 'createdAt' | 'expiresAt'> | null> {
   if (token.length > TOKEN_LENGTH_MAX) return null;
   const row = await db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.userId')
-    .select(['sessions.userId', 'sessions.expiresAt'])
+    .select(['sessions.userId', 'sessions.createdAt', 'sessions.expiresAt'])
     .where('sessions.hashedToken', '=', hashToken(token))
     .where('sessions.expiresAt', '>', toTimestamp(clock()))
     .where('users.isActive', '=', 1)

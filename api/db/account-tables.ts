@@ -68,21 +68,41 @@ export interface SessionTable {
   expiresAt: Timestamp;
 }
 
-/** A link in a mail that can be used once. */
+/** A link in a mail that can be used once, or the cookie of a login that waits for its second factor. */
 export interface AccountTokenTable {
   /** SHA-256 of the token in the link, in hexadecimal. */
   hashedToken: string;
   userId: string;
-  purpose: 'verifyEmail' | 'resetPassword' | 'changeEmail';
+  purpose: 'verifyEmail' | 'resetPassword' | 'changeEmail' | 'twoFactor';
   email: string;
   createdAt: Timestamp;
   expiresAt: Timestamp;
   /** Name that the account gets when the link is used; null: unchanged. */
   name: string | null;
-  /** Password that the account gets. The page behind the link asks for it; null: the link alone is enough. */
+  /**
+   * Password that the account gets. The page behind the link asks for it; null: the link alone is enough. For
+   * `twoFactor`: the password that the login gave.
+   */
   passwordHash: string | null;
-  /** Number of passwords that were tried with this link. */
+  /** Number of passwords, or of codes, that were tried with this link. */
   passwordAttempts: number;
+}
+
+/** The secret of an authenticator app. Logins need it if `users.twoFactorEnabled` says so. */
+export interface TwoFactorTable {
+  userId: string;
+  /** Encrypted, see auth/second-factor.ts. */
+  sealedSecret: string;
+  /** The latest 30 seconds whose code was used, counted from 1970. Earlier codes are refused. */
+  lastStep: number;
+  createdAt: Timestamp;
+}
+
+/** Deleted when it is used. */
+export interface BackupCodeTable {
+  userId: string;
+  /** HMAC-SHA-256 of the code, in hexadecimal. */
+  digest: string;
 }
 
 export interface MailOutboxTable {

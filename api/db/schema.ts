@@ -5,11 +5,13 @@ import type {
   ApiKeyPermissionTable,
   ApiKeyTable,
   AuditEventTable,
+  BackupCodeTable,
   MailOutboxTable,
   MembershipTable,
   OrganizationTable,
   SecretTable,
   SessionTable,
+  TwoFactorTable,
   UserTable,
 } from './account-tables.ts';
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
@@ -56,6 +58,8 @@ export interface Database {
   deliveryAttempts: DeliveryAttemptTable;
   sessions: SessionTable;
   accountTokens: AccountTokenTable;
+  twoFactors: TwoFactorTable;
+  backupCodes: BackupCodeTable;
   mailOutbox: MailOutboxTable;
   auditEvents: AuditEventTable;
   probes: ProbeTable;

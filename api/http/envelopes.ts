@@ -7,6 +7,7 @@ import {
   type Code,
   FieldError,
   type Issue,
+  NamedError,
   NO_ACCESS,
   UNSUPPORTED_FIELD,
 } from '#api/errors.ts';
@@ -59,7 +60,8 @@ const problemJson = 'application/problem+json; charset=utf-8';
 function v1Body(error: ApiError, context: ErrorContext): unknown {
   if (error.code !== 'malformed_json') {
     const code = error.code === 'invalid_fields' ? 'bad_request' : error.code;
-    return { code, message: error.message, details: error.details };
+    const shownCode = error instanceof NamedError ? error.shownCode : code;
+    return { code: shownCode, message: error.message, details: error.details };
   }
   return {
     code: 'bad_request',

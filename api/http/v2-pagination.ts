@@ -33,7 +33,7 @@ export const ListMeta = Type.Object({
   offset: Type.Integer(),
 });
 
-interface ListPage {
+export interface V2Page {
   readonly limit: number;
   readonly skip: number;
   readonly sortBy: TimeField;
@@ -44,7 +44,7 @@ interface ListPage {
 }
 
 /** @throws ApiError invalid_fields for a wrong date, or a start after the end */
-export function pageFrom(query: Static<typeof ListQuery>): ListPage {
+export function pageFrom(query: Static<typeof ListQuery>): V2Page {
   const startDate = timestampIn('startDate', query.startDate);
   const endDate = timestampIn('endDate', query.endDate);
   if (startDate !== null && endDate !== null && startDate > endDate) {
@@ -77,14 +77,11 @@ interface FoundPage<Row> {
  */
 export async function readV2Page<Table extends keyof Database, Row extends { readonly id: string }>(
   matching: SelectQueryBuilder<Database, Table, unknown>,
-  page: ListPage,
+  page: V2Page,
   read: (ids: readonly string[]) => Promise<readonly Row[]>,
   bytes: Expression<number> = sql.lit(0),
 ): Promise<FoundPage<Row>> {
-  const field = sql.ref<Timestamp>(page.filterDateField);
-  let inRange = matching;
-  if (page.startDate !== null) inRange = inRange.where(sql<boolean>`${field} >= ${page.startDate}`);
-  if (page.endDate !== null) inRange = inRange.where(sql<boolean>`${field} <= ${page.endDate}`);
+  const inRange = withinDates(matching, page);
   const total = await countRows(inRange);
   const found = await inRange
     .clearSelect()
@@ -108,4 +105,16 @@ export async function readV2Page<Table extends keyof Database, Row extends { rea
   }
   await work.done(written);
   return { data, meta: { total, limit: page.limit, offset: page.skip } };
+}
+
+/** The rows between the dates of the page. */
+export function withinDates<Table extends keyof Database, Row>(
+  matching: SelectQueryBuilder<Database, Table, Row>,
+  { filterDateField, startDate, endDate }: V2Page,
+): SelectQueryBuilder<Database, Table, Row> {
+  const field = sql.ref<Timestamp>(filterDateField);
+  let inRange = matching;
+  if (startDate !== null) inRange = inRange.where(sql<boolean>`${field} >= ${startDate}`);
+  if (endDate !== null) inRange = inRange.where(sql<boolean>`${field} <= ${endDate}`);
+  return inRange;
 }

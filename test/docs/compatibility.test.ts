@@ -46,9 +46,9 @@ t.test(
     const page = readPage('api/compatibility/README.md');
     t.notMatch(page.text, 'not built yet');
     const rows = page.text.split('\n').filter((line) => /^\| v[23][^|]*\| there \| 404 \|/.test(line));
-    t.equal(rows.length, 2);
+    t.equal(rows.length, 1);
     const routes = rows.flatMap((row) => [...row.matchAll(/`([A-Z]+) (\/api\/[^`]+)`/g)]);
-    t.ok(routes.length > 5);
+    t.ok(routes.length > 1);
     for (const [, method = '', path = ''] of routes) {
       const reply = await api.manage(method as 'GET', path.replaceAll(/\{[^}]*\}/g, 'x'), {});
       t.equal(reply.status, 404, `${method} ${path}`);

@@ -13,6 +13,7 @@ import { digests } from './021-digests.ts';
 import { countdowns } from './022-countdowns.ts';
 import { keysForAllWorkspaces } from './023-keys-for-all-workspaces.ts';
 import { signUps } from './024-sign-ups.ts';
+import { twoFactor } from './025-two-factor.ts';
 
 interface Migration {
   readonly name: string;
@@ -37,4 +38,5 @@ export const migrations: readonly Migration[] = [
   { name: '022-countdowns', statements: countdowns },
   { name: '023-keys-for-all-workspaces', statements: keysForAllWorkspaces },
   { name: '024-sign-ups', statements: signUps },
+  { name: '025-two-factor', statements: twoFactor },
 ];

@@ -61,15 +61,25 @@ export const loginPage: Routes = async (app, { context }) => {
             autocomplete: 'current-password',
             error: error === texts.invalid ? 'Is this its password?' : undefined,
           }),
+          ...codeField(error, fieldOf(request.query, 'with')),
         ],
         'Log in',
       ),
       links([
+        ...otherFactor(error, fieldOf(request.query, 'with')),
         [`${basePath}/auth/forgot-password`, 'Forgot your password?'],
         ...((await isSignupOpen(context)) ? [[`${basePath}/auth/signup`, 'Create an account'] as const] : []),
       ]),
     ]);
   });
+
+  function otherFactor(error: string, chosen: string): readonly (readonly [string, string])[] {
+    if (!factorErrors.has(error)) return [];
+    const [other, text] =
+      chosen === 'backup' ? ['app', 'Use the authenticator app'] : ['backup', 'Use a backup code'];
+    const query = new URLSearchParams({ error: texts.secondFactorRequired, with: other });
+    return [[`${basePath}/auth/login?${query}`, text]];
+  }
 
   async function isLoggedIn(token: string | null): Promise<boolean> {
     return token !== null && (await findSession(context.db, token, context.clock)) !== null;
@@ -86,6 +96,14 @@ export const loginPage: Routes = async (app, { context }) => {
         return 'Your e-mail address is confirmed already. You can log in.';
       case texts.invalid:
         return 'The e-mail address or the password is wrong.';
+      case texts.secondFactorRequired:
+        return 'This account has a second factor. Enter the code of your authenticator app, or a backup code.';
+      case texts.wrongTotpCode:
+        return 'This code is wrong, too old, or was used. Wait for the next one in your authenticator app.';
+      case texts.wrongBackupCode:
+        return 'This backup code is wrong, or was used.';
+      case texts.noBackupCodes:
+        return 'All backup codes were used. Enter the code of your authenticator app.';
       case texts.inactive:
       case TOO_MANY_REQUESTS:
         return escapeHtml(error);
@@ -94,6 +112,22 @@ export const loginPage: Routes = async (app, { context }) => {
     }
   }
 };
+
+const factorErrors: ReadonlySet<string> = new Set([
+  texts.secondFactorRequired,
+  texts.wrongTotpCode,
+  texts.wrongBackupCode,
+  texts.noBackupCodes,
+]);
+
+function codeField(error: string, chosen: string): readonly string[] {
+  if (!factorErrors.has(error)) return [];
+  const isBackup = chosen === 'backup' || error === texts.wrongBackupCode;
+  const code = isBackup
+    ? { name: 'backupCode', label: 'Backup code', autocomplete: 'off' }
+    : { name: 'totpCode', label: 'Code of the authenticator app', autocomplete: 'one-time-code' };
+  return [field({ ...code, type: 'text' })];
+}
 
 const notices: ReadonlyMap<string, string> = new Map([
   [

@@ -7,21 +7,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
-import { endSession, findSession, startSession } from '#api/auth/session.ts';
+import type { SecondFactor } from '#api/auth/second-factor.ts';
+import { findSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
-import { countedAddress } from '#api/http/client-address.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { redirectTo } from '#api/http/media.ts';
 import { MapOf } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
-import { noteAccountEvent } from './account-event.ts';
 import { fieldErrors } from './account-forms.ts';
+import { finishLogin, type Login, signOut } from './admission.ts';
 import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
 import { loginReplies, sessionReplies, verificationReplies } from './login-replies.ts';
 import { isFormOurs } from './protection.ts';
-import { findUser, isAsProven, noteLogin, type User } from './store.ts';
+import { findUser } from './store.ts';
 import { choiceFields, isRetryable, sendVerifyPage } from './verify-page.ts';
 
 const Text = Type.String();
@@ -43,7 +42,10 @@ const session = {
 const toPage = { schema: { response: { 302: redirectTo('a page') } } };
 const login = {
   schema: { response: loginReplies },
-  config: { refuses: ['bad_request', 'too_many_requests'], reads: formFields('email', 'password') },
+  config: {
+    refuses: ['bad_request', 'too_many_requests'],
+    reads: formFields('email', 'password', 'totpCode', 'backupCode'),
+  },
 } as const;
 const verification = {
   schema: { response: verificationReplies },
@@ -52,15 +54,9 @@ const verification = {
     reads: formFields('token', 'password', 'newPassword', 'name'),
   },
 } as const;
-const signOut = {
+const ending = {
   schema: { response: sessionReplies },
   config: { refuses: ['bad_request'], reads: formFields() },
-} as const;
-
-/** The credentials were right when they were checked. */
-const outdated = {
-  credentials: { kind: 'refused', text: texts.invalid, reason: 'invalid_password' },
-  token: { kind: 'refused', text: texts.invalidToken, reason: 'invalid_token' },
 } as const;
 
 export const loginRoutes: Routes = async (app, { context }) => {
@@ -127,7 +123,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
     if (!isFormOurs(request, signer)) return askForForm(request, reply);
     const email = fieldOf(request.body, 'email');
     const result = await checkPassword(context, email, fieldOf(request.body, 'password'));
-    return answer(request, reply, 'credentials', result, email);
+    return answer(request, reply, result, { provider: 'credentials', email, factor: factorIn(request.body) });
   });
 
   app.post('/api/auth/callback/token', verification, async (request, reply) => {
@@ -138,19 +134,12 @@ export const loginRoutes: Routes = async (app, { context }) => {
       newPassword: fieldOf(request.body, 'newPassword'),
       name: fieldOf(request.body, 'name'),
     });
-    return answer(request, reply, 'token', result, null);
+    return answer(request, reply, result, { provider: 'token', email: null, factor: null });
   });
 
-  app.post('/api/auth/signout', signOut, async (request, reply) => {
+  app.post('/api/auth/signout', ending, async (request, reply) => {
     if (!isFormOurs(request, signer)) return askForForm(request, reply);
-    const token = sessionCookie(request.cookies);
-    const session = token === null ? null : await findSession(db, token, clock);
-    if (token !== null) await endSession(db, token);
-    if (session !== null) {
-      const { userId } = session;
-      await noteAccountEvent(context, request, { action: 'userSignedOut', userId, changes: {} });
-    }
-    setSessionCookie(reply, '', 0, publicUrl);
+    await signOut(context, request, reply);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   });
 
@@ -158,23 +147,10 @@ export const loginRoutes: Routes = async (app, { context }) => {
     return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true`);
   }
 
-  async function answer(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    provider: 'credentials' | 'token',
-    result: LoginResult,
-    email: string | null,
-  ) {
-    if (result.kind === 'refused') {
-      const { reason, userId, text } = result;
-      if (reason !== null) {
-        const ipAddress = countedAddress(request, config.trustedProxies);
-        await context.audit.authFailed({ provider, reason, userId, email, ipAddress, requestId: request.id });
-      }
-      if (text === texts.unverified && userId !== null) {
-        const changes = { provider, pending: 'email_verification' };
-        await noteAccountEvent(context, request, { action: 'passwordVerified', userId, changes });
-      }
+  async function answer(request: FastifyRequest, reply: FastifyReply, result: LoginResult, login: Login) {
+    const admission = await finishLogin(context, request, result, login);
+    if (admission.kind === 'refused') {
+      const { text } = admission;
       if (isFromPage(request) && isRetryable(text)) {
         return sendVerifyPage(context, request, reply, request.body, { status: 401, problem: text });
       }
@@ -182,32 +158,20 @@ export const loginRoutes: Routes = async (app, { context }) => {
       if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
       return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
     }
-    const { id: userId } = result.user;
-    const token = await beginSession(result.user);
-    if (token === null) {
-      return answer(request, reply, provider, { ...outdated[provider], userId }, email);
-    }
-    if (provider === 'token') {
-      await noteAccountEvent(context, request, { action: 'emailVerified', userId, changes: { provider } });
-    }
-    await noteAccountEvent(context, request, {
-      action: 'authenticationSucceeded',
-      userId,
-      changes: { provider, authMethod: provider === 'credentials' ? 'password' : 'email_verification' },
+    setSessionCookie(reply, admission.token, {
+      maxAge: config.sessionMaxAgeSeconds,
+      publicUrl,
+      style: 'nextAuth',
     });
-    setSessionCookie(reply, token, config.sessionMaxAgeSeconds, publicUrl);
     return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
   }
-
-  /** @returns the token of the session; null: the account has changed since the check */
-  function beginSession(user: User): Promise<string | null> {
-    return db.transaction().execute(async (trx) => {
-      if (!(await isAsProven(trx, user))) return null;
-      await noteLogin(trx, user.id, toTimestamp(clock()));
-      return startSession(trx, user.id, { clock, random, maxAgeSeconds: config.sessionMaxAgeSeconds });
-    });
-  }
 };
+
+function factorIn(body: unknown): SecondFactor | null {
+  const [totp, backupCode] = [fieldOf(body, 'totpCode').trim(), fieldOf(body, 'backupCode')];
+  if (backupCode !== '') return { kind: 'backupCode', code: backupCode };
+  return totp === '' ? null : { kind: 'totp', code: totp };
+}
 
 function isFromPage(request: FastifyRequest): boolean {
   return prefersHtml(request) && !wantsJson(request.body);

@@ -16,12 +16,12 @@ import {
   findToken,
   findTokenToUse,
   findUserByEmail,
-  takePasswordAttempt,
+  takeAttempt,
   type User,
   updateUser,
 } from './store.ts';
 
-interface Refusal {
+export interface Refusal {
   readonly kind: 'refused';
   readonly text: string;
   /** For the audit log; null: not a failed authentication. */
@@ -35,6 +35,10 @@ export const texts = {
   invalid: 'Invalid credentials',
   inactive: 'Your account is currently inactive. Please contact the organization admin.',
   unverified: 'Email Verification is Pending',
+  secondFactorRequired: 'second factor required',
+  wrongTotpCode: 'Invalid two factor code',
+  wrongBackupCode: 'Invalid backup code',
+  noBackupCodes: 'No backup codes found',
   invalidToken: 'Either a user does not match the provided token or the token is invalid',
   alreadyVerified: 'Email already verified',
   passwordNeeded:
@@ -137,7 +141,7 @@ async function choiceFor(
   if (choice === null) return null;
   if (password === '') return refused(texts.passwordNeeded, 'no_credentials_provided', user.id);
   if (isTooLong(password)) return refused(texts.wrongPassword, 'password_too_long', user.id);
-  if (!(await takePasswordAttempt(db, token))) {
+  if (!(await takeAttempt(db, token))) {
     return refused(texts.tooManyPasswords, 'invalid_password', user.id);
   }
   if (await passwords.verify(password, choice.passwordHash)) return { kind: 'chosen', account: choice };

@@ -8,7 +8,7 @@ import { alert, links } from '#api/http/page-form.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { hasMembers } from '#api/resources/organizations/store.ts';
 
-const CLOSED =
+export const CLOSED =
   'Sign-up is closed on this server. Ask an owner or manager of your organization to invite you, and open the link of the invitation.';
 
 /** A server without any members lets the first person in, whatever the setting says. */

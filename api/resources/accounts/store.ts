@@ -23,18 +23,20 @@ export interface AccountLink {
   readonly choice: Choice | null;
 }
 
-const HOUR: Millis = 60 * 60 * 1000;
+const MINUTE: Millis = 60 * 1000;
+const HOUR: Millis = 60 * MINUTE;
 
 /** How long a link is valid. */
 const lifetimes: Readonly<Record<Purpose, Millis>> = {
   verifyEmail: 24 * HOUR,
   resetPassword: HOUR,
   changeEmail: 24 * HOUR,
+  twoFactor: 10 * MINUTE,
 };
 
 const TOKEN_LENGTH_MAX = 128;
-/** Passwords that may be tried with one link. Each try costs an argon2id. */
-const PASSWORD_ATTEMPTS_MAX = 5;
+/** Passwords, or codes, that may be tried with one link. */
+const ATTEMPTS_MAX = 5;
 
 /** @param email as `normalizeEmail` returns it */
 export async function findUserByEmail(db: Kysely<Database>, email: string): Promise<User | null> {
@@ -76,7 +78,9 @@ export async function insertUser(
 export async function updateUser(
   db: Kysely<Database>,
   id: string,
-  change: Partial<Pick<User, 'name' | 'email' | 'emailVerified' | 'passwordHash'>>,
+  change: Partial<
+    Pick<User, 'name' | 'email' | 'emailVerified' | 'passwordHash' | 'twoFactorEnabled' | 'isActive'>
+  >,
   now: Timestamp,
 ): Promise<void> {
   await db
@@ -183,20 +187,22 @@ export async function findUserToChange(trx: Kysely<Database>, email: string): Pr
  */
 export async function isAsProven(
   trx: Kysely<Database>,
-  { id, email, passwordHash }: Pick<User, 'id' | 'email' | 'passwordHash'>,
+  proven: Pick<User, 'id' | 'email' | 'passwordHash' | 'twoFactorEnabled'>,
 ): Promise<boolean> {
+  const { id, email, passwordHash, twoFactorEnabled } = proven;
   await lockRow(trx, 'users', id);
   const now = await findUser(trx, id);
-  return now?.isActive === 1 && now.email === email && now.passwordHash === passwordHash;
+  const isActive = now?.isActive === 1 && now.twoFactorEnabled === twoFactorEnabled;
+  return isActive && now.email === email && now.passwordHash === passwordHash;
 }
 
-/** Counts a password before it is tried with a link. @returns false when too many were tried */
-export async function takePasswordAttempt(db: Kysely<Database>, token: string): Promise<boolean> {
+/** Counts a password, or a code, before it is tried with a link. @returns false when too many were tried */
+export async function takeAttempt(db: Kysely<Database>, token: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('accountTokens')
     .set(({ eb }) => ({ passwordAttempts: eb('passwordAttempts', '+', 1) }))
     .where('hashedToken', '=', hashToken(token))
-    .where('passwordAttempts', '<', PASSWORD_ATTEMPTS_MAX)
+    .where('passwordAttempts', '<', ATTEMPTS_MAX)
     .executeTakeFirst();
   return numUpdatedRows > 0n;
 }
@@ -208,6 +214,10 @@ export async function deleteOtherTokens(db: Kysely<Database>, userId: string, to
     .where('userId', '=', userId)
     .where('hashedToken', '!=', hashToken(token))
     .execute();
+}
+
+export async function deleteToken(db: Kysely<Database>, token: string): Promise<void> {
+  await db.deleteFrom('accountTokens').where('hashedToken', '=', hashToken(token)).execute();
 }
 
 /** Ends the user's links of these purposes. */

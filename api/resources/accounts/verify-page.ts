@@ -8,7 +8,7 @@ import type { Context } from '#api/context.ts';
 import { escapeHtml, sendPage } from '#api/http/page.ts';
 import { alert, type Field, field, form, hidden, links } from '#api/http/page-form.ts';
 import { newPassword } from './account-forms.ts';
-import { fieldOf } from './form.ts';
+import { callbackUrl, fieldOf } from './form.ts';
 import { texts } from './login.ts';
 import { ACCOUNT_PATH } from './login-page.ts';
 import { protect } from './protection.ts';
@@ -48,10 +48,14 @@ export function sendVerifyPage(
   { status = 200, problem = '', errors = {} }: Partial<Shown> = {},
 ): FastifyReply {
   const { basePath } = reply.server;
+  const { publicUrl } = context.config;
   const action = `${basePath}/api/auth/callback/token`;
   const carried = [
     protect(context, request, reply),
-    hidden('callbackUrl', `${context.config.publicUrl}${ACCOUNT_PATH}`),
+    hidden(
+      'callbackUrl',
+      callbackUrl(fieldOf(given, 'callbackUrl') || `${publicUrl}${ACCOUNT_PATH}`, publicUrl),
+    ),
     hidden('token', fieldOf(given, 'token').slice(0, TOKEN_LENGTH_MAX)),
   ];
   const password: Field = {

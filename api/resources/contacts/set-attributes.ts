@@ -18,6 +18,8 @@ interface SetAttributes {
   readonly isChanged: boolean;
   /** Why attributes were left out, one sentence each. */
   readonly errors: readonly string[];
+  /** What else happened, one sentence each. */
+  readonly messages: readonly string[];
 }
 
 /** The values to store. Their keys exist. */
@@ -25,6 +27,7 @@ interface PreparedAttributes {
   readonly values: ReadonlyMap<string, string>;
   readonly keys: ReadonlyMap<string, AttributeKey>;
   readonly errors: readonly string[];
+  readonly messages: readonly string[];
 }
 
 /**
@@ -49,7 +52,10 @@ export async function prepareAttributes(
   const made = plan.newKeys.map((key) => customKey({ workspaceId, key }, now, random));
   await insertAttributeKeys(trx, made);
   const keys = new Map([...known, ...made].map((key) => [key.key, key]));
-  return { values: plan.values, keys, errors: plan.errors };
+  const messages = made.map(
+    ({ key, dataType }) => `Created the attribute "${key}" with the type ${dataType}`,
+  );
+  return { values: plan.values, keys, errors: plan.errors, messages };
 }
 
 /**
@@ -61,7 +67,7 @@ export async function prepareAttributes(
 export async function setAttributes(
   trx: Kysely<Database>,
   contact: Contact,
-  { errors, keys, values }: PreparedAttributes,
+  { errors, messages, keys, values }: PreparedAttributes,
   now: Timestamp,
   random: Random,
 ): Promise<SetAttributes> {
@@ -77,7 +83,7 @@ export async function setAttributes(
   const takenKeyIds = new Set(taken.map(({ attributeKeyId }) => attributeKeyId));
   const kept = changes.filter(({ key }) => !takenKeyIds.has(key.id));
 
-  if (kept.length === 0) return { attributes: stored, isChanged: false, errors };
+  if (kept.length === 0) return { attributes: stored, isChanged: false, errors, messages };
   await upsertContactAttributes(
     trx,
     kept.map(({ attributeKeyId, key, value }) => ({
@@ -92,5 +98,5 @@ export async function setAttributes(
   );
   await touchContacts(trx, [contact.id], now);
   const changed = Object.fromEntries(kept.map(({ key, value }) => [key.key, value]));
-  return { attributes: { ...stored, ...changed }, isChanged: true, errors };
+  return { attributes: { ...stored, ...changed }, isChanged: true, errors, messages };
 }

@@ -55,7 +55,7 @@ export const inviteAcceptRoutes: Routes = async (app, { context }) => {
   app.post('/api/auth/accept-invite', acceptance, async (request, reply) => {
     try {
       const token = await accept(request);
-      setSessionCookie(reply, token, config.sessionMaxAgeSeconds, publicUrl);
+      setSessionCookie(reply, token, { maxAge: config.sessionMaxAgeSeconds, publicUrl, style: 'nextAuth' });
       const url = callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl);
       if (wantsJson(request.body)) return { url };
       // On the host of the page, which has the cookie.

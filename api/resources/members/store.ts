@@ -45,6 +45,38 @@ export async function findMember(
   return member ?? null;
 }
 
+/** A member with the facts about the account, as v2 shows them. */
+export interface OrganizationUser {
+  readonly id: string;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+  readonly lastLoginAt: Timestamp | null;
+  readonly isActive: boolean;
+  readonly name: string;
+  readonly email: string;
+  readonly role: Role;
+  /** Names, in their order. */
+  readonly teams: readonly string[];
+}
+
+/** In any order. Ids of other people are left out. */
+export async function findUsersOf(
+  db: Kysely<Database>,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<readonly OrganizationUser[]> {
+  if (ids.length === 0) return [];
+  const rows = await selectMembers(db, organizationId)
+    .select(['users.createdAt as madeAt', 'users.updatedAt', 'users.lastLoginAt'])
+    .where('users.id', 'in', ids)
+    .execute();
+  const members = new Map((await withTeams(db, organizationId, rows)).map((member) => [member.id, member]));
+  return rows.map(({ id, madeAt, updatedAt, lastLoginAt, isActive, name, email, role }) => ({
+    ...{ id, createdAt: madeAt, updatedAt, lastLoginAt, isActive: isActive === 1, name, email, role },
+    teams: (members.get(id)?.teams ?? []).map((team) => team.name),
+  }));
+}
+
 export async function countMembers(
   db: Kysely<Database>,
   organizationId: string,

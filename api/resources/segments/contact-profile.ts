@@ -9,8 +9,8 @@ export interface ContactProfile {
   readonly userId: string | null;
   /** Attribute key -> value. */
   readonly attributes: Readonly<Record<string, string>>;
-  /** The device of this request. A contact may have several. */
-  readonly device: Device;
+  /** The device of this request. A contact may have several. null: the contact makes no request. */
+  readonly device: Device | null;
   readonly displays: readonly SeenSurvey[];
   readonly responses: readonly AnsweredSurvey[];
 }

@@ -7,33 +7,19 @@ import { Type } from 'typebox';
 import { forPeople } from '#api/auth/plugin.ts';
 import { runsOrganization } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { unlessTaken } from '#api/db/taken.ts';
-import { conflict, forbidden } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
-import { newId } from '#api/ids.ts';
 import { actorIn, managerNow, requireManager, requireMember } from '#api/resources/organizations/access.ts';
 import { visibleName } from '#api/resources/organizations/name.ts';
-import { toTimestamp } from '#api/timestamps.ts';
 import { managedTeam, visibleTeam } from './access.ts';
 import { NewTeam, TeamDetailsReply, TeamReply } from './schema.ts';
-import {
-  countTeams,
-  deleteTeam,
-  insertTeam,
-  listTeams,
-  renameTeam,
-  type Team,
-  type TeamDetails,
-  withDetails,
-} from './store.ts';
-
-const TEAMS_MAX = 200;
+import { deleteTeam, listTeams, type TeamDetails, withDetails } from './store.ts';
+import { changeTeamName, createTeam, TEAMS_MAX } from './write.ts';
 
 const OrganizationPath = Type.Object({ organizationId: Type.String() });
 const TeamPath = Type.Object({ organizationId: Type.String(), teamId: Type.String() });
 
 export const teamRoutes: Routes = async (app, { context }) => {
-  const { db, clock, random } = context;
+  const { db } = context;
   const url = '/api/v1/organizations/:organizationId/teams';
   const oneUrl = `${url}/:teamId`;
 
@@ -74,16 +60,8 @@ export const teamRoutes: Routes = async (app, { context }) => {
     async (request) => {
       const { organizationId } = request.params;
       const name = visibleName(request.body.name);
-      const now = toTimestamp(clock());
-      const made: Team = { id: newId(random), organizationId, name, createdAt: now, updatedAt: now };
-      await withFreeName(name, () =>
-        db.transaction().execute(async (trx) => {
-          await managerNow(trx, request, organizationId);
-          if ((await countTeams(trx, organizationId)) >= TEAMS_MAX) {
-            throw forbidden(`An organization can have ${TEAMS_MAX} teams; delete one that nobody needs`);
-          }
-          await insertTeam(trx, made);
-        }),
+      const made = await createTeam(context, { organizationId, name }, (trx) =>
+        managerNow(trx, request, organizationId),
       );
       return { data: { ...made, members: [], workspaces: [] } };
     },
@@ -114,13 +92,11 @@ export const teamRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const name = visibleName(request.body.name);
-      return withFreeName(name, () =>
-        db.transaction().execute(async (trx) => {
-          const team = await managedTeam(trx, request, request.params);
-          const updatedAt = toTimestamp(clock());
-          await renameTeam(trx, team.id, name, updatedAt);
-          return { data: toReply(await withDetails(trx, { ...team, name, updatedAt })) };
-        }),
+      return changeTeamName(
+        context,
+        name,
+        (trx) => managedTeam(trx, request, request.params),
+        async (trx, team) => ({ data: toReply(await withDetails(trx, team)) }),
       );
     },
   );
@@ -141,11 +117,6 @@ export const teamRoutes: Routes = async (app, { context }) => {
       }),
   );
 };
-
-function withFreeName<T>(name: string, work: () => Promise<T>): Promise<T> {
-  const taken = conflict(`A team with the name ${name} already exists`);
-  return unlessTaken(['teams.organizationId', 'teams.name'], taken, work);
-}
 
 function toReply({ members, workspaces, ...team }: TeamDetails) {
   return { ...team, members: [...members], workspaces: [...workspaces] };

@@ -44,6 +44,11 @@ export function listTeams(
   return query.orderBy('teams.name').limit(page.limit).offset(page.skip).execute();
 }
 
+/** In any order. Ids without a row are left out. */
+export async function findTeams(db: Kysely<Database>, ids: readonly string[]): Promise<readonly Team[]> {
+  return ids.length === 0 ? [] : db.selectFrom('teams').selectAll().where('id', 'in', ids).execute();
+}
+
 export async function findTeam(
   db: Kysely<Database>,
   organizationId: string,
@@ -155,6 +160,44 @@ export async function setTeamWorkspace(
       conflict.columns(['teamId', 'workspaceId']).doUpdateSet({ permission, updatedAt: now }),
     )
     .execute();
+}
+
+export interface TeamWorkspace {
+  readonly teamId: string;
+  readonly workspaceId: string;
+  readonly permission: TeamPermission;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+}
+
+export async function findTeamWorkspace(
+  db: Kysely<Database>,
+  teamId: string,
+  workspaceId: string,
+): Promise<TeamWorkspace | null> {
+  const row = await db
+    .selectFrom('teamWorkspaces')
+    .selectAll()
+    .where('teamId', '=', teamId)
+    .where('workspaceId', '=', workspaceId)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** The permissions of an organization's teams. @param only null: of any */
+export function teamWorkspacesOf(
+  db: Kysely<Database>,
+  organizationId: string,
+  only: { readonly teamId: string | null; readonly workspaceId: string | null },
+) {
+  let query = db
+    .selectFrom('teamWorkspaces')
+    .where('teamId', 'in', (from) =>
+      from.selectFrom('teams').select('id').where('organizationId', '=', organizationId),
+    );
+  if (only.teamId !== null) query = query.where('teamId', '=', only.teamId);
+  if (only.workspaceId !== null) query = query.where('workspaceId', '=', only.workspaceId);
+  return query;
 }
 
 export async function removeTeamWorkspace(

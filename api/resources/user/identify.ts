@@ -19,6 +19,8 @@ interface Identified {
   readonly attributes: Attributes;
   /** Why attributes were left out, one sentence each. */
   readonly errors: readonly string[];
+  /** What else happened, one sentence each. */
+  readonly messages: readonly string[];
 }
 
 export async function identify(
@@ -31,15 +33,15 @@ export async function identify(
   const known = await findContactByUserId(db, workspaceId, userId);
   if (known !== null) {
     const attributes = (await attributesOf(db, [known.id])).get(known.id) ?? {};
-    if (!saysAnythingNew(given, attributes)) return { contact: known, attributes, errors: [] };
+    if (!saysAnythingNew(given, attributes)) return { contact: known, attributes, errors: [], messages: [] };
   }
   const now = toTimestamp(clock());
   return againWhenTaken(UNIQUE_VALUE, () =>
     db.transaction().execute(async (trx) => {
       const prepared = await prepareAttributes(trx, workspaceId, given, now, random);
       const contact = await findOrCreateContact(trx, workspaceId, userId, now, random);
-      const { attributes, errors } = await setAttributes(trx, contact, prepared, now, random);
-      return { contact, attributes, errors };
+      const { attributes, errors, messages } = await setAttributes(trx, contact, prepared, now, random);
+      return { contact, attributes, errors, messages };
     }),
   );
 }

@@ -47,7 +47,7 @@ export const userRoutes: Routes = async (app, { context }) => {
         const { userId } = request.body;
         const given = request.body.attributes ?? {};
         checkEmail(given);
-        const { errors, ...user } = await identify(context, workspaceOf(request).id, userId, given);
+        const { errors, messages, ...user } = await identify(context, workspaceOf(request).id, userId, given);
         const now = clock();
         const state = await readUserState(
           { db, segments },
@@ -60,6 +60,7 @@ export const userRoutes: Routes = async (app, { context }) => {
               data: state,
               expiresAt: toTimestamp(now + STATE_LIFETIME),
             },
+            ...(messages.length === 0 ? {} : { messages: [...messages] }),
             ...(errors.length === 0 ? {} : { errors: [...errors] }),
           },
         };

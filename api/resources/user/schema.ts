@@ -32,6 +32,7 @@ export const UserReply = Type.Object({
       data: Type.Object({ ...state, language: Type.Optional(Type.String()) }),
       expiresAt: Type.String(),
     }),
+    messages: Type.Optional(Type.Array(Type.String())),
     errors: Type.Optional(Type.Array(Type.String())),
   }),
 });

@@ -79,6 +79,7 @@ export async function startDescribedApi(
     async tidy() {
       await api.context.db.deleteFrom('webhooks').execute();
       await api.context.db.deleteFrom('invites').execute();
+      await api.context.db.deleteFrom('teams').execute();
     },
     async ask(t, operation, request, what) {
       const reply = await send(request);

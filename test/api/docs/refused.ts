@@ -7,7 +7,7 @@ import { addSurvey } from '#test/support/api-app.ts';
 import { asOwner, inviteToken, organizationId } from '#test/support/invited.ts';
 import { uploadForm } from '#test/support/requests.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
-import { account, form, type Place, type Successes, successes } from './successes.ts';
+import { account, form, type Place, type Successes, successes, teamPlace } from './successes.ts';
 
 type Refused = Readonly<Record<number, Successes>>;
 
@@ -114,6 +114,11 @@ const oldForm: Successes = async ({ request }) => [
 /** Sends one of our forms while nobody is logged in. */
 const withoutSession: Successes = async ({ request, world }) => [await form(world, request.url, {})];
 
+/** As a page of another origin sends it. */
+const fromElsewhere: Successes = async ({ request }) => [
+  { ...request, headers: { ...request.headers, origin: 'https://elsewhere.example' } },
+];
+
 export const refused: Readonly<Record<string, Refused>> = {
   ...client,
   'POST /api/v1/client/{workspaceId}/storage/upload': {
@@ -126,6 +131,21 @@ export const refused: Readonly<Record<string, Refused>> = {
   'POST /api/auth/resend-verification': { 403: oldForm },
   'POST /api/auth/forgot-password': { 403: oldForm },
   'POST /api/auth/reset-password': { 403: oldForm },
+  'POST /api/auth/sign-in/email': {
+    401: async ({ request }) => [changed(request, { email: 'nobody@example.com', password: 'x' })],
+    403: fromElsewhere,
+  },
+  'POST /api/auth/sign-out': { 403: fromElsewhere },
+  'POST /api/auth/sign-up/email': { 403: fromElsewhere },
+  'POST /api/auth/request-password-reset': { 403: fromElsewhere },
+  'POST /api/auth/send-verification-email': { 403: fromElsewhere },
+  'GET /api/auth/verify-email': {
+    401: asIs,
+    403: async ({ request }) => [{ ...request, url: `${request.url}&callbackURL=https://elsewhere.example` }],
+  },
+  'POST /api/auth/verify-email': { 401: asIs, 403: fromElsewhere },
+  'POST /api/auth/two-factor/verify-totp': { 401: asIs, 403: fromElsewhere },
+  'POST /api/auth/two-factor/verify-backup-code': { 401: asIs, 403: fromElsewhere },
   'POST /api/auth/accept-invite': {
     401: async (place) => [await acceptFor(place, await accountOf(place))],
     403: async (place) => {
@@ -158,6 +178,44 @@ export const refused: Readonly<Record<string, Refused>> = {
       return [changed(request, { name })];
     },
   },
+  'PATCH /api/v2/organizations/{organizationId}/users': {
+    404: async ({ request }) => [changed(request, { email: 'nobody@example.com' })],
+    409: async ({ request }) => [changed(request, { role: 'member' })],
+  },
+  'POST /api/v2/organizations/{organizationId}/teams': { 409: twice },
+  'PUT /api/v2/organizations/{organizationId}/teams/{id}': {
+    409: async ({ api, ids, request, world }) => {
+      const name = world.unique();
+      await api.manage('POST', `/api/v2/organizations/${ids.organizationId}/teams`, { name });
+      return [changed(request, { name })];
+    },
+  },
+  ...Object.fromEntries(
+    ['workspace-teams', 'project-teams'].flatMap((name) => {
+      const url = `/api/v2/organizations/{organizationId}/${name}`;
+      const unknown: Successes = async (place) => {
+        const { request, query } = await teamPlace(place);
+        if (place.request.method !== 'DELETE') return [{ ...request, method: 'PUT' }];
+        return [{ ...place.request, url: `${request.url}?${query}` }];
+      };
+      return [
+        [
+          `POST ${url}`,
+          {
+            404: async (place: Place) => [
+              changed((await teamPlace(place)).request, { workspaceId: 'c0000000000000000000000000' }),
+            ],
+            409: async (place: Place) => {
+              const { request } = await teamPlace(place);
+              return [request, request];
+            },
+          },
+        ],
+        [`PUT ${url}`, { 404: unknown }],
+        [`DELETE ${url}`, { 404: unknown }],
+      ] as const;
+    }),
+  ),
   'POST /account/api-keys': { 401: withoutSession, 403: oldForm },
   'POST /account/api-keys/{id}/revoke': { 401: withoutSession, 403: oldForm },
   'GET /s/{surveyId}': { 404: async ({ request }) => [{ ...request, url: '/s/No-Id' }] },

@@ -3,6 +3,7 @@
  * several ways.
  */
 import type { TestApi } from '#test/support/api-app.ts';
+import { codeOf } from '#test/support/authenticator.ts';
 import type { Operation, Sent } from '#test/support/description.ts';
 import { inviteToken, protectedForm } from '#test/support/invited.ts';
 import { contactRow, uploadForm } from '#test/support/requests.ts';
@@ -90,6 +91,46 @@ export async function account(place: Place): Promise<{ readonly email: string; r
     await form(world, '/api/auth/callback/token', { token, password, json: 'true' }),
   );
   return { email, loggedIn };
+}
+
+/** Somebody whose logins need a second factor. */
+async function secured(place: Place) {
+  const { email, loggedIn } = await account(place);
+  const { send } = place.world.options;
+  const post = (url: string, cookie: string, body: object): Promise<Sent> =>
+    send({ method: 'POST', url: `/api/auth/${url}`, headers: { cookie }, body: JSON.stringify(body) });
+  const enabled = await post('two-factor/enable', cookiesOf(loggedIn), { password });
+  const code = await codeOf(place.api, email);
+  const confirmed = await post('two-factor/verify-totp', cookiesOf(loggedIn), { code });
+  const backupCodes: readonly string[] = JSON.parse(enabled.text).backupCodes;
+  return { email, backupCodes, cookie: cookiesOf(confirmed), post };
+}
+
+/** A request with the password of somebody who has a second factor. */
+const withFactor: Successes = async (place) => {
+  const { cookie } = await secured(place);
+  return [{ ...place.request, headers: { cookie }, body: JSON.stringify({ password }) }];
+};
+
+/** A login that waits for a code. */
+async function heldLogin(place: Place) {
+  const { email, backupCodes, post } = await secured(place);
+  const reply = await post('sign-in/email', '', { email, password });
+  return { email, backupCodes, cookie: cookiesOf(reply) };
+}
+
+/** A new team, and the request that gives it a permission in the workspace. */
+export async function teamPlace({ api, ids, operation, request, world }: Place) {
+  const base = `/api/v2/organizations/${ids.organizationId}`;
+  const { id: teamId } = (await api.manage('POST', `${base}/teams`, { name: world.unique() })).json.data;
+  const { workspaceId } = world.options;
+  const body = { teamId, workspaceId, permission: 'read' };
+  const url = `${base}/${operation.path.split('/').at(-1)}`;
+  return {
+    request: { method: 'POST', url, headers: request.headers, body: JSON.stringify(body) },
+    query: new URLSearchParams({ teamId, workspaceId }).toString(),
+    grant: () => api.manage('POST', url, body),
+  };
 }
 
 /** Returns the token of somebody who forgot the password. */
@@ -220,6 +261,70 @@ export const successes: Readonly<Record<string, Successes>> = {
       fromBrowser(await form(world, request.url, { token: other, password: 'Password3' })),
     ];
   },
+
+  async 'POST /api/auth/sign-in/email'(place) {
+    const { email } = await account(place);
+    return [{ ...place.request, body: JSON.stringify({ email, password, callbackURL: '/account' }) }];
+  },
+  'POST /api/auth/two-factor/enable': async (place) => {
+    const { loggedIn } = await account(place);
+    const headers = { cookie: cookiesOf(loggedIn) };
+    return [{ ...place.request, headers, body: JSON.stringify({ password }) }];
+  },
+  'POST /api/auth/two-factor/get-totp-uri': withFactor,
+  'POST /api/auth/two-factor/generate-backup-codes': withFactor,
+  'POST /api/auth/two-factor/disable': withFactor,
+  async 'POST /api/auth/two-factor/verify-totp'(place) {
+    const { email, cookie } = await heldLogin(place);
+    const code = await codeOf(place.api, email, 1);
+    return [{ ...place.request, headers: { cookie }, body: JSON.stringify({ code }) }];
+  },
+  async 'POST /api/auth/two-factor/verify-backup-code'(place) {
+    const { cookie, backupCodes } = await heldLogin(place);
+    const [code] = backupCodes;
+    return [{ ...place.request, headers: { cookie }, body: JSON.stringify({ code }) }];
+  },
+  async 'GET /api/auth/get-session'(place) {
+    const { loggedIn } = await account(place);
+    return [place.request, { ...place.request, headers: { cookie: cookiesOf(loggedIn) } }];
+  },
+  async 'GET /api/auth/verify-email'(place) {
+    const token = await mailedToken(place, await signUp(place), 'verifyEmail');
+    const other = `${place.operation.path}?token=x&callbackURL=/account`;
+    return [
+      { ...place.request, url: `${place.operation.path}?token=${token}` },
+      { ...place.request, url: other },
+    ];
+  },
+  async 'POST /api/auth/verify-email'(place) {
+    const token = await mailedToken(place, await signUp(place), 'verifyEmail');
+    return [{ ...place.request, body: JSON.stringify({ token, password }) }];
+  },
+
+  ...Object.fromEntries(
+    ['workspace-teams', 'project-teams'].flatMap((name) => {
+      const url = `/api/v2/organizations/{organizationId}/${name}`;
+      return [
+        [`POST ${url}`, async (place: Place) => [(await teamPlace(place)).request]],
+        [
+          `PUT ${url}`,
+          async (place: Place) => {
+            const { request, grant } = await teamPlace(place);
+            await grant();
+            return [{ ...request, method: 'PUT' }];
+          },
+        ],
+        [
+          `DELETE ${url}`,
+          async (place: Place) => {
+            const { request, grant, query } = await teamPlace(place);
+            await grant();
+            return [{ method: 'DELETE', url: `${request.url}?${query}`, headers: request.headers }];
+          },
+        ],
+      ] as const;
+    }),
+  ),
 
   async 'GET /verify-email-change'(place) {
     return [{ ...place.request, url: `/verify-email-change?token=${await changeToken(place)}` }];

@@ -11,6 +11,8 @@ export type Expected = 'each' | 'same' | 'once' | 'gone';
 
 const client = ['/api/v1/client/{workspaceId}', '/api/v2/client/{workspaceId}'];
 const organization = '/api/v1/organizations/{organizationId}';
+const v2Organization = '/api/v2/organizations/{organizationId}';
+const v2Grants = [`${v2Organization}/workspace-teams`, `${v2Organization}/project-teams`];
 const management = '/api/v1/management';
 const responses = [`${management}/responses`, '/api/v1/responses'];
 const surveys = [`${management}/surveys`, '/api/v1/surveys'];
@@ -62,6 +64,9 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'PUT /api/v1/profile/email',
     'POST /api/v1/license/recheck',
     'PUT /api/v2/management/responses/{id}',
+    `PUT ${v2Organization}/teams/{id}`,
+    `PATCH ${v2Organization}/users`,
+    ...v2Grants.map((url) => `PUT ${url}`),
     'PUT /api/v2/management/webhooks/{id}',
     'PUT /api/v2/management/contact-attribute-keys/{id}',
     'PUT /api/v2/management/contacts/bulk',
@@ -76,6 +81,14 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/auth/resend-verification',
     'POST /api/auth/forgot-password',
     'POST /account/api-keys',
+    'POST /api/auth/sign-in/email',
+    'POST /api/auth/two-factor/enable',
+    'POST /api/auth/two-factor/get-totp-uri',
+    'POST /api/auth/two-factor/generate-backup-codes',
+    'POST /api/auth/sign-out',
+    'POST /api/auth/sign-up/email',
+    'POST /api/auth/request-password-reset',
+    'POST /api/auth/send-verification-email',
   ],
   once: [
     `POST ${management}/action-classes`,
@@ -85,15 +98,22 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     `POST ${management}/attribute-classes`,
     'POST /api/v2/management/contact-attribute-keys',
     'POST /api/v2/management/contacts',
+    `POST ${v2Organization}/teams`,
+    ...v2Grants.map((url) => `POST ${url}`),
     `POST ${organization}/invites`,
     `POST ${organization}/teams`,
     `POST ${organization}/workspaces`,
     'POST /api/auth/callback/token',
     'POST /api/auth/reset-password',
+    'POST /api/auth/verify-email',
+    'POST /api/auth/two-factor/verify-totp',
+    'POST /api/auth/two-factor/verify-backup-code',
     'POST /api/auth/accept-invite',
     'POST /verify-email-change',
   ],
   gone: [
+    // Whoever read the account before the first change gets a refusal.
+    'POST /api/auth/two-factor/disable',
     ...surveys.map((url) => `DELETE ${url}/{surveyId}`),
     ...responses.map((url) => `DELETE ${url}/{responseId}`),
     `DELETE ${management}/responses/{responseId}/tags/{tagId}`,
@@ -113,6 +133,8 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     `DELETE ${organization}/teams/{teamId}/members/{userId}`,
     `DELETE ${organization}/teams/{teamId}/workspaces/{workspaceId}`,
     'DELETE /api/v2/management/responses/{id}',
+    `DELETE ${v2Organization}/teams/{id}`,
+    ...v2Grants.map((url) => `DELETE ${url}`),
     'DELETE /api/v2/management/webhooks/{id}',
     'DELETE /api/v2/management/contact-attribute-keys/{id}',
     'DELETE /api/v3/surveys/{surveyId}',

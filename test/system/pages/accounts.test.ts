@@ -15,8 +15,9 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const run = promisify(execFile);
 const { text: page } = readPage('docs/api.md');
 const section = /^## Accounts\n(.*?)^## /ms.exec(page)?.[1] ?? '';
-const [setUp = '', block = ''] = [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, text]) => text);
-const commands = block
+const [setUp = '', ...blocks] = [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, text]) => text);
+const commands = blocks
+  .join('')
   .replaceAll('\\\n', '')
   .split('\n')
   .filter((line) => line.trim() !== '' && !line.startsWith('#'));
@@ -73,6 +74,9 @@ t.test('every command, in the order of the page', async (t) => {
       mail: { to: 'ada@example.com', subject: 'Choose a new password' },
     },
     { part: '/api/auth/reset-password', reply: success },
+    { part: '/api/auth/sign-in/email', reply: { redirect: false, token: String } },
+    { part: '/api/auth/get-session', reply: { user: { email: 'ada@example.com' } } },
+    { part: '/api/auth/sign-out', reply: { success: true } },
   ];
   t.equal(commands.length, steps.length, 'each command of the page has its step here');
   let mailCount = 0;

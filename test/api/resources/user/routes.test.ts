@@ -157,6 +157,24 @@ t.test('200: a blank language is ignored', async (t) => {
   }
 });
 
+t.test('200: messages say which attributes were created, once', async (t) => {
+  for (const [i, one] of paths.entries()) {
+    const body = {
+      userId: 'told',
+      attributes: { [`first_${i}`]: 'x', [`second_${i}`]: 1, plan: 'pro', id: 'y' },
+    };
+    const { data } = (await api.client('POST', one, body)).json;
+    t.strictSame(data.messages, [
+      `Created the attribute "first_${i}" with the type string`,
+      `Created the attribute "second_${i}" with the type string`,
+    ]);
+    t.equal(data.errors, undefined);
+    t.equal((await api.client('POST', one, body)).json.data.messages, undefined);
+  }
+  const both = (await post({ userId: 'told', attributes: { third: 'x', 'No-Key': 'x' } })).json.data;
+  t.match(both, { messages: [/third/], errors: [/No-Key/] });
+});
+
 t.test('200: displays and responses, the newest first', async (t) => {
   const survey = await addSurvey(api);
   const other = await addSurvey(api);

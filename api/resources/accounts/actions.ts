@@ -1,0 +1,161 @@
+/**
+ * Signs people up, and resets passwords. No result says whether an address has an account: work that takes longer for
+ * a known address runs after the reply.
+ */
+import { finished } from 'node:stream/promises';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Kysely } from 'kysely';
+import { endSessionsOf } from '#api/auth/session.ts';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { againWhenTaken } from '#api/db/taken.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { noteAccountEvent } from './account-event.ts';
+import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
+import {
+  type Choice,
+  deleteTokens,
+  findToken,
+  findTokenToUse,
+  findUserToChange,
+  insertToken,
+  insertUser,
+  type User,
+  updateUser,
+} from './store.ts';
+
+/**
+ * Any number of people may sign up with an address that nobody has verified yet. Each gets a link of their own, which
+ * carries their name and password, so that the owner's click does not confirm a stranger's password.
+ *
+ * @param account an address as `normalizeEmail` returns it, and a password that `passwordProblem` accepts
+ * @param next the page after the verification; null: that of the account
+ * @returns the id of a new account; null: there was one
+ */
+export async function signUp(
+  context: Context,
+  request: FastifyRequest,
+  account: { readonly name: string; readonly email: string; readonly password: string },
+  next: string | null = null,
+): Promise<string | null> {
+  const { db, passwords, clock, random } = context;
+  const { name, email, password } = account;
+  // The password is hashed for new and for known addresses, so that the time reveals nothing.
+  const choice = { name, passwordHash: await passwords.hash(password) };
+  // If two people sign up with one address at once, the second finds the account of the first.
+  const userId = await againWhenTaken(['users.email'], () =>
+    db.transaction().execute(async (trx) => {
+      const known = await findUserToChange(trx, email);
+      if (known === null) {
+        const id = await insertUser(trx, { ...choice, email }, toTimestamp(clock()), random);
+        await sendVerification(context, trx, { id, email }, { choice, next });
+        return id;
+      }
+      if (known.emailVerified === null) {
+        await sendVerification(context, trx, known, { choice, next });
+      } else {
+        await mailAccount(context, trx, accountExistsMail(context.config.publicUrl, email));
+      }
+      return null;
+    }),
+  );
+  if (userId !== null) {
+    await noteAccountEvent(context, request, { action: 'created', userId, changes: { by: 'signup' } });
+  }
+  return userId;
+}
+
+/** Sends another verification mail after the reply, if the account still needs one. */
+export function resendVerification(
+  context: Context,
+  reply: FastifyReply,
+  by: { readonly email: string } | { readonly token: string },
+  next: string | null = null,
+): void {
+  behind(context, reply, async (trx) => {
+    const link = 'token' in by ? await findTokenToUse(trx, 'verifyEmail', by.token, context.clock()) : null;
+    const user = 'email' in by ? await findUserToChange(trx, by.email) : link?.user;
+    const choice = link?.choice ?? (user ? choiceOf(user) : null);
+    if (user && user.emailVerified === null) await sendVerification(context, trx, user, { choice, next });
+  });
+}
+
+/**
+ * Mails a link to choose a new password after the reply, if the address has an account with a password.
+ *
+ * @param page the page that the link leads to, of our own origin
+ */
+export function forgotPassword(context: Context, reply: FastifyReply, address: string, page: string): void {
+  const { clock, random } = context;
+  behind(context, reply, async (trx) => {
+    const user = await findUserToChange(trx, address);
+    if (user === null || user.passwordHash === null || user.isActive !== 1) return;
+    const { id: userId, email } = user;
+    const token = await insertToken(trx, { userId, purpose: 'resetPassword', email }, clock(), random);
+    await mailAccount(context, trx, resetMail(email, token, page));
+  });
+}
+
+/** Our own page for a new password. */
+export function resetPage(publicUrl: string): string {
+  return `${publicUrl}/auth/forgot-password/reset`;
+}
+
+/**
+ * Changes the password, once for each link, and ends all sessions.
+ *
+ * @param password one that `passwordProblem` accepts
+ * @returns false when the link has ended, was used, or never existed
+ */
+export async function resetPassword(
+  context: Context,
+  request: FastifyRequest,
+  { token, password }: { readonly token: string; readonly password: string },
+): Promise<boolean> {
+  const { db, passwords, clock } = context;
+  // Checked before the hash, so that invented links cost little.
+  if ((await findToken(db, 'resetPassword', token, clock())) === null) return false;
+  const passwordHash = await passwords.hash(password);
+  const userId = await db.transaction().execute(async (trx) => {
+    // Check again: if somebody opens the link twice at once, one of the requests changes the password.
+    const found = await findTokenToUse(trx, 'resetPassword', token, clock());
+    if (found === null) return null;
+    const { id } = found.user;
+    await updateUser(trx, id, { passwordHash }, toTimestamp(clock()));
+    // An attacker who was in the account may have asked to change its address.
+    await deleteTokens(trx, id, ['resetPassword', 'changeEmail', 'twoFactor']);
+    await endSessionsOf(trx, id);
+    return id;
+  });
+  if (userId === null) return false;
+  const changes = { fields: ['password'], by: 'link' };
+  await noteAccountEvent(context, request, { action: 'updated', userId, changes });
+  return true;
+}
+
+/** Runs the work after the reply: looking up an address takes longer when it has an account. */
+function behind(
+  { db, background }: Context,
+  reply: FastifyReply,
+  work: (trx: Kysely<Database>) => Promise<void>,
+): void {
+  background.add(() => db.transaction().execute(work), finished(reply.raw));
+}
+
+async function sendVerification(
+  context: Context,
+  trx: Kysely<Database>,
+  { id: userId, email }: Pick<User, 'id' | 'email'>,
+  { choice, next }: { readonly choice: Choice | null; readonly next: string | null },
+): Promise<void> {
+  const { clock, random, config, mailer } = context;
+  // Links that nobody receives would only fill the table.
+  if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return;
+  const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email, choice }, clock(), random);
+  await mailer.accept(trx, verificationMail(config.publicUrl, email, token, next));
+}
+
+/** The name and password of the first sign-up, or of a later reset. */
+function choiceOf({ name, passwordHash }: User): Choice | null {
+  return passwordHash === null ? null : { name, passwordHash };
+}

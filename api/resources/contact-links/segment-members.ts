@@ -1,0 +1,162 @@
+/**
+ * Finds the contacts of a segment. Filters are functions and not SQL, so every contact of the workspace is looked at,
+ * a portion at a time.
+ */
+import type { Kysely } from 'kysely';
+import { countRows } from '#api/db/count.ts';
+import type { Database } from '#api/db/schema.ts';
+import { badRequest } from '#api/errors.ts';
+import { Work } from '#api/http/turn.ts';
+import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
+import type { AnsweredSurvey, SeenSurvey } from '#api/resources/segments/contact-profile.ts';
+import { compileSegments, segmentsOf } from '#api/resources/segments/evaluate.ts';
+import { compileFilters } from '#api/resources/segments/filters.ts';
+import { interactionsOf } from '#api/resources/segments/interactions.ts';
+import { findSegments, type Segment } from '#api/resources/segments/store.ts';
+import type { Millis } from '#shared/clock.ts';
+
+/** Of a workspace whose segments have filters. A request that looks at so many takes seconds. */
+const CONTACTS_MAX = 100_000;
+const PORTION = 100;
+/** Displays and responses that are read for a portion, the newest first. */
+const ACTIONS_MAX = 50_000;
+
+interface Page {
+  readonly limit: number;
+  readonly skip: number;
+}
+
+interface Members {
+  readonly ids: readonly string[];
+  /** Of all pages. */
+  readonly total: number;
+}
+
+/**
+ * @returns one page of the ids, the oldest contact first, ties by id
+ * @throws ApiError bad_request when there are too many contacts to look at
+ */
+export async function membersOf(
+  db: Kysely<Database>,
+  segment: Segment,
+  page: Page,
+  now: Millis,
+): Promise<Members> {
+  const { id, workspaceId, filters } = segment;
+  const contacts = db.selectFrom('contacts').where('workspaceId', '=', workspaceId);
+  const count = await countRows(contacts);
+  if (filters.length === 0) {
+    const rows = await contacts
+      .select('id')
+      .orderBy('createdAt')
+      .orderBy('id')
+      .limit(page.limit)
+      .offset(page.skip)
+      .execute();
+    return { ids: rows.map((row) => row.id), total: count };
+  }
+  if (count > CONTACTS_MAX) {
+    const problem = `The workspace has more than ${CONTACTS_MAX} contacts; ask for the link of one contact at a time`;
+    throw badRequest(problem, { segmentId: problem });
+  }
+  const needed = await withReferences(db, segment);
+  const compiled = compileSegments(needed);
+  const needsActions = Object.values(await interactionsOf(db, needed)).some(
+    (surveys) => surveys === null || surveys.size > 0,
+  );
+  const ids: string[] = [];
+  let total = 0;
+  const work = await Work.begin();
+  for await (const portion of portionsOf(db, workspaceId)) {
+    const contactIds = portion.map((contact) => contact.id);
+    const attributes = await attributesOf(db, contactIds);
+    const { displays, responses } = needsActions ? await actionsOf(db, contactIds) : noActions;
+    for (const contact of portion) {
+      const profile = {
+        now,
+        userId: contact.userId,
+        attributes: attributes.get(contact.id) ?? {},
+        device: null,
+        displays: displays.get(contact.id) ?? [],
+        responses: responses.get(contact.id) ?? [],
+      };
+      if (!segmentsOf(compiled, profile).includes(id)) continue;
+      if (total >= page.skip && ids.length < page.limit) ids.push(contact.id);
+      total += 1;
+    }
+    await work.done(PORTION_WORK);
+  }
+  return { ids, total };
+}
+
+/** As much as parsing a quarter of a megabyte: other requests get a turn after a few portions. */
+const PORTION_WORK = 262_144;
+
+/** The segment, and all segments of the workspace that it refers to, directly or by way of others. */
+async function withReferences(db: Kysely<Database>, segment: Segment): Promise<readonly Segment[]> {
+  const found = new Map([[segment.id, segment]]);
+  for (let next: readonly Segment[] = [segment]; next.length > 0; ) {
+    const ids = next.flatMap(({ filters }) => {
+      const compiled = compileFilters(filters);
+      return 'issues' in compiled ? [] : compiled.references;
+    });
+    const missing = new Set(ids.filter((id) => !found.has(id)));
+    const referred = await findSegments(db, [...missing]);
+    next = referred.filter(({ workspaceId }) => workspaceId === segment.workspaceId);
+    for (const one of next) found.set(one.id, one);
+  }
+  return [...found.values()];
+}
+
+async function* portionsOf(db: Kysely<Database>, workspaceId: string): AsyncGenerator<readonly Contact[]> {
+  let last: Contact | undefined;
+  for (;;) {
+    const after = last;
+    let query = db.selectFrom('contacts').selectAll().where('workspaceId', '=', workspaceId);
+    if (after !== undefined) {
+      query = query.where(({ eb, and, or }) =>
+        or([
+          eb('createdAt', '>', after.createdAt),
+          and([eb('createdAt', '=', after.createdAt), eb('id', '>', after.id)]),
+        ]),
+      );
+    }
+    const portion: Contact[] = await query.orderBy('createdAt').orderBy('id').limit(PORTION).execute();
+    if (portion.length > 0) yield portion;
+    last = portion.at(-1);
+    if (portion.length < PORTION) return;
+  }
+}
+
+interface Actions {
+  readonly displays: ReadonlyMap<string | null, readonly SeenSurvey[]>;
+  readonly responses: ReadonlyMap<string | null, readonly AnsweredSurvey[]>;
+}
+
+const noActions: Actions = { displays: new Map(), responses: new Map() };
+
+async function actionsOf(db: Kysely<Database>, contactIds: readonly string[]): Promise<Actions> {
+  const displays = await db
+    .selectFrom('displays')
+    .select(['contactId', 'surveyId', 'createdAt'])
+    .where('contactId', 'in', contactIds)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(ACTIONS_MAX)
+    .execute();
+  const responses = await db
+    .selectFrom('responses')
+    .select(['contactId', 'surveyId', 'createdAt', 'updatedAt', 'finished'])
+    .where('contactId', 'in', contactIds)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(ACTIONS_MAX)
+    .execute();
+  return {
+    displays: Map.groupBy(displays, ({ contactId }) => contactId),
+    responses: Map.groupBy(
+      responses.map((row) => ({ ...row, finished: row.finished === 1 })),
+      ({ contactId }) => contactId,
+    ),
+  };
+}

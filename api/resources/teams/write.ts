@@ -1,0 +1,60 @@
+/** Makes and renames teams. */
+import type { Kysely } from 'kysely';
+import type { Context } from '#api/context.ts';
+import type { Database } from '#api/db/schema.ts';
+import { unlessTaken } from '#api/db/taken.ts';
+import { conflict, forbidden } from '#api/errors.ts';
+import { newId } from '#api/ids.ts';
+import { toTimestamp } from '#api/timestamps.ts';
+import { countTeams, insertTeam, renameTeam, type Team } from './store.ts';
+
+/** In an organization. */
+export const TEAMS_MAX = 200;
+
+/**
+ * @param allow locks the organization, and throws when the caller may not do this
+ * @throws ApiError forbidden at the maximum, conflict when the name is taken
+ */
+export function createTeam(
+  { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
+  { organizationId, name }: Pick<Team, 'organizationId' | 'name'>,
+  allow: (trx: Kysely<Database>) => Promise<unknown>,
+): Promise<Team> {
+  const now = toTimestamp(clock());
+  const made: Team = { id: newId(random), organizationId, name, createdAt: now, updatedAt: now };
+  return withFreeName(name, () =>
+    db.transaction().execute(async (trx) => {
+      await allow(trx);
+      if ((await countTeams(trx, organizationId)) >= TEAMS_MAX) {
+        throw forbidden(`An organization can have ${TEAMS_MAX} teams; delete one that nobody needs`);
+      }
+      await insertTeam(trx, made);
+      return made;
+    }),
+  );
+}
+
+/**
+ * @param find locks the organization and finds the team, and throws when the caller may not change it
+ * @throws ApiError conflict when the name is taken
+ */
+export function changeTeamName<T>(
+  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  name: string,
+  find: (trx: Kysely<Database>) => Promise<Team>,
+  finish: (trx: Kysely<Database>, team: Team) => Promise<T>,
+): Promise<T> {
+  return withFreeName(name, () =>
+    db.transaction().execute(async (trx) => {
+      const team = await find(trx);
+      const updatedAt = toTimestamp(clock());
+      await renameTeam(trx, team.id, name, updatedAt);
+      return finish(trx, { ...team, name, updatedAt });
+    }),
+  );
+}
+
+function withFreeName<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const problem = `A team with the name ${name} already exists`;
+  return unlessTaken(['teams.organizationId', 'teams.name'], conflict(problem, { name: problem }), work);
+}
