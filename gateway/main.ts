@@ -12,9 +12,8 @@ import { WorkerStartError } from '#shared/worker-pool.ts';
 import { type Gateway, policyLoader, startGateway } from './app.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
 import { ListenError } from './listen/listen-error.ts';
+import { LOOPBACK } from './listen/listener.ts';
 import { type Family, families } from './observe/metrics/exposition.ts';
-import { LOOPBACK } from './operate/admin/guard.ts';
-import type { ProcessReport } from './operate/admin/top.ts';
 import type { Control } from './operate/control/control.ts';
 import type { DecisionRecord } from './operate/decisions/decision-record.ts';
 import { openFilesMax } from './operate/doctor/open-files.ts';
@@ -22,6 +21,7 @@ import type { PolicySet } from './policy/policy.ts';
 import { PolicyFileError } from './policy/problems.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import {
+  type ProcessReport,
   STATE_INTERVAL_MS,
   type StateRequest,
   Supervisor,

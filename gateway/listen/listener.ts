@@ -14,6 +14,9 @@ export interface ListenOptions {
   readonly reusePort: boolean;
 }
 
+/** Values of `host` that only programs on this machine can reach. */
+export const LOOPBACK = /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/;
+
 /** Eight sockets saved four fifths of the wait behind 128 connections at once. More saved nothing. */
 const SOCKETS = 8;
 const BACKLOG = 1024;

@@ -6,11 +6,19 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Logger } from 'pino';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
+import type { LimitedIdentity } from '#gateway/observe/metrics/limited.ts';
 import { counter, gauge } from '#gateway/observe/metrics/metrics.ts';
-import type { ProcessReport } from '#gateway/operate/admin/top.ts';
 import { assertFree } from '#shared/assert-free.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { WorkerPool } from '#shared/worker-pool.ts';
+
+export interface ProcessReport {
+  readonly storeAvailable: boolean;
+  /** Since when it decides without the store; null: it does not. */
+  readonly storeAwaySince: Millis | null;
+  readonly replicas: number;
+  readonly limited: readonly LimitedIdentity[];
+}
 
 export type WorkerMessage =
   | { readonly type: 'ready'; readonly port: number; readonly policies: number }

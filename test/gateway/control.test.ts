@@ -2,8 +2,8 @@
 import t, { type Test } from 'tap';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import { Limited } from '#gateway/observe/metrics/limited.ts';
 import { BANS_MAX, Bans } from '#gateway/operate/control/bans.ts';
-import { Limited } from '#gateway/operate/control/limited.ts';
 import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
 import { News } from '#gateway/operate/control/news.ts';
 import { SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
