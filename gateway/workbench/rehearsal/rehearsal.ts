@@ -150,11 +150,11 @@ export class Rehearsal {
     if (listing?.kind === 'malformed') return malformed(listing.reason);
     const listed = listing?.kind === 'listed' ? listing.entry : null;
     if (listed?.list === 'deny') return listedRequest(path, listed, identities);
-    if (listed !== null || cover === null)
-      return { kind: 'uncovered', path, cover: null, allowedBy: listed, identities };
+    const uncovered = { kind: 'uncovered', path, cover: null, allowedBy: listed, identities } as const;
+    if (listed !== null || cover === null) return uncovered;
     const charged = chargeOf(enforcement, cover, request);
     if (typeof charged === 'string') return malformed(charged);
-    if (charged === null) return { kind: 'uncovered', path, cover, allowedBy: null, identities };
+    if (charged === null) return { ...uncovered, cover };
     return { kind: 'covered', path, cover, charged, identities };
   }
 
@@ -179,9 +179,15 @@ export class Rehearsal {
       lists === null || lists.digests.size === 0 || closedBy !== null
         ? closedBy
         : entryFor(lists, { digests: digests(), doubtful: [], address: null, words: [] });
-    if (listed?.list === 'deny') return listedRequest(path, listed, () => []);
-    if (listed !== null) return { kind: 'uncovered', path, cover: null, allowedBy: listed };
-    if (cover === null) return { kind: 'uncovered', path, cover, allowedBy: null };
+    if (listed?.list === 'deny') return listedRequest(path, listed, nobody);
+    const uncovered = {
+      kind: 'uncovered',
+      path,
+      cover: null,
+      allowedBy: listed,
+      identities: nobody,
+    } as const;
+    if (listed !== null || cover === null) return uncovered;
     const { identities, address, isUnproven, provable } = sender(cover);
     const credentials: Identity[] = [];
     for (let i = 0; i < identities.length; i++) {
@@ -196,7 +202,7 @@ export class Rehearsal {
     const facts = cover.hasOverrides ? { address: null, plan, words: [] } : null;
     const isProven = (credential: Identity): boolean => !isUnproven(credential);
     const charge = chargeFor(cover, { identities, proofs }, address, isProven, facts, unitsKnown);
-    if (charge === null) return { kind: 'uncovered', path, cover, allowedBy: null };
+    if (charge === null) return { ...uncovered, cover };
     const identified = { identities, proofs, credentials, provable, pathValues: [] };
     return this.#spend(path, cover, { charge, identified, hasOutcomes: cover.hasOutcomes, plan });
   }
@@ -231,6 +237,8 @@ export class Rehearsal {
     return { kind: 'decided', path, cover, charged, spent, decision: decide(spent, 0) };
   }
 }
+
+const nobody = (): readonly Identity[] => [];
 
 /** A log tells neither header fields nor lengths. */
 function unitsKnown({ cost }: CoverCounter): number {

@@ -31,36 +31,37 @@ interface ListedRequest {
   readonly identities: () => readonly Identity[];
 }
 
-export type Rehearsed =
-  | Malformed
-  | {
-      readonly kind: 'uncovered';
-      readonly path: string;
-      /** The entry of the list allow that names the client; null: no policy applies anyway. */
-      readonly allowedBy: ListEntry | null;
-    }
-  | ListedRequest
-  | DecidedRequest;
+/** No policy counts the request. */
+interface Uncovered {
+  readonly kind: 'uncovered';
+  readonly path: string;
+  /** Policies whose route matches, but none of which counts the client; null: there are none. */
+  readonly cover: Cover | null;
+  /** The entry of the list allow that names the client; null: there is none. */
+  readonly allowedBy: ListEntry | null;
+  /** All identities of the request. */
+  readonly identities: () => readonly Identity[];
+}
+
+interface Covered {
+  readonly kind: 'covered';
+  readonly path: string;
+  readonly cover: Cover;
+  readonly charged: ChargedTo;
+  /** All identities of the request. */
+  readonly identities: () => readonly Identity[];
+}
+
+/** A request for which nothing is charged. */
+type Uncharged = Malformed | ListedRequest | Uncovered;
 
 /** A request before anything is charged for it. */
-export type ReadRequest =
-  | Malformed
-  | ListedRequest
-  | {
-      readonly kind: 'uncovered';
-      readonly path: string;
-      readonly cover: Cover | null;
-      readonly allowedBy: ListEntry | null;
-      /** All identities of the request. */
-      readonly identities: () => readonly Identity[];
-    }
-  | {
-      readonly kind: 'covered';
-      readonly path: string;
-      readonly cover: Cover;
-      readonly charged: ChargedTo;
-      readonly identities: () => readonly Identity[];
-    };
+export type ReadRequest = Uncharged | Covered;
+
+/** A decision without what the client is told of it. */
+export type Weighed = Uncharged | WeighedRequest;
+
+export type Rehearsed = Uncharged | DecidedRequest;
 
 export interface DecidedRequest {
   readonly kind: 'allow' | 'deny';
@@ -75,18 +76,6 @@ export interface DecidedRequest {
   readonly violated: readonly Verdict[];
   readonly shadowDenials: readonly Policy[];
 }
-
-/** A decision without what the client is told of it. */
-export type Weighed =
-  | Malformed
-  | {
-      readonly kind: 'uncovered';
-      readonly path: string;
-      readonly cover: Cover | null;
-      readonly allowedBy: ListEntry | null;
-    }
-  | ListedRequest
-  | WeighedRequest;
 
 export interface WeighedRequest {
   readonly kind: 'decided';
