@@ -7,6 +7,15 @@ import type { RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts
 import { readHeader, requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
+/** `-H`, which may be given several times. */
+export const HEADER_OPTION = {
+  alias: 'H',
+  type: 'string',
+  array: true,
+  nargs: 1,
+  default: [] as string[],
+} as const;
+
 /** @throws CommandError exit 3; PolicyFileError with every mistake */
 export function loadPolicyFile(file: string): PolicySet {
   return loadPolicies(readPolicyText(file), file);

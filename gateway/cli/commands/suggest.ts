@@ -1,7 +1,13 @@
 /** `suggest LOG…`: what limits would fit the traffic of these logs? */
 
 import { type AddCommand, type CommandContext, secondsOf } from '#gateway/cli/command/command.ts';
-import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '#gateway/cli/command/log-options.ts';
+import {
+  LOG_OPTIONS,
+  LOGS,
+  type LogOptions,
+  openLogs,
+  readingLogs,
+} from '#gateway/cli/command/log-options.ts';
 import { count } from '#gateway/workbench/number-text.ts';
 import { policyText } from '#gateway/workbench/suggest/policy-text.ts';
 import { Suggest, type Suggestions } from '#gateway/workbench/suggest/suggest.ts';
@@ -24,12 +30,7 @@ export const addSuggest: AddCommand = (program, context) =>
     'What limits would fit the requests in access logs? Prints a policy file to start from',
     (command) =>
       command
-        .positional('logs', {
-          type: 'string',
-          array: true,
-          demandOption: true,
-          describe: 'Access logs, also compressed with gzip; - for standard input',
-        })
+        .positional('logs', LOGS)
         .option('window', {
           type: 'string',
           default: '1m',
