@@ -1,7 +1,6 @@
 /** Listeners for proxies that ask the gateway about each request, over HTTP or gRPC. */
 import type { Logger } from 'pino';
-import { ListenError } from '#gateway/listen/listen-error.ts';
-import { LOOPBACK } from '#gateway/listen/listener.ts';
+import { ListenError, LOOPBACK } from '#gateway/listen/listener.ts';
 import { type DecisionServer, PublicServer, type PublicServerOptions } from '#gateway/listen/server.ts';
 import { Refusals } from '#gateway/request/refuse.ts';
 import { assertFree } from '#shared/assert-free.ts';
