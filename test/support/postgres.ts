@@ -1,6 +1,6 @@
 /**
  * Databases of PostgreSQL for tests, each made from one that is migrated already. All files of a run share the server that
- * test/run.ts started; a file that is run alone starts its own.
+ * test/runner/main.ts started; a file that is run alone starts its own.
  */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, appendFileSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { postgresFolder } from './postgres-process.ts';
+import { postgresFolder } from '#test/support/postgres-process.ts';
 
 /** Program on PATH, or of PostgreSQL -> Debian package that brings it. */
 const PACKAGES = {

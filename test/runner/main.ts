@@ -14,17 +14,22 @@
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { databasesOf } from './support/databases-of-files.ts';
-import { failures, resultsOf } from './support/failures.ts';
-import { SHARED_SERVER } from './support/postgres.ts';
-import { startPostgres } from './support/postgres-process.ts';
-import { projectRoot } from './support/process.ts';
-import { slowest, type Used } from './support/processor-times.ts';
-import { canInstall, install, installCommand, missing } from './support/servers.ts';
-import { importanceOf, programsOf, SYSTEM, type TestDatabase } from './support/system-folders.ts';
-import { groupsOf } from './support/test-groups.ts';
-import { runFiles } from './support/test-process.ts';
-import { type Task, testQueue } from './support/test-queue.ts';
+import { SHARED_SERVER } from '#test/support/postgres.ts';
+import { startPostgres } from '#test/support/postgres-process.ts';
+import { projectRoot } from '#test/support/process.ts';
+import {
+  databasesOf,
+  groupsOf,
+  importanceOf,
+  programsOf,
+  SYSTEM,
+  type Task,
+  type TestDatabase,
+  testQueue,
+} from './plan.ts';
+import { failures, resultsOf, slowest, type Used } from './report.ts';
+import { canInstall, install, installCommand, missing } from './servers.ts';
+import { runFiles } from './test-process.ts';
 
 /** Begun last, they would be waited for when all others are done. */
 const longest = [

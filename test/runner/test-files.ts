@@ -1,5 +1,5 @@
 /**
- * The program that runs test files: `node test/support/test-files.ts FILE…`, one after the other in this process. Each is
+ * The program that runs test files: `node test/runner/test-files.ts FILE…`, one after the other in this process. Each is
  * a subtest of its own name, with the `t` that it imports from tap as if it were alone. After each a comment says what it
  * took of the processors.
  */
@@ -8,7 +8,7 @@ import { registerHooks } from 'node:module';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Test } from 'tap';
-import { MS_PER_TICK } from './process-tree.ts';
+import { MS_PER_TICK } from './test-process.ts';
 
 const DOMAINS = `data:text/javascript,${encodeURIComponent('export class Domain { destroy() {} }')}`;
 

@@ -1,11 +1,11 @@
 /** Test files in a process of their own: what became of each, as TAP. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { projectRoot } from './process.ts';
-import { endTree, processorTime, treeOf } from './process-tree.ts';
-import type { Used } from './processor-times.ts';
+import { projectRoot } from '#test/support/process.ts';
+import type { Used } from './report.ts';
 
 /**
  * No file has a limit of its own: a slow machine is no failure. One that hangs waits for what never comes, and neither it
@@ -27,7 +27,7 @@ export interface Outcome {
   readonly stopped: readonly string[];
 }
 
-const PROGRAM = join(projectRoot, 'test/support/test-files.ts');
+const PROGRAM = join(projectRoot, 'test/runner/test-files.ts');
 const POINT = /^(not ok|ok) \d+ - (\S+)/gm;
 const NOT_OK = /^ *not ok /m;
 const FRAME = /^(?:TAP version 14|\d+\.\.\d+|# \{ total: .*|# time=.*)\n/gm;
@@ -132,4 +132,46 @@ function endedInTime(
     stop?.removeEventListener('abort', onStop);
   });
   return () => why;
+}
+
+/** Of the times in /proc, by the kernel's promise to programs. */
+export const MS_PER_TICK = 10;
+
+/** The process and its descendants; empty when it is gone. */
+function treeOf(pid: number): readonly number[] {
+  try {
+    const tasks = readdirSync(`/proc/${pid}/task`);
+    const children = tasks.flatMap((task) =>
+      readFileSync(`/proc/${pid}/task/${task}/children`, 'latin1').split(' ').filter(Boolean).map(Number),
+    );
+    return [pid, ...children.flatMap(treeOf)];
+  } catch {
+    return [];
+  }
+}
+
+/** Milliseconds of processor time that they have used, with those of their children that have ended. */
+function processorTime(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + timeOf(pid), 0);
+}
+
+/** Ends them at once, the outer ones first, so that none starts another. */
+function endTree(pid: number): void {
+  for (const one of treeOf(pid)) {
+    try {
+      process.kill(one, 'SIGKILL');
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}
+
+function timeOf(pid: number): number {
+  try {
+    // The name of the program, in parentheses, may hold spaces.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? [];
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * MS_PER_TICK;
+  } catch {
+    return 0;
+  }
 }

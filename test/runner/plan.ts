@@ -1,0 +1,198 @@
+/** Which test files run when: on which databases, in which order, in which process. */
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { projectRoot } from '#test/support/process.ts';
+import type { Program } from './servers.ts';
+
+export type TestDatabase = 'sqlite' | 'postgres';
+
+export const SYSTEM = 'test/system/';
+/**
+ * The folders of test/system, which `npm test` leaves out and `npm run test:all` runs, the most important first, and the
+ * programs that their files start besides redis-server.
+ */
+export const SYSTEM_FOLDERS: Readonly<Record<string, readonly Program[]>> = {
+  exactness: [],
+  crashes: [],
+  postgres: ['initdb'],
+  cluster: [],
+  processes: [],
+  proxies: ['nginx', 'caddy', 'haproxy', 'promtool', 'curl', 'openssl'],
+  pages: ['curl', 'initdb'],
+  packages: [],
+  images: [],
+  browsers: ['chromium', 'curl'],
+  benches: [],
+};
+
+const names = Object.keys(SYSTEM_FOLDERS);
+
+/** Where a run on a database stands in the order of importance, from 0. */
+export function importanceOf(file: string, database: TestDatabase): number {
+  // A file of the quick suite is run here because of its database.
+  return names.indexOf(folderOf(file) ?? (database === 'postgres' ? 'postgres' : 'exactness'));
+}
+
+export function programsOf(file: string, database: TestDatabase): readonly Program[] {
+  const folder = folderOf(file);
+  const own = folder === null ? [] : (SYSTEM_FOLDERS[folder] ?? []);
+  return database === 'postgres' ? ['redis-server', 'initdb', ...own] : ['redis-server', ...own];
+}
+
+/** null: a file of the quick suite */
+function folderOf(file: string): string | null {
+  return file.startsWith(SYSTEM) ? (file.slice(SYSTEM.length).split('/')[0] ?? null) : null;
+}
+
+/** Every test that asks for a database does so through this file. */
+const ROOT = 'test/support/database.ts';
+/** These test what differs between the databases: locks, queues, query plans, numbers and texts, writers at once. */
+const DIFFERENT = globSync(
+  [
+    'test/api/*.test.ts',
+    'test/api/{audit,auth,db,events,http,jobs,mail,parallel-writers,processes,storage}/**/*.test.ts',
+    // Every operation once, with all that is described of it.
+    'test/api/docs/{refusals,replies}.test.ts',
+    'test/api/resources/{segments,responses}/*.test.ts',
+    'test/api/resources/contacts/v2-bulk-routes.test.ts',
+    'test/system/{exactness,crashes,processes}/*.test.ts',
+  ],
+  { cwd: projectRoot },
+);
+/** About SQLite's own files and locks; or test/system/postgres/crash.test.ts does the same on PostgreSQL, and more of it. */
+const SQLITE_ONLY: readonly string[] = [
+  'test/api/db/busy.test.ts',
+  'test/api/db/faults.test.ts',
+  'test/api/events/crash.test.ts',
+  'test/api/http/serialization.test.ts',
+  'test/system/crashes/events.test.ts',
+];
+/** Only about PostgreSQL, whichever the other tests use. */
+const POSTGRES_ONLY = `${SYSTEM}postgres/`;
+
+/** Of the whole suite, quick files and those of test/system together. */
+export function databasesOf(file: string): readonly TestDatabase[] {
+  if (file.startsWith(POSTGRES_ONLY)) return ['postgres'];
+  const isTwice = DIFFERENT.includes(file) && !SQLITE_ONLY.includes(file) && reaches(file, ROOT);
+  return isTwice ? ['sqlite', 'postgres'] : ['sqlite'];
+}
+
+/** More save little, and what a process loses when it ends half-way grows. */
+const WEIGHT_MAX = 36;
+/** Of a file that starts processes of its own; any other weighs one. It takes that much longer, on average. */
+const STARTING_WEIGHT = 4;
+const STARTS = 'test/support/process.ts';
+/** These look at the process itself, and would see what others leave in it: memory, timers, listeners. */
+const ALONE = /memoryUsage|getActiveResourcesInfo|diagnostics_channel/;
+
+/**
+ * Files that share a process. To start one, load tap and then the program under test takes a second or more, as long as
+ * many a file runs; the later files of a process find all of it loaded and compiled.
+ *
+ * @param longest those that take so long that others should run beside them
+ * @returns the longest, then the others, the heaviest first
+ */
+export function groupsOf(
+  files: readonly string[],
+  longest: readonly string[],
+): readonly (readonly string[])[] {
+  const groups: { files: string[]; weight: number }[] = [];
+  const open = new Map<string, { files: string[]; weight: number }>();
+  for (const file of files) {
+    const area = areaOf(file);
+    const weight = longest.includes(file)
+      ? Number.POSITIVE_INFINITY
+      : reaches(file, STARTS)
+        ? STARTING_WEIGHT
+        : 1;
+    const group = open.get(area);
+    if (file.startsWith(SYSTEM) || weight > WEIGHT_MAX || looksAtProcess(file))
+      groups.push({ files: [file], weight });
+    else if (group !== undefined && group.weight + weight <= WEIGHT_MAX) {
+      group.files.push(file);
+      group.weight += weight;
+    } else {
+      const begun = { files: [file], weight };
+      open.set(area, begun);
+      groups.push(begun);
+    }
+  }
+  return groups.sort((a, b) => (a.weight === b.weight ? 0 : b.weight - a.weight)).map(({ files }) => files);
+}
+
+function looksAtProcess(file: string): boolean {
+  return ALONE.test(readFileSync(join(projectRoot, file), 'utf8'));
+}
+
+/** Its files load the same modules. */
+function areaOf(file: string): string {
+  const [, area = '', ...inside] = file.split('/');
+  return inside.length === 0 ? '' : area;
+}
+
+/** What a run has still to do, in its order; what needs programs that are being installed comes when they are there. */
+export interface Task {
+  readonly files: readonly string[];
+  readonly database: TestDatabase;
+  readonly programs: readonly Program[];
+}
+
+export interface TestQueue {
+  /** @returns null once all are taken */
+  next(): Promise<Task | null>;
+}
+
+/** @param installing resolves once `absent` are installed, or never will be */
+export function testQueue(
+  tasks: readonly Task[],
+  absent: readonly Program[],
+  installing: Promise<void>,
+): TestQueue {
+  const waiting = [...tasks];
+  let isSettled = absent.length === 0;
+  const settled = installing.then(() => {
+    isSettled = true;
+  });
+  const isReady = ({ programs }: Task): boolean =>
+    isSettled || !programs.some((program) => absent.includes(program));
+  return {
+    async next() {
+      const at = waiting.findIndex(isReady);
+      if (at >= 0) return waiting.splice(at, 1)[0] ?? null;
+      if (waiting.length === 0) return null;
+      await settled;
+      return this.next();
+    },
+  };
+}
+
+const IMPORT = /^(?:import|export)\s[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'/gm;
+
+/** By target, then by file. */
+const known = new Map<string, Map<string, boolean>>();
+
+/** Whether the file is the target, or imports what reaches it. Both are named from the root of the project. */
+export function reaches(file: string, target: string): boolean {
+  if (file === target) return true;
+  const answers = known.get(target) ?? new Map<string, boolean>();
+  known.set(target, answers);
+  const found = answers.get(file);
+  if (found !== undefined) return found;
+  // Until we know better; also ends a walk in a circle.
+  answers.set(file, false);
+  const answer = importsOf(file).some((one) => reaches(one, target));
+  answers.set(file, answer);
+  return answer;
+}
+
+function importsOf(file: string): readonly string[] {
+  const path = join(projectRoot, file);
+  if (!existsSync(path)) return [];
+  return [...readFileSync(path, 'utf8').matchAll(IMPORT)].flatMap(([, from, bare]) => {
+    const specifier = from ?? bare ?? '';
+    if (specifier.startsWith('#test/')) return [specifier.slice(1)];
+    if (!specifier.startsWith('.')) return [];
+    const target = join(dirname(file), specifier);
+    return target.startsWith('test/') ? [target] : [];
+  });
+}
