@@ -1,7 +1,7 @@
 /**
  * `npm test`: every test file outside test/system, on SQLite. `npm run test:all`: those of test/system, and on PostgreSQL
  * those of all files that test what differs there. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says
- * `postgres` or `both`. Several processes at once, the most important files first in test:all, the longest in `npm test`.
+ * `postgres`. Several processes at once, the most important files first in test:all, the longest in `npm test`.
  *
  * Writes TAP: one test for each file, with what the file wrote as its subtest, then all failures again, and the sum of
  * their summaries. `--times` adds which files took most of the processors, themselves and by what they started.
@@ -53,7 +53,7 @@ const start = performance.now();
 const isLimited = options.minutes !== undefined;
 const minutes = Number(options.minutes ?? Number.POSITIVE_INFINITY);
 if (!(minutes >= 0)) exit(`--minutes: "${options.minutes}" is not a number of minutes`);
-const wanted = databasesWanted();
+const wanted = databaseWanted();
 const all = globSync('test/**/*.test.ts', { cwd: projectRoot }).sort();
 const unknown = [...longest, ...chosen].filter((file) => !all.includes(file));
 if (unknown.length > 0) exit(`There is no test file ${unknown.join(', ')}`);
@@ -109,20 +109,17 @@ function after(ms: number): AbortSignal {
   return ms > 0 ? AbortSignal.timeout(ms) : AbortSignal.abort();
 }
 
-/** null: nobody has said. */
-function databasesWanted(): readonly TestDatabase[] | null {
+/** undefined: nobody has said. */
+function databaseWanted(): TestDatabase | undefined {
   const name = process.env.TEST_DATABASE;
-  if (name === undefined) return null;
-  if (name === 'both') return DATABASES;
-  if (name === 'sqlite' || name === 'postgres') return [name];
-  return exit(`TEST_DATABASE: "${name}" is not one of sqlite, postgres, both`);
+  if (name === undefined || name === 'sqlite' || name === 'postgres') return name;
+  return exit(`TEST_DATABASE: "${name}" is not one of sqlite, postgres`);
 }
 
 function isWantedOn(database: TestDatabase): (file: string) => boolean {
   return (file) => {
     const databases = databasesOf(file);
-    if (chosen.length > 0)
-      return chosen.includes(file) && (wanted ?? databases.slice(0, 1)).includes(database);
+    if (chosen.length > 0) return chosen.includes(file) && database === (wanted ?? databases[0]);
     const isSystem = file.startsWith(SYSTEM);
     if (options.system !== true) return !isSystem && database === 'sqlite';
     return databases.includes(database) && (isSystem || database === 'postgres');
