@@ -31,16 +31,16 @@ import { failures, resultsOf, slowest, type Used } from './report.ts';
 import { canInstall, install, installCommand, missing } from './servers.ts';
 import { runFiles } from './test-process.ts';
 
-/** Begun last, they would be waited for when all others are done. */
+/** These begin first. Otherwise everybody would wait for them at the end. */
 const longest = [
   'test/api/hostile.test.ts',
   'test/api/docs/wrong-requests.test.ts',
   'test/api/docs/refusals.test.ts',
   'test/api/docs/replies.test.ts',
 ];
-/** Many files wait for processes, servers and pauses, so there are more of them than processors. */
+/** Many files wait for processes, servers and pauses, so more of them run than there are processors. */
 const JOBS = availableParallelism() + 2;
-/** What has begun when the minutes are over may go on for so long. */
+/** Files that run when the minutes are over get this much more time. */
 const GRACE_MS = 15 * 60_000;
 const outcomes = ['total', 'pass', 'fail', 'skip', 'todo', 'notRun'] as const;
 const DATABASES = ['sqlite', 'postgres'] as const;
@@ -81,7 +81,7 @@ if (!isLimited && missing(absent).length > 0)
   exit(`Still missing after the installation: ${missing(absent).join(', ')}. Install by hand: ${command}`);
 
 const queue = testQueue(tasks, isLimited ? absent : [], installing);
-/** One server for all files; each makes databases of its own there. */
+/** All files share one server. Each makes databases of its own there. */
 let postgres = null as ReturnType<typeof startPostgres> | null;
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0, notRun: 0 };
 const used: Used[] = [];
@@ -109,7 +109,7 @@ function after(ms: number): AbortSignal {
   return ms > 0 ? AbortSignal.timeout(ms) : AbortSignal.abort();
 }
 
-/** undefined: nobody has said. */
+/** undefined: TEST_DATABASE is not set. */
 function databaseWanted(): TestDatabase | undefined {
   const name = process.env.TEST_DATABASE;
   if (name === undefined || name === 'sqlite' || name === 'postgres') return name;
@@ -182,7 +182,10 @@ function labelOf({ database }: Task): string {
   return database === 'postgres' ? ' (PostgreSQL)' : '';
 }
 
-/** On a terminal: a line for each file, and at the end what failed. Everything else, such as `.ci/run`, reads all of TAP. */
+/**
+ * A terminal shows a line for each file, and the failures at the end. Everything else, such as `.ci/run`, gets all of
+ * TAP.
+ */
 function shownOf(tap: string): string {
   return process.stdout.isTTY ? resultsOf(tap) : tap;
 }

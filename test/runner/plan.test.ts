@@ -1,4 +1,4 @@
-/** Which test files are run when: in which process, in which order, on which databases. */
+/** Tests in which process, in which order and on which databases the test files run. */
 import { globSync } from 'node:fs';
 import t from 'tap';
 import { projectRoot } from '#test/support/process.ts';

@@ -1,4 +1,4 @@
-/** Which test files run when: on which databases, in which order, in which process. */
+/** Decides on which databases, in which order and in which process the test files run. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readProgram } from '#test/support/imports.ts';
@@ -30,9 +30,9 @@ export const SYSTEM_FOLDERS: Readonly<Record<string, readonly Program[]>> = {
 
 const names = Object.keys(SYSTEM_FOLDERS);
 
-/** Where a run on a database stands in the order of importance, from 0. */
+/** Returns the place of a run in the order of importance, from 0. */
 export function importanceOf(file: string, database: TestDatabase): number {
-  // A file of the quick suite is run here because of its database.
+  // A file of the quick suite runs here because of its database.
   return names.indexOf(folderOf(file) ?? (database === 'postgres' ? 'postgres' : 'exactness'));
 }
 
@@ -49,12 +49,15 @@ function folderOf(file: string): string | null {
 
 /** Every test that asks for a database does so through this file. */
 const ROOT = 'test/support/database.ts';
-/** These test what differs between the databases: locks, queues, query plans, numbers and texts, writers at once. */
+/**
+ * These test code that differs between the databases: locks, queues, query plans, numbers and texts, concurrent
+ * writers.
+ */
 const DIFFERENT = globSync(
   [
     'test/api/*.test.ts',
     'test/api/{audit,auth,db,events,http,jobs,mail,parallel-writers,processes,storage}/**/*.test.ts',
-    // Every operation once, with all that is described of it.
+    // They send every operation once, with everything that is described of it.
     'test/api/docs/{refusals,replies}.test.ts',
     'test/api/resources/{segments,responses}/*.test.ts',
     'test/api/resources/contacts/v2-bulk-routes.test.ts',
@@ -62,7 +65,9 @@ const DIFFERENT = globSync(
   ],
   { cwd: projectRoot },
 );
-/** About SQLite's own files and locks; or test/system/postgres/crash.test.ts does the same on PostgreSQL, and more of it. */
+/**
+ * These test SQLite's own files and locks, or something that test/system/postgres/crash.test.ts covers on PostgreSQL.
+ */
 const SQLITE_ONLY: readonly string[] = [
   'test/api/db/busy.test.ts',
   'test/api/db/faults.test.ts',
@@ -70,27 +75,27 @@ const SQLITE_ONLY: readonly string[] = [
   'test/api/http/serialization.test.ts',
   'test/system/crashes/events.test.ts',
 ];
-/** Only about PostgreSQL, whichever the other tests use. */
+/** These need PostgreSQL, whichever database the other tests use. */
 const POSTGRES_ONLY = `${SYSTEM}postgres/`;
 
-/** Of the whole suite, quick files and those of test/system together. */
+/** Returns the databases for a file of the quick suite or of test/system. */
 export function databasesOf(file: string): readonly TestDatabase[] {
   if (file.startsWith(POSTGRES_ONLY)) return ['postgres'];
   const isTwice = DIFFERENT.includes(file) && !SQLITE_ONLY.includes(file) && reaches(file, ROOT);
   return isTwice ? ['sqlite', 'postgres'] : ['sqlite'];
 }
 
-/** More save little, and what a process loses when it ends half-way grows. */
+/** Larger groups save little time, and more files fail when a process ends early. */
 const WEIGHT_MAX = 36;
-/** Of a file that starts processes of its own; any other weighs one. It takes that much longer, on average. */
+/** Weight of a file that starts processes; any other file weighs one. It takes this much longer, on average. */
 const STARTING_WEIGHT = 4;
 const STARTS = 'test/support/process.ts';
-/** These look at the process itself, and would see what others leave in it: memory, timers, listeners. */
+/** These inspect their process, and would see what other files leave in it: memory, timers, listeners. */
 const ALONE = /memoryUsage|getActiveResourcesInfo|diagnostics_channel/;
 
 /**
- * Files that share a process. To start one, load tap and then the program under test takes a second or more, as long as
- * many a file runs; the later files of a process find all of it loaded and compiled.
+ * Groups files that share a process. Starting one, loading tap and loading the program under test takes a second or
+ * more, which is as long as many a file runs. Later files of a process find all of it loaded and compiled.
  *
  * @param longest those that take so long that others should run beside them
  * @returns the longest, then the others, the heaviest first
@@ -127,13 +132,13 @@ function looksAtProcess(file: string): boolean {
   return ALONE.test(readFileSync(join(projectRoot, file), 'utf8'));
 }
 
-/** Its files load the same modules. */
+/** Files of one area load the same modules. */
 function areaOf(file: string): string {
   const [, area = '', ...inside] = file.split('/');
   return inside.length === 0 ? '' : area;
 }
 
-/** What a run has still to do, in its order; what needs programs that are being installed comes when they are there. */
+/** The tasks that are left, in their order. A task that needs programs that are being installed waits for them. */
 export interface Task {
   readonly files: readonly string[];
   readonly database: TestDatabase;
@@ -169,7 +174,7 @@ export function testQueue(
   };
 }
 
-/** Whether the file is the target, or imports what reaches it. */
+/** Tells whether the file is the target, or imports it directly or by way of others. */
 export function reaches(file: string, target: string, seen = new Set<string>()): boolean {
   if (file === target) return true;
   if (seen.has(file)) return false;

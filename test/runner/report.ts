@@ -1,17 +1,17 @@
 /** Summaries of a run, for people: the failures of a TAP text, and which files took most of the processors. */
 
 const NOT_OK = /^( *)not ok \d+ - /;
-/** Each of a failure. A stack or a difference that is longer is cut. */
+/** Lines of one failure. A longer stack or difference is cut. */
 const MOST_LINES = 25;
-/** Of all failures together: after a bad change, the first ones say enough. */
+/** Failures that are shown. After a bad change the first ones are enough. */
 const MOST_FAILURES = 60;
 
-/** The line of each file, without its subtests. */
+/** Returns the line of each file, without its subtests. */
 export function resultsOf(tap: string): string {
   return tap.replaceAll(/^(?!(?:not )?ok ).*(?:\n|$)/gm, '');
 }
 
-/** Each `not ok` line with its details, inner ones before the subtest that they belong to. */
+/** Returns each `not ok` line with its details, inner ones before the subtest that they belong to. */
 export function failures(tap: string): string[] {
   const lines = tap.split('\n');
   const found: string[] = [];
@@ -26,7 +26,7 @@ export function failures(tap: string): string[] {
   return found;
 }
 
-/** The YAML block that may follow a result, without its frame. */
+/** Returns the YAML block that may follow a result, without its frame. */
 function details(lines: readonly string[], from: number, indent: string): string[] {
   if (lines[from] !== `${indent}---`) return [];
   const end = lines.indexOf(`${indent}...`, from);
@@ -38,13 +38,13 @@ function details(lines: readonly string[], from: number, indent: string): string
 export interface Used {
   readonly name: string;
   readonly own: number;
-  /** Of the processes that it started. */
+  /** The same for the processes that it started. */
   readonly started: number;
 }
 
 const SHOWN = 30;
 
-/** The files that took most, for people to read. */
+/** Returns a table of the files that took most. */
 export function slowest(used: readonly Used[]): string[] {
   const all = new Map<string, Used>();
   for (const { name, own, started } of used) {

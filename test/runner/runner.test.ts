@@ -1,4 +1,4 @@
-/** The runner of the tests: what it says of files that fail, throw, stop half-way or take the process with them. */
+/** Tests what the runner reports of files that fail, throw, stop half-way or end their process. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -92,7 +92,7 @@ t.test('a process that ends half-way fails the rest of its files', async (t) => 
   }
 });
 
-/** Starts a process, says in the file that BEGUN names which one, and waits for ever. */
+/** Starts a process, writes its id into the file that BEGUN names, and waits for ever. */
 const HANGING = `
   import { spawn } from 'node:child_process';
   import { writeFileSync } from 'node:fs';
@@ -217,7 +217,7 @@ t.test('without time nothing begins, and each run of a file that was left out is
     {
       cwd: projectRoot,
       encoding: 'utf8',
-      // Whatever is not installed stays so.
+      // Nothing may be installed.
       env: { PATH: '/nowhere' },
     },
   );
