@@ -48,6 +48,12 @@ export function readHeaders(headers: readonly string[]): [name: string, value: s
   return asUsageError(() => headers.map(readHeader));
 }
 
+/** @throws CommandError exit 2 */
+export function requireWhole(name: string, value: number, min: number, max: number): void {
+  if (Number.isInteger(value) && value >= min && value <= max) return;
+  throw new CommandError(`${name} must be a whole number from ${min} to ${max}`, EXIT.usage);
+}
+
 function asUsageError<T>(read: () => T): T {
   try {
     return read();

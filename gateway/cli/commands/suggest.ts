@@ -1,5 +1,6 @@
 /** `suggest LOG…`: what limits would fit the traffic of these logs? */
 
+import { requireWhole } from '#gateway/cli/command/arguments.ts';
 import { type AddCommand, type CommandContext, secondsOf } from '#gateway/cli/command/command.ts';
 import {
   LOG_OPTIONS,
@@ -56,8 +57,7 @@ async function run(options: SuggestOptions, { terminal, now }: CommandContext): 
       EXIT.usage,
     );
   const routesMax = options.routes;
-  if (!Number.isInteger(routesMax) || routesMax < 1 || routesMax > ROUTES_MAX)
-    throw new CommandError(`--routes must be a whole number from 1 to ${ROUTES_MAX}`, EXIT.usage);
+  requireWhole('--routes', routesMax, 1, ROUTES_MAX);
   const { logs, trust, progress } = openLogs(options, terminal, now);
   const suggestions = await readingLogs(progress, () =>
     new Suggest({ logs, trust, windowSeconds, keyHeader, routesMax }).run(),
