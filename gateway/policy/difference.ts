@@ -37,47 +37,42 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
     });
   }
   for (const old of gone.values()) changes.push(policyRemoved(old));
-  if (before.planHeader !== after.planHeader) {
-    const effect = 'plans are named in another header';
-    changes.push({ kind: 'plan', policy: null, from: before.planHeader, to: after.planHeader, effect });
-  }
-  const [from, to] = [plansText(before), plansText(after)];
-  if (from !== to) {
-    const effect = 'clients that the old or new file names may have another plan';
-    changes.push({ kind: 'plans', policy: null, from, to, effect });
-  }
-  if (before.ignoreCase !== after.ignoreCase) {
-    const effect = after.ignoreCase
-      ? 'policies match paths without regard to case'
-      : 'policies match paths only in the same case';
-    const [from, to] = [String(before.ignoreCase), String(after.ignoreCase)];
-    changes.push({ kind: 'ignore-case', policy: null, from, to, effect });
-  }
-  changes.push(...exclusions(before, after), ...listChanges(before, after));
-  return changes;
+  return [
+    ...changes,
+    ...ofFile('plan', before.planHeader, after.planHeader, 'plans are named in another header'),
+    ...ofFile(
+      'plans',
+      plansText(before),
+      plansText(after),
+      'clients that the old or new file names may have another plan',
+    ),
+    ...ofFile(
+      'ignore-case',
+      String(before.ignoreCase),
+      String(after.ignoreCase),
+      after.ignoreCase
+        ? 'policies match paths without regard to case'
+        : 'policies match paths only in the same case',
+    ),
+    ...exclusions(before, after),
+    ...listChanges(before, after),
+  ];
+}
+
+/** A change of the whole file; none if both values are the same. */
+function ofFile(kind: Change['kind'], from: string | null, to: string | null, effect: string): Change[] {
+  return from === to ? [] : [{ kind, policy: null, from, to, effect }];
 }
 
 function exclusions(before: PolicySet, after: PolicySet): Change[] {
   const old = new Set(before.exclude.map(({ text }) => text));
   const now = new Set(after.exclude.map(({ text }) => text));
   return [
-    ...[...now.difference(old)].map(
-      (text): Change => ({
-        kind: 'exclude-added',
-        policy: null,
-        from: null,
-        to: text,
-        effect: `no policy applies to ${text} any more`,
-      }),
+    ...[...now.difference(old)].flatMap((text) =>
+      ofFile('exclude-added', null, text, `no policy applies to ${text} any more`),
     ),
-    ...[...old.difference(now)].map(
-      (text): Change => ({
-        kind: 'exclude-removed',
-        policy: null,
-        from: text,
-        to: null,
-        effect: `policies apply to ${text} again`,
-      }),
+    ...[...old.difference(now)].flatMap((text) =>
+      ofFile('exclude-removed', text, null, `policies apply to ${text} again`),
     ),
   ];
 }
@@ -89,13 +84,13 @@ function listChanges(before: PolicySet, after: PolicySet): Change[] {
     if (old.has(text)) continue;
     const refused = names === 'route' ? 'everybody is refused on this route' : 'these clients are refused';
     const effect = list === 'allow' ? 'no policy counts these clients any more' : refused;
-    changes.push({ kind: 'list-added', policy: null, from: null, to: text, effect });
+    changes.push(...ofFile('list-added', null, text, effect));
   }
   for (const [text, { names }] of old) {
     if (now.has(text)) continue;
     const effect =
       names === 'route' ? 'this route is open again' : 'these clients are treated like all others';
-    changes.push({ kind: 'list-removed', policy: null, from: text, to: null, effect });
+    changes.push(...ofFile('list-removed', text, null, effect));
   }
   return changes;
 }

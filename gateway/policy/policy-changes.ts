@@ -1,4 +1,4 @@
-/** What changes in one policy, and for which clients. Pure. */
+/** Lists what changes in one policy, and for which clients. Pure. */
 import type { CredentialSource, Identifier } from '#gateway/identity/identifier.ts';
 import { type Algorithm, banText, type Cost, type Count, type Policy } from './policy.ts';
 
