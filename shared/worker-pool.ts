@@ -10,7 +10,7 @@ import { assertFree } from './assert-free.ts';
 import type { Clock, Millis } from './clock.ts';
 import { RestartPacing } from './restart-pacing.ts';
 
-export interface PoolLog {
+interface PoolLog {
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
