@@ -11,17 +11,13 @@ import { VERSION } from '#shared/version.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
 import { type Gateway, policyLoader, startGateway } from './app.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
-import { ListenError } from './listen/listen-error.ts';
+import { ListenError, LOOPBACK } from './listen/listener.ts';
 import { type Family, families } from './observe/metrics/exposition.ts';
-import { LOOPBACK } from './operate/admin/guard.ts';
-import type { ProcessReport } from './operate/admin/top.ts';
-import type { Control } from './operate/control/control.ts';
-import type { DecisionRecord } from './operate/decisions/decision-record.ts';
 import { openFilesMax } from './operate/doctor/open-files.ts';
-import type { PolicySet } from './policy/policy.ts';
 import { PolicyFileError } from './policy/problems.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import {
+  type ProcessReport,
   STATE_INTERVAL_MS,
   type StateRequest,
   Supervisor,
@@ -73,24 +69,12 @@ function reasonOf(error: unknown): string {
 }
 
 /** A running gateway, either in this process or in workers. */
-interface Running {
-  readonly port: number;
-  readonly policies: number;
-  ready(): boolean;
+interface Running
+  extends Omit<Gateway, 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'> {
   storeAvailable(): Promise<boolean>;
   families(): Promise<readonly (readonly Family[])[]>;
-  findDecision(id: string): Promise<DecisionRecord | null>;
-  listDecisions(before: string | null, count: number): Promise<readonly DecisionRecord[]>;
   /** Reports of the processes that answer. From then on they count who is denied most. */
   processes(): Promise<readonly ProcessReport[]>;
-  policySet(): PolicySet;
-  policyText(): string;
-  /** Texts of the files that the policy file names, by name. */
-  referencedTexts(): ReadonlyMap<string, string>;
-  policyRefusal(): string | null;
-  readonly control: Control;
-  reload(): void;
-  close(): Promise<void>;
 }
 
 function startHere(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<Gateway> {
@@ -110,21 +94,10 @@ function startHere(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
 async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<Running> {
   const gateway = await startHere(config, secrets, log);
   return {
-    port: gateway.port,
-    policies: gateway.policies,
-    ready: () => gateway.ready(),
+    ...gateway,
     storeAvailable: async () => gateway.storeAvailable(),
     families: async () => [families(gateway.samples())],
-    findDecision: (id) => gateway.findDecision(id),
-    listDecisions: (before, count) => gateway.listDecisions(before, count),
     processes: async () => [reportOf(gateway, true)],
-    policySet: () => gateway.policySet(),
-    policyText: () => gateway.policyText(),
-    referencedTexts: () => gateway.referencedTexts(),
-    policyRefusal: () => gateway.policyRefusal(),
-    control: gateway.control,
-    reload: () => gateway.reload(),
-    close: () => gateway.close(),
   };
 }
 

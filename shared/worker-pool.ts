@@ -6,28 +6,36 @@
  * stops everything. Without that feature it is the same fork with the same channel.
  */
 import { type ChildProcess, fork } from 'node:child_process';
+import { assertFree } from './assert-free.ts';
 import type { Clock, Millis } from './clock.ts';
 import { RestartPacing } from './restart-pacing.ts';
 
-export interface PoolLog {
+interface PoolLog {
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
 
-interface WorkerPoolOptions<Message> {
+/** The program of the workers, and where they listen. */
+export interface WorkerProgram {
   readonly main: string;
-  readonly args: readonly string[];
   readonly execArgv: readonly string[];
-  /** Called for each worker, so that later ones can use what the first has found out, such as a free port. */
-  readonly env: () => Readonly<Record<string, string | undefined>>;
   readonly workers: number;
+  readonly host: string;
+  /** 0: the first worker chooses a free port. */
+  readonly port: number;
+  /** Other programs may listen on the same port. */
+  readonly reusePort?: boolean;
   readonly clock: Clock;
+  readonly log: PoolLog;
+}
+
+interface WorkerPoolOptions<Message> extends WorkerProgram {
+  readonly env: (port: number) => Readonly<Record<string, string | undefined>>;
   /** A worker that is not ready in time is killed. null: no limit. */
   readonly startTimeoutMs: Millis | null;
   readonly endTimeoutMs: Millis;
-  readonly log: PoolLog;
-  /** @returns whether the message says that the worker is ready */
-  readonly onMessage: (worker: ChildProcess, message: Message) => boolean;
+  /** @returns the port if the message says that the worker is ready, otherwise null */
+  readonly onMessage: (worker: ChildProcess, message: Message) => number | null;
   readonly onEnded: (worker: ChildProcess) => void;
 }
 
@@ -48,15 +56,21 @@ export class WorkerPool<Message> {
   readonly #options: WorkerPoolOptions<Message>;
   readonly #children = new Set<ChildProcess>();
   readonly #ready = new Set<ChildProcess>();
+  #port: number;
   #restarts = 0;
   #stopping = false;
 
   constructor(options: WorkerPoolOptions<Message>) {
     this.#options = options;
+    this.#port = options.port;
   }
 
   get ready(): ReadonlySet<ChildProcess> {
     return this.#ready;
+  }
+
+  get port(): number {
+    return this.#port;
   }
 
   get restarts(): number {
@@ -67,9 +81,10 @@ export class WorkerPool<Message> {
     return this.#stopping;
   }
 
-  /** Resolves when all are ready. @throws WorkerStartError, or the error of fork */
+  /** Resolves when all are ready. @throws WorkerStartError, or the error of fork or, if the port is taken, of listen */
   async start(): Promise<void> {
-    const { clock, workers } = this.#options;
+    const { clock, workers, host, port, reusePort = false } = this.#options;
+    if (port !== 0 && !reusePort) await assertFree(host, port);
     const pacings = Array.from({ length: workers }, () => new RestartPacing(clock));
     const [first, ...others] = pacings.map((pacing) => () => this.#startWorker(pacing));
     // The first worker starts alone: the others use what it finds out, and a common problem is reported once.
@@ -95,11 +110,11 @@ export class WorkerPool<Message> {
   }
 
   #startWorker(pacing: RestartPacing): Promise<void> {
-    const { main, args, execArgv, env, startTimeoutMs, log, onMessage } = this.#options;
+    const { main, execArgv, env, startTimeoutMs, log, onMessage } = this.#options;
     if (this.#stopping) return Promise.reject(new WorkerStartError('the pool is stopping'));
-    const worker = fork(main, args, {
+    const worker = fork(main, ['--worker'], {
       execArgv: [...execArgv],
-      env: env(),
+      env: env(this.#port),
       // Ctrl-C goes to the whole process group, but only the supervisor should act on it.
       detached: true,
     });
@@ -127,7 +142,9 @@ export class WorkerPool<Message> {
         }
       });
       worker.on('message', (message: Message) => {
-        if (!onMessage(worker, message)) return;
+        const port = onMessage(worker, message);
+        if (port === null) return;
+        this.#port = port;
         clearInterval(starting);
         this.#ready.add(worker);
         resolve();

@@ -5,9 +5,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { createMemoryCounters } from '#api/limits/memory-counters.ts';
 import { countFor, type UsesMessage } from '#api/limits/parent-counters.ts';
-import { assertFree } from '#shared/assert-free.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
-import { type PoolLog, WorkerPool } from '#shared/worker-pool.ts';
+import type { Millis } from '#shared/clock.ts';
+import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 
 /** The port is open, and the credentials of a first start exist. */
 export interface ReadyMessage {
@@ -18,17 +17,10 @@ export interface ReadyMessage {
   readonly notice: string | null;
 }
 
-interface SupervisorOptions {
-  readonly main: string;
-  readonly execArgv: readonly string[];
+interface SupervisorOptions extends WorkerProgram {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly workers: number;
-  readonly host: string;
-  readonly port: number;
-  readonly clock: Clock;
   /** How long a worker has to end after it was told to. Then it is killed. */
   readonly endTimeoutMs: Millis;
-  readonly log: PoolLog;
 }
 
 export interface Supervisor {
@@ -40,10 +32,9 @@ export interface Supervisor {
   close(): Promise<void>;
 }
 
-export function createSupervisor(options: SupervisorOptions): Supervisor {
-  const { main, execArgv, env, workers, host, clock, endTimeoutMs, log } = options;
+export function createSupervisor({ env, ...options }: SupervisorOptions): Supervisor {
+  const { clock, log } = options;
   const counters = createMemoryCounters(clock);
-  let { port } = options;
   let address = '';
   let notice: string | null = null;
 
@@ -53,37 +44,26 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     if (worker.connected) worker.send(reply, () => undefined);
   };
   const pool = new WorkerPool<ReadyMessage | UsesMessage>({
-    main,
-    args: ['--worker'],
-    execArgv,
-    // The first worker finds the port.
-    env: () => ({ ...env, API_WORKERS: '1', API_PORT: String(port) }),
-    workers,
-    clock,
+    ...options,
+    env: (port) => ({ ...env, API_WORKERS: '1', API_PORT: String(port) }),
     // Migrating a large database, or waiting for one, may take any time.
     startTimeoutMs: null,
-    endTimeoutMs,
-    log,
     onMessage(worker, message) {
       if (message.kind === 'uses') {
         answer(worker, message).catch((error: unknown) =>
           log.error({ err: error }, 'uses of a worker could not be counted'),
         );
-        return false;
+        return null;
       }
       address = message.address;
-      port = Number(new URL(message.address).port);
       notice ??= message.notice;
-      return true;
+      return Number(new URL(message.address).port);
     },
     onEnded: () => undefined,
   });
 
   return {
     async start() {
-      // Workers share the port, so the kernel would also share it with another program. Listening alone once detects
-      // that.
-      if (port !== 0) await assertFree(host, port);
       await pool.start();
       return { address, notice };
     },

@@ -1,8 +1,7 @@
 /** Listeners for proxies that ask the gateway about each request, over HTTP or gRPC. */
 import type { Logger } from 'pino';
-import { ListenError } from '#gateway/listen/listen-error.ts';
+import { ListenError, LOOPBACK } from '#gateway/listen/listener.ts';
 import { type DecisionServer, PublicServer, type PublicServerOptions } from '#gateway/listen/server.ts';
-import { LOOPBACK } from '#gateway/operate/admin/guard.ts';
 import { Refusals } from '#gateway/request/refuse.ts';
 import { assertFree } from '#shared/assert-free.ts';
 import type { Millis } from '#shared/clock.ts';

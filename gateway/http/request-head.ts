@@ -3,7 +3,6 @@
  */
 import { PROBE_HEADER } from './header-names.ts';
 import { nominated } from './hop-by-hop.ts';
-import { NameSet } from './name-set.ts';
 
 export type RequestHead = CheckedHead | { readonly ok: false; readonly reason: string };
 
@@ -38,16 +37,6 @@ export const EMPTY_HEAD: CheckedHead = {
   probe: null,
 };
 
-const LOOKED_AT = new NameSet([
-  'host',
-  'content-length',
-  'transfer-encoding',
-  'connection',
-  'x-forwarded-for',
-  'x-forwarded-proto',
-  'x-forwarded-host',
-  PROBE_HEADER,
-]);
 /** uri-host [ ":" port ] (RFC 9110 7.2), loosely: no character that ends the authority of a URL. */
 const HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]*$/;
 /** Proxies write one value, or each of them adds one. */
@@ -75,10 +64,8 @@ export function checkRequestHead(
   let probe: string | null = null;
 
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = LOOKED_AT.find(rawHeaders[i] ?? '');
-    if (name === null) continue;
     const value = rawHeaders[i + 1] ?? '';
-    switch (name) {
+    switch (rawHeaders[i]?.toLowerCase()) {
       case 'host':
         if (host !== undefined) return bad('the request has more than one Host header');
         if (!HOST.test(value)) return bad('the Host header is not a host name');

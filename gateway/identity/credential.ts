@@ -7,7 +7,7 @@
 import { type CredentialSource, type Identifier, partsOf, type SimpleIdentifier } from './identifier.ts';
 import { AMBIGUOUS, cookieValue, type PairValue, queryValue } from './pairs.ts';
 
-export type Presented =
+type Presented =
   | { readonly kind: 'none' }
   | {
       readonly kind: 'one';

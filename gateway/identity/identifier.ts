@@ -52,7 +52,7 @@ export interface PathIdentifier {
 }
 
 /** All clients are counted as one. */
-export interface EveryoneIdentifier {
+interface EveryoneIdentifier {
   readonly name: 'everyone';
   readonly kind: 'everyone';
 }

@@ -14,6 +14,22 @@ export interface ListenOptions {
   readonly reusePort: boolean;
 }
 
+/** Values of `host` that only programs on this machine can reach. */
+export const LOOPBACK = /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/;
+
+/** An additional listener cannot listen. The cause gives the reason. */
+export class ListenError extends Error {
+  readonly portVariable: string;
+  readonly hostVariable: string;
+
+  constructor(portVariable: string, hostVariable: string, cause: unknown) {
+    super(`the listener of ${portVariable} cannot listen`, { cause });
+    this.name = 'ListenError';
+    this.portVariable = portVariable;
+    this.hostVariable = hostVariable;
+  }
+}
+
 /** Eight sockets saved four fifths of the wait behind 128 connections at once. More saved nothing. */
 const SOCKETS = 8;
 const BACKLOG = 1024;

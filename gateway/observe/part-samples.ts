@@ -2,7 +2,6 @@ import type { Bounds } from '#gateway/bounds/bounds.ts';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
-import type { Decisions } from '#gateway/operate/decisions/decisions.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 
 /** A public server, as far as its metrics go. */
@@ -22,7 +21,7 @@ export function partSamples(
   servers: readonly CountingServer[],
   upstream: Upstream,
   guarded: GuardedLimiter | null,
-  decisions: Decisions,
+  decisions: { readonly unrecorded: number },
   accessLog: AccessLog | null,
 ): Sample[] {
   const { waiting, unavailable, timeouts } = upstream.stats();

@@ -1,44 +1,14 @@
 /** Lists what changes, and for which clients, when one policy file replaces another. Pure. */
-import type { CredentialSource, Identifier } from '#gateway/identity/identifier.ts';
 import type { ListEntry } from './lists.ts';
-import { type Algorithm, banText, type Cost, type Count, type Policy, type PolicySet } from './policy.ts';
-
-type ChangeKind =
-  | 'policy-added'
-  | 'policy-removed'
-  | 'policy-renamed'
-  | 'route'
-  | 'limit'
-  | 'overrides'
-  | 'rollout'
-  | 'plan'
-  | 'plans'
-  | 'ignore-case'
-  | 'list-added'
-  | 'list-removed'
-  | 'algorithm'
-  | 'burst'
-  | 'cost'
-  | 'count'
-  | 'window'
-  | 'identifier'
-  | 'bucket'
-  | 'mode'
-  | 'on-store-failure'
-  | 'headers'
-  | 'ban'
-  | 'exclude-added'
-  | 'exclude-removed';
-
-interface Change {
-  readonly kind: ChangeKind;
-  /** Name of the policy; null if the change concerns the whole file. */
-  readonly policy: string | null;
-  /** Value in the old file; null if it has none. */
-  readonly from: string | number | null;
-  readonly to: string | number | null;
-  readonly effect: string;
-}
+import type { Policy, PolicySet } from './policy.ts';
+import {
+  AFRESH,
+  type Change,
+  changesOf,
+  isSameButName,
+  policyAdded,
+  policyRemoved,
+} from './policy-changes.ts';
 
 export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
   const changes: Change[] = [];
@@ -67,177 +37,42 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
     });
   }
   for (const old of gone.values()) changes.push(policyRemoved(old));
-  if (before.planHeader !== after.planHeader) {
-    const effect = 'plans are named in another header';
-    changes.push({ kind: 'plan', policy: null, from: before.planHeader, to: after.planHeader, effect });
-  }
-  const [from, to] = [plansText(before), plansText(after)];
-  if (from !== to) {
-    const effect = 'clients that the old or new file names may have another plan';
-    changes.push({ kind: 'plans', policy: null, from, to, effect });
-  }
-  if (before.ignoreCase !== after.ignoreCase) {
-    const effect = after.ignoreCase
-      ? 'policies match paths without regard to case'
-      : 'policies match paths only in the same case';
-    const [from, to] = [String(before.ignoreCase), String(after.ignoreCase)];
-    changes.push({ kind: 'ignore-case', policy: null, from, to, effect });
-  }
-  changes.push(...exclusions(before, after), ...listChanges(before, after));
-  return changes;
+  return [
+    ...changes,
+    ...ofFile('plan', before.planHeader, after.planHeader, 'plans are named in another header'),
+    ...ofFile(
+      'plans',
+      plansText(before),
+      plansText(after),
+      'clients that the old or new file names may have another plan',
+    ),
+    ...ofFile(
+      'ignore-case',
+      String(before.ignoreCase),
+      String(after.ignoreCase),
+      after.ignoreCase
+        ? 'policies match paths without regard to case'
+        : 'policies match paths only in the same case',
+    ),
+    ...exclusions(before, after),
+    ...listChanges(before, after),
+  ];
 }
 
-const ALGORITHM_EFFECTS: Readonly<Record<Algorithm, string>> = {
-  'fixed-window': 'the whole limit comes back at the end of each window',
-  'sliding-window': 'the limit comes back gradually, so the edge of a window does not allow a second one',
-  'token-bucket': 'the limit comes back steadily',
-  concurrency: 'requests in flight at once are limited',
-};
-
-const COUNT_EFFECTS: Readonly<Record<Count, string>> = {
-  request: 'every request counts',
-  failure: 'only requests that the application answers with 4xx or 5xx count',
-  success: 'only requests that the application answers with less than 400 count',
-};
-
-const AFRESH = 'its counters start from zero';
-
-function changesOf(old: Policy, now: Policy): Change[] {
-  const changes: Change[] = [];
-  const add = (kind: ChangeKind, from: string | number, to: string | number, effect: string): void => {
-    if (from !== to) changes.push({ kind, policy: now.name, from, to, effect });
-  };
-  const afresh = isSameCounter(old, now) ? '' : `; ${AFRESH}`;
-  add(
-    'route',
-    old.route.text,
-    now.route.text,
-    `requests to ${old.route.text} are no longer counted by it, those to ${now.route.text} are`,
-  );
-  // Requests per window and requests in flight cannot be compared; the change of algorithm is reported instead.
-  if (isInFlight(old) === isInFlight(now)) add('limit', old.limit, now.limit, limitEffect(old, now));
-  add(
-    'rollout',
-    `${old.rollout?.percent ?? 100}%`,
-    `${now.rollout?.percent ?? 100}%`,
-    (now.rollout?.percent ?? 100) > (old.rollout?.percent ?? 100)
-      ? 'more clients are counted by it'
-      : 'fewer clients are counted by it',
-  );
-  add(
-    'overrides',
-    overridesText(old),
-    overridesText(now),
-    'clients that the old or new overrides name have another limit; requests counted so far stay counted',
-  );
-  add('ban', bansText(old), bansText(now), 'other clients are banned, or for another time');
-  add('algorithm', old.algorithm, now.algorithm, `${ALGORITHM_EFFECTS[now.algorithm]}${afresh}`);
-  const followLimit = old.capacity === old.limit && now.capacity === now.limit;
-  if (now.algorithm === 'token-bucket' && !followLimit)
-    add(
-      'burst',
-      old.capacity,
-      now.capacity,
-      `clients can use ${now.capacity} at once instead of ${old.capacity}`,
-    );
-  add('cost', costText(old.cost), costText(now.cost), 'each request costs a different amount');
-  add('count', old.count, now.count, COUNT_EFFECTS[now.count]);
-  if (!isInFlight(old) && !isInFlight(now))
-    add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
-  add(
-    'identifier',
-    identifierText(old.identifier),
-    identifierText(now.identifier),
-    `clients are identified differently${afresh}`,
-  );
-  add('bucket', old.bucket, now.bucket, `it shares its counter with other policies${afresh}`);
-  add(
-    'mode',
-    old.mode,
-    now.mode,
-    now.mode === 'shadow' ? 'it no longer denies, it only reports' : 'it begins to deny',
-  );
-  add(
-    'on-store-failure',
-    old.onStoreFailure,
-    now.onStoreFailure,
-    'matters only while the store is unavailable',
-  );
-  add(
-    'headers',
-    onOff(old.headers),
-    onOff(now.headers),
-    now.headers ? 'replies have its limit headers' : 'replies no longer have its limit headers',
-  );
-  return changes;
-}
-
-function isInFlight({ algorithm }: Policy): boolean {
-  return algorithm === 'concurrency';
-}
-
-function limitEffect(old: Policy, now: Policy): string {
-  if (now.mode === 'shadow') return 'nobody is denied by it either way: it is in shadow mode';
-  if (isInFlight(now))
-    return now.limit > old.limit
-      ? `clients may have ${now.limit} requests in flight at once instead of ${old.limit}`
-      : `clients that have more than ${now.limit} requests in flight at once are denied`;
-  return now.limit > old.limit
-    ? `clients get ${now.limit - old.limit} more in each window; who is denied now passes at once`
-    : `clients that make more than ${now.limit} requests in ${now.windowSeconds} s are denied; requests counted so far in a window stay counted`;
-}
-
-function rateEffect(old: Policy, now: Policy): string {
-  const before = (old.limit / old.windowSeconds) * 60;
-  const after = (now.limit / now.windowSeconds) * 60;
-  return `${rounded(before)} requests a minute on average become ${rounded(after)}`;
-}
-
-function rounded(value: number): string {
-  return value.toLocaleString('en', { maximumFractionDigits: 2 });
-}
-
-function policyAdded(policy: Policy): Change {
-  const { name, route, limit, windowSeconds, mode, identifier } = policy;
-  const beyond = isInFlight(policy) ? `${limit} in flight at once` : `${limit} in ${windowSeconds} s`;
-  const effect =
-    mode === 'shadow'
-      ? `requests to ${route.text} are counted by ${identifier.name} and never denied`
-      : `requests to ${route.text} are denied beyond ${beyond} for each ${identifier.name}`;
-  return { kind: 'policy-added', policy: name, from: null, to: route.text, effect };
-}
-
-function policyRemoved({ name, route }: Policy): Change {
-  return {
-    kind: 'policy-removed',
-    policy: name,
-    from: route.text,
-    to: null,
-    effect: `requests to ${route.text} are no longer limited by it`,
-  };
+/** A change of the whole file; none if both values are the same. */
+function ofFile(kind: Change['kind'], from: string | null, to: string | null, effect: string): Change[] {
+  return from === to ? [] : [{ kind, policy: null, from, to, effect }];
 }
 
 function exclusions(before: PolicySet, after: PolicySet): Change[] {
   const old = new Set(before.exclude.map(({ text }) => text));
   const now = new Set(after.exclude.map(({ text }) => text));
   return [
-    ...[...now.difference(old)].map(
-      (text): Change => ({
-        kind: 'exclude-added',
-        policy: null,
-        from: null,
-        to: text,
-        effect: `no policy applies to ${text} any more`,
-      }),
+    ...[...now.difference(old)].flatMap((text) =>
+      ofFile('exclude-added', null, text, `no policy applies to ${text} any more`),
     ),
-    ...[...old.difference(now)].map(
-      (text): Change => ({
-        kind: 'exclude-removed',
-        policy: null,
-        from: text,
-        to: null,
-        effect: `policies apply to ${text} again`,
-      }),
+    ...[...old.difference(now)].flatMap((text) =>
+      ofFile('exclude-removed', text, null, `policies apply to ${text} again`),
     ),
   ];
 }
@@ -249,13 +84,13 @@ function listChanges(before: PolicySet, after: PolicySet): Change[] {
     if (old.has(text)) continue;
     const refused = names === 'route' ? 'everybody is refused on this route' : 'these clients are refused';
     const effect = list === 'allow' ? 'no policy counts these clients any more' : refused;
-    changes.push({ kind: 'list-added', policy: null, from: null, to: text, effect });
+    changes.push(...ofFile('list-added', null, text, effect));
   }
   for (const [text, { names }] of old) {
     if (now.has(text)) continue;
     const effect =
       names === 'route' ? 'this route is open again' : 'these clients are treated like all others';
-    changes.push({ kind: 'list-removed', policy: null, from: text, to: null, effect });
+    changes.push(...ofFile('list-removed', text, null, effect));
   }
   return changes;
 }
@@ -270,90 +105,8 @@ function entriesByText({ lists }: PolicySet): ReadonlyMap<string, ListEntry> {
   );
 }
 
-function isSameButName(a: Policy, b: Policy): boolean {
-  return (
-    a.route.text === b.route.text &&
-    a.limit === b.limit &&
-    a.windowMs === b.windowMs &&
-    a.algorithm === b.algorithm &&
-    a.capacity === b.capacity &&
-    a.count === b.count &&
-    costText(a.cost) === costText(b.cost) &&
-    a.mode === b.mode &&
-    identifierText(a.identifier) === identifierText(b.identifier)
-  );
-}
-
-/**
- * Same key in the store: bucket, window, algorithm and identifier. A policy that changes one of them counts from zero.
- */
-function isSameCounter(a: Policy, b: Policy): boolean {
-  return (
-    a.bucket === b.bucket &&
-    a.windowMs === b.windowMs &&
-    a.algorithm === b.algorithm &&
-    identifierText(a.identifier) === identifierText(b.identifier)
-  );
-}
-
-function identifierText(identifier: Identifier): string {
-  if (identifier.kind === 'address') return `${identifier.name} (address, /${identifier.ipv6Prefix} of IPv6)`;
-  if (identifier.kind === 'everyone') return 'everyone together';
-  if (identifier.kind === 'path') return `${identifier.name} ({${identifier.param}} of the path)`;
-  if (identifier.kind === 'combined') return identifier.parts.map(identifierText).join(' and ');
-  if (identifier.kind === 'token') {
-    const tokens = identifier.sources.map(
-      ({ carrier, claim, issuer, audience }) =>
-        `${claim} of the token in ${sourceText(carrier)}${issuer === null ? '' : `, issued by ${issuer}`}${audience === null ? '' : `, for ${audience.join(' or ')}`}`,
-    );
-    return `${identifier.name} (${tokens.join(', ')})`;
-  }
-  return `${identifier.name} (${identifier.sources.map(sourceText).join(', ')})`;
-}
-
-function sourceText(source: CredentialSource): string {
-  switch (source.kind) {
-    case 'header':
-      return `header ${source.header}`;
-    case 'bearer':
-      return `bearer ${source.prefix}`;
-    case 'cookie':
-      return `cookie ${source.cookie}`;
-    case 'query':
-      return `query ${source.parameter}`;
-    default:
-      return source satisfies never;
-  }
-}
-
 function plansText({ plans }: PolicySet): string | null {
   return plans === null
     ? null
     : `${plans.size} ${plans.size === 1 ? 'client' : 'clients'}, version ${plans.version}`;
-}
-
-function bansText({ ban }: Policy): string {
-  return ban === null ? 'never' : banText(ban);
-}
-
-function overridesText({ overrides }: Policy): string {
-  if (overrides === null) return 'none';
-  return `${overrides.size} ${overrides.size === 1 ? 'override' : 'overrides'}, version ${overrides.version}`;
-}
-
-function costText(cost: Cost): string {
-  switch (cost.kind) {
-    case 'units':
-      return String(cost.units);
-    case 'header':
-      return `header ${cost.header}`;
-    case 'body-bytes':
-      return `body-bytes, ${cost.unannounced ?? 'the whole limit'} where the length is unknown`;
-    default:
-      return cost satisfies never;
-  }
-}
-
-function onOff(value: boolean): string {
-  return value ? 'on' : 'off';
 }

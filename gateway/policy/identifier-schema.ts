@@ -1,4 +1,4 @@
-import { REFERENCED_FILE } from './schema-texts.ts';
+import { FIELD_NAME, REFERENCED_FILE } from './schema-parts.ts';
 
 const PARAMETER = '^[A-Za-z][A-Za-z0-9_]*$';
 
@@ -7,7 +7,7 @@ const credentialSource = {
     {
       type: 'object',
       required: ['header'],
-      properties: { header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } },
+      properties: { header: { type: 'string', pattern: FIELD_NAME } },
       additionalProperties: false,
     },
     {
@@ -19,7 +19,7 @@ const credentialSource = {
     {
       type: 'object',
       required: ['cookie'],
-      properties: { cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } },
+      properties: { cookie: { type: 'string', pattern: FIELD_NAME } },
       additionalProperties: false,
     },
     {
@@ -37,8 +37,8 @@ const credentialSource = {
           required: ['claim', 'jwks'],
           properties: {
             bearer: { type: 'boolean', const: true },
-            header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
-            cookie: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
+            header: { type: 'string', pattern: FIELD_NAME },
+            cookie: { type: 'string', pattern: FIELD_NAME },
             claim: { type: 'string', minLength: 1, maxLength: 200 },
             jwks: { type: 'string', pattern: REFERENCED_FILE },
             issuer: { type: 'string', minLength: 1, maxLength: 1000 },

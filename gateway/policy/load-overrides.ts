@@ -7,11 +7,11 @@ import { type Overrides, PLAN } from './overrides.ts';
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
 import type { ReferencedFiles } from './referenced-files.ts';
 import type { PolicyFile } from './schema.ts';
+import { LIMIT_MAX } from './schema-parts.ts';
 import { PROGRAM_NAME } from './user-agent.ts';
 
 type Row = Pick<PolicyFile['policies'][number], 'overrides' | 'overridesFile'>;
 
-const LIMIT_MAX = 1_000_000_000;
 const VERSION_LENGTH = 12;
 const LINE = /^\s*(address|digest|plan|userAgent)\s+(\S+)\s+(\S+)\s*$/;
 export const DIGEST = /^[A-Za-z0-9_-]{22}$/;

@@ -6,7 +6,7 @@
  */
 import type { XStatic } from 'typebox/schema';
 import { identifierSchema } from './identifier-schema.ts';
-import { REFERENCED_FILE, route } from './schema-texts.ts';
+import { FIELD_NAME, LIMIT_MAX, REFERENCED_FILE, route } from './schema-parts.ts';
 import { testSchema } from './test-schema.ts';
 
 const JSON_SCHEMA_DIALECT = 'http://json-schema.org/draft-07/schema#';
@@ -20,8 +20,8 @@ const CONCURRENCY_MAX = 10_000;
 const LIMIT = {
   type: 'integer',
   minimum: 1,
-  maximum: 1_000_000_000,
-  description: 'requests per window, a whole number from 1 to 1000000000',
+  maximum: LIMIT_MAX,
+  description: `requests per window, a whole number from 1 to ${LIMIT_MAX}`,
 } as const;
 
 const OVERRIDES = {
@@ -75,9 +75,8 @@ const quota = {
   burst: {
     type: 'integer',
     minimum: 1,
-    maximum: 1_000_000_000,
-    description:
-      'with algorithm: token-bucket, how many requests may come at once, a whole number from 1 to 1000000000; the limit unless given',
+    maximum: LIMIT_MAX,
+    description: `with algorithm: token-bucket, how many requests may come at once, a whole number from 1 to ${LIMIT_MAX}; the limit unless given`,
   },
   concurrency: {
     type: 'integer',
@@ -106,13 +105,7 @@ const policy = {
       description:
         'the name of an entry under identifiers, path.NAME for a parameter of the route, everyone, or a list of 2 to 4 names',
     },
-    limit: quota.limit,
-    overrides: quota.overrides,
-    overridesFile: quota.overridesFile,
-    window: quota.window,
-    algorithm: quota.algorithm,
-    burst: quota.burst,
-    concurrency: quota.concurrency,
+    ...quota,
     limits: {
       type: 'array',
       minItems: 1,
@@ -128,18 +121,18 @@ const policy = {
     },
     cost: {
       anyOf: [
-        { type: 'integer', minimum: 1, maximum: 1_000_000_000 },
+        { type: 'integer', minimum: 1, maximum: LIMIT_MAX },
         { type: 'string', const: 'body-bytes' },
         {
           type: 'object',
           required: ['header'],
-          properties: { header: { type: 'string', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } },
+          properties: { header: { type: 'string', pattern: FIELD_NAME } },
           additionalProperties: false,
         },
         {
           type: 'object',
           required: ['body-bytes'],
-          properties: { 'body-bytes': { type: 'integer', minimum: 1, maximum: 1_000_000_000 } },
+          properties: { 'body-bytes': { type: 'integer', minimum: 1, maximum: LIMIT_MAX } },
           additionalProperties: false,
         },
       ],
@@ -282,7 +275,7 @@ export const policyFileSchema = {
       properties: {
         header: {
           type: 'string',
-          pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+          pattern: FIELD_NAME,
           description: 'the name of a header field, such as x-plan',
         },
       },

@@ -4,13 +4,19 @@
  * signals.
  */
 import type { ChildProcess } from 'node:child_process';
-import type { Logger } from 'pino';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
+import type { LimitedIdentity } from '#gateway/observe/metrics/limited.ts';
 import { counter, gauge } from '#gateway/observe/metrics/metrics.ts';
-import type { ProcessReport } from '#gateway/operate/admin/top.ts';
-import { assertFree } from '#shared/assert-free.ts';
-import type { Clock, Millis } from '#shared/clock.ts';
-import { WorkerPool } from '#shared/worker-pool.ts';
+import type { Millis } from '#shared/clock.ts';
+import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
+
+export interface ProcessReport {
+  readonly storeAvailable: boolean;
+  /** Since when it decides without the store; null: it does not. */
+  readonly storeAwaySince: Millis | null;
+  readonly replicas: number;
+  readonly limited: readonly LimitedIdentity[];
+}
 
 export type WorkerMessage =
   | { readonly type: 'ready'; readonly port: number; readonly policies: number }
@@ -30,17 +36,9 @@ export interface StateRequest {
   readonly isWatching: boolean;
 }
 
-interface SupervisorOptions {
-  readonly main: string;
-  readonly execArgv: readonly string[];
+interface SupervisorOptions extends WorkerProgram {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly workers: number;
-  readonly host: string;
-  readonly port: number;
-  readonly reusePort: boolean;
-  readonly clock: Clock;
   readonly drainTimeoutMs: Millis;
-  readonly log: Logger;
 }
 
 /** Interval of a worker's regular reports. What it counted since the last one is lost if it dies. */
@@ -52,7 +50,6 @@ const END_TIMEOUT_MS: Millis = 5000;
 const ANSWER_TIMEOUT_MS: Millis = 2000;
 
 export class Supervisor {
-  readonly #options: SupervisorOptions;
   readonly #pool: WorkerPool<WorkerMessage>;
   /** Latest metrics of each worker. */
   readonly #families = new Map<ChildProcess, readonly Family[]>();
@@ -60,38 +57,26 @@ export class Supervisor {
   #departed: Promise<readonly Family[]> = Promise.resolve([]);
   readonly #waiting = new Map<number, (state: State) => void>();
   #requestId = 0;
-  #port: number;
   policies = 0;
 
-  constructor(options: SupervisorOptions) {
-    const { main, execArgv, env, workers, clock, drainTimeoutMs, log } = options;
-    this.#options = options;
-    this.#port = options.port;
+  constructor({ env, drainTimeoutMs, ...program }: SupervisorOptions) {
     this.#pool = new WorkerPool({
-      main,
-      args: ['--worker'],
-      execArgv,
-      // If the port is 0, the first worker chooses it for all.
-      env: () => ({ ...env, GATEWAY_PORT: String(this.#port) }),
-      workers,
-      clock,
+      ...program,
+      env: (port) => ({ ...env, GATEWAY_PORT: String(port) }),
       startTimeoutMs: START_TIMEOUT_MS,
       endTimeoutMs: drainTimeoutMs + END_TIMEOUT_MS,
-      log,
       onMessage: (worker, message) => this.#onMessage(worker, message),
       onEnded: (worker) => this.#onEnded(worker),
     });
   }
 
   get port(): number {
-    return this.#port;
+    return this.#pool.port;
   }
 
   /** @throws WorkerStartError, or an error of node:net if the port is taken */
-  async start(): Promise<void> {
-    const { host, reusePort } = this.#options;
-    if (this.#port !== 0 && !reusePort) await assertFree(host, this.#port);
-    await this.#pool.start();
+  start(): Promise<void> {
+    return this.#pool.start();
   }
 
   ready(): boolean {
@@ -132,16 +117,15 @@ export class Supervisor {
     return this.#pool.close();
   }
 
-  #onMessage(worker: ChildProcess, message: WorkerMessage): boolean {
+  #onMessage(worker: ChildProcess, message: WorkerMessage): number | null {
     if (message.type === 'state') {
       // A worker that has ended is already part of #departed.
       if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
       this.#waiting.get(message.id)?.(message);
-      return false;
+      return null;
     }
-    this.#port = message.port;
     this.policies = message.policies;
-    return true;
+    return message.port;
   }
 
   #onEnded(worker: ChildProcess): void {

@@ -1,4 +1,4 @@
-/** Requests in flight on the wire: in whatever way a request ends, its place is free again, once. */
+/** Tests requests in flight over real connections: however a request ends, its place is released exactly once. */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -59,7 +59,7 @@ async function started(t: Test, env: Record<string, string>, upstream?: string):
   return { ...gateway, open, tunnels };
 }
 
-/** A request on a connection of its own. */
+/** Sends a request on a connection of its own. */
 async function begin(t: Test, port: number, head: string): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
@@ -78,7 +78,7 @@ async function fill(t: Test, { port, open }: Started, head = HANG): Promise<Sock
   return sockets;
 }
 
-/** How many places are free: as many as are admitted at once, each of which ends at once. */
+/** Tells whether nobody else holds a place. */
 async function isFree({ origin }: Started): Promise<boolean> {
   const reply = await fetch(`${origin}/slow/now`);
   await reply.arrayBuffer();

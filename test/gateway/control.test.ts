@@ -1,9 +1,9 @@
-/** Bounds and ends of what operators do by hand. */
+/** Tests bans, shadows and resets: they are bounded, and they end. */
 import t, { type Test } from 'tap';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import { Limited } from '#gateway/observe/metrics/limited.ts';
 import { BANS_MAX, Bans } from '#gateway/operate/control/bans.ts';
-import { Limited } from '#gateway/operate/control/limited.ts';
 import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
 import { News } from '#gateway/operate/control/news.ts';
 import { SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
@@ -120,7 +120,7 @@ t.test('in the store: a shadow ends by itself, and their number is bounded', asy
   t.equal(await redis.client.pttl('fg:{control}:shadows').then((ms) => ms > 0 && ms < 62_000), true);
 });
 
-/** What one gateway knows. It asks the store when it is told to. */
+/** The state of one gateway. It asks the store when the test tells it to. */
 async function startReplica(t: Test, url: string) {
   const bans = new Bans();
   const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
@@ -147,7 +147,7 @@ t.test('a store that has lost everything and has news again', async (t) => {
     await startReplica(t, redis.url),
   ];
   const askBoth = async (): Promise<void> => {
-    // The first one has to hear what the second one put back.
+    // The first gateway has to learn what the second one restored.
     for (const replica of [one, two, one]) await replica.ask();
   };
   await control.ban(identity(1), 60_000, 'the first');

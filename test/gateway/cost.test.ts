@@ -1,4 +1,7 @@
-/** Costs on the wire: what a client is told, and what of a flood of different costs passes. */
+/**
+ * Tests costs over real connections: the headers that a client gets, and how much of a flood of different costs is
+ * admitted.
+ */
 import t from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 

@@ -1,4 +1,7 @@
-/** Counting failures or successes on the wire: whatever becomes of a request, what does not count is given back, once. */
+/**
+ * Tests `count: failure` and `count: success` over real connections: however a request ends, usage that does not count
+ * is given back once.
+ */
 import t, { type Test } from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';

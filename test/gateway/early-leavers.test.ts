@@ -1,4 +1,4 @@
-/** Clients that leave before the reply: their requests count, and keep their places until the application is done. */
+/** Requests of clients that leave before the reply count, and keep their places until the application has answered. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -38,7 +38,7 @@ interface Started {
   readonly arrived: { readonly req: IncomingMessage; readonly res: ServerResponse }[];
   /** Protocol switches that the application has not answered. */
   readonly upgrades: Duplex[];
-  /** How many connections clients have. */
+  /** Number of open client connections. */
   connections(): number;
 }
 
@@ -83,7 +83,7 @@ async function begin(t: Test, port: number, head: string, body = ''): Promise<Vi
   return visitor;
 }
 
-/** Clients come one after the other, and leave when their request has reached the application or was refused. */
+/** Clients come one after the other. Each leaves when its request has reached the application or was refused. */
 async function comeAndLeave(t: Test, started: Started, head: string, body = ''): Promise<string[]> {
   const refusals: string[] = [];
   const reached = (): number => started.arrived.length + started.upgrades.length;
@@ -101,7 +101,7 @@ async function comeAndLeave(t: Test, started: Started, head: string, body = ''):
 
 const DENIED = Array(CLIENTS - LIMIT).fill('HTTP/1.1 429');
 
-/** Nobody holds a place. */
+/** Tells whether nobody else holds a place. */
 async function isFree({ origin }: Started): Promise<boolean> {
   const reply = await fetch(`${origin}/slow/now`);
   await reply.arrayBuffer();

@@ -1,16 +1,19 @@
-/** What a gateway that only limits loads, and what it does not: each library of a feature is megabytes in every process. */
+/**
+ * Holds which modules a gateway loads that only limits. The library of each further feature would take megabytes in
+ * every process.
+ */
 import t from 'tap';
 import { environment } from '#test/support/gateway-process.ts';
 import { holdTo, loadedBy } from '#test/support/loaded-modules.ts';
 
-/** Modules by package, at most: all that a default start loads. */
+/** The most modules by package that a default start loads. */
 const MODULES_MAX = {
   own: 205,
-  // Policies, upstream and addresses
+  // For policies, the upstream and addresses.
   'ipaddr.js': 1,
   typebox: 235,
   yaml: 72,
-  // The web framework, of the admin listener
+  // The web framework of the admin listener.
   fastify: 32,
   '@fastify/error': 1,
   '@fastify/forwarded': 1,
@@ -31,7 +34,7 @@ const MODULES_MAX = {
   'secure-json-parse': 1,
   semver: 47,
   'toad-cache': 1,
-  // The log
+  // The log.
   pino: 12,
   'pino-std-serializers': 7,
   '@pinojs/redact': 1,

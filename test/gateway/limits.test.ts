@@ -1,6 +1,6 @@
 /**
- * The edge table, row by row: every row admits exactly its limit under parallel load, whatever the store and however many
- * gateways share it. test/system/exactness does the same with gateways that are processes of their own.
+ * Holds every row of the edge table to its limit under parallel load, with each store and with several gateways.
+ * test/system/exactness does the same with gateway processes.
  */
 import t, { type Test } from 'tap';
 import { everyRow, newCaller, type Reply, sender } from '#test/support/edge-rows.ts';
@@ -30,7 +30,7 @@ t.test('one Redis shared by four gateways', async (t) => {
   const upstream = await startUpstream(t);
   const env = { GATEWAY_REDIS_URL: redis.url };
   const ports = await Promise.all(Array.from({ length: 4 }, () => startGateway(t, upstream.origin, env)));
-  // Those of a row have gone when its window ends.
+  // The keys of a row are gone when its window ends.
   const kept = new Set<string>();
   everyRow(t, ports, async () => {
     for (const key of await redis.client.keys('*')) kept.add(key);

@@ -1,4 +1,4 @@
-/** The lists allow and deny on a running gateway: whom they name, and what those get. */
+/** Tests the lists allow and deny on a running gateway: which clients they name, and which replies those get. */
 import t from 'tap';
 import { Digester, identityOf } from '#gateway/identity/digest.ts';
 import { textOf } from '#gateway/operate/decisions/decision-text.ts';

@@ -1,4 +1,4 @@
-/** Limits of their own on a running gateway: plans that a trusted proxy names, networks, and a file of them. */
+/** Tests overrides on a running gateway: plans that a trusted proxy names, networks, and a file of overrides. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -18,15 +18,16 @@ function poolOf(
   const tell = (fields: object, message: string) => void log.push(`${message} ${JSON.stringify(fields)}`);
   const pool = new WorkerPool<string>({
     main,
-    args: [],
     execArgv: [],
     env: () => process.env,
     workers: 1,
+    host: '127.0.0.1',
+    port: 0,
     clock: () => performance.now(),
     startTimeoutMs,
     endTimeoutMs: 0,
     log: { warn: tell, error: tell },
-    onMessage: (_worker, message) => message === 'ready',
+    onMessage: (_worker, message) => (message === 'ready' ? 1 : null),
     onEnded: () => undefined,
   });
   t.teardown(() => pool.close());

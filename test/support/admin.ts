@@ -18,7 +18,7 @@ export interface TestAdminOptions {
   readonly token?: string | null;
   readonly isLoopback?: boolean;
   readonly trust?: ProxyTrust;
-  /** In place of what the gateway of a test would say of itself. */
+  /** Replaces parts of what the gateway reports of itself. */
   readonly doctor?: Partial<DoctorSources>;
   readonly temporaryFolder?: string;
   readonly replayBounds?: ReplayBounds;

@@ -8,7 +8,7 @@ const point = fc.oneof(
   fc.integer({ min: 0, max: 0x7f }),
   fc.integer({ min: 0, max: LAST }).filter((one) => !isHalf(one)),
 );
-/** What objects have without being given it. */
+/** Names that every object inherits. */
 const inherited = fc.constantFrom('__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf');
 
 /**

@@ -1,4 +1,7 @@
-/** The API in process: a real database of its own, a clock that the test moves, and one workspace with a key for all of it. */
+/**
+ * Starts the API in this process: with a real database, a clock that the test moves, and one workspace with a key for
+ * everything in it.
+ */
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { type Logger, pino } from 'pino';
@@ -55,16 +58,16 @@ export interface TestApi {
   manage(method: Method, url: string, body?: unknown): Promise<Reply>;
   /** A request without credentials. */
   client(method: Method, url: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
-  /** Another workspace of the same organization, beyond the reach of the first key. */
+  /** Another workspace of the same organization. The first key cannot reach it. */
   addWorkspace(id: string, environmentId?: string): Promise<void>;
-  /** Another key. @returns it */
+  /** Creates another key. @returns it */
   addKey(permissions: Readonly<Record<string, Permission>>): Promise<string>;
   close(): Promise<void>;
 }
 
 type Method = NonNullable<InjectOptions['method']>;
 
-/** The same bytes in every run: hashes of a counter. */
+/** Returns the same bytes in every run: hashes of a counter. */
 export function countingRandom(): Random {
   let count = 0;
   return (bytes) => {
@@ -77,23 +80,23 @@ export function countingRandom(): Random {
   };
 }
 
-/** Argon2id all the same, but every API of every test hashes a password or more: 40 ms at the cost that people get. */
+/** Every API of every test hashes passwords, which takes 40 ms at the usual cost. So this is Argon2id at a low cost. */
 const LIGHT = { memory: 64, passes: 1, parallelism: 1 };
 
 export interface ApiOptions {
-  /** More environment. The application's own limits are off, and anybody may sign up, unless this says otherwise. */
+  /** Further environment variables. By default the application's own limits are off, and anybody may sign up. */
   readonly env?: Readonly<Record<string, string>>;
   /** Parts of the context that the test replaces. */
   readonly parts?: (context: Context) => Partial<Context>;
-  /** Real time instead of a clock that stands still. */
+  /** Uses the real time instead of a clock that stands still. */
   readonly clock?: Clock;
-  /** Other bytes than those of `countingRandom`: two APIs on one database need ids of their own. */
+  /** Replaces `countingRandom`: two APIs on one database need different ids. */
   readonly random?: Random;
-  /** Log lines of the parts that log. */
+  /** Collects log lines of the parts that log. */
   readonly log?: Logger;
-  /** Until it says so, the service is starting. */
+  /** Until it returns true, the service is starting. */
   readonly isReady?: () => boolean;
-  /** The DNS. Without one, every name has the same public address. */
+  /** Replaces the DNS. By default every name has the same public address. */
   readonly resolve?: Resolve;
 }
 
@@ -168,7 +171,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   };
   const context: Context = { ...standard, ...options.parts?.(standard) };
   if (config.storage.kind === 'disk') await context.storage.check();
-  // With passwords that work at once, whatever the test makes of them.
+  // The first start hashes with the standard passwords, whatever the test replaces.
   await bootstrap({ ...context, passwords: standard.passwords }, secrets);
   const { built: app, takeProblems } = await watchStatuses(() => buildApp(context, log, options.isReady));
   const refuseProblems = (): void => {
@@ -274,7 +277,7 @@ export function surveyBody(overrides: Record<string, unknown> = {}): Record<stri
   };
 }
 
-/** What shows the app surveys of tests that do not care. */
+/** The trigger of app surveys in tests that need none in particular. */
 const trigger = { name: 'Test', type: 'code', key: 'test' };
 
 /** Creates a survey and returns what the API says about it. One for apps is given a trigger. */

@@ -1,4 +1,4 @@
-/** Two API processes on one database and one folder of files, as behind a load balancer. */
+/** Starts two API processes on one database and one folder of files, as behind a load balancer. */
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { freePort } from './ports.ts';
@@ -7,11 +7,10 @@ import { temporaryFolder } from './temporary-folder.ts';
 
 export interface Pair {
   readonly processes: readonly [Started, Started];
-  /** Their origins. */
   readonly bases: readonly [string, string];
 }
 
-/** Started at once; both are ready. The key is that of the workspace `ws1`. */
+/** Starts both at once, and resolves when both are ready. The key is that of the workspace `ws1`. */
 export async function startPair(
   t: Test,
   databaseUrl: string,

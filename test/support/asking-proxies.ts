@@ -1,4 +1,4 @@
-/** Other people's proxies that ask a gateway about each request: real ones, started as the page of the examples says. */
+/** Starts real proxies of other projects that ask a gateway about each request, as the page of the examples says. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -63,11 +63,11 @@ export async function startAskingProxy(
   return { port, child, errors: () => errors };
 }
 
-/** As the page of the examples has it. */
+/** Reads the command from the page of the examples. */
 function commandOf(name: AskingProxyName): string {
   const page = readFileSync(join(projectRoot, ASKING_EXAMPLES, 'README.md'), 'utf8');
   const command = new RegExp(`^\`\`\`sh\\n(${name} .*)\\n\`\`\`$`, 'm').exec(page)?.[1];
   if (command === undefined) throw new Error(`the page has no command that starts ${name}`);
-  // As root it would give up its rights, and could not write into its folder.
+  // As root it would drop its rights, and could not write into its folder.
   return process.getuid?.() === 0 ? command.replace(/^nginx /, "nginx -g 'user root;' ") : command;
 }

@@ -1,4 +1,7 @@
-/** A real browser, headless, with a profile of its own that ends with it. Chromium comes from the system (servers.ts). */
+/**
+ * Starts a real browser, headless, with a profile of its own that is deleted afterwards. Chromium comes from the system
+ * (test/runner/servers.ts).
+ */
 import { createServer } from 'node:http';
 import { type BrowserContext, chromium } from 'playwright-core';
 import type { Owner } from './gateway.ts';
@@ -15,7 +18,7 @@ const flags = [
   '--disable-sync',
 ];
 
-/** On a busy machine a browser and a process that starts take what they need. */
+/** On a busy machine a browser may take this long to start. */
 const DEFAULT_TIMEOUT_MS = 120_000;
 
 export async function startBrowser(owner: Owner): Promise<BrowserContext> {
@@ -30,7 +33,7 @@ export async function startBrowser(owner: Owner): Promise<BrowserContext> {
   return browser;
 }
 
-/** A web site that is nobody's but the test's: one page, on an origin of its own. */
+/** Serves one page on an origin of its own, as a web site of somebody else. */
 export async function startSite(owner: Owner, html: string): Promise<string> {
   const server = createServer((_req, res) => {
     res.setHeader('content-type', 'text/html; charset=utf-8');

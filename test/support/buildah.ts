@@ -10,7 +10,7 @@ import { projectRoot } from './process.ts';
 
 const execute = promisify(execFile);
 const PROGRAMS = ['sh', 'mkdir', 'chown', 'rm', 'env', 'id'];
-/** Those that `ldd` does not name, because the programs above do without them. */
+/** These are added, because `ldd` lists only the libraries that the programs above need. */
 const LIBRARIES = [
   'librt.so.1',
   'libdl.so.2',

@@ -57,12 +57,12 @@ function newKeys() {
   return generateKeyPairSync('ec', { namedCurve: 'P-256' });
 }
 
-/** Good from yesterday until the day after tomorrow. @returns PEM */
+/** Valid from yesterday until the day after tomorrow. @returns PEM */
 function certificate(name: string, key: KeyObject, signer: KeyObject, extensions: Buffer[]): string {
   const now = Date.now();
   const body = sequence(
     der(0xa0, integer(Buffer.from([2]))),
-    // Positive, and of full length.
+    // A serial number is positive and has the full length.
     integer(Buffer.concat([Buffer.from([1]), randomBytes(8)])),
     ECDSA_SHA256,
     distinguishedName(CA_NAME),
@@ -94,7 +94,7 @@ function time(ms: number): Buffer {
   return der(0x17, Buffer.from(text.slice(2)));
 }
 
-/** Tag, length, value (ITU-T X.690). */
+/** Encodes tag, length and value (ITU-T X.690). */
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const value = Buffer.concat(parts);
   const { length } = value;

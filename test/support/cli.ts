@@ -1,4 +1,4 @@
-/** Run the command lines as a shell does. */
+/** Runs the command lines as a shell does. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -13,13 +13,13 @@ export interface CliResult {
 }
 
 export interface CliRun {
-  /** Where it runs; the project's folder unless given. */
+  /** The working directory; by default the project's folder. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
 }
 
-/** The gateway's, as a process. */
+/** Runs the gateway's command in a process. */
 export function floodgate(args: readonly string[], options: CliRun = {}): Promise<CliResult> {
   return run('gateway/cli/floodgate.mjs', args, options);
 }
@@ -27,8 +27,8 @@ export function floodgate(args: readonly string[], options: CliRun = {}): Promis
 let running: Promise<unknown> = Promise.resolve();
 
 /**
- * The gateway's, in this process: what it does is the same, and it is there at once. One call at a time, since a process has
- * one folder that it is in. Help, standard input and gateways need a process of their own.
+ * Runs the gateway's command in this process, which is faster. Only one call may run at a time, because a process has
+ * one working directory. Help, standard input and gateways need a process of their own.
  */
 export function floodgateCommand(
   args: readonly string[],
@@ -43,7 +43,7 @@ async function floodgateHere(
   args: readonly string[],
   { cwd = projectRoot, env = {} }: Omit<CliRun, 'input'>,
 ): Promise<CliResult> {
-  // Loaded here: most files need one program of the two, or neither.
+  // These are loaded here, because most files need one of the programs, or none.
   const { runCli } = await import('#gateway/cli/program.ts');
   const before = process.cwd();
   process.chdir(cwd);
@@ -72,12 +72,12 @@ async function listening(run: (terminal: Terminal) => Promise<number>): Promise<
   return { code, stdout: answer, stderr: errors };
 }
 
-/** The API's, as a process. */
+/** Runs the API's command in a process. */
 export function apiCli(args: readonly string[], options: CliRun = {}): Promise<CliResult> {
   return run('api/cli/main.ts', args, options);
 }
 
-/** The API's, in this process: what it does is the same, and it is there at once. */
+/** Runs the API's command in this process, which is faster. */
 export async function apiCommand(
   args: readonly string[],
   { cwd = projectRoot, env = {} }: Omit<CliRun, 'input'> = {},

@@ -1,6 +1,6 @@
 /**
- * The database that a test stores in: SQLite, or PostgreSQL when TEST_DATABASE says `postgres`. Whoever needs one of the two
- * for its own sake opens it itself.
+ * Opens the database of a test: SQLite, or PostgreSQL if TEST_DATABASE is `postgres`. Tests that need one of the two
+ * open it themselves.
  */
 import { join } from 'node:path';
 import { type Kysely, sql } from 'kysely';
@@ -13,12 +13,12 @@ import { temporaryFolder } from './temporary-folder.ts';
 
 export const isOnPostgres = process.env.TEST_DATABASE === 'postgres';
 
-/** In memory where that is possible, for one process alone; it may have the tables already. */
+/** The address of a database in memory if possible, for one process. It may have the tables already. */
 export async function privateDatabase(): Promise<{ readonly url: string; drop(): Promise<void> }> {
   return isOnPostgres ? createPostgresDatabase() : { url: 'file::memory:', drop: async () => undefined };
 }
 
-/** The same, opened, and dropped with the test. */
+/** Opens such a database, and drops it with the test. */
 export async function openPrivateDatabase(owner: Owner): Promise<Kysely<Database>> {
   const { url, drop } = await privateDatabase();
   const db = openTestDatabase(url);
@@ -27,7 +27,7 @@ export async function openPrivateDatabase(owner: Owner): Promise<Kysely<Database
 }
 
 /**
- * One that several processes can open, and that outlives them.
+ * Creates a database that several processes can open and that outlives them.
  *
  * @param kind `empty` has no tables; `migrated` may have them already
  * @returns its DATABASE_URL
@@ -39,12 +39,12 @@ export async function sharedDatabase(owner: Owner, kind: 'migrated' | 'empty' = 
   return url;
 }
 
-/** For the test's own questions. */
+/** Opens a connection for the test's own queries. */
 export function openTestDatabase(url: string, options?: DatabaseOptions): Kysely<Database> {
   return openDatabase(parseDatabaseUrl(url, '/'), options);
 }
 
-/** Rows that refer to one that is not there. PostgreSQL lets none be. */
+/** Lists rows whose foreign key has no target. PostgreSQL allows none. */
 export async function brokenReferences(db: Kysely<Database>): Promise<readonly unknown[]> {
   return isOnPostgres ? [] : (await sql`pragma foreign_key_check`.execute(db)).rows;
 }

@@ -1,4 +1,4 @@
-/** Holds every reply of an API under test to the statuses that its route declares: whoever adds a refusal declares it. */
+/** Checks that every reply of an API under test has a status that its route declares. */
 import { subscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { errorResponsesOf } from '#api/docs/error-responses.ts';

@@ -1,4 +1,4 @@
-/** The OpenAPI document as tests use it: its operations, and whether a reply is what it says. */
+/** Reads the OpenAPI document for tests: its operations, and whether a reply conforms to it. */
 import { Compile, type Validator } from 'typebox/compile';
 import { isRecord } from '#api/schemas.ts';
 
@@ -6,19 +6,19 @@ type Part = Readonly<Record<string, unknown>>;
 
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** As OpenAPI writes it: `/api/v1/management/surveys/{surveyId}`. */
+  /** The path as OpenAPI writes it: `/api/v1/management/surveys/{surveyId}`. */
   readonly path: string;
-  /** `GET /health` */
+  /** Method and path, such as `GET /health`. */
   readonly name: string;
   readonly whole: Part;
-  /** By status; references are followed. */
+  /** Responses by status, with references resolved. */
   readonly responses: Readonly<Record<string, Part>>;
-  /** What one of which has to prove who is calling; empty: nobody asks. */
+  /** The security schemes, one of which has to identify the caller; empty: the operation is open. */
   readonly credentials: readonly string[];
   readonly parameters: readonly Part[];
   /** The shape of a JSON body; null: there is none, or it is no JSON. */
   readonly body: Part | null;
-  /** Media types of its bodies; empty: it reads none. */
+  /** Media types of its request bodies; empty: it reads none. */
   readonly reads: readonly string[];
 }
 
@@ -31,9 +31,9 @@ export interface Sent {
 export interface Description {
   readonly operations: readonly Operation[];
   readonly schemas: Readonly<Record<string, unknown>>;
-  /** What is not as the document says of this operation; empty: all is. */
+  /** Returns the differences between a reply and this operation; empty: there are none. */
   problemsOf(operation: Operation, reply: Sent): readonly string[];
-  /** The same for a response of the components, such as a 405, which no operation has. */
+  /** The same for a shared response, such as a 405, which belongs to no operation. */
   problemsOfError(name: string, reply: Sent): readonly string[];
 }
 

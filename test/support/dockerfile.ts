@@ -1,6 +1,6 @@
 /**
- * Follows a Dockerfile without Docker: each stage is a folder, COPY and RUN do what they say in it. What only a container
- * has (users, volumes, ports) is left out; an instruction that is not known here is an error.
+ * Follows a Dockerfile without Docker: each stage is a folder, and COPY and RUN work in it. Users, volumes and ports
+ * are ignored, because only a container has them. An unknown instruction is an error.
  */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync } from 'node:fs';
@@ -10,9 +10,9 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 export interface Built {
-  /** What is `/` in the last stage. */
+  /** The root directory of the last stage. */
   readonly root: string;
-  /** Of it, the folder in which the program starts. */
+  /** The working directory of the last stage. */
   readonly workingFolder: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -70,7 +70,7 @@ export async function followDockerfile(
         break;
       }
       case 'RUN':
-        // Nobody but root may give files away, and users are a matter of the image.
+        // Only root may change owners, and users matter in the image only.
         await run('sh', ['-euc', `chown() { :; }\n${text}`], {
           cwd: workingFolder,
           env: { ...env, ...stageEnv },

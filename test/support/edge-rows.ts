@@ -1,4 +1,6 @@
-/** The edge table under parallel load: each row admits exactly its limit, and then the gateway answers its own 429. */
+/**
+ * Holds each row of the edge table to exactly its limit under parallel load. Beyond it the gateway sends its own 429.
+ */
 import type { Test } from 'tap';
 import { Agent, request } from 'undici';
 import { EDGE_TABLE, type EdgeRow, examplePath } from './edge-table.ts';
@@ -18,7 +20,7 @@ export type Send = (
   headers: Record<string, string>,
 ) => Promise<Reply>;
 
-/** Over connections that are closed with the test. */
+/** Returns a function that sends over connections that are closed with the test. */
 export function sender(owner: Owner): Send {
   const agent = new Agent({ connections: 16, pipelining: 1 });
   owner.teardown(() => agent.destroy());
@@ -34,7 +36,10 @@ export function sender(owner: Owner): Send {
 }
 
 let caller = 0;
-/** A client nobody has seen: an address of its own (the tests are a trusted proxy) and, where a row counts keys, a key. */
+/**
+ * Returns the headers of a new client: an address of its own (the tests are a trusted proxy) and, where a row counts
+ * keys, a key.
+ */
 export function newCaller(row: EdgeRow): Record<string, string> {
   caller++;
   const headers = {
@@ -44,7 +49,7 @@ export function newCaller(row: EdgeRow): Record<string, string> {
   return row.identifier === 'api-key' ? { ...headers, 'x-api-key': `fbk_caller_${caller}` } : headers;
 }
 
-/** Twice the limit and some more, all at once, spread over the gateways. */
+/** Sends more than twice the limit at once, spread over the gateways. */
 async function admitsExactly(t: Test, send: Send, row: EdgeRow, ports: readonly number[]): Promise<void> {
   const method = row.methods.at(-1) ?? 'GET';
   const path = examplePath(row);

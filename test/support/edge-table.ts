@@ -1,7 +1,7 @@
 /** The limits that the edge enforces in front of the survey API, row by row: what `policies.yaml` must say. */
 export interface EdgeRow {
   readonly methods: readonly string[];
-  /** With `{name}` for a segment, and `/*` for everything below. */
+  /** Writes `{name}` for a segment, and `/*` for everything below. */
   readonly path: string;
   readonly limit: number;
   readonly windowSeconds: number;
@@ -46,7 +46,7 @@ export const EDGE_TABLE: readonly EdgeRow[] = [
   row('DELETE', '/storage/{workspaceId}/private/{fileName}', 5, MINUTE, 'api-key'),
 ];
 
-/** A path that the row covers. */
+/** Returns a path that the row covers. */
 export function examplePath({ path }: EdgeRow): string {
   return path.replace('/*', '/surveys').replaceAll(/\{[A-Za-z]+\}/g, 'abc123');
 }

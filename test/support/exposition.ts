@@ -1,10 +1,10 @@
-/** Prometheus' text format, as far as the tests ask: families, labels and their values. */
+/** Reads Prometheus' text format, as far as the tests need it: families, labels and their values. */
 export interface ScrapedFamily {
   readonly type: string;
   readonly labels: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** By name. */
+/** Returns the families by name. */
 export function scrapedFamilies(text: string): ReadonlyMap<string, ScrapedFamily> {
   const families = new Map<string, { type: string; labels: Map<string, Set<string>> }>();
   for (const [, name = '', type = ''] of text.matchAll(/^# TYPE (\w+) (\w+)$/gm))
@@ -19,7 +19,7 @@ export function scrapedFamilies(text: string): ReadonlyMap<string, ScrapedFamily
   return families;
 }
 
-/** Of a series: those of a histogram are called after it. */
+/** Returns the family of a series. Names of a histogram's series begin with the family's name. */
 export function familyName(series: string, families: ReadonlyMap<string, unknown>): string {
   const histogram = series.replace(/_(?:bucket|sum|count)$/, '');
   return families.has(histogram) ? histogram : series;

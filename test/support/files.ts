@@ -1,7 +1,7 @@
-/** Rows of uploaded files, for tests that grant past the API. */
+/** Inserts rows of uploaded files, for tests that do not upload through the API. */
 import type { TestApi } from './api-app.ts';
 
-/** As the API writes it before it gives a grant away; a row that is there stays. */
+/** Writes the row that the API writes before it issues a grant. An existing row stays. */
 export async function addFileRow(
   { context: { db, clock } }: TestApi,
   key: string,

@@ -1,4 +1,4 @@
-/** The gateway as a process of its own, and how to wait for what it does. */
+/** Starts the gateway as a process, and waits for what it does. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Owner } from './gateway.ts';
@@ -35,14 +35,18 @@ export function childrenOf(pid = 0): number[] {
 
 export function lives(pid: number): boolean {
   try {
-    // A process that has ended stays in the list until its parent, or who adopted it, takes notice.
+    // A process that has ended stays in the list until its parent has collected its status.
     return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
   }
 }
 
-/** Asks again and again until the answer is as expected. @throws what `ask` throws, for instance because the process ended */
+/**
+ * Asks repeatedly until the answer is as expected.
+ *
+ * @throws what `ask` throws, for instance because the process ended
+ */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T>,

@@ -1,4 +1,4 @@
-/** A gateway in this process, on a port of its own, in front of an upstream of the test's own. */
+/** Starts a gateway in this process, on a port of its own, in front of an upstream of the test. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { pino } from 'pino';
 import { type Gateway, startGateway } from '#gateway/app.ts';
@@ -6,7 +6,7 @@ import { type GatewayConfig, readConfig, readPolicyFile } from '#gateway/config.
 import type { Clock } from '#shared/clock.ts';
 import { patiently } from './store-budget.ts';
 
-/** What tap's `t` gives us: clean-ups that run when the test ends, last one first. */
+/** The part of tap's `t` that helpers use: clean-ups run when the test ends, the last one first. */
 export interface Owner {
   teardown(clean: () => unknown): unknown;
 }
@@ -30,7 +30,7 @@ export async function startUpstream(owner: Owner, listener: RequestListener = ec
   return { server, port, origin: `http://127.0.0.1:${port}` };
 }
 
-/** `{ method, url, headers: [name, value, …], body }` */
+/** The request as the upstream sees it: `{ method, url, headers: [name, value, …], body }` */
 const echo: RequestListener = (req, res) => {
   const chunks: Buffer[] = [];
   req.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -54,7 +54,7 @@ export interface TestGatewayOptions {
   readonly upstream: string;
   /** Text of the policy file; unset: the project's own policies.yaml. */
   readonly policies?: string;
-  /** More environment, e.g. { GATEWAY_REDIS_URL: '…' }. */
+  /** Further environment variables, such as { GATEWAY_REDIS_URL: '…' }. */
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
   readonly wallClock?: Clock;
@@ -88,7 +88,11 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
   return { gateway, config, port: gateway.port, origin: `http://127.0.0.1:${gateway.port}`, log };
 }
 
-/** OpenTelemetry's SDK reads the environment of the process. @returns removes the variables again */
+/**
+ * OpenTelemetry's SDK reads the environment of the process, so the variables are set there.
+ *
+ * @returns removes the variables again
+ */
 function setOpenTelemetry(env: Readonly<Record<string, string>>): () => void {
   const ours = Object.entries(env).filter(([name]) => name.startsWith('OTEL_'));
   for (const [name, value] of ours) process.env[name] = value;
@@ -97,7 +101,7 @@ function setOpenTelemetry(env: Readonly<Record<string, string>>): () => void {
   };
 }
 
-/** One policy file's text from its policies; identifiers and exclusions as in the project's own file. */
+/** Writes a policy file with these policies, and with the identifiers and exclusions of the project's own file. */
 export function policyFile(...rows: readonly string[]): string {
   return [
     'version: 1',

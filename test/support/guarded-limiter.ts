@@ -1,4 +1,4 @@
-/** The limiter over a real store, as the gateway has it. */
+/** Builds the limiter over a real store, as the gateway does. */
 
 import type { GuardedLimiterOptions } from '#gateway/limiter/outage.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
@@ -7,10 +7,13 @@ import type { Owner } from './gateway.ts';
 import { accessTo } from './store.ts';
 import { STORE_BUDGET_MS } from './store-budget.ts';
 
-/** That of a gateway's process. */
+/** The clock of a gateway process. */
 export const processClock = (): Millis => performance.timeOrigin + performance.now();
 
-/** Connected, and closed with the test. It waits for the store as long as a busy machine may take, unless told otherwise. */
+/**
+ * Returns a connected limiter that is closed with the test. By default it waits for the store as long as a busy machine
+ * may take.
+ */
 export async function startLimiter(
   owner: Owner,
   url: string,

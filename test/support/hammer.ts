@@ -1,8 +1,8 @@
-/** Load that does not look at the clock: keep-alive clients that ask again as soon as they have their answer. */
+/** Generates load with keep-alive clients that send the next request as soon as they have the reply. */
 import { Agent, get } from 'node:http';
 
 export interface Hammer {
-  /** Whole answers so far, by status. */
+  /** Number of whole replies so far, by status. */
   readonly answers: ReadonlyMap<number, number>;
   /** Requests that were sent on an open connection and got no whole answer. */
   readonly broken: readonly string[];
@@ -12,7 +12,7 @@ export interface Hammer {
   stop(): Promise<void>;
 }
 
-/** A connection that nobody has taken: what the kernel had queued when the listener closed was never read. */
+/** The kernel had queued a connection that the listener never accepted. */
 const NOT_TAKEN = Symbol('not taken');
 
 export function hammer(

@@ -1,4 +1,4 @@
-/** Requests to a server on this machine, and whole replies: no redirects, no automatic headers. */
+/** Sends requests to a server on this machine, without redirects and automatic headers, and reads whole replies. */
 import { Pool } from 'undici';
 import type { Send } from './world.ts';
 

@@ -1,4 +1,4 @@
-/** HTTP/2 by hand: a client that decides what each frame holds (RFC 9113 4, 6). */
+/** An HTTP/2 client that chooses the content of each frame (RFC 9113 4, 6). */
 import type { TLSSocket } from 'node:tls';
 
 const HEADERS = 1;
@@ -48,13 +48,13 @@ function headerBlock(fields: Readonly<Record<string, string>>): Buffer {
 }
 
 export interface FramedRequest {
-  /** So many DATA frames that hold `size` bytes each. */
+  /** Sends this many DATA frames of `size` bytes each. */
   send(frames: number, size: number): void;
   /** Ends the body. */
   end(): void;
-  /** Says that no other request will come. Resolves when the server has said the same. */
+  /** Announces that no further request will come. Resolves when the server has announced the same. */
   leave(): Promise<void>;
-  /** Takes so many more bytes of the reply. */
+  /** Accepts this many more bytes of the reply. */
   take(bytes: number): void;
   /** Resolves with the status once the stream has ended, whichever side ended it; 0 without a reply. */
   readonly status: Promise<number>;
@@ -112,7 +112,7 @@ export function beginFramed(socket: TLSSocket, path: string, window = 65_535): F
   };
 }
 
-/** Of a status that HPACK does not know by a number, nghttp2 writes the digits; those in Huffman's code are not read here. */
+/** nghttp2 writes the digits of a status that HPACK has no number for. Digits in Huffman's code are not read here. */
 function statusOf(block: Buffer): number {
   const [first = 0, length = 0] = block;
   const indexed = INDEXED_STATUS[first];

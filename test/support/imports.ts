@@ -1,11 +1,11 @@
-/** The import graph of a program, for tests that hold its layers. Type-only and dynamic imports count. */
+/** Builds the import graph of a program, for tests of its layers. Type-only and dynamic imports count. */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { projectRoot } from './process.ts';
 
 const IMPORT = /^(?:import|export)\s[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
 
-/** Node -> node -> one import that leads there, for messages. */
+/** Maps a node to the nodes that it imports, each with one import for messages. */
 export type Graph = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 export interface Program {
@@ -13,7 +13,9 @@ export interface Program {
   readonly files: readonly string[];
   /** Nodes are files. */
   readonly fileGraph: Graph;
-  /** Nodes are folders and, on the top level, files: it has both what everybody may import and what imports everybody. */
+  /**
+   * Nodes are folders, and files on the top level: some of those are imported by all folders, and others import all.
+   */
   readonly folderGraph: Graph;
   /** @param nodeOf the node that a file belongs to */
   graphOf(nodeOf: (file: string) => string): Graph;

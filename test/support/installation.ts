@@ -1,4 +1,4 @@
-/** A fresh copy of the project, installed as people install it, and started as they start it. */
+/** Installs a fresh copy of the project as people do, and starts it as they do. */
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ import { temporaryFolder } from './temporary-folder.ts';
 
 const node = join(projectRoot, 'node_modules/node/bin');
 
-/** The caller's environment, which may be needed to reach the registry, without what npm and tap put there. */
+/** The caller's environment, which may be needed to reach the registry, without the variables of npm and tap. */
 export function installing(folder: string): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name, value]) => value !== undefined && !/^(?:npm_|TAP|NODE_OPTIONS|_TAPJS)/.test(name),
@@ -17,7 +17,7 @@ export function installing(folder: string): Record<string, string> {
   return {
     ...(Object.fromEntries(kept) as Record<string, string>),
     PATH: `${node}:${process.env.PATH}`,
-    // A cache of its own: one of the steps cleans it.
+    // The cache is its own, because one of the steps cleans it.
     npm_config_cache: join(folder, 'cache'),
   };
 }

@@ -1,4 +1,4 @@
-/** The people of the first organization, for requests to the routes about them: as its owner, who is logged in. */
+/** Creates people of the first organization through its routes. The caller is the owner, logged in. */
 import { cookiesOf, type Ids, type World } from './world.ts';
 
 /** @returns `data` of the reply */
@@ -30,7 +30,7 @@ export async function inviteToken(world: World, email: string): Promise<string> 
   return new URL(link).searchParams.get('token') ?? '';
 }
 
-/** A form with the token that protects it. @param cookie of who sends it */
+/** Builds a form with the token that protects it. @param cookie of who sends it */
 export async function protectedForm(
   { options }: World,
   fields: Readonly<Record<string, string>>,
@@ -44,7 +44,11 @@ export async function protectedForm(
   };
 }
 
-/** Somebody who accepted an invite; with a team, somebody of the team. @returns the id of the user */
+/**
+ * Creates somebody who has accepted an invite, and who belongs to the team if one is given.
+ *
+ * @returns the id of the user
+ */
 export async function member({ organizationId, teamId }: Ids, world: World): Promise<string> {
   const { send } = world.options;
   const token = await inviteToken(world, `${world.unique()}@example.com`);
@@ -58,7 +62,7 @@ export async function member({ organizationId, teamId }: Ids, world: World): Pro
   return id;
 }
 
-/** With a team, one that the team reaches. */
+/** Returns the workspace, which the team can reach if one is given. */
 export async function workspace({ organizationId, teamId }: Ids, world: World): Promise<string> {
   const { workspaceId } = world.options;
   const url = `/api/v1/organizations/${organizationId}/teams/${teamId}/workspaces/${workspaceId}`;

@@ -1,2 +1,2 @@
-/** What `JSON.parse` gives: a test says what it expects of a body by reading it. */
+/** The type of a parsed body: a test says what it expects by reading it. */
 export type Json = ReturnType<typeof JSON.parse>;

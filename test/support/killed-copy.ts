@@ -1,7 +1,6 @@
 /**
- * Run as a program: copies as the command does, and kills itself once that many rows are copied.
- *
- *     node killed-copy.ts FROM TO ROWS
+ * A program that copies a database as the command does, and kills itself after that many rows: node killed-copy.ts FROM
+ * TO ROWS
  */
 import { copyRows } from '#api/db/copy/copy.ts';
 import { openSnapshot, openTarget } from '#api/db/copy/ends.ts';

@@ -1,9 +1,9 @@
-/** One client that sends a request, waits for the reply, and sends the next: by hand, since tens of thousands are sent. */
+/** A client that sends one request at a time. It parses by hand, because it sends tens of thousands of them. */
 import { connect, type Socket } from 'node:net';
 
 export interface LaneReply {
   readonly status: number;
-  /** Lower-case header section. */
+  /** Header section in lower case. */
   readonly head: string;
 }
 

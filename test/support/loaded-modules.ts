@@ -1,9 +1,9 @@
-/** What a program of ours has loaded when it is ready. */
+/** Lists the modules that one of our programs has loaded when it is ready. */
 import type { Test } from 'tap';
 import { start } from './process.ts';
 
 export interface Loaded {
-  /** Modules of ours, of packages and of Node, and which tables of languages were asked for. */
+  /** Modules of ours, of packages and of Node, and the language tables that were loaded. */
   readonly names: readonly string[];
   /** Number of modules by package; those of ours are counted as `own`. */
   readonly packages: ReadonlyMap<string, number>;

@@ -1,4 +1,4 @@
-/** A caller that keeps cookies, as browsers do: logs in and out of an API in process. */
+/** A caller that keeps cookies, as browsers do, and logs in to an API in this process. */
 import type { InjectOptions } from 'fastify';
 import type { Reply, TestApi } from './api-app.ts';
 

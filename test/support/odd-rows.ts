@@ -1,10 +1,10 @@
 /**
- * Rows for every table that there is, made of its shape alone: values that somebody might mistake for others, foreign keys
- * that hold, and unique columns that are unique. Goes past the API, which would take few of them.
+ * Fills every table with rows made from its columns alone: values that are easily mistaken for others, valid foreign
+ * keys, and unique values. It bypasses the API, which would refuse most of them.
  */
 import SqliteDatabase from 'better-sqlite3';
 
-/** None that PostgreSQL cannot store, and none longer than an index takes. */
+/** PostgreSQL can store all of these values, and none is too long for an index. */
 const TEXTS: readonly string[] = [
   '',
   ' ',
@@ -22,7 +22,7 @@ const TEXTS: readonly string[] = [
 const LONG = JSON.stringify({ text: 'A long answer. 😀 '.repeat(8_000) });
 const NUMBERS = [0, 1, -1, 2 ** 31 - 1] as const;
 const LARGE = [0, 1, 2 ** 31, 2 ** 40 + 1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER] as const;
-/** Columns that hold bytes, which may be more than 32 bits say. */
+/** These columns count bytes, which may need more than 32 bits. */
 const BYTES = /bytes|^size$/i;
 
 interface Column {
@@ -83,7 +83,7 @@ function fillTable(sqlite: SqliteDatabase.Database, table: string, count: number
   const insert = sqlite.prepare(
     `insert into "${table}" (${names}) values (${columns.map(() => '?').join(', ')})`,
   );
-  // Where every part of a key refers to others, there are no more rows than pairs.
+  // If all parts of a key refer to other rows, there are no more rows than pairs.
   const keyParts = columns
     .filter(({ pk }) => pk > 0)
     .map(({ name }) => parents.get(name)?.length ?? Infinity);
@@ -95,7 +95,7 @@ function fillTable(sqlite: SqliteDatabase.Database, table: string, count: number
         const isNull = column.notnull === 0 && column.pk === 0 && (at + place) % 3 === 0;
         if (isNull) return null;
         const isUnique = unique.has(column.name) || column.pk > 0;
-        // Past the last one, those that only one may refer to are referred to by nobody.
+        // Beyond the last row, a unique reference stays null.
         if (parent !== undefined)
           return parent[column.notnull === 0 && isUnique ? at : at % parent.length] ?? null;
         return cellOf(column, { at, place, isUnique, isIndexed: indexed.has(column.name) });

@@ -1,4 +1,4 @@
-/** A running gateway with its admin listener, and the command line that asks it. */
+/** Starts a gateway with its admin listener, and runs the command line against it. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { floodgateCommand } from './cli.ts';
@@ -9,11 +9,10 @@ import { temporaryFolder } from './temporary-folder.ts';
 
 export interface Operator {
   readonly process: Started;
-  /** Origins. */
   readonly gateway: string;
   readonly admin: string;
   readonly policyFile: string;
-  /** Statuses of so many requests, one after the other. */
+  /** Sends this many requests, one after the other, and returns their statuses. */
   send(times: number, path?: string, headers?: Record<string, string>): Promise<number[]>;
   /** Runs `floodgate … --json` against it. */
   ask(...args: string[]): Promise<{ code: number; stderr: string; document: Record<string, unknown> }>;

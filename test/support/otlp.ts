@@ -1,4 +1,4 @@
-/** A collector: takes spans over OTLP/HTTP as protobuf, and keeps them. */
+/** A collector that takes spans over OTLP/HTTP as protobuf, and keeps them. */
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import { gunzipSync } from 'node:zlib';
@@ -8,7 +8,7 @@ import { until } from './until.ts';
 export interface CollectedSpan {
   readonly traceId: string;
   readonly spanId: string;
-  /** '' of a span that begins its trace. */
+  /** Id of the parent; '' if the span begins its trace. */
   readonly parentId: string;
   readonly traceState: string;
   readonly name: string;
@@ -22,14 +22,14 @@ export interface CollectedSpan {
 }
 
 export interface Collector {
-  /** As OTEL_EXPORTER_OTLP_ENDPOINT wants it. */
+  /** The value for OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly origin: string;
   readonly spans: readonly CollectedSpan[];
-  /** Of each batch. */
+  /** Path and headers of each batch. */
   readonly requests: readonly { readonly path: string; readonly headers: IncomingHttpHeaders }[];
-  /** What it answers; 0: nothing at all. */
+  /** The status that it answers with; 0: it does not answer. */
   status: number;
-  /** Resolves once there are so many spans. */
+  /** Resolves once there are this many spans. */
   spansOf(count: number): Promise<readonly CollectedSpan[]>;
 }
 
@@ -70,10 +70,10 @@ export async function startCollector(owner: Owner, tls: ServerOptions | null = n
   return collector;
 }
 
-/** A field of a message: a number, or the bytes of a text, of bytes or of another message. */
+/** A field of a message is a number, or the bytes of a text or of a message. */
 type Value = bigint | Buffer;
 
-/** By number of the field, in their order. */
+/** Returns values by the number of the field, in their order. */
 function fieldsOf(bytes: Buffer): Map<number, Value[]> {
   const fields = new Map<number, Value[]>();
   let at = 0;
@@ -113,7 +113,7 @@ const numberAt = (fields: Map<number, Value[]>, number: number): bigint => {
 const textAt = (fields: Map<number, Value[]>, number: number, encoding: BufferEncoding = 'utf8'): string =>
   bytesAt(fields, number)[0]?.toString(encoding) ?? '';
 
-/** Of an ExportTraceServiceRequest. */
+/** Reads the spans of an ExportTraceServiceRequest. */
 function spansIn(request: Buffer): CollectedSpan[] {
   return bytesAt(fieldsOf(request), 1).flatMap((resourceSpans) => {
     const fields = fieldsOf(resourceSpans);
@@ -153,7 +153,7 @@ function attributesOf(pairs: readonly Buffer[]): Record<string, unknown> {
   );
 }
 
-/** Of an AnyValue: a text, a whole number, or a list of them. */
+/** Reads an AnyValue: a text, a whole number, or a list of them. */
 function readValue(value: Buffer): unknown {
   const fields = fieldsOf(value);
   if (fields.has(1)) return textAt(fields, 1);

@@ -1,4 +1,4 @@
-/** What every page for people is held to, whichever program serves it. */
+/** Checks that every page for people has to pass, in either program. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -25,7 +25,7 @@ interface Violation {
  */
 export function watchPage(page: Page, complaints: string[], isOurs: (url: string) => boolean): Page {
   page.on('console', (message) => {
-    // A refused form or token has that status; what counts is what the page itself does.
+    // A refused form or token is reported like this, and is no mistake of the page.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       complaints.push(message.text());
   });

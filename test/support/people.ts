@@ -1,4 +1,4 @@
-/** People and what they belong to, put into the database of an API in process. */
+/** Inserts people and their memberships into the database of an API in this process. */
 import type { Role, TeamPermission, TeamRole } from '#api/db/schema.ts';
 import type { TestApi } from './api-app.ts';
 import { type Browser, openBrowser } from './login.ts';
@@ -22,7 +22,7 @@ export interface Person {
   readonly browser: Browser;
 }
 
-/** Somebody with an account, logged in. @param role in the first organization; null: none */
+/** Creates somebody with an account, and logs in. @param role in the first organization; null: none */
 export async function addPerson(api: TestApi, name: string, role: Role | null): Promise<Person> {
   const { db, clock, passwords } = api.context;
   const createdAt = new Date(clock()).toISOString();

@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server } from 'node:net';
 
-/** Below the ports that the kernel gives to connections (from 32768 on Linux), and above those of usual servers. */
+/** Ports below those that the kernel gives to connections (from 32768 on Linux), and above those of usual servers. */
 const PORT_MIN = 10_000;
 const PORT_END = 32_000;
-/** One to hold the block, the others to give. */
+/** Ports of a block. One holds the block, and the others are given away. */
 const BLOCK_PORTS = 50;
 const BLOCKS = (PORT_END - PORT_MIN) / BLOCK_PORTS;
 
-/** Held until this process ends, however it ends. */
+/** Sockets that hold the blocks until this process ends, however it ends. */
 const held: Server[] = [];
 let next = 0;
 let end = 0;
 
 /**
- * A TCP port on loopback that nobody listens on, and a new one each time. It stays free until it is used: connections
- * do not take ports of this range, and the processes of a run each hold blocks of their own.
+ * Returns a TCP port on loopback that nobody listens on, a new one with each call. It stays free until it is used:
+ * connections do not take ports of this range, and each process of a run holds blocks of its own.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -32,7 +32,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Does somebody listen there? */
+/** Tells whether somebody listens there. */
 export function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');

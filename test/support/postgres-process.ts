@@ -11,24 +11,24 @@ import { freePort } from './ports.ts';
 import { makeFolder, removeFolder } from './temporary-folder.ts';
 
 export interface PostgresServer {
-  /** Of the database `postgres`, as its owner, who needs no password. */
+  /** URL of the database `postgres` for its owner, who needs no password. */
   readonly url: string;
   readonly port: number;
-  /** Its own: data, socket, whatever a test adds. */
+  /** The folder of this server, for its data and socket. Tests may add files. */
   readonly folder: string;
-  /** SIGKILL to all of its processes at once, as when the machine ends. */
+  /** Sends SIGKILL to all of its processes at once, as when the machine fails. */
   kill(): Promise<void>;
-  /** SIGSTOP to all of its processes: connections open, nothing answers. */
+  /** Sends SIGSTOP to all of its processes: connections stay open, and nothing answers. */
   freeze(): void;
   thaw(): void;
   /** Starts it again, on the same port and data. */
   restart(): Promise<void>;
-  /** Ends it, and its data. */
+  /** Ends it, and deletes its data. */
   close(): Promise<void>;
 }
 
 export interface PostgresOptions {
-  /** true: what is committed is on the disk. Without, a test is several times as fast. */
+  /** true: commits are written to the disk. Otherwise, tests are several times as fast. */
   readonly isDurable?: boolean;
   /** More settings of the server. */
   readonly settings?: readonly string[];
@@ -61,9 +61,9 @@ function someoneElse(): { readonly uid: number; readonly gid: number } | null {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-/** `$@` until our end of the pipe on descriptor 3 is closed. */
+/** Runs `$@` until our end of the pipe on descriptor 3 is closed. */
 const WATCHED = `exec 3<&0; "$@" <&- & server=$!; (cat <&3; kill -QUIT $server) >/dev/null 2>&1 & wait $server`;
-/** The order of a language: what we sort must not depend on it. */
+/** The order of a natural language: our own sorting must not depend on it. */
 const LOCALE = ['--locale-provider=icu', '--icu-locale=en-US', '--locale=C.UTF-8'];
 const fast = ['fsync=off', 'full_page_writes=off'];
 
@@ -105,7 +105,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
         if (/database system is ready to accept connections/.test(log)) resolve();
       });
     });
-    // A test that forgets it may end all the same.
+    // A test that does not close it can still end.
     child.unref();
     for (const stream of [child.stdin, child.stderr]) if (stream instanceof Socket) stream.unref();
     return child;
@@ -116,7 +116,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       try {
         process.kill(pid, name);
       } catch {
-        // Gone meanwhile.
+        // It has ended in the meantime.
       }
     }
   };
@@ -146,7 +146,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   };
 }
 
-/** The first process, and those that it started: one for each connection, and a few for itself. */
+/** Returns the first process and those that it started: one for each connection, and a few for itself. */
 function processesOf(data: string): readonly number[] {
   const first = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
   const children = readFileSync(`/proc/${first}/task/${first}/children`, 'utf8').trim();

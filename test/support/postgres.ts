@@ -1,6 +1,6 @@
 /**
- * Databases of PostgreSQL for tests, each made from one that is migrated already. All files of a run share the server that
- * test/run.ts started; a file that is run alone starts its own.
+ * Creates databases of PostgreSQL for tests, each as a copy of a migrated one. All files of a run share the server that
+ * test/runner/main.ts started. A file that runs alone starts its own.
  */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
@@ -12,7 +12,7 @@ import { startPostgres } from './postgres-process.ts';
 /** Says where the shared server is: the URL of its database `postgres`. */
 export const SHARED_SERVER = 'TEST_POSTGRES_URL';
 const TEMPLATE = 'floodgate_template';
-/** Any number: whoever has it makes the template. */
+/** An arbitrary number: the connection that holds this lock makes the template. */
 const TEMPLATE_LOCK = 1_503_110_405;
 
 let server: Promise<string> | null = null;
@@ -25,7 +25,7 @@ function serverUrl(): Promise<string> {
 
 export interface PostgresDatabase {
   readonly url: string;
-  /** Ends who is still connected. */
+  /** Ends connections that are still open. */
   drop(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ function urlOf(admin: string, name: string): string {
   return url.href;
 }
 
-/** One statement, over a connection of its own. */
+/** Runs one statement over a connection of its own. */
 export async function ask(url: string, statement: string): Promise<void> {
   await withClient(url, (client) => client.query(statement));
 }
@@ -78,7 +78,7 @@ function makeTemplate(admin: string): Promise<void> {
     await client.query(`select pg_advisory_lock(${TEMPLATE_LOCK})`);
     const found = await client.query(`select 1 from pg_database where datname = '${TEMPLATE}'`);
     if (found.rows.length > 0) return;
-    // Under another name until it is complete.
+    // The template has another name until it is complete.
     await client.query(`create database ${TEMPLATE}_new`);
     const db = openDatabase(parseDatabaseUrl(urlOf(admin, `${TEMPLATE}_new`), '/'));
     await migrate(db);

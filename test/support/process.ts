@@ -1,4 +1,4 @@
-/** Start one of our own programs as a real process, and learn what it said. */
+/** Starts one of our programs as a process, and reads its output. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -20,13 +20,13 @@ export interface Started {
 }
 
 const { NODE_COMPILE_CACHE: cache } = process.env;
-/** For the environment of a process: most of a start is compiling, and ours may be done already. */
+/** Environment of a process: most of a start is compiling, so all starts share a compile cache. */
 export const compileCache: Readonly<Record<string, string>> =
   cache === undefined ? {} : { NODE_COMPILE_CACHE: cache };
 
 let uploads: string | null = null;
 
-/** Instead of the default, a folder of the project: the tests leave nothing there. */
+/** Returns a temporary folder instead of the default, which is in the project. */
 function uploadsFolder(): string {
   if (uploads === null) {
     const folder = makeFolder();

@@ -1,7 +1,7 @@
-/** Which series an expression of PromQL asks for; a scrape says whether there are such. */
+/** Reads which series an expression of PromQL asks for, to compare them with a scrape. */
 import { familyName, type ScrapedFamily } from './exposition.ts';
 
-/** What Prometheus adds. */
+/** Labels that Prometheus adds. */
 const OF_TARGETS: ReadonlySet<string> = new Set(['job', 'instance']);
 const SERIES = /\b((?:floodgate|process|nodejs)_\w+|up)\b(?:\{([^}]*)\})?/g;
 

@@ -1,9 +1,9 @@
-/** How the database would answer a query: tests hold lists to reading an index instead of a table. */
+/** Reads how the database would execute a query. Tests check that lists read an index instead of a table. */
 import { type Compilable, CompiledQuery, type Kysely, sql } from 'kysely';
 import { isPostgres } from '#api/db/dialect.ts';
 import type { Database } from '#api/db/schema.ts';
 
-/** What a piece of code asks of the database, in order, while it runs on the database it is given. */
+/** Returns the statements that a piece of code sends to the database that it is given, in order. */
 export async function queriesOf(
   db: Kysely<Database>,
   run: (db: Kysely<Database>) => Promise<unknown>,
@@ -13,7 +13,7 @@ export async function queriesOf(
   return queries;
 }
 
-/** The same database, and all that it was asked so far. */
+/** Returns the same database, and the statements that it has got so far. */
 export function recordingOf(db: Kysely<Database>): {
   readonly db: Kysely<Database>;
   readonly queries: CompiledQuery[];
@@ -64,8 +64,8 @@ interface PlanNode {
 }
 
 /**
- * What the tables of a test hold is read fastest from end to end, so the planner is asked to do so only where it must. It is
- * also asked not to sort, unless it then reads an index from end to end for the sake of its order.
+ * Tables of tests are so small that a scan is fastest, so the planner is told to avoid scans. It is also told to avoid
+ * sorting, unless it would then scan an index for its order.
  */
 async function planOfPostgres(
   db: Kysely<Database>,
@@ -113,7 +113,7 @@ function linesOf(node: PlanNode): readonly string[] {
   ];
 }
 
-/** `(("workspaceId" = 'ws1'::text) AND ("createdAt" >= '2026'::text))` as `workspaceId=? AND createdAt>?` */
+/** Writes `(("workspaceId" = 'ws1'::text) AND ("createdAt" >= '2026'::text))` as `workspaceId=? AND createdAt>?`. */
 function comparisons(condition: string): string {
   const found = condition.matchAll(/\(+(?:ROW\()?"?(\w+)"?\)?(?:::\w+)? (<|>|=|IS NOT NULL)/g);
   return Array.from(found, ([, column, operator]) =>

@@ -1,4 +1,7 @@
-/** A client of Envoy's rate limit service that knows nothing but bytes: HTTP/2, gRPC's frames, protobuf by hand. */
+/**
+ * A client of Envoy's rate limit service that shares no code with the server: HTTP/2, gRPC's frames and protobuf by
+ * hand.
+ */
 import { type ClientHttp2Session, connect } from 'node:http2';
 import type { Owner } from './gateway.ts';
 
@@ -7,7 +10,7 @@ export interface RateLimited {
   readonly code: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Of gRPC; '0': it was answered. */
+  /** Status of gRPC; '0': the call was answered. */
   readonly grpcStatus: string;
 }
 
@@ -21,7 +24,7 @@ const PATH = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
 
 export function rateLimitClient(owner: Owner, port: number): RateLimitClient {
   const session = connect(`http://127.0.0.1:${port}`);
-  // A call that is cut says so itself.
+  // A call that is cut rejects with its own error.
   session.on('error', () => undefined);
   owner.teardown(() => session.destroy());
   return {

@@ -1,4 +1,4 @@
-/** HTTP by hand, for what no client library would send. */
+/** Sends HTTP that no client library would send. */
 import { connect, type Socket } from 'node:net';
 import { reportWhileWaiting } from './until.ts';
 

@@ -1,4 +1,4 @@
-/** A real Redis Cluster of three primaries without replicas. */
+/** Starts a real Redis Cluster of three primaries without replicas. */
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,24 +11,24 @@ import { until } from './until.ts';
 
 export interface ClusterNode {
   readonly port: number;
-  /** A plain client of this node alone, for the test's own questions. */
+  /** A plain client of this node, for the test's own commands. */
   readonly client: Redis;
-  /** First and last slot that it began with. */
+  /** First and last slot that it had at the start. */
   readonly slots: readonly [number, number];
   freeze(): void;
   thaw(): void;
   kill(): Promise<void>;
-  /** On the same ports, with what it knew of the cluster and without data. */
+  /** Starts it again on the same ports, with its cluster configuration and without data. */
   restart(): Promise<void>;
 }
 
 export interface RedisCluster {
-  /** Names the first two nodes. */
+  /** Address with the first two nodes. */
   readonly url: string;
   readonly nodes: readonly [ClusterNode, ClusterNode, ClusterNode];
-  /** Resolves once all nodes that live agree that all slots are served. */
+  /** Resolves once all live nodes agree that all slots are served. */
   untilOk(): Promise<void>;
-  /** Moves a slot with its keys, as `redis-cli --cluster reshard` does; `during` runs while it is half done. */
+  /** Moves a slot with its keys, as `redis-cli --cluster reshard` does. `during` runs when half of it is done. */
   moveSlot(slot: number, from: ClusterNode, to: ClusterNode, during?: () => Promise<void>): Promise<void>;
 }
 

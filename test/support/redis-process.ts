@@ -1,4 +1,4 @@
-/** redis-server as a process of the test's own: a server, a node of a Cluster or a sentinel. */
+/** Starts redis-server as a process of the test: a server, a node of a Cluster or a sentinel. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
@@ -23,7 +23,7 @@ export async function launchRedis(
   return child;
 }
 
-/** SIGKILL, and wait until it is gone. */
+/** Sends SIGKILL and waits until it has ended. */
 export async function endRedis(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, 'exit');

@@ -1,4 +1,4 @@
-/** A real primary with one replica, watched by three real sentinels. */
+/** Starts a real primary with one replica, and three real sentinels that watch it. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -10,14 +10,17 @@ import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 export interface WatchedRedis {
-  /** `redis+sentinel://`, names all three. */
+  /** A `redis+sentinel://` address with all three. */
   readonly url: string;
   readonly sentinels: readonly SentinelProcess[];
-  /** The one that was started as primary. */
+  /** The server that was started as primary. */
   readonly first: RedisServer;
-  /** The one that was started as its replica. */
+  /** The server that was started as its replica. */
   readonly second: RedisServer;
-  /** SENTINEL FAILOVER: the primary changes although nothing is wrong. Resolves once the sentinels name the other. */
+  /**
+   * Sends SENTINEL FAILOVER: the primary changes although nothing is wrong. Resolves once the sentinels name the other
+   * one.
+   */
   failover(): Promise<void>;
   /** Resolves once most sentinels name this server as the primary. */
   untilPrimaryIs(server: RedisServer): Promise<void>;
@@ -37,7 +40,7 @@ export const SERVICE = 'floodgate-store';
 export async function startWatchedRedis(owner: Owner, requirePassword?: string): Promise<WatchedRedis> {
   const auth =
     requirePassword === undefined ? [] : ['--requirepass', requirePassword, '--masterauth', requirePassword];
-  // A replica keeps what it is sent in a file, and a server that starts would read it.
+  // A replica stores its data in a file, and a server that starts reads its file. So each server has one of its own.
   const folder = temporaryFolder(owner);
   const args = (file: string): readonly string[] => [
     ...['--dir', folder, '--dbfilename', file, '--repl-diskless-sync-delay', '0'],
@@ -85,7 +88,7 @@ export async function startWatchedRedis(owner: Owner, requirePassword?: string):
       const [sentinel] = sentinels;
       if (sentinel === undefined) throw new Error('there are three sentinels');
       const to = (await named(sentinel)) === first.port ? second : first;
-      // It refuses while it is not sure of the replica yet.
+      // The sentinel refuses while it is not sure of the replica yet.
       await until(() =>
         sentinel.client.call('SENTINEL', 'FAILOVER', SERVICE).then(
           () => true,
@@ -125,7 +128,7 @@ async function startSentinel(
     enableReadyCheck: false,
   });
   client.on('error', () => {
-    // Killed on purpose.
+    // A test has killed it on purpose.
   });
   owner.teardown(async () => {
     client.disconnect();

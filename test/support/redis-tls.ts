@@ -1,4 +1,4 @@
-/** A real redis-server that speaks TLS only. */
+/** Starts a real redis-server that accepts TLS only. */
 import type { Authority } from './certificates.ts';
 import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';

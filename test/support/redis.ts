@@ -1,4 +1,4 @@
-/** A real redis-server of the test's own, on a free port, without persistence. */
+/** Starts a real redis-server for a test, on a free port and without persistence. */
 import { Redis } from 'ioredis';
 import { freePort } from './ports.ts';
 import { endRedis, launchRedis, memoryOnly } from './redis-process.ts';
@@ -8,13 +8,13 @@ export interface RedisServer {
   readonly port: number;
   /** A plain client for the test's own questions; closed with the server. */
   readonly client: Redis;
-  /** SIGSTOP: the port accepts, nothing answers. */
+  /** Sends SIGSTOP: the port still accepts, and nothing answers. */
   freeze(): void;
-  /** SIGCONT */
+  /** Sends SIGCONT. */
   thaw(): void;
-  /** SIGKILL, and wait until it is gone. */
+  /** Sends SIGKILL and waits until it has ended. */
   kill(): Promise<void>;
-  /** Start again on the same port, empty. */
+  /** Starts it again on the same port, empty. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** What requests need beyond the schemas of the description: rows that no operation of their own makes, files, codes. */
+/** Provides what requests need beyond the schemas of the description: rows that no operation creates, files, codes. */
 import { member, organizationId, workspace } from './invited.ts';
 import type { BodyOf, IdOf, World } from './world.ts';
 
@@ -41,7 +41,7 @@ export const bodies: Readonly<Record<string, BodyOf>> = {
   'POST /api/auth/send-verification-email': () => ({ email: 'nobody@example.com' }),
 };
 
-/** One of a batch of contacts, with an address of its own. */
+/** Returns one of a batch of contacts, with an address of its own. */
 export function contactRow(world: World, more: Readonly<Record<string, string>>) {
   const attributes = { email: `${world.unique()}@example.com`, ...more };
   return {
@@ -67,7 +67,7 @@ function surveyDocument(world: World) {
   };
 }
 
-/** The id of the contact of a user of this name. */
+/** Returns the id of the contact with this user name. */
 async function contactOf(userId: string, { options }: World): Promise<string> {
   const reply = await options.send({
     method: 'POST',
@@ -100,14 +100,14 @@ export const ids: Readonly<Record<string, IdOf>> = {
 };
 
 export interface UploadForm {
-  /** The path of the upload. */
+  /** Path of the upload. */
   readonly url: string;
   readonly fileUrl: string;
   readonly body: Buffer;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The form of an upload that was granted. @param change replaces fields of the grant */
+/** Builds the form of an upload that was granted. @param change replaces fields of the grant */
 export async function uploadForm(
   { options, unique }: World,
   content: string,

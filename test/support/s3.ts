@@ -1,7 +1,7 @@
 /**
- * A real S3-compatible server of the test's own: s3rver, as its own process. It checks signatures of requests and takes
- * POST uploads, but it does not read their policies: a wrong size, type, signature or date passes there. What S3 itself
- * would enforce is therefore tested as text, in s3.test.ts.
+ * Starts s3rver, an S3-compatible server, as a process. It checks signatures of requests and accepts POST uploads, but
+ * it ignores their policies: a wrong size, type, signature or date is accepted. s3.test.ts therefore checks the text of
+ * the policies.
  */
 import type { S3Credentials, S3Location } from '#api/storage/location.ts';
 import type { Owner } from './gateway.ts';
@@ -13,12 +13,12 @@ export interface S3Server {
   readonly endpoint: string;
   readonly location: S3Location;
   readonly credentials: S3Credentials;
-  /** Where it keeps its objects. */
+  /** The folder of its objects. */
   readonly folder: string;
   readonly process: Started;
 }
 
-/** The pair that s3rver knows. */
+/** The pair of keys that s3rver knows. */
 const credentials: S3Credentials = { accessKey: 'S3RVER', secretKey: 'S3RVER' };
 const bucket = 'uploads';
 
@@ -26,7 +26,7 @@ export async function startS3(owner: Owner): Promise<S3Server> {
   const folder = temporaryFolder(owner);
   const port = await freePort();
   const process = start([
-    // The package names a program that it does not ship; its library has it all the same.
+    // The package names a program that it does not contain. Its library works.
     ...[
       '--eval',
       `require('@20minutes/s3rver/lib/cli').parse(process.argv.slice(1), { from: 'user' })`,

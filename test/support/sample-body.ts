@@ -1,14 +1,14 @@
-/** A small body that a schema allows, and that means something: names and ids as the fields' own names ask for. Pure. */
+/** Makes a small body that a schema allows and that makes sense: names and ids fit the names of their fields. */
 import { isRecord } from '#api/schemas.ts';
 
 type Part = Readonly<Record<string, unknown>>;
 
 export interface SampleOptions {
-  /** What `$ref`s of the form `#/components/schemas/Name` lead to. */
+  /** Targets of `$ref`s of the form `#/components/schemas/Name`. */
   readonly schemas: Part;
-  /** Values by the name of their field; they come before what the schema would give, also where they are optional. */
+  /** Values by the name of their field. They replace those of the schema, and optional fields get them too. */
   readonly known: Part;
-  /** For texts that must be unlike all others. */
+  /** Part of every text that must differ from all others. */
   readonly unique: string;
 }
 

@@ -1,18 +1,18 @@
 /**
- * Values out of a JSON schema, for property-based tests: of the shape that a route documents, except that somewhere
- * within, now and then, stands something that does not belong there. Such values get further than random ones.
+ * Generates values from a JSON schema, for property-based tests. They have the documented shape, but now and then a
+ * part of them does not belong there. Such values get further than random ones.
  */
 import fc from 'fast-check';
 import { isRecord } from '#api/schemas.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** How deep free values go; shapes go as deep as their schema. */
+/** Depth of free values; shapes are as deep as their schema. */
 const FREE_DEPTH = 3;
 const ITEMS_MAX = 3;
-/** Of the values at each place, one in so many is foreign. */
+/** One in so many values at each place is foreign. */
 const FOREIGN_ONE_IN = 15;
-/** Values of the right type that are hard to bear. */
+/** Values of the right type that are hard to handle. */
 const numbers = [0, -0, -1, 0.1, 2 ** 31, 2 ** 53, -(2 ** 63), 1e308, 5e-324];
 const texts = [
   '',
@@ -28,11 +28,11 @@ const texts = [
 ];
 const hugeText = 'x'.repeat(70_000);
 
-// Made once: each string of fast-check works out anew what its letters can be, and schemas have hundreds of texts.
+// These are built once: fast-check computes the letters of each string anew, and schemas have hundreds of texts.
 const free = fc.jsonValue({ maxDepth: FREE_DEPTH });
 const anyNumber = fc.oneof(fc.integer(), fc.double({ noNaN: true }), fc.constantFrom(...numbers));
 const anyName = fc.oneof(fc.string(), fc.constantFrom('q1', 'default', 'toString'));
-/** Huge ones are few: a survey has dozens of texts, and one of them tells as much as twenty. */
+/** Huge texts are rare: a survey has dozens of texts, and one huge one is as good a test as twenty. */
 const anyText = fc.oneof(
   { weight: 10, arbitrary: fc.string({ unit: 'grapheme' }) },
   { weight: 10, arbitrary: fc.constantFrom(...texts) },

@@ -1,16 +1,16 @@
-/** A TCP proxy in front of a store whose answers come late now and then. */
+/** A TCP proxy in front of a store that delays some of its answers. */
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import type { Owner } from './gateway.ts';
 
 export interface SlowProxy {
   readonly port: number;
-  /** How many pieces of the store's answers were held back. */
+  /** Number of pieces of the store's answers that were delayed. */
   readonly delayed: number;
 }
 
 /**
- * Each connection keeps its order: what comes behind a delayed answer waits for it.
+ * Each connection keeps its order: whatever follows a delayed answer waits for it.
  *
  * @param delayMs for how long a piece of an answer is held back; asked for each, 0: not at all
  */
@@ -68,7 +68,7 @@ export async function startSlowProxy(
   };
 }
 
-/** The same numbers for the same seed, from 0 to 1 (mulberry32). */
+/** Returns numbers from 0 to 1, the same for the same seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -79,7 +79,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Every hundredth answer is held back by 30 to 300 ms. */
+/** Delays every hundredth answer by 30 to 300 ms. */
 export function everyHundredth(random: () => number): () => number {
   let answers = 0;
   return () => (++answers % 100 === 0 ? 30 + Math.floor(random() * 271) : 0);

@@ -1,4 +1,4 @@
-/** A real SMTP server on a free port of loopback, which keeps what it takes. */
+/** Starts a real SMTP server on a free port of loopback, which keeps the mails that it accepts. */
 import { SMTPServer } from 'smtp-server';
 import { reportWhileWaiting } from './until.ts';
 
@@ -16,13 +16,13 @@ export interface ReceivedMail {
 export interface MailServer {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
-  /** What the next mails are answered with instead of being taken: SMTP reply codes, in order. */
+  /** SMTP reply codes for the next mails, which are then not accepted, in order. */
   refuse(...codes: readonly number[]): void;
-  /** From now on this command is answered with the code; null: as ever. */
+  /** Makes the server answer this command with the code; null: as usual. */
   refuseAt(command: Command, code: number | null): void;
-  /** How many connections there have been. */
+  /** Number of connections so far. */
   connections(): number;
-  /** Resolves with the n-th mail, counted from 1, once it is there. */
+  /** Resolves with the n-th mail, counted from 1, once it has arrived. */
   mail(n: number): Promise<ReceivedMail>;
   close(): Promise<void>;
 }
@@ -32,7 +32,7 @@ export type Command = 'AUTH' | 'MAIL FROM' | 'RCPT TO';
 export interface MailServerOptions {
   /** It takes every user and password. */
   readonly hasLogin?: boolean;
-  /** TLS from the start, with a certificate that nobody signed. */
+  /** TLS from the start, with a self-signed certificate. */
   readonly isSecure?: boolean;
 }
 
@@ -114,7 +114,7 @@ export async function startMailServer(
   };
 }
 
-/** Our mails are one part of plain text, in quoted-printable or as it is. */
+/** Our mails have one part of plain text, quoted-printable or not encoded. */
 function parse(raw: string): Pick<ReceivedMail, 'raw' | 'text' | 'headers'> {
   const [head = '', ...rest] = raw.split('\r\n\r\n');
   const headers = Object.fromEntries(
@@ -137,7 +137,7 @@ function parse(raw: string): Pick<ReceivedMail, 'raw' | 'text' | 'headers'> {
   return { raw, text, headers };
 }
 
-/** The value of `name` in the first link of a mail. */
+/** Returns the value of `name` in the first link of a mail. */
 export function inLink(mail: ReceivedMail, name: string): string {
   const link = /https?:\/\/\S+/.exec(mail.text)?.[0] ?? '';
   return new URL(link).searchParams.get(name) ?? '';

@@ -1,4 +1,4 @@
-/** Policies, charges and answers for tests of limiters. */
+/** Builds policies, charges and answers for tests of limiters. */
 import { type Identity, identityOf } from '#gateway/identity/digest.ts';
 import { Bucket, Charge } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -43,7 +43,7 @@ export function policy(
   };
 }
 
-/** Overrides for one plan. */
+/** Builds overrides for one plan. */
 export function overridesFor(plan: string, limit: number): Overrides {
   return {
     digests: new Map(),
@@ -57,12 +57,12 @@ export function overridesFor(plan: string, limit: number): Overrides {
   };
 }
 
-/** An identity by any name; one name is one identity. */
+/** Returns an identity for any name. The same name gives the same identity. */
 export function identity(name = 'somebody'): Identity {
   return identityOf(Buffer.from(name.padEnd(16, '.')).toString('base64url').slice(-22).padStart(22, 'A'));
 }
 
-/** A policy's counter for one identity. */
+/** Builds a policy's bucket for one identity. */
 export function part(of: Policy, who = 'somebody', cost = 1): Bucket {
   return new Bucket(new Counter(of, false), identity(who), null, cost);
 }
@@ -71,12 +71,12 @@ export function chargeOf(...parts: readonly Bucket[]): Charge {
   return new Charge(parts);
 }
 
-/** The same for an identity with a limit of its own. */
+/** Builds the same for an identity with a limit of its own. */
 export function partWithLimit(of: Policy, limit: number, who = 'somebody', cost = 1): Bucket {
   return new Bucket(new Counter(of, false), identity(who), null, cost, identity(who), limit);
 }
 
-/** The parts of a credential that is not known to have worked: its own, and its address's for such ones. */
+/** Builds the buckets of an unproven credential: its own, and that of its address. */
 export function unproven(
   of: Policy,
   credential: string,
@@ -87,7 +87,7 @@ export function unproven(
   return unprovenCombined(of, credential, credential, address, cost, limit);
 }
 
-/** The same for one identity from several, of which a credential has to be proven. */
+/** Builds the same for one identity made of several, of which a credential has to be proven. */
 export function unprovenCombined(
   of: Policy,
   combined: string,
@@ -100,7 +100,7 @@ export function unprovenCombined(
   return [own, new Bucket(new Counter(of, true), identity(address), own, cost, identity(address), limit)];
 }
 
-/** A limiter of this process alone, with a small table unless told otherwise. */
+/** Builds a limiter in memory, with a small table by default. */
 export function memoryLimiter(
   options: Omit<MemoryLimiterOptions, 'known'> & { readonly known?: KnownCounters },
 ): MemoryLimiter {
@@ -124,7 +124,7 @@ export function spend(limiter: Pick<Limiter, 'spend'>, charge: Charge): Promise<
   );
 }
 
-/** `times` requests at once; how many were admitted. */
+/** Spends `times` requests at once, and returns how many were admitted. */
 export async function burst(limiter: Pick<Limiter, 'spend'>, charge: Charge, times: number): Promise<number> {
   const answers = await Promise.all(Array.from({ length: times }, () => spend(limiter, charge)));
   return answers.filter((answer) => answer.kind === 'spent' && answer.admitted).length;

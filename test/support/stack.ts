@@ -1,4 +1,4 @@
-/** The product as it runs: the gateway's process in front of the API's, each on a free port, on a fresh database. */
+/** Starts the product: the gateway's process in front of the API's, each on a free port, with a fresh database. */
 import { join } from 'node:path';
 import root from 'tap';
 import { sharedDatabase } from './database.ts';
@@ -9,21 +9,25 @@ import { patiently } from './store-budget.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 export interface Stack {
-  /** Of the gateway: where clients call. */
+  /** Origin of the gateway, which clients call. */
   readonly origin: string;
   readonly api: Started;
   readonly gateway: Started;
   readonly workspaceId: string;
-  /** Reaches that workspace, with every right. */
+  /** A key with every right in that workspace. */
   readonly apiKey: string;
-  /** Through the gateway, with the key. @returns the `data` of the reply; throws when it is not a success */
+  /**
+   * Calls the API through the gateway, with the key.
+   *
+   * @returns the `data` of the reply; throws when it is not a success
+   */
   manage(method: string, path: string, body?: unknown): Promise<unknown>;
 }
 
 export interface StackOptions {
-  /** More environment for the API, e.g. { RATE_LIMITING_DISABLED: '1' }. */
+  /** Further environment variables of the API, such as { RATE_LIMITING_DISABLED: '1' }. */
   readonly apiEnv?: Readonly<Record<string, string>>;
-  /** More environment for the gateway. */
+  /** Further environment variables of the gateway. */
   readonly gatewayEnv?: Readonly<Record<string, string>>;
 }
 
@@ -32,7 +36,10 @@ const apiKey = 'fbk_of_the_stack';
 
 let shared: Promise<Stack> | null = null;
 
-/** One for all files of this process that only talk to it and stay below its limits. It may call receivers on loopback. */
+/**
+ * A stack that all files of this process share. They only send requests, and stay below its limits. It may call
+ * receivers on loopback.
+ */
 export function sharedStack(): Promise<Stack> {
   shared ??= startStack(root, { apiEnv: { WEBHOOK_ALLOWED_TARGETS: '127.0.0.0/8' } });
   return shared;

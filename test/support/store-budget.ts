@@ -1,4 +1,7 @@
-/** The longest that a gateway may wait for its store: a slow machine is no outage. Tests about a slow store set their own. */
+/**
+ * The longest time that a gateway may wait for its store: a slow machine is no outage. Tests of slow stores set their
+ * own.
+ */
 export const STORE_BUDGET_MS = 10_000;
 
 /** @returns the environment with this budget in the address of the store, unless the address sets one itself */

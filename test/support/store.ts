@@ -1,4 +1,4 @@
-/** Connections to a store, and load that knows of every call what became of it. */
+/** Opens connections to a store, and generates load that records the outcome of every call. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import { parseStoreAddress } from '#gateway/store/address.ts';
@@ -8,14 +8,14 @@ import { openStore } from '#gateway/store/open.ts';
 import type { Owner } from './gateway.ts';
 import { until } from './until.ts';
 
-/** KEYS a hash; ARGV a field. Replies how often it has been executed for the field. */
+/** KEYS is a hash and ARGV a field. Replies how often the script has run for the field. */
 export const COUNT = storeScript(`return redis.call('HINCRBY', KEYS[1], ARGV[1], 1)`);
 
 export function accessTo(url: string): StoreAccess {
   return { address: parseStoreAddress(url), tls: null };
 }
 
-/** Not connected yet; closed with the test. */
+/** Returns a connection that is not open yet, and is closed with the test. */
 export function storeAt(
   owner: Owner,
   url: string,
@@ -26,7 +26,7 @@ export function storeAt(
   return connection;
 }
 
-/** What a call was rejected with. */
+/** Returns the error that a call was rejected with. */
 export async function fault(call: Promise<unknown>): Promise<StoreFault> {
   const error = await call.then(
     () => new Error('the call was answered'),
@@ -39,17 +39,17 @@ export async function fault(call: Promise<unknown>): Promise<StoreFault> {
 export interface Load {
   /** Fields that were answered, in order. */
   readonly acknowledged: readonly string[];
-  /** Those that were not, and why. */
+  /** Fields that were not answered, with their errors. */
   readonly rejected: ReadonlyMap<string, Error>;
-  /** Answers other than 1: the call was executed before. */
+  /** Answers other than 1: the call had run before. */
   readonly wrong: readonly unknown[];
-  /** Resolves once so many more have been answered. */
+  /** Resolves once this many more calls have been answered. */
   untilMore(count: number): Promise<void>;
-  /** Resolves once all that was sent is settled. */
+  /** Resolves once every call is settled. */
   stop(): Promise<void>;
 }
 
-/** Callers that call again once they know what became of the last call; each call has a field of its own. */
+/** Starts callers that call again once they know the outcome of the last call. Each call has a field of its own. */
 export function load(connection: StoreConnection, key: string, callers = 20): Load {
   const acknowledged: string[] = [];
   const rejected = new Map<string, Error>();

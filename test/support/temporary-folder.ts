@@ -1,6 +1,6 @@
 /**
- * Folders of the tests' own, below the system's temporary one. A folder goes with the test that owns it; what a run that
- * was killed leaves behind goes with the next run, as the names tell which process made them.
+ * Creates folders for tests below the system's temporary one. A folder is removed with the test that owns it. If a run
+ * is killed, the next run removes its folders: their names have the id of the process.
  */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ export function temporaryFolder(owner: Owner): string {
   return folder;
 }
 
-/** For those who have no owner to ask. They call `removeFolder`. */
+/** For callers without a test. They call `removeFolder`. */
 export function makeFolder(): string {
   if (!isSwept) sweep();
   isSwept = true;
@@ -34,7 +34,7 @@ function sweep(): void {
     try {
       removeFolder(join(tmpdir(), name));
     } catch {
-      // Somebody else's, or in use after all: not worth a failed test.
+      // The folder belongs to somebody else or is still in use, which is not worth a failed test.
     }
   }
 }
@@ -43,7 +43,7 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // Anything but "no such process" means that there is one.
+    // Any error but "no such process" means that the process exists.
     return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
   }
 }

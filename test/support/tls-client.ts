@@ -1,11 +1,11 @@
-/** Clients of a gateway that speaks TLS. */
+/** Clients of a gateway with TLS. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { type RequestOptions, request } from 'node:https';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { type Answer, read } from '#test/gateway/proxy/exchange.ts';
 
-/** A request on a connection of its own, whose certificate has to be of this authority. */
+/** Sends a request on a connection of its own. The server's certificate has to be of this authority. */
 export function sendTls(
   port: number,
   path: string,
@@ -27,7 +27,7 @@ export function sendTls(
   });
 }
 
-/** Resolves once the handshake is over. */
+/** Resolves once the handshake is done. */
 export function secured(
   port: number,
   ca: string,

@@ -1,11 +1,11 @@
-/** Signed tokens, and the key sets that they are checked against, made by jose. */
+/** Makes signed tokens and key sets with jose. */
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 
 export interface Signer {
   readonly algorithm: string;
   readonly id: string;
   readonly privateKey: CryptoKey;
-  /** Of a key set. */
+  /** The key as a key set has it. */
   readonly jwk: object;
 }
 

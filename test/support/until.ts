@@ -14,7 +14,7 @@ interface Actor {
 }
 
 /**
- * Asks again and again until the answer is yes.
+ * Asks repeatedly until the answer is yes.
  *
  * @param actor the process without which the answer stays no
  * @throws Error when that process has ended before

@@ -1,7 +1,7 @@
 /** Applications that several tests put behind a gateway. */
 import { type Owner, startUpstream, type TestUpstream } from './gateway.ts';
 
-/** Its event streams do not end, and its tunnels say `open` and then what they are told. */
+/** Its event streams do not end. Its tunnels send `open`, and then echo. */
 export async function startOpenEnded(owner: Owner): Promise<TestUpstream> {
   const upstream = await startUpstream(owner, (_req, res) => {
     res.writeHead(200, { 'content-type': 'text/event-stream' });

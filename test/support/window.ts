@@ -1,13 +1,13 @@
-/** Windows of the wall clock that a test does not cross, however slow the machine is. */
+/** Provides windows of the wall clock that do not end during a test, however slow the machine is. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 const DAYS = 366;
-/** The longest window that a policy may have, as in a policy file and in seconds. It ends about once a year. */
+/** The longest window of a policy, as in a policy file and in seconds. It ends about once a year. */
 export const LONG_WINDOW = `${DAYS}d`;
 export const LONG_WINDOW_SECONDS = DAYS * 86_400;
-/** No test takes longer in a window. */
+/** No test takes longer than this within a window. */
 const ROOM_MS = 30 * 60_000;
-/** The clocks of two processes differ by less. */
+/** The clocks of two processes differ by less than this. */
 const MARGIN_MS = 20;
 
 /** Lets the end of the long window pass when it is near. */
@@ -18,7 +18,7 @@ export async function insideLongWindow(): Promise<void> {
 }
 
 /**
- * For a policy whose window is given. Asks again in the next window when the window has ended while `ask` ran.
+ * For a policy whose window is given. Runs `ask` again in the next window if the window has ended meanwhile.
  *
  * @param ask begins with a client that has used nothing in the present window
  * @returns what the last run returned, all of it within one window

@@ -1,6 +1,6 @@
 /**
- * Requests to every operation of the API that it would take: credentials, ids of rows made for this one request, and a
- * body of the documented shape. An operation that is added later is served by its schema, unless that does not say enough.
+ * Makes valid requests to every operation of the API: credentials, ids of rows made for this one request, and a body of
+ * the documented shape. An operation that is added later is covered by its schema, if that says enough.
  */
 import type { Description, Operation, Sent } from './description.ts';
 import { sampleOf } from './sample-body.ts';
@@ -24,23 +24,23 @@ export interface WorldOptions {
   readonly description: Description;
   readonly workspaceId: string;
   readonly apiKey: string;
-  /** The value of the `cookie` header of somebody who is logged in. */
+  /** The `cookie` header of somebody who is logged in. */
   readonly session: string;
-  /** Values of fields, by their names, instead of invented ones. */
+  /** Values of fields by their names, which replace invented ones. */
   readonly known?: Readonly<Record<string, unknown>>;
-  /** Bodies and ids that schemas do not tell, by the name of the operation or of the parameter. */
+  /** Bodies and ids that no schema describes, by the name of the operation or of the parameter. */
   readonly bodies?: Readonly<Record<string, BodyOf>>;
   readonly ids?: Readonly<Record<string, IdOf>>;
 }
 
 export interface World {
   readonly options: WorldOptions;
-  /** Headers with the first of the credentials that the operation takes. */
+  /** Returns headers with the first of the credentials that the operation accepts. */
   credentialsFor(operation: Operation): Record<string, string>;
-  /** Fresh rows for the parameters of the path. */
+  /** Creates rows for the parameters of the path. */
   idsFor(operation: Operation): Promise<Ids>;
   bodyFor(operation: Operation, ids: Ids): unknown;
-  /** A request that should succeed, with what is given in place of its own. */
+  /** Builds a request that should succeed. The given parts replace its own. */
   requestFor(operation: Operation, ids?: Ids): Promise<Request>;
   urlOf(operation: Operation, ids: Ids, query?: Ids): string;
   unique(): string;
@@ -48,7 +48,7 @@ export interface World {
 
 const question = { id: 'q1', type: 'openText', headline: { default: 'What?' }, required: false };
 const upload = { id: 'file', type: 'fileUpload', headline: { default: 'File' }, required: false };
-/** A link survey that takes responses, files and links for one use. */
+/** A link survey that takes responses, files and single-use links. */
 export const openSurvey = {
   name: 'Walk',
   type: 'link',
@@ -94,7 +94,7 @@ export function createWorld(options: WorldOptions): World {
     return post('/api/v1/management/surveys', { workspaceId, ...survey }, { 'x-api-key': options.apiKey });
   };
 
-  /** The id of a row that the operation's path names: made by the operation that makes such rows. */
+  /** Returns the id of a row for a parameter of the path, from the operation that creates such rows. */
   const idOf = async (operation: Operation, parameter: string, known: Ids): Promise<string> => {
     const own = options.ids?.[parameter];
     if (own !== undefined) return own(known, world);

@@ -7,6 +7,15 @@ import type { RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts
 import { readHeader, requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
+/** `-H`, which may be given several times. */
+export const HEADER_OPTION = {
+  alias: 'H',
+  type: 'string',
+  array: true,
+  nargs: 1,
+  default: [] as string[],
+} as const;
+
 /** @throws CommandError exit 3; PolicyFileError with every mistake */
 export function loadPolicyFile(file: string): PolicySet {
   return loadPolicies(readPolicyText(file), file);
@@ -37,6 +46,12 @@ export function readRequest(line: string, headers: readonly string[], from: stri
 /** @throws CommandError exit 2 */
 export function readHeaders(headers: readonly string[]): [name: string, value: string][] {
   return asUsageError(() => headers.map(readHeader));
+}
+
+/** @throws CommandError exit 2 */
+export function requireWhole(name: string, value: number, min: number, max: number): void {
+  if (Number.isInteger(value) && value >= min && value <= max) return;
+  throw new CommandError(`${name} must be a whole number from ${min} to ${max}`, EXIT.usage);
 }
 
 function asUsageError<T>(read: () => T): T {

@@ -7,6 +7,7 @@ import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { Progress } from '#shared/cli/progress.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
+import { HEADER_OPTION } from './arguments.ts';
 import { STANDARD_INPUT } from './command.ts';
 
 /** Options of every command that reads access logs. */
@@ -21,13 +22,17 @@ export const LOG_OPTIONS = {
     describe: 'As GATEWAY_TRUSTED_PROXIES: whose X-Forwarded-For counts, where the log has it',
   },
   header: {
-    alias: 'H',
-    type: 'string',
-    array: true,
-    nargs: 1,
-    default: [],
+    ...HEADER_OPTION,
     describe: "'NAME=FIELD': the field of an Envoy log that has this header field",
   },
+} as const;
+
+/** Their positional argument. */
+export const LOGS = {
+  type: 'string',
+  array: true,
+  demandOption: true,
+  describe: 'Access logs, also compressed with gzip; - for standard input',
 } as const;
 
 export interface LogOptions {

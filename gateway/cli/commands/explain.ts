@@ -1,7 +1,7 @@
 /** `explain 'METHOD PATH'`: what would the gateway do with this request, and why? */
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
-import { loadPolicyFile, readRequest } from '#gateway/cli/command/arguments.ts';
+import { HEADER_OPTION, loadPolicyFile, readRequest } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
 import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
@@ -24,14 +24,7 @@ export const addExplain: AddCommand = (program, context) =>
     (command) =>
       command
         .positional('request', { type: 'string', demandOption: true, describe: "'METHOD PATH'" })
-        .option('header', {
-          alias: 'H',
-          type: 'string',
-          array: true,
-          nargs: 1,
-          default: [],
-          describe: "'name: value'; may be given several times",
-        })
+        .option('header', { ...HEADER_OPTION, describe: "'name: value'; may be given several times" })
         .option('plan', { type: 'string', describe: 'Plan of the client, as a trusted proxy would name it' })
         .option('from', { type: 'string', default: '127.0.0.1', describe: 'Address of the client' })
         .option('file', { type: 'string', describe: 'A policy file to ask instead of the running gateway' })

@@ -1,6 +1,6 @@
 /** `forecast`: what will so many clients cost? */
 
-import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
+import { loadPolicyFile, requireWhole } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import { type Forecast, forecast } from '#gateway/workbench/forecast/forecast.ts';
 import { count } from '#gateway/workbench/number-text.ts';
@@ -38,20 +38,15 @@ export const addForecast: AddCommand = (program, context) =>
 function run(options: ForecastArguments, { terminal }: CommandContext): ExitCode {
   const { identities, processes, file, json } = options;
   const rate = options.rate ?? identities / 60;
-  requireNumber('--identities', identities, 1, IDENTITIES_MAX, true);
-  requireNumber('--rate', rate, 0, IDENTITIES_MAX, false);
-  requireNumber('--processes', processes, 1, PROCESSES_MAX, true);
+  requireWhole('--identities', identities, 1, IDENTITIES_MAX);
+  if (!(rate >= 0 && rate <= IDENTITIES_MAX))
+    throw new CommandError(`--rate must be a number from 0 to ${IDENTITIES_MAX}`, EXIT.usage);
+  requireWhole('--processes', processes, 1, PROCESSES_MAX);
   const set = loadPolicyFile(file);
   const found = forecast(set, { identities, requestsPerSecond: rate, processes });
   if (json) terminal.json(found);
   else print(found, terminal);
   return EXIT.ok;
-}
-
-function requireNumber(name: string, value: number, min: number, max: number, isWhole: boolean): void {
-  if (value >= min && value <= max && (!isWhole || Number.isInteger(value))) return;
-  const what = isWhole ? 'a whole number' : 'a number';
-  throw new CommandError(`${name} must be ${what} from ${min} to ${max}`, EXIT.usage);
 }
 
 function print(found: Forecast, terminal: Terminal): void {

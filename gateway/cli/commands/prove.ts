@@ -1,6 +1,6 @@
 /** `prove`: does a running gateway admit exactly what its policies say? */
 import { createInterface } from 'node:readline/promises';
-import { loadPolicyFile, readHeaders } from '#gateway/cli/command/arguments.ts';
+import { HEADER_OPTION, loadPolicyFile, readHeaders } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import { isAdminListener, originIn } from '#gateway/cli/command/public-address.ts';
 import { inFlightMaxOf, type Planned, planProof } from '#gateway/workbench/prove/plan.ts';
@@ -32,14 +32,7 @@ export const addProve: AddCommand = (program, context) =>
         })
         .option('gateway', { type: 'string', hidden: true })
         .option('file', { type: 'string', default: 'policies.yaml', describe: 'Its policy file' })
-        .option('header', {
-          alias: 'H',
-          type: 'string',
-          array: true,
-          nargs: 1,
-          default: [] as string[],
-          describe: 'Further header field of every request',
-        })
+        .option('header', { ...HEADER_OPTION, describe: 'Further header field of every request' })
         .option('all-methods', {
           type: 'boolean',
           default: false,

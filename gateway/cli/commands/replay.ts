@@ -3,7 +3,13 @@
 import { writeFileSync } from 'node:fs';
 import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
-import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '#gateway/cli/command/log-options.ts';
+import {
+  LOG_OPTIONS,
+  LOGS,
+  type LogOptions,
+  openLogs,
+  readingLogs,
+} from '#gateway/cli/command/log-options.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
 import { Replay, type ReplayResult } from '#gateway/workbench/replay/replay.ts';
 import { reportPage } from '#gateway/workbench/replay/report/page.ts';
@@ -24,12 +30,7 @@ export const addReplay: AddCommand = (program, context) =>
     'What would this policy file have allowed and denied of the requests in access logs?',
     (command) =>
       command
-        .positional('logs', {
-          type: 'string',
-          array: true,
-          demandOption: true,
-          describe: 'Access logs, also compressed with gzip; - for standard input',
-        })
+        .positional('logs', LOGS)
         .option('file', { type: 'string', default: 'policies.yaml', describe: 'The policy file to try' })
         .option('against', {
           type: 'string',

@@ -1,7 +1,14 @@
 /** `suggest LOG…`: what limits would fit the traffic of these logs? */
 
+import { requireWhole } from '#gateway/cli/command/arguments.ts';
 import { type AddCommand, type CommandContext, secondsOf } from '#gateway/cli/command/command.ts';
-import { LOG_OPTIONS, type LogOptions, openLogs, readingLogs } from '#gateway/cli/command/log-options.ts';
+import {
+  LOG_OPTIONS,
+  LOGS,
+  type LogOptions,
+  openLogs,
+  readingLogs,
+} from '#gateway/cli/command/log-options.ts';
 import { count } from '#gateway/workbench/number-text.ts';
 import { policyText } from '#gateway/workbench/suggest/policy-text.ts';
 import { Suggest, type Suggestions } from '#gateway/workbench/suggest/suggest.ts';
@@ -24,12 +31,7 @@ export const addSuggest: AddCommand = (program, context) =>
     'What limits would fit the requests in access logs? Prints a policy file to start from',
     (command) =>
       command
-        .positional('logs', {
-          type: 'string',
-          array: true,
-          demandOption: true,
-          describe: 'Access logs, also compressed with gzip; - for standard input',
-        })
+        .positional('logs', LOGS)
         .option('window', {
           type: 'string',
           default: '1m',
@@ -55,8 +57,7 @@ async function run(options: SuggestOptions, { terminal, now }: CommandContext): 
       EXIT.usage,
     );
   const routesMax = options.routes;
-  if (!Number.isInteger(routesMax) || routesMax < 1 || routesMax > ROUTES_MAX)
-    throw new CommandError(`--routes must be a whole number from 1 to ${ROUTES_MAX}`, EXIT.usage);
+  requireWhole('--routes', routesMax, 1, ROUTES_MAX);
   const { logs, trust, progress } = openLogs(options, terminal, now);
   const suggestions = await readingLogs(progress, () =>
     new Suggest({ logs, trust, windowSeconds, keyHeader, routesMax }).run(),

@@ -3,9 +3,9 @@
  * labels, identities never.
  */
 
-import { Limited } from '#gateway/operate/control/limited.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { DURATION_BOUNDS_SECONDS, Histogram } from './histogram.ts';
+import { Limited } from './limited.ts';
 
 type Outcome =
   | 'uncovered'

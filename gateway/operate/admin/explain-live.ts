@@ -9,11 +9,8 @@ import type { PolicySet } from '#gateway/policy/policy.ts';
 import { bannedReply } from '#gateway/reply/denial.ts';
 import { headersOf, recordOf } from '#gateway/reply/own-reply.ts';
 import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
-import {
-  type ReadRequest,
-  Rehearsal,
-  type RehearsedRequest,
-} from '#gateway/workbench/rehearsal/rehearsal.ts';
+import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import type { ReadRequest } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 

@@ -10,9 +10,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PROOF_HEADER, type Session, type Sessions } from './sessions.ts';
 
-/** Values of GATEWAY_ADMIN_HOST. */
-export const LOOPBACK = /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/;
-/** The same as a Host field: with a port, and IPv6 in brackets. */
+/** A name of this machine as a Host field: with a port, and IPv6 in brackets. */
 const LOCAL_HOST_FIELD = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})(?::\d{1,5})?$/i;
 
 /** An address, or a name without a dot, such as a service's: nobody outside can make one lead here. */

@@ -2,9 +2,8 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
-import { SHADOW_MS_MAX } from '#gateway/operate/control/shadows.ts';
+import { SHADOW_MS_MAX, shadowed } from '#gateway/operate/control/shadows.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
-import { shadowed } from '#gateway/policy/shadowed.ts';
 import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { isoTime, type Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';

@@ -1,8 +1,9 @@
 /** One snapshot of what the gateway does: totals since its start, from which whoever asks twice gets rates. */
 
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
-import type { LimitedIdentity } from '#gateway/operate/control/limited.ts';
-import { isoTime, type Millis } from '#shared/clock.ts';
+import type { LimitedIdentity } from '#gateway/observe/metrics/limited.ts';
+import type { ProcessReport } from '#gateway/process/supervisor.ts';
+import { isoTime } from '#shared/clock.ts';
 import { type PolicyTotals, totalsOf } from './totals.ts';
 
 export interface TopSource {
@@ -10,14 +11,6 @@ export interface TopSource {
   readonly processes: () => Promise<readonly ProcessReport[]>;
   /** Includes processes that ended. */
   readonly families: () => Promise<readonly (readonly Family[])[]>;
-}
-
-export interface ProcessReport {
-  readonly storeAvailable: boolean;
-  /** Since when it decides without the store; null: it does not. */
-  readonly storeAwaySince: Millis | null;
-  readonly replicas: number;
-  readonly limited: readonly LimitedIdentity[];
 }
 
 export interface TopSnapshot {

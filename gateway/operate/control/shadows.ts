@@ -2,6 +2,7 @@
  * The policies that operators have put in shadow, as this process knows them. By bucket, because policies that share one
  * must agree. Requests do not ask here: a change makes a new policy table.
  */
+import type { PolicySet } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
 export const SHADOWS_MAX = 1000;
@@ -58,4 +59,15 @@ export class Shadows {
   close(): void {
     clearTimeout(this.#timer);
   }
+}
+
+/** Puts policies into shadow mode for which operators have run `floodgate shadow`. @param buckets of these policies */
+export function shadowed(set: PolicySet, buckets: ReadonlyMap<string, unknown>): PolicySet {
+  if (!set.policies.some(({ bucket, mode }) => mode === 'enforce' && buckets.has(bucket))) return set;
+  return {
+    ...set,
+    policies: set.policies.map((policy) =>
+      buckets.has(policy.bucket) ? { ...policy, mode: 'shadow' } : policy,
+    ),
+  };
 }

@@ -10,7 +10,7 @@ export interface Finding {
   readonly fix: string;
 }
 
-export type CheckName =
+type CheckName =
   | 'admin-access'
   | 'versions'
   | 'policy-file'
@@ -207,7 +207,7 @@ function wideTrust({ trust: { tooWide } }: GatewayReport): Finding[] {
 }
 
 /** How the gateway saw two requests of this machine: one as it is, one that claims to be another client's. */
-export interface Probes {
+interface Probes {
   readonly plain: Seen;
   readonly claiming: Seen;
   /** Digest of the client that it claims to be. */

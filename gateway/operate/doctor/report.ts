@@ -57,7 +57,7 @@ export interface GatewayReport {
     | null;
 }
 
-export interface PolicyReport {
+interface PolicyReport {
   readonly file: string;
   /** In use. */
   readonly version: string;
@@ -67,14 +67,14 @@ export interface PolicyReport {
   readonly reason: string | null;
 }
 
-export interface TrustReport {
+interface TrustReport {
   readonly kind: ProxyTrust['kind'];
   readonly hops: number;
   /** Networks so large that strangers are in them. */
   readonly tooWide: readonly string[];
 }
 
-export interface ReportParts extends DoctorSources {
+interface ReportParts extends DoctorSources {
   readonly policies: PolicySet;
   readonly trust: ProxyTrust;
   readonly control: Control;

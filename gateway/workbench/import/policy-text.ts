@@ -1,6 +1,7 @@
 /** Imported rows as the text of a policy file: every row says where it came from and in what it differs. */
 
 import { METHODS } from '#gateway/http/node-http.ts';
+import { LIMIT_MAX } from '#gateway/policy/schema-parts.ts';
 import { windowText } from '#gateway/workbench/number-text.ts';
 import type { Imported, ImportedExclusion, ImportedRow, Unsupported, Who } from './imported.ts';
 
@@ -32,7 +33,6 @@ export interface PolicyText {
 const POLICIES_MAX = 1000;
 const EXCLUSIONS_MAX = 1000;
 const IDENTIFIERS_MAX = 16;
-const LIMIT_MAX = 1_000_000_000;
 /** A token bucket counts units of a request divided by milliseconds. */
 const UNITS_MAX = 2 ** 52;
 /** A name may have 64 characters: this leaves room for a number. */

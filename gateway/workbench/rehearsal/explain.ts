@@ -9,7 +9,8 @@ import { type Algorithm, banText, type Policy, type PolicySet } from '#gateway/p
 import { withoutSegmentParameters } from '#gateway/policy/target.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import type { Seconds } from '#shared/clock.ts';
-import type { DecidedRequest, Rehearsal, Rehearsed, RehearsedRequest } from './rehearsal.ts';
+import type { Rehearsal, RehearsedRequest } from './rehearsal.ts';
+import type { DecidedRequest, Rehearsed } from './rehearsed.ts';
 
 export interface Explanation {
   readonly decision: 'allow' | 'deny' | 'uncovered' | 'malformed';

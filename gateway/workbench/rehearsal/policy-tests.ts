@@ -4,7 +4,8 @@ import { loadPolicies } from '#gateway/policy/load.ts';
 import type { PolicySet, PolicyTest } from '#gateway/policy/policy.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
-import { Rehearsal, type Rehearsed } from './rehearsal.ts';
+import { Rehearsal } from './rehearsal.ts';
+import type { Rehearsed } from './rehearsed.ts';
 
 interface TestFailure {
   readonly name: string;

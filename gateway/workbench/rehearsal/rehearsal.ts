@@ -5,26 +5,21 @@
  */
 
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
-import { isClientRoute } from '#gateway/http/header-names.ts';
 import { Origins, type PeerSocket } from '#gateway/http/request-origin.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { isPresented } from '#gateway/identity/identifier.ts';
 import { chargeFor } from '#gateway/limiter/charge.ts';
-import { type Decision, decide, type Verdict } from '#gateway/limiter/decision.ts';
+import { decide } from '#gateway/limiter/decision.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter } from '#gateway/limiter/memory.ts';
 import { type Ending, outcomesOf } from '#gateway/limiter/outcome.ts';
 import { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { Bans } from '#gateway/operate/control/bans.ts';
-import { entryFor, type ListEntry } from '#gateway/policy/lists.ts';
+import { entryFor } from '#gateway/policy/lists.ts';
 import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
 import { planIn } from '#gateway/policy/plans.ts';
-import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
-import { denialReply, listedReply } from '#gateway/reply/denial.ts';
-import { ERRORS } from '#gateway/reply/errors.ts';
-import { limitHeaders } from '#gateway/reply/limit-headers.ts';
-import { headersOf } from '#gateway/reply/own-reply.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
 import { identitiesOf, listingOf } from '#gateway/request/bans-and-lists.ts';
 import type { ChargedTo } from '#gateway/request/charged-to.ts';
 import { Enforcement } from '#gateway/request/enforcement.ts';
@@ -32,7 +27,15 @@ import { learn } from '#gateway/request/prove.ts';
 import { chargeOf, type Spender } from '#gateway/request/spend.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
-import type { KnownClient, KnownIdentities } from './known-client.ts';
+import {
+  listedRequest,
+  malformed,
+  type ReadRequest,
+  type Rehearsed,
+  tell,
+  type Weighed,
+  type WeighedRequest,
+} from './rehearsed.ts';
 
 interface RehearsalOptions {
   /** Milliseconds since the epoch. Windows follow it. */
@@ -61,89 +64,22 @@ export interface RehearsedRequest {
   readonly plan?: string | undefined;
 }
 
-interface Malformed {
-  readonly kind: 'malformed';
-  readonly status: number;
-  readonly reason: string;
+/** Identities of a request in a log of the gateway, which has digests only. */
+export interface KnownIdentities {
+  /** In the order of `Cover.identifiers`; null where the request presents no such credential. */
+  readonly identities: readonly (Identity | null)[];
+  /** Digest of the client's address. */
+  readonly address: () => Identity;
+  /** Does this credential have to be charged to the address as well? */
+  readonly isUnproven: (credential: Identity) => boolean;
+  /** The credential that the answer proves; null: none. */
+  readonly provable: Identity | null;
 }
 
-/** The list deny names the client or the route. */
-interface ListedRequest {
-  readonly kind: 'listed';
-  readonly path: string;
-  readonly cover: Cover | null;
-  readonly entry: ListEntry;
-  readonly status: number;
-  /** Headers of the reply; names and values in turn. */
-  readonly headers: readonly string[];
-  /** All identities of the request. */
-  readonly identities: () => readonly Identity[];
-}
-
-export type Rehearsed =
-  | Malformed
-  | {
-      readonly kind: 'uncovered';
-      readonly path: string;
-      /** The entry of the list allow that names the client; null: no policy applies anyway. */
-      readonly allowedBy: ListEntry | null;
-    }
-  | ListedRequest
-  | DecidedRequest;
-
-/** A request before anything is charged for it. */
-export type ReadRequest =
-  | Malformed
-  | ListedRequest
-  | {
-      readonly kind: 'uncovered';
-      readonly path: string;
-      readonly cover: Cover | null;
-      readonly allowedBy: ListEntry | null;
-      /** All identities of the request. */
-      readonly identities: () => readonly Identity[];
-    }
-  | {
-      readonly kind: 'covered';
-      readonly path: string;
-      readonly cover: Cover;
-      readonly charged: ChargedTo;
-      readonly identities: () => readonly Identity[];
-    };
-
-export interface DecidedRequest {
-  readonly kind: 'allow' | 'deny';
-  readonly path: string;
-  /** Those that apply, in the order of the file. */
-  readonly policies: readonly Policy[];
-  readonly charged: ChargedTo;
-  readonly spent: Spent;
-  /** Headers of the reply; names and values in turn. */
-  readonly headers: readonly string[];
-  /** The policies that deny, empty when it is allowed. */
-  readonly violated: readonly Verdict[];
-  readonly shadowDenials: readonly Policy[];
-}
-
-/** A decision without what the client is told of it. */
-export type Weighed =
-  | Malformed
-  | {
-      readonly kind: 'uncovered';
-      readonly path: string;
-      readonly cover: Cover | null;
-      readonly allowedBy: ListEntry | null;
-    }
-  | ListedRequest
-  | WeighedRequest;
-
-export interface WeighedRequest {
-  readonly kind: 'decided';
-  readonly path: string;
-  readonly cover: Cover;
-  readonly charged: ChargedTo;
-  readonly spent: Spent;
-  readonly decision: Decision;
+export interface KnownClient {
+  readonly plan: string | null;
+  /** Digests that lists can name. */
+  readonly digests: () => readonly string[];
 }
 
 export class Rehearsal {
@@ -214,11 +150,11 @@ export class Rehearsal {
     if (listing?.kind === 'malformed') return malformed(listing.reason);
     const listed = listing?.kind === 'listed' ? listing.entry : null;
     if (listed?.list === 'deny') return listedRequest(path, listed, identities);
-    if (listed !== null || cover === null)
-      return { kind: 'uncovered', path, cover: null, allowedBy: listed, identities };
+    const uncovered = { kind: 'uncovered', path, cover: null, allowedBy: listed, identities } as const;
+    if (listed !== null || cover === null) return uncovered;
     const charged = chargeOf(enforcement, cover, request);
     if (typeof charged === 'string') return malformed(charged);
-    if (charged === null) return { kind: 'uncovered', path, cover, allowedBy: null, identities };
+    if (charged === null) return { ...uncovered, cover };
     return { kind: 'covered', path, cover, charged, identities };
   }
 
@@ -243,9 +179,15 @@ export class Rehearsal {
       lists === null || lists.digests.size === 0 || closedBy !== null
         ? closedBy
         : entryFor(lists, { digests: digests(), doubtful: [], address: null, words: [] });
-    if (listed?.list === 'deny') return listedRequest(path, listed, () => []);
-    if (listed !== null) return { kind: 'uncovered', path, cover: null, allowedBy: listed };
-    if (cover === null) return { kind: 'uncovered', path, cover, allowedBy: null };
+    if (listed?.list === 'deny') return listedRequest(path, listed, nobody);
+    const uncovered = {
+      kind: 'uncovered',
+      path,
+      cover: null,
+      allowedBy: listed,
+      identities: nobody,
+    } as const;
+    if (listed !== null || cover === null) return uncovered;
     const { identities, address, isUnproven, provable } = sender(cover);
     const credentials: Identity[] = [];
     for (let i = 0; i < identities.length; i++) {
@@ -260,7 +202,7 @@ export class Rehearsal {
     const facts = cover.hasOverrides ? { address: null, plan, words: [] } : null;
     const isProven = (credential: Identity): boolean => !isUnproven(credential);
     const charge = chargeFor(cover, { identities, proofs }, address, isProven, facts, unitsKnown);
-    if (charge === null) return { kind: 'uncovered', path, cover, allowedBy: null };
+    if (charge === null) return { ...uncovered, cover };
     const identified = { identities, proofs, credentials, provable, pathValues: [] };
     return this.#spend(path, cover, { charge, identified, hasOutcomes: cover.hasOutcomes, plan });
   }
@@ -296,39 +238,7 @@ export class Rehearsal {
   }
 }
 
-function listedRequest(path: string, entry: ListEntry, identities: () => readonly Identity[]): ListedRequest {
-  const reply = listedReply(entry, { cors: isClientRoute(path), close: false, decision: null });
-  const { status } = ERRORS[reply.code];
-  return { kind: 'listed', path, cover: null, entry, status, headers: headersOf(reply), identities };
-}
-
-function tell({ path, cover, charged, spent, decision }: WeighedRequest): DecidedRequest {
-  const policies = applyingOf(cover, charged);
-  if (decision.kind === 'allow') {
-    return {
-      kind: 'allow',
-      path,
-      policies,
-      charged,
-      spent,
-      headers: limitHeaders(decision.verdicts),
-      violated: [],
-      shadowDenials: decision.shadowDenials,
-    };
-  }
-  const { violated } = decision;
-  const reply = denialReply(violated, { cors: isClientRoute(path), close: false, decision: null });
-  return {
-    kind: 'deny',
-    path,
-    policies,
-    charged,
-    spent,
-    headers: headersOf(reply),
-    violated,
-    shadowDenials: [],
-  };
-}
+const nobody = (): readonly Identity[] => [];
 
 /** A log tells neither header fields nor lengths. */
 function unitsKnown({ cost }: CoverCounter): number {
@@ -346,15 +256,6 @@ class Asker implements Pick<Spender, 'onSpent' | 'onStoreUnavailable'> {
   onStoreUnavailable(): void {
     this.spent = null;
   }
-}
-
-function applyingOf({ policies }: Cover, { charge }: ChargedTo): Policy[] {
-  const buckets = new Set(charge.buckets.map(({ policy }) => policy.bucketId));
-  return policies.filter(({ bucketId }) => buckets.has(bucketId));
-}
-
-function malformed(reason: string): Malformed {
-  return { kind: 'malformed', status: ERRORS.gateway_bad_request.status, reason };
 }
 
 function hasHost(rawHeaders: readonly string[]): boolean {

@@ -14,8 +14,8 @@ import {
 } from '#gateway/identity/identifier.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
-import type { KnownClient, KnownIdentities } from '#gateway/workbench/rehearsal/known-client.ts';
-import { Rehearsal, type Weighed, type WeighedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import { type KnownClient, type KnownIdentities, Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import type { Weighed, WeighedRequest } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type {
   LoggedDigests,
   LoggedRequest,

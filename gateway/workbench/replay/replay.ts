@@ -16,7 +16,7 @@ import { type PolicyResult, Tally } from './tally.ts';
 import { TimeOrder } from './time-order.ts';
 import { type Span, Timeline } from './timeline.ts';
 
-export interface ReplayOptions {
+interface ReplayOptions {
   readonly logs: LogFiles;
   readonly set: PolicySet;
   /** The policy file to compare with; null: none. */

@@ -1,7 +1,7 @@
 /** Counts decisions for each policy. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
-import type { WeighedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import type { WeighedRequest } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type { Millis } from '#shared/clock.ts';
 import { ClientCounts, type Clients, type Frequent } from './clients.ts';
 import type { Judged } from './judge.ts';

@@ -14,7 +14,7 @@ import { Peaks } from './peaks.ts';
 import { RouteTree } from './route-tree.ts';
 import { type Sender, Senders } from './senders.ts';
 
-export interface SuggestOptions {
+interface SuggestOptions {
   readonly logs: LogFiles;
   readonly trust: ProxyTrust;
   readonly windowSeconds: Seconds;

@@ -10,12 +10,16 @@ export function sendFrom(address: string, port: number, path: string, options: S
 
 export interface HostileClient {
   readonly sockets: readonly Socket[];
-  /** What each connection has received, latin1. */
+  /** Everything that each connection has received, latin1. */
   received(i: number): string;
   leave(): void;
 }
 
-/** Connections of one address that send a text each. @param isReading false: what comes back is not read */
+/**
+ * Opens connections from one address, each of which sends a text.
+ *
+ * @param isReading false: what comes back is not read
+ */
 export function connectMany(
   owner: Owner,
   {

@@ -18,7 +18,7 @@ const from = (address: string): string =>
     ? `PROXY TCP6 ${address} ::1 5000 80\r\n`
     : `PROXY TCP4 ${address} 127.0.0.1 5000 80\r\n`;
 
-/** Behind a proxy, so that clients of any network can be had. */
+/** The gateway is behind a proxy, so the test can be a client of any network. */
 async function start(owner: Owner, options: Partial<BareServerOptions> = {}): Promise<BareServer> {
   const upstream = await startUpstream(owner, (_req, res) => res.end('ok'));
   return startBareServer(owner, {
@@ -30,7 +30,7 @@ async function start(owner: Owner, options: Partial<BareServerOptions> = {}): Pr
   });
 }
 
-/** Asks once and keeps the connection. @returns the status and what it says */
+/** Sends one request and keeps the connection. @returns the status and what it says */
 async function ask(owner: Owner, port: number, address: string): Promise<RawConnection & { status: number }> {
   const client = sendRaw(port, from(address) + GET);
   owner.teardown(() => client.socket.destroy());

@@ -1,4 +1,4 @@
-/** The totals of the bounds, and the one share of a client in all of them. */
+/** Tests the totals of the bounds, and the share of one client in all of them. */
 import t from 'tap';
 import { BOUND_NAMES, type BoundName } from '#gateway/bounds/bound-names.ts';
 import { readConfig } from '#gateway/config.ts';

@@ -1,4 +1,6 @@
-/** What one client may hold of each thing, what it is told beyond that, and that all is given back. */
+/**
+ * Tests how much of each bound one client may hold, which reply it gets beyond that, and that everything is given back.
+ */
 import type { Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
@@ -14,7 +16,7 @@ const OTHER = '127.0.0.10';
 const VICTIM = '127.0.0.1';
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
-/** Of a refusal: the status, and that it says what every refusal says. */
+/** Checks the status of a refusal, and the parts that every refusal has. */
 function refusal(t: Test, text: string, bound: string, scope: string): number {
   t.match(text, /\r\nRetry-After: [1-9]\d*\r\n/);
   t.match(text, /\r\nContent-Type: application\/problem\+json\r\n/);

@@ -1,4 +1,4 @@
-/** Long replies and replies that are not read, hundreds of one client: others get theirs. */
+/** One client has hundreds of long or unread replies. Other clients get theirs. */
 import t from 'tap';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';

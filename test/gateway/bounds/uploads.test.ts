@@ -1,4 +1,4 @@
-/** Uploads: whatever one client does with its own, others send theirs. */
+/** Other clients can upload, whatever one client does with its own uploads. */
 import t from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';

@@ -1,4 +1,4 @@
-/** `floodgate check`: mistakes, tests, and the document for scripts. */
+/** Tests `floodgate check`: mistakes, tests, and the JSON document. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

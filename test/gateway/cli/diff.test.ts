@@ -1,4 +1,4 @@
-/** `floodgate diff`: what changes for whom, in words. */
+/** Tests `floodgate diff`: it says in words which limits change for whom. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** `floodgate doctor`: a set-up that is right, and each thing that can be wrong with it, made wrong and found. */
+/** Tests `floodgate doctor` on a correct set-up, and on one set-up for each mistake that it can find. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -23,7 +23,7 @@ policies:
 interface SetUp {
   readonly env?: Record<string, string>;
   readonly admin?: TestAdminOptions;
-  /** What the application takes for the path /login. */
+  /** Decides which paths the application treats as /login. */
   readonly isLogin?: (path: string) => boolean;
   readonly upstream?: string;
 }
@@ -34,7 +34,7 @@ interface Standing {
   readonly file: string;
 }
 
-/** A gateway as it should be, but for what is given. */
+/** Starts a gateway with a correct set-up, apart from the given options. */
 async function stand(t: Test, redis: RedisServer | null, setUp: SetUp = {}): Promise<Standing> {
   const { isLogin = (path) => path === '/login' } = setUp;
   const upstream = await startUpstream(t, (req, res) => {

@@ -1,4 +1,4 @@
-/** `floodgate explain`: the decision of the live code, and a reason for every policy. */
+/** Tests `floodgate explain`: it shows the decision of the live code, and a reason for every policy. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

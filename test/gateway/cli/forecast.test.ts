@@ -1,4 +1,4 @@
-/** `floodgate forecast`: numbers for people and for scripts. */
+/** Tests `floodgate forecast`: the table and the JSON document. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

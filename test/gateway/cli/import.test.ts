@@ -1,4 +1,4 @@
-/** `floodgate import`: what it prints is a policy file; what is lost is said. */
+/** Tests `floodgate import`: it prints a policy file and reports everything that it cannot translate. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,4 +1,6 @@
-/** `floodgate prove`: counts what a real gateway admits, and says no when that is not the limit. */
+/**
+ * Tests `floodgate prove`: it counts the requests that a real gateway admits, and fails if they differ from the limit.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -23,7 +25,7 @@ const ROWS = [
   'name: large, route: GET /l, identifier: ip, limit: 10001, window: 1h',
   'name: whole, route: GET /whole, identifier: everyone, limit: 3, window: 1h',
 ];
-/** In the middle of a window of an hour, so that none ends meanwhile. */
+/** The clock is in the middle of a window of an hour, so no window ends during a test. */
 const NOON = Date.parse('2026-11-20T12:10:00Z');
 
 t.test('each row admits its limit; what is not tried is named', async (t) => {
@@ -74,7 +76,7 @@ t.test('each row admits its limit; what is not tried is named', async (t) => {
   const all = await prove(origin, '--all-methods');
   t.match(all, { code: 0, rows: [...rows.slice(0, 3), row('login', 3), ...rows.slice(3)] }, 'and once more');
 
-  // Its file has another limit than the one that is proved.
+  // This gateway has another limit than the file that is proved.
   const other = await startTestGateway(t, {
     ...options,
     env,
@@ -85,7 +87,7 @@ t.test('each row admits its limit; what is not tried is named', async (t) => {
   t.match(wrong.rows[1], { policy: 'narrow', admitted: 1, exact: false, note: /another limit for it, 9/ });
   t.match(wrong.rows[0], { exact: true });
 
-  // Where this machine is not trusted, its own address is counted, and was used before.
+  // This gateway does not trust the machine, so it counts the machine's own address, which was used before.
   const distrusting = await startTestGateway(t, { ...options, env: {} });
   const first = await prove(distrusting.origin, '--wait', '0');
   t.match(first.rows[0], { policy: 'wide', admitted: 40, exact: true });

@@ -1,4 +1,4 @@
-/** `floodgate replay`: what a policy file would have done with the requests of a log. */
+/** Tests `floodgate replay`: it says what a policy file would have decided about the requests of a log. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -264,7 +264,7 @@ policies:
       status: 200,
       request: { remote_ip: '192.0.2.1', method: 'GET', uri: '/slow', headers: {} },
     });
-  // Two at once until 4, one of them until 10; the third of three has no place.
+  // Two places are taken until 4 and one until 10, so the third and the fifth request are denied.
   const lines = [caddy(0, 10), caddy(1, 3), caddy(2, 1), caddy(4, 1), caddy(4.5, 1), caddy(5, 1)];
   writeFileSync(join(cwd, 'caddy.log'), `${lines.join('\n')}\n`);
   t.match(await replay(cwd, 'caddy.log'), {

@@ -1,4 +1,4 @@
-/** Whom a command is about, as the command line takes it. */
+/** Tests how commands read the client that they are about. */
 import t from 'tap';
 import { floodgateCommand } from '#test/support/cli.ts';
 

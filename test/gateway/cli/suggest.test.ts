@@ -1,4 +1,4 @@
-/** `floodgate suggest`: limits that fit what clients do, as a policy file that `check` passes. */
+/** Tests `floodgate suggest`: it writes limits that fit the traffic, as a policy file that `check` accepts. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

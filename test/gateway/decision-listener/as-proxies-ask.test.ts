@@ -1,6 +1,6 @@
 /**
- * Traefik and Envoy, which no Debian package brings: requests as they write them by their documentation and sources, to a
- * real gateway.
+ * Sends requests to a real gateway as Traefik and Envoy write them, by their documentation and sources. Debian has no
+ * package of either.
  */
 import t from 'tap';
 import { policyFile, startTestGateway } from '#test/support/gateway.ts';
@@ -12,7 +12,9 @@ const ROWS = [
   'name: keys, route: "* /api/keys/*", identifier: api-key, limit: 2, window: 366d',
 ];
 
-/** forwardAuth of Traefik 3: the header section of the request without hop-by-hop fields, and what it knows itself. */
+/**
+ * forwardAuth of Traefik 3 sends the header section of the request without hop-by-hop fields, and fields of its own.
+ */
 const traefik = (from: string): string =>
   [
     'GET /forward-auth HTTP/1.1',
@@ -33,7 +35,7 @@ const traefik = (from: string): string =>
     '',
   ].join('\r\n');
 
-/** ext_authz of Envoy over HTTP: lower-case names, the method and the path of the request, no body. */
+/** ext_authz of Envoy over HTTP sends lower-case names, the method and the path of the request, and no body. */
 const envoy = (from: string): string =>
   [
     'POST /ext-authz/api/keys/1?x=%2F HTTP/1.1',
@@ -55,7 +57,7 @@ for (const [name, write] of Object.entries({ traefik, envoy })) {
       policies: policyFile(...ROWS),
       env: { GATEWAY_DECISION_PORT: String(decision), GATEWAY_TRUSTED_PROXIES: 'loopback' },
     });
-    // On one connection, as both keep theirs.
+    // Both proxies keep their connection, so all requests use one.
     const { socket, until } = sendRaw(decision, write('192.0.2.1'));
     t.match(
       await until(/\r\n\r\n$/),

@@ -1,4 +1,4 @@
-/** How each kind of proxy describes a request, and what is refused because it does not. */
+/** Tests how each kind of proxy describes a request, and that incomplete descriptions are refused. */
 import t from 'tap';
 import { authorizationRequestOf } from '#gateway/decision-listener/authorization-request.ts';
 

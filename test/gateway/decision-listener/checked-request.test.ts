@@ -1,4 +1,4 @@
-/** The listener that other proxies ask: who is counted there, what they are told, and what is never allowed. */
+/** Tests the listener that other proxies ask: whom it counts, what it replies, and which requests it never allows. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -21,7 +21,7 @@ const ROWS = [
 
 interface Asked extends TestGateway {
   readonly decisionPort: number;
-  /** As Traefik and Caddy ask. */
+  /** Sends a request in the form of Traefik and Caddy. */
   ask(method: string, uri: string, from: string, headers?: Record<string, string>): Promise<Answer>;
 }
 
@@ -52,7 +52,7 @@ function question(method: string, uri: string, from: string): Record<string, str
 const TOLD =
   /^(?:x-ratelimit-.*|ratelimit.*|retry-after|x-gateway-ratelimited|content-type|cache-control|access-control-.*)$/;
 
-/** What differs from one refusal to the next is left out. */
+/** Removes the parts that differ between refusals. */
 function told({ status, headers, body }: Answer) {
   const fields = Object.entries(headers).filter(([name]) => TOLD.test(name));
   const text = JSON.stringify([fields, body.toString('latin1')]);

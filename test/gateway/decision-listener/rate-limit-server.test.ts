@@ -1,4 +1,4 @@
-/** Envoy's rate limit service: descriptors that describe requests, answered from the same counters. */
+/** Tests Envoy's rate limit service: descriptors stand for requests and use the same counters. */
 
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Headers that an upstream could believe and a stranger must not write. */
+/** Tests which headers clients must not send because an upstream could believe them. */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:http2';
 import t from 'tap';
@@ -9,7 +9,7 @@ import { createAuthority } from '#test/support/certificates.ts';
 import { type Owner, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 
-/** What the upstream saw of a request with these fields. */
+/** Returns the header section that the upstream got of a request with these fields. */
 async function seenBy(port: number, fields: readonly string[]): Promise<string[]> {
   const client = sendRaw(port, ['GET / HTTP/1.1', 'Host: app.test', ...fields, '', ''].join('\r\n'));
   const text = await client.until(/\}$/);

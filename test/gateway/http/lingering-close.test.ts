@@ -1,4 +1,4 @@
-/** Endings that let the peer hear the answer, and leave nothing behind. */
+/** A connection that is closed delivers the reply first, and holds nothing afterwards. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -9,11 +9,11 @@ import { until } from '#test/support/until.ts';
 
 interface Discarding {
   readonly port: number;
-  /** Requests whose body is being discarded. */
+  /** Requests whose body the server is discarding. */
   readonly requests: readonly IncomingMessage[];
 }
 
-/** Answers every request before its body is there. */
+/** Answers every request before its body has arrived. */
 async function startDiscarding(owner: Owner): Promise<Discarding> {
   const requests: IncomingMessage[] = [];
   const server = createServer((req, res) => {

@@ -7,7 +7,7 @@ const SOURCES: readonly CredentialSource[] = [
   { kind: 'bearer', prefix: 'fbk_' },
 ];
 
-/** The credential, `none` or `ambiguous`. */
+/** Returns the credential, `none` or `ambiguous`. */
 function presented(headers: readonly string[], sources = SOURCES): string {
   const result = presentedCredential(headers, sources);
   return result.kind === 'one' ? result.value : `(${result.kind})`;

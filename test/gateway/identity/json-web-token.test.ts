@@ -1,4 +1,4 @@
-/** Which tokens are believed: the same that jose, which made them, believes. */
+/** The gateway accepts the same tokens as jose, which made them. */
 import { createHmac } from 'node:crypto';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import t from 'tap';

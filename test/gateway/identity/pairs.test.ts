@@ -1,4 +1,4 @@
-/** Cookies and queries as clients write them, and as those write them who want to be somebody else. */
+/** Tests cookies and queries of ordinary clients, and of clients that try to pass for somebody else. */
 import t from 'tap';
 import { AMBIGUOUS, cookieValue, queryValue } from '#gateway/identity/pairs.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';

@@ -1,4 +1,4 @@
-/** Tokens in great number: remembered within bounds, and the good ones stay. */
+/** The memory for verified tokens is bounded, and a flood of bad tokens does not push out good ones. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import type { TokenIdentifier, TokenSource } from '#gateway/identity/identifier.ts';

@@ -1,4 +1,4 @@
-/** Whatever it is built into, the library decides and says what the gateway in front does. */
+/** The library makes the same decisions as the gateway, in every framework. */
 import t from 'tap';
 import { policyFile } from '#test/support/gateway.ts';
 import { until } from '#test/support/until.ts';
@@ -10,7 +10,7 @@ interface Told {
   readonly body: unknown;
 }
 
-/** Of the gateway, and of nobody else. */
+/** Headers that the gateway writes and the application does not. */
 const TOLD =
   /^(x-ratelimit-.*|ratelimit(-policy)?|retry-after|x-gateway-.*|cache-control|access-control-.*)$/;
 
@@ -25,7 +25,7 @@ async function ask(origin: string, line: string): Promise<Told> {
   for (const [name, value] of response.headers)
     if (TOLD.test(name)) headers[name] = name === 'x-gateway-decision' ? 'ID' : value;
   const text = (await response.text()).replace(/"decision":"[^"]*"/, '"decision":"ID"');
-  // Of what is admitted the body is the application's.
+  // The application writes the body of an admitted request.
   return { status: response.status, headers, body: response.ok || text === '' ? '' : JSON.parse(text) };
 }
 
@@ -87,7 +87,7 @@ const SCENARIOS: Record<string, { readonly rows: readonly string[]; readonly lin
 
 for (const [name, { rows, lines }] of Object.entries(SCENARIOS)) {
   t.test(name, async (t) => {
-    // In the middle of a window that does not move.
+    // The clock stands still in the middle of a window.
     const options: HostOptions = { policies: policyFile(...rows), clock: () => 1_800_000_030_000 };
     const told = new Map<string, Told[]>();
     for (const [host, start] of Object.entries(HOSTS)) {

@@ -1,4 +1,4 @@
-/** The same application four times: behind the gateway, and with the library inside node:http, Express and Fastify. */
+/** Runs one application four times: behind the gateway, and with the library in node:http, Express and Fastify. */
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
@@ -24,7 +24,7 @@ export interface Host {
 /** Ends the replies to `/slow`, which wait for that. */
 export const held = new Set<() => void>();
 
-/** What it answers: a status by the path, and who called it by which URL. */
+/** Chooses the status by the path, and replies with the URL that it sees. */
 const answer: RequestListener = (req, res) => {
   const status = Number(/\/status-(\d{3})/.exec(req.url ?? '')?.[1] ?? 200);
   const finish = (): void => {
@@ -88,7 +88,7 @@ export const HOSTS: Readonly<Record<string, (owner: Owner, options: HostOptions)
     const gateway = await open(options);
     const app = fastify();
     await app.register(createFastifyPlugin(gateway));
-    // The application reads no body here, whatever it is.
+    // The application reads no body, whatever its type.
     app.removeAllContentTypeParsers();
     app.addContentTypeParser('*', (_request, payload, done) => {
       payload.resume();

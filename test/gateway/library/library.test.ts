@@ -1,4 +1,4 @@
-/** What the library promises beyond its decisions: one store for all, another table while running, an end. */
+/** Tests the library's own features: a shared store, replacing policies, and closing. */
 import { createServer, request, type ServerResponse } from 'node:http';
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -161,7 +161,7 @@ t.test('the application hears of the canonical path, and only of what is admitte
   t.strictSame(heard, ['/b/c/?q=%2e', '/A', '*']);
 });
 
-/** Clients come one after the other and leave when their request has reached the application. @returns how many did */
+/** Clients come one after the other. Each leaves when its request has reached the application. @returns how many did */
 async function comeAndLeave(port: number, path: string, arrived: ServerResponse[]): Promise<number> {
   const before = arrived.length;
   for (let i = 0; i < 5; i++) {

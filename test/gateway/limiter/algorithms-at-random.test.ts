@@ -1,6 +1,6 @@
 /**
- * Every algorithm three times: the store's script, asked in batches and at moments of the test's choosing, memory, asked
- * one by one, and a model that remembers every request. They must never differ.
+ * Compares three implementations of every algorithm: the store's script in batches, the memory store one by one, and a
+ * model that remembers every request. They must never differ.
  */
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
@@ -43,9 +43,9 @@ interface Step {
   readonly times: number;
   readonly cost: number;
   readonly unproven: boolean;
-  /** Counted together with something else: its own identity is not its credential. */
+  /** It is counted together with something else, so its identity is not its credential. */
   readonly combined: boolean;
-  /** Of an override; null: as the policies say. */
+  /** The limit of an override; null: there is no override. */
   readonly limit: number | null;
 }
 
@@ -71,7 +71,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   limit: fc.option(fc.integer({ min: 1, max: 9 }), { freq: 3 }),
 });
 const turn: fc.Arbitrary<Turn> = fc.record({
-  // At the edges of windows as well as anywhere.
+  // Includes the edges of windows.
   afterMs: fc.oneof(fc.constantFrom(0, 1, 999, 1000, 1001, 2999, 3000), fc.nat(4000)),
   steps: fc.array(step, { minLength: 1, maxLength: 3 }),
 });
@@ -82,7 +82,7 @@ interface Charged {
   readonly limit: bigint;
 }
 
-/** Remembers every request, and works out in exact fractions what of it counts. */
+/** Remembers every request, and computes in exact fractions how much of it still counts. */
 class Model {
   readonly #charged = new Map<string, Charged[]>();
 
@@ -197,7 +197,7 @@ t.test(
           const clock = testClock(Date.UTC(2026, 0, 1) + startMs);
           const memory = memoryLimiter({ clock: clock.now });
           const model = new Model();
-          // What a process beside the store remembers.
+          // A process remembers these besides the store.
           const known = new KnownCounters({ countersMax: 4096, credentialsMax: 1024 });
           const storeClock = new StoreClock(clock.now);
           const policies = rows.map(({ algorithm, limit, burst, windowSeconds, shadow }, index) =>
@@ -254,7 +254,7 @@ t.test(
                 const alone = await spend(memory, charge);
                 if (alone.kind !== 'spent') throw new Error('memory answers');
                 const decision = decide(spent, position);
-                // Thrown, not told: a shorter example is looked for.
+                // Throws instead of reporting, so that fast-check looks for a shorter example.
                 equal(decision.kind === 'allow', expected, 'the script and the model');
                 equal(alone.admitted, expected, 'memory and the model');
                 deepEqual(told(decision), told(decide(alone.spent, 0)), 'the script and memory');

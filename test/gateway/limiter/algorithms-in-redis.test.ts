@@ -1,4 +1,7 @@
-/** Sliding windows and token buckets in Redis: several processes, what is remembered, and what is committed after an outage. */
+/**
+ * Tests sliding windows and token buckets in Redis: several processes, cached counters, and usage that is committed
+ * after an outage.
+ */
 import t from 'tap';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
@@ -20,7 +23,7 @@ import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 const ALGORITHMS: readonly Algorithm[] = ['sliding-window', 'token-bucket'];
 const DAY_SECONDS = 86_400;
 
-/** Nothing of it comes back while a test runs. */
+/** The window is so long that no usage comes back during a test. */
 const long = (name: string, limit: number, algorithm: Algorithm, more: Partial<Policy> = {}): Policy =>
   policy(name, limit, LONG_WINDOW_SECONDS, { algorithm, ...more });
 
@@ -65,7 +68,7 @@ t.test('a bucket that a client empties sooner with another plan is not remembere
   t.equal(await burst(limiter, usual, 3), 2);
   t.equal(limiter.knownExhausted(usual), null, 'only the store can say');
   const usedAt = Date.now();
-  // In a millisecond the other plan empties all of it.
+  // The other plan's bucket empties completely in a millisecond.
   await until(() => Date.now() > usedAt + 1);
   t.equal(await burst(limiter, chargeOf(partWithLimit(p, 1_000_000_000)), 1), 1);
   t.equal(await burst(limiter, usual, 2), 1, 'one is used, and the other one has come back');
@@ -184,7 +187,7 @@ t.test(
     const other = await startLimiter(t, redis.url);
     await insideLongWindow();
     const all = ALGORITHMS.flatMap((algorithm) =>
-      // Of a policy and of an override.
+      // The limits are those of a policy and of an override.
       [20, 5].map((limit) => ({
         algorithm: `${algorithm}, usually ${limit}`,
         charge: chargeOf(

@@ -1,6 +1,6 @@
 /**
- * Each algorithm, case by case: what is charged, taken back or charged late, and what a counter then holds. The memory of a
- * process and the store's script have to come to the same.
+ * Tests each algorithm case by case: usage that is charged, given back or charged late, and the state of the counter
+ * after it. The memory store and the store's script must agree.
  */
 import t from 'tap';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
@@ -20,7 +20,7 @@ interface Event {
   /** Milliseconds after the beginning of a window. */
   readonly at: number;
   readonly units: number;
-  /** When it was charged, if not just now; negative units are taken back. */
+  /** The time of the charge, if it is not now; negative units are given back. */
   readonly chargedAt?: number;
 }
 
@@ -30,7 +30,7 @@ interface Case {
   readonly now: number;
   readonly used: number;
   readonly resetMs: number;
-  /** Until there is room for one more. */
+  /** Time until there is room for one more. */
   readonly retryMs: number;
 }
 

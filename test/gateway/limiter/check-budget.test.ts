@@ -1,4 +1,4 @@
-/** The time budget of a check follows what the store has needed in the last minute. */
+/** The time budget of a check follows the store's reply times of the last minute. */
 import t from 'tap';
 import { CheckBudget, waitMsMax } from '#gateway/limiter/check-budget.ts';
 

@@ -1,4 +1,4 @@
-/** Requests in flight: how leases are taken, given back, said again and how they end by themselves. */
+/** Tests leases of requests in flight: they are taken, returned, renewed, and run out. */
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
@@ -36,7 +36,7 @@ async function started(t: Test): Promise<RedisServer> {
   return redis;
 }
 
-/** An admitted request. */
+/** Returns an admitted request. */
 interface Admitted {
   readonly spent: Spent;
   readonly position: number;

@@ -1,4 +1,4 @@
-/** Memory and a Redis; test/system/cluster has the same for sentinels and a Cluster. */
+/** Runs the conformance suite on memory and on one Redis. test/system/cluster runs it on sentinels and on a Cluster. */
 import t from 'tap';
 import { untilWindowEnd } from '#gateway/limiter/algorithms/algorithm.ts';
 import { shareOf } from '#gateway/limiter/limiter.ts';
@@ -8,7 +8,7 @@ import { memoryLimiter, policy } from '#test/support/spend.ts';
 import { forEachAlgorithm, storeAt } from './conformance.ts';
 
 t.test('memory', async (t) => {
-  // Redis keeps its own clock, so both are tested on the real one.
+  // Redis has its own clock, so both stores are tested on the real one.
   forEachAlgorithm(t, async () => memoryLimiter({ clock: processClock }));
 });
 

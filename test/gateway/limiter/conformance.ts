@@ -1,4 +1,4 @@
-/** What every store promises: the same list for memory, a Redis, its sentinels and its Cluster. */
+/** Holds every store to the same promises: memory, one Redis, sentinels and a Cluster. */
 import type { Test } from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
@@ -25,7 +25,7 @@ export function conformance(
   const of = (name: string, limit: number, more: Partial<Policy> = {}): Policy =>
     policy(name, limit, LONG_WINDOW_SECONDS, { algorithm, ...more });
   let people = 0;
-  /** Nobody whom another algorithm's tests have proven in the same store. */
+  /** Names an identity that no test of another algorithm has proven in the same store. */
   const someone = (): string => `${algorithm.slice(0, 7)}-${++people}`;
 
   t.test('admits exactly the limit, however many ask at once', async (t) => {

@@ -1,11 +1,11 @@
-/** Against a plain map that does the same: random keys, random uses, a table far smaller than what comes. */
+/** Compares the table with a plain map: random keys, random uses, and a table far smaller than the number of keys. */
 import fc from 'fast-check';
 import t from 'tap';
 import { BYTES_PER_RECORD, CounterTable } from '#gateway/limiter/counter-table.ts';
 
 type Key = readonly [number, number, number, number];
 
-/** Many with the same first word: they meet in the index. */
+/** Many keys have the same first word, so they collide in the index. */
 const keyOf = (n: number): Key => [n % 7, n, 3, 4];
 
 t.test('finds what was inserted, and nothing else', async (t) => {
@@ -69,7 +69,7 @@ t.test('a flood costs the bytes that are stated, and none of the heap', async (t
   t.ok(BYTES_PER_RECORD <= 64);
   const table = new CounterTable(65_536);
   const before = process.memoryUsage().heapUsed;
-  // Digests are spread evenly, and so are these.
+  // Digests are distributed evenly, so these are too.
   const digest = (n: number): Key => [Math.imul(n, 0x9e3779b1) >>> 2, n, 1, 2];
   for (let n = 0; n < 500_000; n++) table.set(table.insert(...digest(n)), 1, n, 0);
   t.equal(table.size, 65_536);

@@ -1,4 +1,7 @@
-/** Every order of requests, replies and faults, within small bounds: no window admits more than docs/policies.md says. */
+/**
+ * Tries every order of requests, replies and faults within small bounds. No window admits more than docs/policies.md
+ * says.
+ */
 import t from 'tap';
 import { checkAll, NOTHING } from '#test/support/limiter-model/check-all.ts';
 import { replay } from '#test/support/limiter-model/search.ts';
@@ -26,7 +29,7 @@ t.test('the bound of docs/policies.md is tight', async (t) => {
     [3, 3, 5],
     [2, 3, 5],
   ] as const) {
-    // The gateway with the smallest share spends the limit, and the others do not hear of it.
+    // The gateway with the smallest share spends the limit, and the others do not learn of it.
     const spender = gateways - 1;
     const bounds = { ...NOTHING, requests: 2 * limit, storeLost: 1 };
     const events = Array.from({ length: limit }, () => [`request ${spender}`, `answer ${spender}`]).flat();

@@ -1,4 +1,4 @@
-/** What only the counters of this process have: a bound of their own, and a clock that need not be whole. */
+/** Tests the parts that only the memory store has: its bound, and a clock with fractions. */
 import t from 'tap';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { testClock } from '#test/support/clock.ts';

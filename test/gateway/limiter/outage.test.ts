@@ -1,4 +1,7 @@
-/** When Redis is gone, slow or full: the stated rule at once, within the budget, and back again by itself. */
+/**
+ * When Redis is gone, slow or full, the outage rule applies at once and within the budget, and the gateway recovers by
+ * itself.
+ */
 import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -35,7 +38,10 @@ let count = 0;
 const fresh = (limit: number, onStoreFailure: OnStoreFailure): Charge =>
   chargeOf(part(policy('p', limit, LONG_WINDOW_SECONDS, { onStoreFailure }), `outage-${++count}`));
 
-/** In front of a store: its connections can fall silent, as when a host vanishes. Nothing is closed, nothing passes. */
+/**
+ * A proxy in front of a store. Its connections can fall silent as when a host vanishes: nothing is closed, nothing
+ * passes.
+ */
 async function startRelay(t: Test, port: number): Promise<{ url: string; silence(): void }> {
   const open = new Set<Socket>();
   const server = createServer((near) => {
@@ -68,7 +74,7 @@ async function startRelay(t: Test, port: number): Promise<{ url: string; silence
   };
 }
 
-/** In front of a store: from some moment on it answers every chunk with bytes of the test's choosing. */
+/** A proxy in front of a store. Once switched, it answers every chunk with bytes that the test chooses. */
 async function startGarbler(t: Test, port: number, reply: string): Promise<{ url: string; garble(): void }> {
   let isGarbling = false;
   const server = createServer((near) => {
@@ -217,7 +223,7 @@ t.test('the local share is the limit divided by the replicas last heard of', asy
   await guarded(t, redis.url);
   await guarded(t, redis.url);
   await guarded(t, redis.url);
-  // The last one to come has heard of all four.
+  // The last one to start knows all four.
   const { limiter } = await guarded(t, redis.url);
   t.equal(limiter.stats().replicas, 4);
   await redis.kill();
@@ -342,7 +348,7 @@ t.test('stalls shorter than an outage do not make a window generous', async (t) 
     const charge = chargeOf(part(policy('p', 50, LONG_WINDOW_SECONDS), `stalled-${round}`));
     redis.freeze();
     const early = burst(limiter, charge, 30);
-    // Longer than the budget, shorter than what opens the circuit.
+    // This is longer than the budget, and shorter than the time that opens the circuit.
     setTimeout(() => redis.thaw(), 80);
     const admitted = (await early) + (await burst(limiter, charge, 60));
     await eventually('available', () => limiter.stats().available);
@@ -389,7 +395,7 @@ t.test('after a jump of the clock nobody is denied past the window of the store'
   const charge = chargeOf(part(policy('p', 1, LONG_WINDOW_SECONDS), 'sleeper'));
   t.equal(await burst(limiter, charge, 2), 1);
   t.ok(limiter.knownExhausted(charge));
-  // As after a suspend: the monotonic clock stood still, the store's went on.
+  // Simulates a suspend: the monotonic clock stood still, and the store's went on.
   asleepMs = 600_000;
   await eventually('forgotten', () => limiter.knownExhausted(charge) === null);
 });
@@ -544,7 +550,7 @@ t.test('where a check may take long, so may a heartbeat', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { limiter, log } = await guarded(t, redis.url, { budgetMs: 600_000 });
-  // Longer than the pause between two heartbeats and the second that one has by default.
+  // This is longer than the pause between two heartbeats, and than the default budget of a heartbeat.
   await redis.client.call('CLIENT', 'PAUSE', '4000', 'ALL');
   t.match(await spend(limiter, fresh(10, 'local')), { spent: { isLocal: false } });
   t.strictSame(log, []);

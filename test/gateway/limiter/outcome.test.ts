@@ -1,4 +1,7 @@
-/** Counting failures or successes only: the script, memory and a model, request by request, replies in any order. */
+/**
+ * Tests `count: failure` and `count: success`: the script, the memory store and a model agree request by request, with
+ * replies in any order.
+ */
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
@@ -22,7 +25,7 @@ const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 
 type Event =
   | { readonly kind: 'ask'; readonly policies: readonly number[]; readonly cost: number }
-  /** One of those on their way is answered. */
+  /** The application answers one of the requests in flight. */
   | { readonly kind: 'reply'; readonly which: number; readonly status: number | null }
   | { readonly kind: 'wait'; readonly ms: number };
 
@@ -71,7 +74,7 @@ t.test('never more than the limit of those that count, and what does not is give
           }),
         );
         const open: { readonly spent: Spent; readonly alone: Spent }[] = [];
-        /** What was admitted and counts, or may still, by policy and window. */
+        /** Usage that was admitted and counts, or may still count, by policy and window. */
         const counted = new Map<string, number>();
         const note = ({ policy, cost }: Bucket, chargedAt: number, sign: number): void => {
           const key = `${policy.name} ${Math.floor(chargedAt / policy.windowMs)}`;
@@ -125,7 +128,7 @@ t.test('never more than the limit of those that count, and what does not is give
 const failures = (limit: number, algorithm: Algorithm = 'fixed-window'): Policy =>
   policy(`failures-${algorithm}`, limit, LONG_WINDOW_SECONDS, { count: 'failure', algorithm });
 
-/** Makes a request; when it is admitted the application answers a little later. @returns whether it was admitted */
+/** Makes a request. If it is admitted, the application answers a little later. @returns whether it was admitted */
 async function request(
   limiter: GuardedLimiter,
   parts: readonly Bucket[],
@@ -170,7 +173,7 @@ for (const [name, start] of [
       t.ok(passed > 0, `${passed} passed`);
       const [limiter] = limiters;
       if (limiter === undefined) throw new Error('there are two');
-      // What was given back is on its way for a moment.
+      // Usage that is given back takes a moment to arrive.
       let left = 0;
       await until(async () => {
         if (await request(limiter, parts, 500)) left++;

@@ -1,4 +1,7 @@
-/** Memory decides one request at a time and is easily read; the script decides batches. They must never differ. */
+/**
+ * Compares the memory store, which decides one request at a time, with the script, which decides batches. They must
+ * never differ.
+ */
 import { deepEqual, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
@@ -20,20 +23,20 @@ import {
 } from '#test/support/spend.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
-/** One caller's requests of one turn. */
+/** Requests of one caller in one event-loop tick. */
 interface Step {
   readonly who: number;
-  /** Which policies count it. */
+  /** Numbers of the policies that count it. */
   readonly policies: readonly number[];
   readonly times: number;
   readonly cost: number;
-  /** It presents a credential that has not worked yet here. */
+  /** It presents an unproven credential. */
   readonly unproven: boolean;
-  /** Counted together with something else: its own identity is not its credential. */
+  /** It is counted together with something else, so its identity is not its credential. */
   readonly combined: boolean;
-  /** Of an override; null: as the policies say. */
+  /** The limit of an override; null: there is no override. */
   readonly limit: number | null;
-  /** Afterwards it has worked. */
+  /** The application accepts the credential afterwards. */
   readonly works: boolean;
 }
 
@@ -48,14 +51,14 @@ const step: fc.Arbitrary<Step> = fc.record({
   limit: fc.option(fc.integer({ min: 1, max: 8 }), { freq: 3 }),
   works: fc.boolean(),
 });
-/** Requests of one turn with the same charge are decided together, as if they had come one behind the other. */
+/** Requests of one tick with the same charge are decided together, with the same result as one after the other. */
 const turn = fc.uniqueArray(step, {
   minLength: 1,
   maxLength: 5,
   selector: ({ who, policies, unproven, cost, combined, limit }) =>
     `${who} ${policies} ${unproven} ${cost} ${combined} ${limit}`,
 });
-/** Mostly fixed windows, as in most policy files. */
+/** Most are fixed windows, as in most policy files. */
 const algorithm = fc.constantFrom<Algorithm>(
   'fixed-window',
   'fixed-window',
@@ -90,7 +93,7 @@ function stepCharge(
 
 function told(answer: Answer): unknown {
   if (answer.kind !== 'spent') return answer.kind;
-  // Not what was used before: the store tells it once for all who asked together, memory each time anew.
+  // Leaves out the usage before the request: the store reports it once for a batch, memory for each request.
   const decision = decide(answer.spent, answer.position);
   const denying =
     decision.kind === 'deny' ? decision.violated.map(({ policy: { name } }) => name).sort() : [];
@@ -120,7 +123,7 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
           ofMemory: stepCharge(step, policies, run),
           ofStore: stepCharge(step, policies, run),
         }));
-        // An override may say what the policy says: then it is the same charge.
+        // An override may equal the policy's limit. Then it is the same charge.
         const asked = [...new Map(all.map((one) => [one.ofStore.id, one])).values()];
         const fromMemory: Promise<Answer>[] = [];
         const fromStore: Promise<Answer>[] = [];
@@ -130,7 +133,7 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
             fromStore.push(spend(store, ofStore));
           }
         }
-        // Thrown, not told: a shorter example is looked for.
+        // Throws instead of reporting, so that fast-check looks for a shorter example.
         deepEqual((await Promise.all(fromStore)).map(told), (await Promise.all(fromMemory)).map(told));
         for (const { step } of asked) {
           if (!step.works || !step.unproven) continue;
@@ -138,7 +141,7 @@ t.test('random charges, in batches: Redis decides as memory does', async (t) => 
           store.prove(identity(nameOf(run, step.who)));
         }
       }
-      // What is left of every counter, for every policy.
+      // Reads the remaining units of every counter of every policy.
       for (let who = 0; who < 4; who++) {
         const last: Step = {
           who,

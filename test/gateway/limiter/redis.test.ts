@@ -1,4 +1,4 @@
-/** What only the shared store can show: many processes' worth of clients, window edges, few commands. */
+/** Tests the shared store: clients of many processes, window edges, and the number of commands. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -16,7 +16,7 @@ import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 import { inOneWindow, insideLongWindow, LONG_WINDOW_SECONDS, nextWindow } from '#test/support/window.ts';
 
-/** Long enough for a slow machine to look at the counters before they expire. */
+/** Counters live long enough for a slow machine to look at them. */
 const WINDOW_MS = 3000;
 
 const clock = (): number => performance.timeOrigin + performance.now();
@@ -50,7 +50,11 @@ t.test(
     const limit = 40;
     const charge = (): Charge => chargeOf(part(policy('edge', limit, 1), 'one'));
     const windowNow = async (): Promise<number> => Number((await redis.client.time())[0]);
-    /** Asks for more than the limit. @returns the window, if it did not end meanwhile, and how many were admitted */
+    /**
+     * Sends more requests than the limit.
+     *
+     * @returns the window, if it did not end meanwhile, and how many were admitted
+     */
     const fill = async (limiter: RedisStore): Promise<{ window: number | null; admitted: number }> => {
       const window = await windowNow();
       const admitted = await burst(limiter, charge(), limit + 5);
@@ -63,7 +67,7 @@ t.test(
     while (first.window === null || first.admitted !== limit) first = await fill(one);
     let sum = first.admitted;
     const end = first.window + 4;
-    // One charge per client, as in four processes; each client keeps five requests in flight.
+    // Each process has a charge for the client, and five requests in flight.
     await Promise.all(
       limiters.map(async (limiter) => {
         const ours = charge();

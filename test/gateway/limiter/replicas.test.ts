@@ -1,4 +1,4 @@
-/** How many replicas a process believes to share its store. */
+/** Tests how many replicas a process counts on its store. */
 import t from 'tap';
 import { Replicas } from '#gateway/limiter/replicas.ts';
 

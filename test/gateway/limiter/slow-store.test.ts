@@ -17,7 +17,7 @@ const BUDGET_MS = 50;
 
 const long = (name: string, limit: number) => policy(name, limit, LONG_WINDOW_SECONDS);
 
-/** Each in its own process clock and connection, once every one of them has heard of the others. */
+/** Starts gateways, each with its own clock and connection, and waits until all know each other. */
 async function gateways(t: Test, url: string, count: number): Promise<readonly GuardedLimiter[]> {
   const all: GuardedLimiter[] = [];
   for (let i = 0; i < count; i++) all.push(await startLimiter(t, url, { budgetMs: BUDGET_MS }));
@@ -25,9 +25,9 @@ async function gateways(t: Test, url: string, count: number): Promise<readonly G
   return all;
 }
 
-/** More requests than the limit, a few at a time from every gateway. @returns how many were admitted */
+/** Sends more requests than the limit, a few at a time from every gateway. @returns how many were admitted */
 async function fill(all: readonly GuardedLimiter[], who: string): Promise<number> {
-  // Where the circuit is open all is decided at once: the store must get its turn as well.
+  // With an open circuit every request is decided at once, so the store must get time to answer.
   await turn();
   const charge = chargeOf(part(long('p', LIMIT), who));
   const each = Math.ceil((1.5 * LIMIT) / all.length / 5);
@@ -49,7 +49,7 @@ function isExact(t: Test, all: readonly GuardedLimiter[], admitted: readonly num
   for (const one of all) t.match(one.stats(), { outages: 0, degraded: 0 }, 'a late answer is waited for');
 }
 
-/** What the store has counted. */
+/** Reads the store's count. */
 async function counted(redis: Pick<RedisServer, 'client'>, key: string): Promise<number> {
   return Number((await redis.client.get(key)) ?? 0) % 2 ** 32;
 }

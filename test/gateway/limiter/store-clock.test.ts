@@ -1,4 +1,4 @@
-/** The estimate of the store's clock, its bounds, and when a clock has been set. */
+/** Tests the estimate of the store's clock, its error bounds, and how a changed clock is noticed. */
 import t from 'tap';
 import { StoreClock } from '#gateway/limiter/store-clock.ts';
 import { testClock } from '#test/support/clock.ts';

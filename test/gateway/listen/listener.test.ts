@@ -1,4 +1,7 @@
-/** Connections that come all at once are accepted in a few turns of the loop, and none is lost when accepting ends. */
+/**
+ * Connections that arrive together are accepted within a few turns of the event loop, and none is lost when the
+ * listener closes.
+ */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';

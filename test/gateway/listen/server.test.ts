@@ -11,7 +11,7 @@ import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
 import { startOpenEnded } from '#test/support/upstreams.ts';
 
-/** Status and problem of a reply that the gateway wrote itself. */
+/** Returns status and problem of a reply that the gateway wrote itself. */
 function own(text: string): { status: number; head: string; body: Record<string, unknown> } {
   const end = text.indexOf('\r\n\r\n');
   return {
@@ -21,7 +21,7 @@ function own(text: string): { status: number; head: string; body: Record<string,
   };
 }
 
-// Begun first and looked at last: the time runs while the other tests do.
+// These start first and are checked last, so that their time passes during the other tests.
 const slowHead = startUpstream(t)
   .then((upstream) => startTestGateway(t, { upstream: upstream.origin }))
   .then(async ({ port }) => {
@@ -418,7 +418,7 @@ t.test('running out of file descriptors costs connections, not the process', asy
   const crowd = Array.from({ length: 80 }, () => sendRaw(port, 'GET /'));
   await until(() => crowd.some(({ socket }) => socket.closed), 'there are not enough for all');
   for (const { socket } of crowd) socket.destroy();
-  // Those that the kernel had accepted already are still in line to be turned away.
+  // Connections that the kernel had accepted are still waiting to be refused.
   let status = 0;
   await until(async () => {
     status = await send(port, '/').then(

@@ -1,4 +1,4 @@
-/** A policy file for an application that ignores case in paths, such as one on Express or ASP.NET. */
+/** Tests a policy file for an application that ignores case in paths, such as one on Express or ASP.NET. */
 import t from 'tap';
 import { AMBIGUOUS } from '#gateway/identity/pairs.ts';
 import { spellingsOf } from '#gateway/operate/doctor/spellings.ts';

@@ -1,4 +1,4 @@
-/** `test/fixtures/policies/` has one file per way of being wrong; together they say what the validator refuses. */
+/** Loads the files of `test/fixtures/policies/`. Each has one kind of mistake. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import t, { type Test } from 'tap';
@@ -6,14 +6,14 @@ import { loadPolicies } from '#gateway/policy/load.ts';
 import { PolicyFileError, type Problem } from '#gateway/policy/problems.ts';
 
 const FIXTURES = resolve(import.meta.dirname, '../../fixtures/policies');
-/** What no YAML tool can read, ours and the linter among them, is named .yaml.txt. */
+/** Files that no YAML tool can read, our linter included, end in .yaml.txt. */
 const files = new Map(readdirSync(FIXTURES).map((file) => [file.replace(/\.yaml(?:\.txt)?$/, ''), file]));
 
 function fixture(name: string): string {
   return readFileSync(resolve(FIXTURES, files.get(name) ?? name), 'utf8');
 }
 
-/** Where, as `line:column`, and what the message must mention: what is wrong and how to fix it. */
+/** The place as `line:column`, and what the message must mention: the mistake and its fix. */
 type Mistake = readonly [at: string, mention: string];
 
 const LIMIT = 'requests per window, a whole number from 1 to 1000000000';
@@ -590,7 +590,7 @@ t.test('a file beyond 1 MiB is not even parsed', async (t) => {
 });
 
 t.test('brackets without end are refused, not a crash', async (t) => {
-  // Not a fixture: linters overflow on it.
+  // This text is no fixture, because linters overflow on it.
   const problems = problemsOf(t, '['.repeat(4000));
   t.match(problems, [{ line: 1, message: /brackets are nested too deeply/, fix: 'close them' }]);
 });

@@ -4,7 +4,7 @@ import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher, type Matcher } from '#gateway/policy/match.ts';
 import { canonicalTarget, meaningOf, withoutSegmentParameters } from '#gateway/policy/target.ts';
 
-/** A matcher whose policies are named by their position, `p0` on. */
+/** Builds a matcher whose policies are named by their position, from `p0`. */
 function matcherOf(routes: readonly string[], exclude: readonly string[] = []): Matcher {
   return createMatcher(
     loadPolicies(
@@ -25,7 +25,7 @@ function matcherOf(routes: readonly string[], exclude: readonly string[] = []): 
   );
 }
 
-/** Names of the matching policies. */
+/** Returns the names of the matching policies. */
 function matched(match: Matcher, method: string, target: string): string {
   const result = match(method, target);
   if (!result.ok) return '400';
@@ -225,7 +225,7 @@ t.test('the tree finds what a naive matcher finds', async () => {
   }
 });
 
-/** Names of the policies by a regular expression per route. */
+/** Returns the names of the policies that match by a regular expression for each route. */
 function naive(
   routes: readonly string[],
   exclude: readonly string[],

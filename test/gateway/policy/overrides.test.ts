@@ -1,4 +1,4 @@
-/** Limits of their own: whose they are, and a file with very many of them. */
+/** Tests overrides: which clients they are for, and a file with very many of them. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { NetworkTable } from '#gateway/policy/network-table.ts';

@@ -1,4 +1,4 @@
-/** A share of all clients: stable, of the right size, and another one for each policy. */
+/** Tests rollouts: the share of clients is stable, has the right size, and differs between policies. */
 import { hash } from 'node:crypto';
 import t from 'tap';
 import { type DigestWords, identityOf } from '#gateway/identity/digest.ts';
@@ -19,7 +19,7 @@ t.test('as many as are asked for, and the same ones while it grows', async (t) =
   let before = inside(0);
   for (const percent of [0.5, 1, 10, 25, 50, 90, 99.5, 100]) {
     const now = inside(percent);
-    // Ten times what chance makes of 20,000.
+    // Chance makes a tenth of this difference with 20,000 clients.
     t.ok(Math.abs(now.size - (CLIENTS.length * percent) / 100) < 710, `${now.size} of ${percent}%`);
     t.ok(before.isSubsetOf(now), 'nobody leaves');
     before = now;
@@ -67,7 +67,7 @@ t.test('who is not in it is not counted by it, and not told of it', async (t) =>
   - { name: in, request: GET /a, from: 192.0.2.IN, times: 9, expect: { allowed: 1, policies: [new, old] } }
   - { name: out, request: GET /a, from: 192.0.2.OUT, times: 9, expect: { allowed: 5, policies: [old], headers: { ratelimit-policy: '"old";q=5;w=60' } } }
 `;
-  // Which of the addresses are in follows from their digests without a salt.
+  // Without a salt, digests alone decide which addresses are in the rollout.
   const passes = (i: number, o: number): boolean =>
     runTests(loadPolicies(file('50%', tests.replace('IN', String(i)).replace('OUT', String(o))), 'p.yaml'))
       .length === 0;

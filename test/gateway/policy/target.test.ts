@@ -4,7 +4,7 @@ import { canonicalTarget, meaningOf, withoutSegmentParameters } from '#gateway/p
 
 const RUNS = { numRuns: 400 };
 
-/** `PATH` or `PATH/` (a trailing slash was sent), then `?query`. */
+/** Returns `PATH`, or `PATH/` if a trailing slash was sent, then `?query`. */
 function canonical(raw: string): string {
   const target = canonicalTarget(raw);
   return target.ok
@@ -154,7 +154,7 @@ t.test('two spellings of a segment mean the same exactly when they decode to the
   t.not(meaningOf('%20'), meaningOf('+'));
 });
 
-/** Strings of the bytes that matter here, far likelier to collide than arbitrary ones. */
+/** Strings of the bytes that matter here. They collide far more often than arbitrary ones. */
 const hostile = fc
   .array(
     fc.constantFrom(
@@ -234,7 +234,7 @@ t.test('the fast path agrees with the slow one', async () => {
 });
 
 t.test('the work grows with the length of the target, not with its square', async (t) => {
-  // 16 KiB is what the parser lets through; 64 times that still has to be instant.
+  // The parser admits 16 KiB. A target 64 times as long still has to be handled at once.
   for (const unit of ['/..', '%2e', '/', ';', '/a;b', '%3B', '/%61', 'http://']) {
     const raw = `/${unit.repeat(Math.ceil(1_000_000 / unit.length))}`;
     const result = canonicalTarget(raw);

@@ -1,4 +1,4 @@
-/** What is allowed and hardly meant: each kind told, with its place, and nothing else. */
+/** Tests the warnings about policies that are valid and probably not meant: each kind with its line, and no others. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { warningsOf } from '#gateway/policy/warnings.ts';

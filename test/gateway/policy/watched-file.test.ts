@@ -1,4 +1,4 @@
-/** Real files, edited in every way in which files are edited; only the time is the test's own. */
+/** Edits real files in every usual way. Only the clock is the test's own. */
 import {
   appendFileSync,
   mkdirSync,
@@ -36,7 +36,7 @@ function watchOf(t: Test, file = join(temporaryFolder(t), 'policies.yaml')) {
     onLoaded: (set) => loaded.push(set),
     onRefused: (error) => refused.push(error),
   });
-  /** Looks four times a second for so long. */
+  /** Looks four times a second for this long. */
   const pass = async (ms: number): Promise<void> => {
     for (const end = now + ms; now < end; now += 250) await watch.look();
     await watch.look();

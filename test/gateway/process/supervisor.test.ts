@@ -1,4 +1,4 @@
-/** The supervisor with workers that misbehave on purpose: programs of a few lines in place of the gateway's own. */
+/** Tests the supervisor with workers that misbehave on purpose. They are programs of a few lines. */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -14,12 +14,12 @@ import { until } from '#test/support/until.ts';
 
 const READY = `process.send({ type: 'ready', port: Number(process.env.GATEWAY_PORT), policies: 1 });`;
 const STAY = 'setInterval(() => {}, 1000);';
-/** Says that it has counted five and has three of something. */
+/** Reports a counter of five and a gauge of three. */
 const COUNTS = `process.on('message', ({ id }) => process.send({ type: 'state', id, storeAvailable: true, families: [
   { name: 'c', help: '', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 5 }] },
   { name: 'g', help: '', type: 'gauge', aggregator: 'sum', values: [{ labels: {}, value: 3 }] },
 ] }));`;
-/** Which worker of this test is this one, from 1. */
+/** Counts the workers of this test, from 1. */
 const NUMBER = `const { existsSync, readFileSync, writeFileSync } = require('node:fs');
 const file = __filename + '.number';
 const number = existsSync(file) ? Number(readFileSync(file, 'utf8')) + 1 : 1;
@@ -98,7 +98,7 @@ t.test('counters do not fall when a worker ends; gauges do', async (t) => {
       (await sum(await supervisor.families())).map(({ name, values }) => [name, values[0]?.value ?? 0]),
     );
   t.match(await values(), { c: 10, g: 6, floodgate_workers: 2, floodgate_worker_restarts_total: 0 });
-  // The first one has no handler and dies of it, the second one ends by itself.
+  // The first worker has no handler and dies of the signal. The second one ends by itself.
   supervisor.reload();
   const seen: number[] = [];
   await eventually('both replaced', async () => {

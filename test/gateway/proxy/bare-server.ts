@@ -1,4 +1,4 @@
-/** The data plane without a process around it: bounds and times as a test needs them, and a look inside. */
+/** The data plane without a process around it, with bounds and times that a test chooses, and access to its parts. */
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import { type BoundLimits, type Bounds, createBounds } from '#gateway/bounds/bounds.ts';
 import { Clients } from '#gateway/bounds/clients.ts';

@@ -1,4 +1,6 @@
-/** Deadlines of real time: nobody is given up early, nobody who has left, and everybody else in order. */
+/**
+ * Tests deadlines on the real clock: none fires early, none fires after it was cancelled, and all others fire in order.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { type DeadlineEntry, Deadlines } from '#gateway/proxy/deadlines.ts';
@@ -48,7 +50,7 @@ t.test('whoever leaves, from wherever in the list, is not given up', async (t) =
   const { deadlines, add, gaveUp } = start();
   const [first, , middle, , last] = ['a', 'b', 'c', 'd', 'e'].map(add);
   for (const one of [middle, first, last]) if (one !== undefined) deadlines.delete(one);
-  // Twice is once.
+  // Cancelling twice does no harm.
   if (middle !== undefined) deadlines.delete(middle);
   await until(() => gaveUp.length === 2);
   await sleep(TIMEOUT_MS);
@@ -61,7 +63,7 @@ t.test('whoever leaves, from wherever in the list, is not given up', async (t) =
 t.test('an empty list begins anew, also from within', async (t) => {
   const { deadlines, add, gaveUp } = start();
   deadlines.delete(add('a'));
-  // The timer of the first one finds nobody, or somebody who is not due.
+  // The timer of the first entry finds none, or one that is not due.
   await sleep(TIMEOUT_MS * 0.75);
   const again: DeadlineEntry = {
     deadlineAt: 0,

@@ -1,4 +1,4 @@
-/** Upstreams that answer before they have read the request, and close: what they said reaches the client. */
+/** Upstreams may answer before they have read the request, and close. The reply reaches the client. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import t from 'tap';
@@ -9,7 +9,7 @@ const BODY_20MB = Buffer.alloc(20 * 1024 * 1024, 'x');
 const ANSWER =
   'HTTP/1.1 413 Payload Too Large\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 16\r\n\r\ntoo large for me';
 
-/** Reads the head, and of the body no more than came with it. */
+/** Reads the head, and only the part of the body that came with it. */
 async function startUpstream(owner: Owner, answer: (socket: Socket) => void): Promise<string> {
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());

@@ -1,4 +1,4 @@
-/** Clients and upstreams as these tests need them: every byte in sight, no library that repairs anything. */
+/** Clients and upstreams that show every byte. No library repairs anything between them. */
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -13,11 +13,11 @@ export interface Answer {
 
 export interface Sent extends RequestOptions {
   readonly body?: Buffer | string | undefined;
-  /** Sent in pieces of this size; without a Content-Length that means chunked. */
+  /** Size of the pieces; without a Content-Length the body is chunked. */
   readonly pieces?: number;
 }
 
-/** One request on a connection of its own, unless an agent is given; resolves with the whole answer. */
+/** Sends one request on a connection of its own, unless an agent is given. Resolves with the whole answer. */
 export function send(port: number, path: string, { body, pieces, ...options }: Sent = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const req = request({ host: '127.0.0.1', port, path, agent: new Agent(), ...options });
@@ -44,11 +44,13 @@ export async function read(res: IncomingMessage): Promise<Answer> {
 export interface RawUpstream {
   readonly origin: string;
   readonly port: number;
-  /** Connections so far. */
+  /** Number of connections so far. */
   readonly sockets: readonly Socket[];
 }
 
-/** An upstream that answers with bytes of the test's choosing. `text` is latin1: all that the connection received. */
+/**
+ * Starts an upstream that answers with bytes that the test chooses. `text` is all that the connection received, latin1.
+ */
 export async function startRawUpstream(
   owner: Owner,
   onData: (socket: Socket, text: string) => void,
@@ -73,7 +75,7 @@ export async function startRawUpstream(
   return { origin: `http://127.0.0.1:${port}`, port, sockets };
 }
 
-/** The values of one header, in order. */
+/** Returns the values of one header, in order. */
 export function values(rawHeaders: readonly string[], name: string): string[] {
   return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name.toLowerCase());
 }

@@ -1,4 +1,4 @@
-/** Bodies give their memory back as soon as they are written, and arrive whole all the same, by every way there is. */
+/** Bodies release their memory as soon as they are written, and arrive whole on every path. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -22,12 +22,12 @@ const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 
 const garbage = { freed: () => undefined };
 
-/** Memory of its own, as what a socket reads. */
+/** Allocates memory of its own, like a read of a socket. */
 function own(bytes: number): Buffer {
   return Buffer.from(new ArrayBuffer(bytes)).fill('x');
 }
 
-/** What arrives at the other end, once `socket` has ended. */
+/** Resolves with everything that arrives at the other end, once `socket` has ended. */
 async function opposite<S extends Socket>(
   owner: Owner,
   socket: S,
@@ -111,7 +111,7 @@ t.test('bodies of a length and in chunks arrive whole over TCP, TLS and HTTP/2',
       if (req.method === 'POST') res.end(hash.digest('hex'));
       else if (req.url === '/length') res.end(BODY);
       else {
-        // Pieces that no read of a socket fits.
+        // No read of a socket fits these pieces.
         for (let at = 0; at < BODY.length; at += 70_001) res.write(BODY.subarray(at, at + 70_001));
         res.end();
       }

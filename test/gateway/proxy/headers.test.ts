@@ -9,7 +9,7 @@ const LIMITED = policyFile(
 );
 const ENVIRONMENT = '/api/v1/client/w/environment';
 
-/** What the upstream saw of a raw request. */
+/** Returns the header section that the upstream got of a raw request. */
 async function seenBy(port: number, fields: string): Promise<string[]> {
   const client = sendRaw(port, `GET / HTTP/1.1\r\n${fields}\r\n`);
   const text = await client.until(/\}$/);

@@ -1,4 +1,4 @@
-/** Kept upstream connections: used again while that is safe, and never at the price of a POST. */
+/** Upstream connections are reused while that is safe, and never for a POST that could be repeated. */
 import type { Socket } from 'node:net';
 import t from 'tap';
 import { until } from '#test/support/until.ts';

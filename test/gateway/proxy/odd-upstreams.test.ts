@@ -1,4 +1,4 @@
-/** Upstreams that close without an answer, or answer in a way that cannot be passed on. */
+/** Tests upstreams that close without an answer, or whose answer cannot be forwarded. */
 import t from 'tap';
 import { startBareServer } from './bare-server.ts';
 import { send, startRawUpstream } from './exchange.ts';

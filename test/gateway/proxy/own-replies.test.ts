@@ -1,6 +1,6 @@
 /**
- * Everybody gets the reply to their own request, and all of it, however the upstream behaves on its other connections:
- * replies in all framings and splits, early ones, broken ones, ones with more behind them, and clients that leave.
+ * Every client gets the whole reply to its own request, however the upstream behaves on its other connections. Replies
+ * have all framings and splits, come early, are broken or have more bytes behind them, and clients leave.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -122,7 +122,7 @@ t.test('everybody gets their own reply', async (t) => {
   } = await startBareServer(t, {
     origin: upstream.origin,
     timeoutMs: 60_000,
-    // Few, so that each is used again at once.
+    // The connections are few, so each is reused at once.
     bounds: { upstream_connections: FEW, uploads: FEW, waiting: { total: 100, perClient: 100 } },
   });
   const roll = dice(seed + 1);
@@ -155,7 +155,7 @@ t.test('everybody gets their own reply', async (t) => {
   while (bounds.upstream_connections.held + bounds.uploads.held > 0) await turn();
 });
 
-/** Sends a request, or half of one, and is gone. */
+/** Sends a request, or half of one, and leaves. */
 async function leaveEarly(port: number, id: string, isHalf: boolean): Promise<void> {
   const socket = connect(port, '127.0.0.1').on('error', () => undefined);
   await once(socket, 'connect');

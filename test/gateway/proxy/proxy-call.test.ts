@@ -14,11 +14,11 @@ import { type BareServer, type BareServerOptions, startBareServer } from './bare
 import { read, send, startRawUpstream, values } from './exchange.ts';
 
 const MB = 1024 * 1024;
-/** Of the setting GATEWAY_UPSTREAM_TIMEOUT_MS. */
+/** The value of GATEWAY_UPSTREAM_TIMEOUT_MS. */
 const DEFAULT_TIMEOUT_MS = 30_000;
 const ONE_POST = policyFile('name: one, route: POST /limited, identifier: ip, limit: 1, window: 1h');
 
-/** All byte values, and no pattern that a lost or doubled piece would fit into. */
+/** Bytes of all values, without a period that could hide a lost or doubled piece. */
 const BYTES_8MB = Buffer.concat([
   Buffer.from(Array.from({ length: 256 }, (_, i) => i)),
   randomBytes(8 * MB - 256),
@@ -69,7 +69,7 @@ t.test('small bodies arrive: with the head, behind it, byte by byte, and empty',
 });
 
 t.test('160 MB up and down in flat memory: whoever is slow slows the other side', async (t) => {
-  // More than the bound below, each way.
+  // The body is larger than the bound below, in both directions.
   const total = 160 * MB;
   const chunk = randomBytes(64 * 1024);
   let received = 0;
@@ -138,7 +138,7 @@ t.test('160 MB up and down in flat memory: whoever is slow slows the other side'
   t.ok(most - atRest < 100, `${Math.round(atRest)} MB at rest, ${Math.round(most)} MB at most`);
 });
 
-/** Reads with a pause every megabyte, so that whoever sends is ahead of us all the time. */
+/** Pauses after each megabyte, so that the sender is always ahead. */
 async function slowly(stream: IncomingMessage, onBytes: (count: number) => void): Promise<void> {
   let since = 0;
   for await (const chunk of stream) {
@@ -468,7 +468,7 @@ t.test(
   },
 );
 
-/** Four connections for everybody. */
+/** Starts a server with four upstream connections for all clients. */
 function startNarrow(
   t: Parameters<typeof startTestGateway>[0],
   upstream: { readonly origin: string },
@@ -486,7 +486,7 @@ t.test('a storm of 48 aborts on 4 connections leaves all 4 usable', async (t) =>
   let connections = 0;
   const upstream = await startUpstream(t, (req, res) => {
     if (req.url === '/ok') res.end('ok');
-    // More than the kernel takes off our hands on the way.
+    // The body is larger than the buffers of the kernel.
     else if (req.url === '/big') res.end(Buffer.alloc(32 * MB));
   });
   upstream.server.on('connection', () => connections++);
@@ -503,7 +503,7 @@ t.test('a storm of 48 aborts on 4 connections leaves all 4 usable', async (t) =>
     const before = connections;
     const answers = await Promise.all(Array.from({ length: 40 }, () => send(port, '/ok')));
     t.same(new Set(answers.map(({ body }) => body.toString())), new Set(['ok']));
-    // Four anew, and a few for those whose turn came just before their own end.
+    // Four are new, and a few belong to requests whose turn came just before their deadline.
     t.ok(connections - before < 16, `${connections - before} new connections: the 44 who waited cost none`);
   }
 });
@@ -521,7 +521,7 @@ t.test('who waits for a connection is answered in time, and the wait counts', as
     (await Promise.all(early)).map(({ status }) => status),
     Array(8).fill(504),
   );
-  // Had they waited twice, this one would have waited for its time as well.
+  // If they had waited twice, this one would have waited until its deadline too.
   t.equal((await late).status, 200, 'who came later finds a connection');
   t.same(narrow.stats(), { waiting: 0, unavailable: 0, timeouts: 8 });
 });

@@ -1,4 +1,4 @@
-/** The cases of replies.md, whole, split at every position, and byte by byte. */
+/** Runs the cases of replies.md whole, split at every position, and byte by byte. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -67,7 +67,7 @@ function logOf({ bytes, closes, method }: Case, cuts: readonly number[]): string
   try {
     let from = 0;
     for (const to of [...cuts, bytes.length]) {
-      // A copy: the parser may move bytes about in what it is given.
+      // The parser may move bytes within its input, so it gets a copy.
       if (to > from && !isOver) parser.read(Buffer.from(bytes.subarray(from, to)));
       from = to;
     }
@@ -81,7 +81,7 @@ function logOf({ bytes, closes, method }: Case, cuts: readonly number[]): string
   return log;
 }
 
-/** Behind the end of a reply the connection closes the socket; how much it has read by then is chance. */
+/** The connection closes the socket after the end of a reply, so it may have read more or less by then. */
 const withoutFate = (log: readonly string[]): string[] =>
   log.map((line) => line.replace(/^end, connection .*/, 'end'));
 

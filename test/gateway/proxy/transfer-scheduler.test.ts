@@ -1,4 +1,4 @@
-/** Large bodies take turns: so much in one turn of the event loop, client after client, and nothing is lost by it. */
+/** Large bodies take turns: each client moves a bounded amount in one turn of the event loop, and no byte is lost. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -18,7 +18,7 @@ interface Recorded extends Transfer {
   readonly name: string;
 }
 
-/** Transfers that always have more: each turn's pieces, in order. */
+/** Transfers that always have more. Records the pieces of each turn, in order. */
 function start(): {
   turns: TransferScheduler;
   collections: () => number;
@@ -129,7 +129,7 @@ t.test('large bodies leave nothing to collect, with a length and in chunks', asy
     req.resume().on('end', async () => {
       for (let at = 0; req.url === '/chunks' && at < download.length; at += 33_000) {
         res.write(download.subarray(at, at + 33_000));
-        // What is written in one turn is one chunk.
+        // All writes of one turn are one chunk.
         await nextTurn();
       }
       res.end(req.url === '/whole' ? download : '');

@@ -1,4 +1,4 @@
-/** An application on a Unix socket: requests, bodies, protocol switches, and a socket that is not there. */
+/** Tests an application on a Unix socket: requests, bodies, protocol switches, and a socket that does not exist. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** An upstream to which no connection comes about: everybody is told so, and the process goes on. */
+/** If no connection to the upstream can be made, every client gets an error, and the process goes on. */
 import { createServer } from 'node:net';
 import t from 'tap';
 import { freePort } from '#test/support/ports.ts';

@@ -17,7 +17,7 @@ function handshake(path = '/ws', more = ''): string {
   );
 }
 
-/** A masked text frame, as clients send it. */
+/** Builds a masked text frame, as clients send it. */
 function frame(text: string): string {
   const mask = Buffer.from([1, 2, 3, 4]);
   const payload = Buffer.from(text).map((byte, i) => byte ^ (mask[i % 4] ?? 0));
@@ -30,7 +30,7 @@ interface Echo {
   requests: number;
 }
 
-/** Accepts every handshake, greets in the same write, then sends all bytes back. */
+/** Accepts every handshake, sends a greeting in the same write, and then echoes all bytes. */
 async function startEcho(owner: Owner): Promise<Echo> {
   const sockets: Socket[] = [];
   const server = createServer();

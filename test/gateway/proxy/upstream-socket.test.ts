@@ -1,4 +1,4 @@
-/** What is written to the upstream gives its memory back: as soon as it is written, and not before. */
+/** Bytes for the upstream release their memory as soon as they are written, and not earlier. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -53,7 +53,7 @@ t.test('also one that is written together with what stands before it', async (t)
 
 t.test('while the peer does not read it is kept, and arrives whole', async (t) => {
   const { socket, peer, freed } = await connected(t);
-  // More than any socket buffer holds.
+  // This is larger than any socket buffer.
   const chunk = Buffer.from(new ArrayBuffer(64 * 1024 * 1024));
   for (let at = 0; at < chunk.length; at += 1024 * 1024) chunk.set(randomBytes(1024), at);
   const { length } = chunk;

@@ -1,11 +1,11 @@
-/** The 429s on the wire, over every way in which a client may have asked. */
+/** Tests the 429 replies over every protocol. */
 import t, { type Test } from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 
 const PATHS = { plain: '/api/v1/management/me', client: '/api/v1/client/w/environment' } as const;
 
-/** A clock that stands still, or is put where the test wants it. */
+/** A clock that stands still until the test moves it. */
 async function exhausted(t: Test, at: { now: number }): Promise<{ port: number }> {
   const upstream = await startUpstream(t);
   const { origin, port } = await startTestGateway(t, {

@@ -9,7 +9,8 @@ for (const code of Object.keys(ERRORS) as ErrorCode[]) {
     const body = JSON.parse(ownReply(code, 'why').body);
     t.match(body, { status, code, message: 'why', detail: 'why', details: {}, title: String, type: String });
     t.ok(status >= 400 && status !== 500);
-    // Widgets drop their answers on 403: only a deny list that asks for it answers so, and never on their routes.
+    // Widgets drop their answers on 403, so the gateway sends it only for a deny list that asks for it, and never on
+    // client routes.
     t.equal(status === 403, code === 'gateway_forbidden');
     t.not(body.code, 'too_many_requests');
   });

@@ -1,4 +1,7 @@
-/** Whom a request is counted for, and which credential its answer may prove: on real requests to a whole gateway. */
+/**
+ * Tests which identity a request is counted for, and which credential its reply may prove, with real requests to a
+ * gateway.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -194,7 +197,7 @@ t.test('cookies, query parameters, the path, and several in one', async (t) => {
     await t.test(store, async (t) => {
       const env = await storeOf(t, store);
       const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: TABLE, env });
-      /** How many of so many are admitted, one after the other. */
+      /** Counts how many of these requests are admitted, one after the other. */
       const passed = async (
         times: number,
         of: (i: number) => readonly [path: string, headers?: Record<string, string>],
@@ -286,7 +289,7 @@ policies:
       const eve = await bearer('eve');
       for (const status of [200, 200, 429]) t.equal(await ask(eve, '/w/1'), status);
       t.equal(await ask(eve, '/w/2'), 200);
-      // Six were admitted so far, and count by their address too.
+      // Six requests were admitted so far, which count for their address too.
       let admitted = 0;
       for (let i = 0; i < 40; i++) if ((await ask(await bearer(`x${i}`, forger))) === 200) admitted++;
       t.equal(admitted, 24, 'nobody: the address pays');

@@ -1,4 +1,4 @@
-/** A probe tells its sender how it is seen; nobody else can make one, and it is charged to nobody. */
+/** A probe shows its sender how the gateway sees it. Nobody else can make one, and nobody is charged for it. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { probeToken } from '#gateway/request/probe.ts';

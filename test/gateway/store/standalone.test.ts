@@ -1,4 +1,4 @@
-/** One real server: what a call costs and promises, and what an operator is told when there is no connection. */
+/** Tests one real server: the number of commands, their guarantees, and the errors without a connection. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A private authority, certificates for both sides, and every way in which they do not fit. */
+/** Tests a private authority with certificates for both sides, and every way in which they do not match. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

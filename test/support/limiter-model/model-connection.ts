@@ -10,7 +10,7 @@ interface Call {
   readonly args: readonly string[];
   readonly resolve: (reply: unknown) => void;
   readonly reject: (why: StoreFault) => void;
-  /** The store has carried it out. */
+  /** The store has executed it. */
   isDone: boolean;
   doneAt: Millis;
   reply: unknown;
@@ -20,11 +20,11 @@ export class ModelConnection implements StoreConnection {
   readonly #store: ModelStore;
   readonly #clock: Clock;
   readonly #options: ConnectionOptions;
-  /** Sent and not answered, in order. */
+  /** Calls that were sent and not answered, in order. */
   #calls: Call[] = [];
   #ready = false;
   #sent = 0;
-  /** When the store decided what was answered last. */
+  /** Time of the store's decision in the last answer. */
   decidedAt: Millis = 0;
 
   constructor(store: ModelStore, clock: Clock, options: ConnectionOptions) {
@@ -37,7 +37,7 @@ export class ModelConnection implements StoreConnection {
     return this.#ready;
   }
 
-  /** How many calls were ever sent. */
+  /** Number of calls so far. */
   get sent(): number {
     return this.#sent;
   }

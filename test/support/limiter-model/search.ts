@@ -10,9 +10,9 @@ interface Found {
 export interface Search {
   readonly states: number;
   readonly transitions: number;
-  /** Events of the longest shortest way to a state. */
+  /** Length of the longest shortest path to a state. */
   readonly depth: number;
-  /** The shortest way to a wrong state, and what is wrong there. */
+  /** The shortest path to a wrong state, and what is wrong there. */
   readonly counterexample: { readonly events: readonly string[]; readonly violation: string } | null;
 }
 

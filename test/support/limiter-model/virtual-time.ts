@@ -13,7 +13,7 @@ const real = { setTimeout, clearTimeout, setImmediate };
 export class VirtualTime {
   now: Millis;
   #owner = 0;
-  /** In the order in which they were set. */
+  /** Timers in the order in which they were set. */
   readonly #timers = new Set<Timer>();
   #immediates: (() => void)[] = [];
 

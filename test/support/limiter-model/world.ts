@@ -14,12 +14,12 @@ import { ModelConnection } from './model-connection.ts';
 import { ModelStore } from './model-store.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-/** How often each thing may happen in one history. */
+/** The most times that each event may happen in one history. */
 export interface Bounds {
   readonly requests: number;
   /** Replies that stay on their way. */
   readonly lateReplies: number;
-  /** Waits that end because a gateway gives the store up. */
+  /** Waits that end because a gateway gives up on the store. */
   readonly silences: number;
   /** All connections break. */
   readonly storeLost: number;
@@ -47,7 +47,7 @@ interface Gateway {
   isAlive: boolean;
   /** Requests without a decision. */
   waiting: number;
-  /** Events since it last had nothing on its way and a closed circuit. */
+  /** Events since the gateway last had nothing in flight and a closed circuit. */
   history: string;
 }
 
@@ -66,7 +66,7 @@ export class World {
   readonly #ledger: Ledger;
   #requests = 0;
   #hadOutage = false;
-  /** A reply was lost, or a gateway with what it had to tell. */
+  /** A reply was lost, or a gateway with uncommitted usage. */
   #hadLoss = false;
 
   constructor(setting: Setting) {
@@ -219,7 +219,7 @@ export class World {
     return this.#ledger.usedAt(this.#time.now);
   }
 
-  /** Equal for states from which the same can follow. */
+  /** Equal for states with the same future. */
   digest(): string {
     const now = this.#time.now;
     const gateways = this.#gateways.map(({ limiter, connection, held, isAlive, waiting, history }) => {

@@ -1,4 +1,4 @@
-/** How the command is found in a checkout, and what its next call need not compile again. */
+/** Tests how a checkout finds the command, and that its second call compiles less. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Bodies in small pieces over HTTP/1.1: they are joined, priced, and cut when there are too many. */
+/**
+ * Tests bodies in small pieces over HTTP/1.1: they are joined, charged, and the connection is cut if there are too
+ * many.
+ */
 import t from 'tap';
 import type { Gateway } from '#gateway/app.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
@@ -10,7 +13,7 @@ import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
 
 const MANY = 60_000;
-/** The shortest body that is judged, and the average that it needs. */
+/** A body is judged from this many pieces on, and needs this average. */
 const PIECES = 1000;
 const AVERAGE_BYTES = 64;
 const TOO_FEW_BYTES = 48;

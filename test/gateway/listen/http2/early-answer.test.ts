@@ -1,4 +1,4 @@
-/** A reply over HTTP/2 that comes before the body: nothing that is left of the body keeps the connection. */
+/** A reply over HTTP/2 may come before the body. The rest of the body does not keep the connection open. */
 import type { ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** HTTP/2 with clients: the same decisions and bounds as in HTTP/1.1, and floods that only HTTP/2 knows. */
+/** Tests HTTP/2: the same decisions and bounds as with HTTP/1.1, and floods that only HTTP/2 allows. */
 import { readFileSync } from 'node:fs';
 import {
   type ClientHttp2Session,
@@ -128,7 +128,7 @@ t.test('a reply that is read late arrives whole, though its connection in memory
     const stream = one.request({ ':path': `/${size}` });
     stream.pause();
     await new Promise((resolve) => stream.once('response', resolve));
-    // What could be lost is lost by then.
+    // After these ticks nothing more could be lost.
     for (let i = 0; i < 100; i++) await new Promise((resolve) => setImmediate(resolve));
     const late = read(stream);
     stream.resume();
@@ -266,7 +266,7 @@ t.test('it needs TLS, and is off unless asked for', async (t) => {
   t.throws(() => readConfig({ GATEWAY_HTTP2: '1' }), /GATEWAY_HTTP2: it needs GATEWAY_TLS_CERT/);
 });
 
-/** RFC 9113 4.1 */
+/** Builds a frame (RFC 9113 4.1). */
 function frame(type: number, payload: Buffer, stream = 0): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
@@ -276,7 +276,7 @@ function frame(type: number, payload: Buffer, stream = 0): Buffer {
 }
 
 const SETTINGS = frame(4, Buffer.alloc(0));
-/** nghttp2 itself cuts who sends others by the thousand: pings, settings, priorities, frames of no known type. */
+/** nghttp2 itself cuts clients that send thousands of pings, settings, priorities or unknown frames. */
 const WINDOW_UPDATE = frame(8, Buffer.from([0, 0, 0, 1]));
 
 t.test('a flood of frames that open the window is cut, and others are served', async (t) => {
@@ -354,7 +354,8 @@ t.test('a client that floods and reads nothing does not keep its connection', as
   request[4] = 0x5;
   hostile.write(request);
   await until(() => bounds.unread_replies.held === 1, 'the reply waits for its reader');
-  // Each is to be answered. The session ends when 1,000 answers wait, and node:http2 then waits for them to be read.
+  // Each request gets a reply. The session ends when 1,000 replies wait, and node:http2 then waits for the client to
+  // read them.
   const pings = Buffer.concat(Array.from({ length: 5000 }, () => frame(6, Buffer.alloc(8))));
   hostile.write(pings);
   await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');

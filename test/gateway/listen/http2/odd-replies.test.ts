@@ -1,4 +1,4 @@
-/** Replies of applications that HTTP/1.1 takes as they are and node:http2 does not: they must not end the process. */
+/** Some replies are valid in HTTP/1.1 and not in node:http2. They must not end the process. */
 import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect, constants } from 'node:http2';
 import { createServer, type Socket } from 'node:net';
@@ -19,7 +19,7 @@ interface Answer {
   readonly code: number | undefined;
 }
 
-/** An application of bytes: it answers each request with what stands under its path. */
+/** Starts an application that answers each request with the bytes that are listed for its path. */
 async function startBytes(owner: Owner, replies: ReadonlyMap<string, string>): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

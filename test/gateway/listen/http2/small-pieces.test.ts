@@ -1,4 +1,4 @@
-/** Bodies in small frames over HTTP/2: they are joined, and cut when there are too many. */
+/** Tests bodies in small frames over HTTP/2: they are joined, and the stream is cut if there are too many. */
 import t from 'tap';
 import { createAuthority } from '#test/support/certificates.ts';
 import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';

@@ -1,4 +1,4 @@
-/** Headers of both versions, whole and in pieces, and what only looks like one. */
+/** Tests headers of both versions, whole and in pieces, and bytes that only look like a header. */
 import fc from 'fast-check';
 import t from 'tap';
 import { readProxyHeader } from '#gateway/listen/proxy-protocol/header.ts';

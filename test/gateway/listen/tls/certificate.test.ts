@@ -1,4 +1,4 @@
-/** Which certificate is shown, and what happens when its files change. */
+/** Tests which certificate the gateway presents, and how it reacts to changed files. */
 import { createPrivateKey } from 'node:crypto';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

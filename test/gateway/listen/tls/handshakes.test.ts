@@ -1,4 +1,4 @@
-/** What connections hold while they are being secured, and how they give it back. */
+/** Tests what connections hold during their handshake, and that they give it back. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import t from 'tap';
@@ -123,7 +123,7 @@ t.test('a client that reads nothing of its reply is cut in time', async (t) => {
 
 t.test('a client that begins handshakes too fast waits, and nobody waits for it', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
-  // On a clock that stands still nobody gets anything back.
+  // With a clock that stands still nothing is given back.
   const pace = new HandshakePace({ perSecond: 1, clock: () => 0 });
   const handshakes = new Handshakes(pair, { timeoutMs: 1500, pace });
   const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });

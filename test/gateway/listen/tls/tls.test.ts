@@ -1,4 +1,4 @@
-/** The public listener with TLS, as clients of every kind meet it. */
+/** Tests the public listener with TLS and different kinds of clients. */
 import { once } from 'node:events';
 import t from 'tap';
 import { values } from '#test/gateway/proxy/exchange.ts';

@@ -1,4 +1,4 @@
-/** One line for every request, whatever became of it. */
+/** The access log has one line for every request, however it ended. */
 import { readFileSync, renameSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ type Line = Record<string, unknown>;
 interface Logged extends TestGateway {
   readonly file: string;
   lines(): Line[];
-  /** The lines, once there are so many. */
+  /** Returns the lines once there are this many. */
   line(count: number): Promise<Line[]>;
 }
 

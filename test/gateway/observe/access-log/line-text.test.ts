@@ -1,4 +1,4 @@
-/** Lines fit into what a pipe takes in one piece, whatever stands in them. */
+/** A line is never longer than a pipe takes in one write, whatever it contains. */
 import fc from 'fast-check';
 import t from 'tap';
 import { LINE_BYTES_MAX, type LogLine, lineText } from '#gateway/observe/access-log/line-text.ts';

@@ -1,4 +1,4 @@
-/** A collector that is slow, gone, or wants to know who we are; and the end. */
+/** Tests tracing with a collector that is slow, gone or asks for a login, and when the gateway ends. */
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { createAuthority } from '#test/support/certificates.ts';
@@ -114,7 +114,7 @@ t.test('with a collector that does not answer the queue is bounded, and nobody w
   });
   await ask(gateway, 1);
   await until(() => collector.requests.length === 1);
-  // Two spans each: three requests fill the queue behind the batch that is on its way.
+  // Each request has two spans, so three requests fill the queue behind the batch that is being sent.
   await ask(gateway, 5);
   await until(() => counted(gateway, 'floodgate_spans_dropped_total', { reason: 'queue' }) === 4);
   t.equal(collector.requests.length, 1, 'one batch at a time');

@@ -1,4 +1,4 @@
-/** What a collector gets of requests, and what the application gets of the trace. */
+/** Tests the spans that a collector gets, and the trace headers that the application gets. */
 import { once } from 'node:events';
 import { request } from 'node:http';
 import t, { type Test } from 'tap';
@@ -211,7 +211,7 @@ t.test('what is no traceparent begins a trace, without the state of another', as
     `00-${TRACE}-${PARENT}-01-more`,
   ];
   for (const traceparent of bad) await get(`${origin}/free`, { traceparent, tracestate: 'a=1' });
-  // Two of them.
+  // A request with two traceparent fields has no valid one.
   const twice = request({
     port,
     path: '/free',
@@ -267,7 +267,7 @@ t.test('samplers', async (t) => {
 t.test('a share of the requests', async (t) => {
   const traced = await start(t, { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' });
   const flags = (): string[] => traced.seen.map(({ traceparent }) => traceparent?.slice(-2) ?? '');
-  // Each is as likely as the other: a hundred of one kind do not happen.
+  // Both are equally likely, so a hundred of one kind do not happen by chance.
   for (let i = 0; i < 100; i++) await get(`${traced.origin}/free`);
   t.ok(flags().includes('01') && flags().includes('00'));
 });

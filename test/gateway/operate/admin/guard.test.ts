@@ -1,4 +1,4 @@
-/** Who may use the admin API, and what it says to those who may not or who ask wrongly. */
+/** Tests who may use the admin API, and which errors others get. */
 import { type IncomingHttpHeaders, request } from 'node:http';
 import t from 'tap';
 import { eventually } from '#test/support/gateway-process.ts';
@@ -13,7 +13,7 @@ interface Reply {
 
 const JSON_TYPE = 'application/json';
 
-/** Unlike fetch, with any Host field. */
+/** Sends any Host field, which fetch does not allow. */
 function post(url: string, body: string, headers: Record<string, string> = {}): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const call = request(
@@ -94,7 +94,7 @@ t.test('with a token everybody is asked for it', async (t) => {
   t.equal((await fetch(`${gateway}/api/top`)).status, 200, 'the public port forwards it as any other path');
 });
 
-/** With any Host field, or none. */
+/** Sends any Host field, or none. */
 function statusOf(url: string, headers: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
     const call = request(url, { headers, setHost: false }, (res) => {

@@ -1,4 +1,4 @@
-/** The rings of the last hour: what they hold, what falls out of them, and how large they get. */
+/** Tests the history of the last hour: its contents, its end and its size. */
 import t from 'tap';
 import { families } from '#gateway/observe/metrics/exposition.ts';
 import { Metrics } from '#gateway/observe/metrics/metrics.ts';
@@ -24,7 +24,7 @@ function totals(requests: Record<string, number>, ...policies: Partial<PolicyTot
   return { ...NOTHING, requests, policies: new Map(all), decisionTime: [0, requests.allowed ?? 0] };
 }
 
-/** At a moment within the hour, so that no test depends on when it runs. */
+/** The clock is set to a fixed time of the hour, so that no test depends on when it runs. */
 function start(): { history: TrafficHistory; later: (ms: number) => void } {
   let now = 1_000_000 * SPAN_MS;
   return { history: new TrafficHistory(() => now), later: (ms) => (now += ms) };

@@ -1,4 +1,7 @@
-/** `inspect`, `explain --gateway` and `reset` on counters that are no fixed windows, with a store and without one. */
+/**
+ * Tests `inspect`, `explain --gateway` and `reset` on sliding windows, token buckets and concurrency, with a store and
+ * without one.
+ */
 import t, { type Test } from 'tap';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';

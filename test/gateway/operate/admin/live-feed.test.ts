@@ -1,4 +1,4 @@
-/** The stream behind the page: how many may listen, what they hear, and what becomes of those who do not read. */
+/** Tests the event stream of the page: the number of listeners, their events, and listeners that do not read. */
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import t, { type Test } from 'tap';
@@ -22,7 +22,7 @@ interface Heard {
   readonly data: Record<string, unknown>;
 }
 
-/** What comes, until the test ends. */
+/** Collects the events until the test ends. */
 async function listen(t: Test, admin: string, headers: Record<string, string> = {}): Promise<Heard[]> {
   const stop = new AbortController();
   t.teardown(() => stop.abort());
@@ -77,7 +77,7 @@ t.test('so many may listen; one that goes makes room', async (t) => {
   const { admin } = await start(t, [ONE]);
   const open = async () => {
     const stop = new AbortController();
-    // Held, because a reply that nobody holds is given up.
+    // The reply is returned, because an unreferenced one would be closed.
     const reply = await fetch(`${admin}/api/live`, { signal: stop.signal });
     t.teardown(() => stop.abort());
     return { stop, reply };
@@ -92,7 +92,7 @@ t.test('so many may listen; one that goes makes room', async (t) => {
   t.equal(all.filter(({ reply }) => reply.bodyUsed).length, 0);
 });
 
-/** A feed of its own, of counters that grow by a lot of text every time somebody looks. */
+/** Starts a feed of its own, whose counters grow by a lot of text with each look. */
 async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
   let looks = 0;
   const families = async (): Promise<readonly (readonly Family[])[]> => {

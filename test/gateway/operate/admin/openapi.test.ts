@@ -1,4 +1,4 @@
-/** The description of the admin API is true: each operation replies as it says, and the page of the docs lists them all. */
+/** Each operation of the admin API replies as its description says, and the page of the docs lists them all. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -20,7 +20,7 @@ const BODIES: Readonly<Record<string, object>> = {
   'POST /api/doctor/probe': {},
 };
 
-/** A field that the document does not name is a mistake here; a client may get more one day. */
+/** Rejects undocumented fields here, although clients must tolerate new ones. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,4 +1,4 @@
-/** The files of the page: what browsers are told about them, and that they need nobody else. */
+/** Tests the files of the page: their headers, and that they load nothing from elsewhere. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

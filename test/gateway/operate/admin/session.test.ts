@@ -1,4 +1,4 @@
-/** Signing in on the page: what opens the admin API, and what a web page of somebody else cannot do. */
+/** Tests signing in on the page, and that another web page cannot use the session. */
 import { request } from 'node:http';
 import t, { type Test } from 'tap';
 import { MISTAKES_MAX, SESSION_MS, SESSIONS_MAX, Sessions } from '#gateway/operate/admin/sessions.ts';
@@ -18,7 +18,7 @@ async function start(t: Test, token: string | null, clock = Date.now): Promise<{
   const row = 'name: one, route: GET /one, identifier: ip, limit: 1, window: 1d';
   const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(row) });
   const admin = await startTestAdmin(t, gateway, { token, clock });
-  // Unlike fetch, with any header.
+  // Sends any header, which fetch does not allow.
   const send: Send = (method, path, headers = {}, body = undefined) =>
     new Promise((resolve, reject) => {
       const type = body === undefined ? {} : { 'content-type': 'application/json' };

@@ -1,4 +1,6 @@
-/** An operator keeps a policy from denying for a while: in memory, over Redis with several workers, and after a restart. */
+/**
+ * An operator puts a policy in shadow for a while: in memory, over Redis with several workers, and across a restart.
+ */
 import { writeFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { eventually } from '#test/support/gateway-process.ts';
@@ -88,7 +90,7 @@ for (const [name, environment] of Object.entries(STORES)) {
     t.match(await ask('/api/unshadow', { policy: 'items' }), { document: { changed: false } });
     t.match(operator.process.output(), /"change":"shadow","policy":"items","seconds":3600/);
 
-    // Whether anybody decides meanwhile depends on the machine; that it ends does not.
+    // The machine's speed decides whether requests are decided meanwhile. The test only checks that it ends.
     await ask('/api/shadow', { policy: 'items', seconds: 2 });
     await eventually(
       'it ends',

@@ -1,4 +1,4 @@
-/** `floodgate top`, and that the admin process follows the policy file. */
+/** Tests `floodgate top`, and that the admin process follows the policy file. */
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
 import { eventually } from '#test/support/gateway-process.ts';
@@ -11,7 +11,7 @@ t.test('one snapshot: rates, totals, the store, and who is denied most', async (
   const operator = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
   const { ask, send } = operator;
   await send(3);
-  // The first look turns the counting of denied identities on.
+  // The first look starts the counting of denied identities.
   await ask('top', '--once');
   await send(4);
   const { code, document } = await ask('top', '--once');

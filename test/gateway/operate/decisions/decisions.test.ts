@@ -1,4 +1,4 @@
-/** What is kept of many refusals, and what is not. */
+/** Tests which of many refusals are kept. */
 import t from 'tap';
 import { Bucket } from '#gateway/limiter/charge.ts';
 import type { DecisionRecord, DecisionStore } from '#gateway/operate/decisions/decision-record.ts';
@@ -41,7 +41,7 @@ function record(id: string): DecisionRecord {
   return { id, at: new Date(NOW).toISOString() } as DecisionRecord;
 }
 
-/** Takes what is written, or refuses it. */
+/** Stores the records, or refuses them. */
 class Shelf implements DecisionStore {
   readonly batches: (readonly DecisionRecord[])[] = [];
   isDown = false;
@@ -101,7 +101,7 @@ t.test('one identity does not push out what others were refused', async (t) => {
     for (let round = 0; round < 6; round++) {
       const before = shelf.batches.length;
       for (let i = 0; i < 1000; i++) all.add(refusal(one), refused);
-      // Something to be written in any case.
+      // This record is always written.
       all.add(refusal(new Bucket(one.counter, identity(`${now} ${round}`))), refused);
       await until(() => shelf.batches.length > before);
     }
@@ -157,7 +157,7 @@ t.test('Redis keeps the newest', async (t) => {
   t.equal(await redis.client.zcard('fg:{decisions}:order'), DECISIONS_MAX);
   t.match(await store.find('010999'), { id: '010999' });
 
-  // A day passes for what is there.
+  // The oldest record becomes a day old.
   const [oldest] = await redis.client.zrevrange('fg:{decisions}:order', 0, 0);
   await redis.client.zadd('fg:{decisions}:order', 1, oldest ?? '');
   await store.write([record('new')]);

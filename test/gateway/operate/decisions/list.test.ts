@@ -1,4 +1,4 @@
-/** The kept refusals as a list: the newest first, page after page, and those that a search finds. */
+/** Tests the list of kept refusals: the newest first, in pages, and with a search. */
 import t, { type Test } from 'tap';
 import type { DecisionRecord, DecisionStore } from '#gateway/operate/decisions/decision-record.ts';
 import { MemoryDecisions } from '#gateway/operate/decisions/memory-decisions.ts';
@@ -30,7 +30,7 @@ t.test('in memory', async (t) => pages(t, new MemoryDecisions(Date.now)));
 t.test('in Redis', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  // Written within one millisecond they stand in the order of their ids.
+  // Records of the same millisecond are ordered by their ids.
   await pages(t, new RedisDecisions(accessTo(redis.url)));
 });
 
@@ -89,7 +89,7 @@ t.test('more than one page', async (t) => {
       decisions: DecisionRecord[];
       next: string | null;
     };
-  // The first denial of each is kept, whatever else there is.
+  // The first denial of each client is always kept.
   for (let i = 0; i < 220; i++) await (await fetch(`${gateway.origin}/p${i % 110}`)).arrayBuffer();
   await until(async () => (await list('policy=p109')).decisions.length === 1);
   const first = await list('');

@@ -1,4 +1,4 @@
-/** The whole record of each kind of refusal, as the admin API and `floodgate why` show it. */
+/** Tests the whole record of each kind of refusal, in the admin API and in `floodgate why`. */
 import t, { type Test } from 'tap';
 import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
 import { connectMany } from '#test/gateway/bounds/from.ts';

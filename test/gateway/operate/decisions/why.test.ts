@@ -1,4 +1,4 @@
-/** From a refusal's id to what stood behind it, over the admin listener and by the command. */
+/** Looks up refusals by their ids, over the admin listener and with the command. */
 import t from 'tap';
 import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
 import { RedisDecisions } from '#gateway/operate/decisions/redis-decisions.ts';
@@ -213,7 +213,7 @@ t.test('bans, bounds and requests in flight are refusals like any other', async 
   t.match(text, /policy slow allows 1 in flight at once, and 1 were in flight/);
   t.match(text, /raise concurrency in .*:7/);
 
-  // The second one at the upstream, the third one waits, and the fourth has no place.
+  // The second request is at the upstream, the third one waits, and the fourth one has no place.
   open.push(fetch(`${gateway.origin}/other`));
   await until(() => held.length === 2);
   open.push(fetch(`${gateway.origin}/other`));

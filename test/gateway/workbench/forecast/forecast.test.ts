@@ -1,4 +1,4 @@
-/** The forecast beside a measured run: real Redis, 20,000 clients, each with an address and a key. */
+/** Compares the forecast with a measured run: a real Redis and 20,000 clients, each with an address and a key. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { chargeFor } from '#gateway/limiter/charge.ts';
@@ -77,7 +77,7 @@ t.test('20,000 clients: memory and commands within a fifth', async (t) => {
     await Promise.all(Array.from({ length: 500 }, (_, i) => request(at + i)));
 
   const expected = forecast(set, { identities: IDENTITIES, requestsPerSecond: REQUESTS, processes: 1 });
-  // Proofs are sent and not waited for.
+  // The gateway does not wait for the store's reply to a proof.
   await until(async () => (await redis.client.dbsize()) === expected.redisKeys);
   const memory = Number(/^used_memory:(\d+)/m.exec(await redis.client.info('memory'))?.[1]);
   const share = expected.redisBytes / memory;
@@ -86,7 +86,7 @@ t.test('20,000 clients: memory and commands within a fifth', async (t) => {
   const commands = async (): Promise<number> =>
     Number(/^total_commands_processed:(\d+)/m.exec(await redis.client.info('stats'))?.[1]);
   const before = await commands();
-  // One after the other: no two in one script.
+  // Requests come one after the other, so that no two share a script.
   for (let i = 0; i < REQUESTS; i++) await request(i);
   const sent = (await commands()) - before;
   const rate = expected.commandsPerSecond / sent;
@@ -121,7 +121,7 @@ t.test('a file that covers nothing, a bucket that is shared, names of any length
   const found = forecast(two, { identities: 10, requestsPerSecond: 5, processes: 1 });
   t.match(found.counters, [{ policy: long, unproven: false, keys: 10 }]);
   t.equal(found.counters.length, 1);
-  // The script, its clock, the counter, and its window is new.
+  // Each new window takes the script, its clock, the counter and its expiry.
   t.equal(found.commandsPerSecond, 12 + 5 * 4);
 });
 

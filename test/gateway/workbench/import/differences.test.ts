@@ -1,11 +1,11 @@
-/** Where an imported row differs from what it was: told in the right direction, and nothing vanishes. */
+/** An imported row says in which direction it differs from its source, and no row vanishes. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { type ImportResult, importText } from '#gateway/workbench/import/import.ts';
 
 const read = (text: string): ImportResult => importText(text, 'f', null);
 
-/** Routes with their limits, and what is said of them. */
+/** Returns the routes with their limits and notes. */
 function said({ text, policies }: ImportResult): string[] {
   loadPolicies(text, 'f');
   return policies.map(

@@ -1,4 +1,4 @@
-/** Files of other products become policy files that are valid, and nothing is lost without a word. */
+/** Files of other products become valid policy files, and everything that is lost is reported. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -12,7 +12,7 @@ function importFixture(name: string): ReturnType<typeof importText> {
   return importText(readFileSync(join(projectRoot, 'test/fixtures/import', name), 'utf8'), name, null);
 }
 
-/** Route, identifier, limit, window and what differs from the defaults. */
+/** Returns route, identifier, limit, window and whatever differs from the defaults. */
 function rowsOf(text: string): unknown[] {
   return loadPolicies(text, 'imported.yaml').policies.map((policy) => {
     const { route, identifier, limit, windowSeconds, bucket, name, mode, headers, onStoreFailure } = policy;
@@ -214,7 +214,7 @@ t.test('a declarative file of Kong', async (t) => {
 });
 
 t.test('what is written has no warnings', async (t) => {
-  // Of nginx.conf one row is in shadow mode, and so never reached.
+  // nginx.conf is left out: it has a row in shadow mode that is never reached.
   for (const name of ['envoy.yaml', 'traefik.yaml', 'compose.yaml', 'kong.yaml']) {
     const { text } = importFixture(name);
     t.strictSame(warningsOf(loadPolicies(text, name), placesIn(text)), [], name);

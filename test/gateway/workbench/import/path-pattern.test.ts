@@ -1,4 +1,4 @@
-/** Regular expressions that say what a route says, and those that do not. */
+/** Tests which regular expressions are equal to a route. */
 import t from 'tap';
 import { exactPattern, expressionPaths, prefixPattern } from '#gateway/workbench/import/path-pattern.ts';
 

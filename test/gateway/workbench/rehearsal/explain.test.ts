@@ -1,4 +1,4 @@
-/** What `explain` says of counters that others have used. */
+/** Tests `explain` with counters that other requests have used. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { explain } from '#gateway/workbench/rehearsal/explain.ts';

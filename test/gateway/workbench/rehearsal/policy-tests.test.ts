@@ -1,4 +1,4 @@
-/** The tests in a policy file: what passes, what fails and how that is told. */
+/** Tests the tests of a policy file: which pass, which fail, and their messages. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';

@@ -1,4 +1,4 @@
-/** Requests of each client are counted exactly, and spans of time are bounded. */
+/** Counts the requests of each client exactly, and keeps a bounded number of time spans. */
 import t from 'tap';
 import { ClientCounts, Clients } from '#gateway/workbench/replay/clients.ts';
 import { Timeline } from '#gateway/workbench/replay/timeline.ts';

@@ -1,4 +1,4 @@
-/** What the gateway decided, a replay of its log decides again: random requests, no difference. */
+/** A replay of the gateway's log makes the same decisions as the gateway, for random requests. */
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
@@ -54,7 +54,7 @@ const PATHS = [
 ];
 const STATUSES = [200, 200, 200, 201, 304, 401, 404, 500];
 
-/** Linear congruential: the same requests in every run. */
+/** A linear congruential generator, so that every run has the same requests. */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -67,7 +67,7 @@ function pick<T>(list: readonly T[], random: (below: number) => number): T {
   return list[random(list.length)] as T;
 }
 
-/** Of one lane: nobody else has its addresses and keys, so their requests have one order. */
+/** Writes a request of one lane. No other lane has its addresses and keys, so their requests have one order. */
 function requestOf(lane: number, random: (below: number) => number): string {
   const key = (): string =>
     random(12) === 0 ? `fbk_${lane}-new-${random(1e9)}` : `fbk_${lane}-${random(3)}`;

@@ -1,4 +1,4 @@
-/** A real sample of each format, line by line, told apart by its content. */
+/** Reads a real sample of each format line by line, and detects the format by its content. */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import t from 'tap';
@@ -15,7 +15,7 @@ function linesOf(name: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** What the detected reader says, with the line in the middle of a longer text. */
+/** Returns the result of the detected reader for this line in the middle of a longer text. */
 function read(
   name: string,
   headers = NO_FIELDS,
@@ -87,7 +87,7 @@ t.test('fields picked out where they stand are those that JSON.parse finds', asy
   fc.assert(
     fc.property(line, (fields) => {
       const text = JSON.stringify(fields);
-      // Another order of fields is another shape: it is parsed.
+      // Other orders of the fields do not take the fast path.
       const { time, ...rest } = fields;
       const parsed = JSON.stringify({ ...rest, time });
       const read = reader.read(text, 0, text.length);

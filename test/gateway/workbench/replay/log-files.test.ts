@@ -1,4 +1,4 @@
-/** Files of any size and kind, several of them, and lines that are none. */
+/** Tests log files of any size and kind, several at once, and unreadable lines. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -10,13 +10,13 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const BEGIN = Date.UTC(2026, 10, 22, 8);
 
-/** A line of NGINX's, so many seconds after the beginning. */
+/** A line of NGINX, this many seconds after the beginning. */
 function line(second: number, path = `/${second}`): string {
   const time = new Date(BEGIN + second * 1000).toISOString();
   return `192.0.2.1 - - [22/Nov/2026:${time.slice(11, 19)} +0000] "GET ${path} HTTP/1.1" 200 1`;
 }
 
-/** One of ours. */
+/** A line of the gateway. */
 function own(ms: number, path: string): string {
   return JSON.stringify({
     time: new Date(BEGIN + ms).toISOString(),

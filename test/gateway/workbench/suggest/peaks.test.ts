@@ -1,4 +1,4 @@
-/** Requests of each client in each window, in bounded memory. */
+/** Counts the requests of each client in each window, in bounded memory. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { Frequencies } from '#gateway/workbench/suggest/frequencies.ts';

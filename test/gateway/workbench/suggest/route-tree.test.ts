@@ -1,4 +1,4 @@
-/** Paths become routes, and there is an end to their number. */
+/** Paths become routes, and their number is bounded. */
 import t from 'tap';
 import { isId, RouteTree } from '#gateway/workbench/suggest/route-tree.ts';
 

@@ -1,20 +1,20 @@
 /**
- * The program that runs test files: `node test/support/test-files.ts FILE…`, one after the other in this process. Each is
- * a subtest of its own name, with the `t` that it imports from tap as if it were alone. After each a comment says what it
- * took of the processors.
+ * The program that runs test files: `node test/runner/test-files.ts FILE…`, one after the other in this process. Each
+ * file is a subtest with its name, and imports from tap the `t` of that subtest. After each file a comment gives its
+ * CPU time.
  */
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Test } from 'tap';
-import { MS_PER_TICK } from './process-tree.ts';
+import { MS_PER_TICK } from './test-process.ts';
 
 const DOMAINS = `data:text/javascript,${encodeURIComponent('export class Domain { destroy() {} }')}`;
 
 /**
- * tap follows every promise to know which test an error belongs to that nobody caught. That is a sixth of what the tests
- * take of the processors, and here one test runs at a time: an error is that test's.
+ * tap tracks every promise to know which test an uncaught error belongs to. That is a sixth of the CPU time of the
+ * tests. Here one test runs at a time, so an uncaught error belongs to that test.
  */
 registerHooks({
   resolve(specifier, context, next) {
@@ -22,7 +22,7 @@ registerHooks({
     return { url: DOMAINS, shortCircuit: true };
   },
 });
-// Before tap is loaded: it names folders after the arguments.
+// This comes before tap is loaded, because tap names folders after the arguments.
 const files = process.argv.splice(2);
 const { default: t, Base } = await import('tap');
 
@@ -55,7 +55,7 @@ registerHooks({
   },
 });
 
-/** Milliseconds of processor time: this process, and the ended ones that it had started. */
+/** Milliseconds of processor time of this process, and of the processes that it started and that have ended. */
 function used(): { own: number; started: number } {
   const { user, system } = process.cpuUsage();
   // The name of the program, in parentheses, may hold spaces.

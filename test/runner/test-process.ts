@@ -1,33 +1,33 @@
-/** Test files in a process of their own: what became of each, as TAP. */
+/** Runs test files in a process of their own, and returns their results as TAP. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { projectRoot } from './process.ts';
-import { endTree, processorTime, treeOf } from './process-tree.ts';
-import type { Used } from './processor-times.ts';
+import { projectRoot } from '#test/support/process.ts';
+import type { Used } from './report.ts';
 
 /**
- * No file has a limit of its own: a slow machine is no failure. One that hangs waits for what never comes, and neither it
- * nor what it started does anything: for so long they have used hardly any processor.
+ * A process hangs if it and everything that it started used hardly any processor time for this long. There is no limit
+ * for a file, because a slow machine is not a failure.
  */
 const HANGS_AFTER_MS = 300_000;
-/** Servers that wait do a little now and then; a busy process gets more even of a machine that is overloaded. */
+/** Waiting servers use a little. A busy process gets more, even on an overloaded machine. */
 const IDLE_SHARE = 0.02;
-/** For each file: it may also hang in a circle. */
+/** Limit for each file, because it may also hang in an endless loop. */
 const KILL_AFTER_MS = 3_600_000;
 
 export interface Outcome {
-  /** The files as subtests, without a plan; their numbers are those of this process. */
+  /** The files as subtests, without a plan. The numbers count within this process. */
   readonly tap: string;
-  /** Assertions by their outcome: total, pass, fail, skip, todo. */
+  /** Number of assertions by outcome: total, pass, fail, skip, todo. */
   readonly counts: Readonly<Record<string, number>>;
   readonly used: readonly Used[];
   /** Files that the signal ended before they had; they count neither as passed nor as failed. */
   readonly stopped: readonly string[];
 }
 
-const PROGRAM = join(projectRoot, 'test/support/test-files.ts');
+const PROGRAM = join(projectRoot, 'test/runner/test-files.ts');
 const POINT = /^(not ok|ok) \d+ - (\S+)/gm;
 const NOT_OK = /^ *not ok /m;
 const FRAME = /^(?:TAP version 14|\d+\.\.\d+|# \{ total: .*|# time=.*)\n/gm;
@@ -37,14 +37,14 @@ const CPU = /^# cpu own=(\d+)ms started=(\d+)ms (.+)\n/gm;
 export interface RunOptions {
   /** Added to the environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Of this run, behind the name of each file: where files run more than once. */
+  /** Follows the name of each file, for files that run more than once. */
   readonly label?: string;
-  /** Ends the process, and all that it started. */
+  /** Ends the process and everything that it started. */
   readonly signal?: AbortSignal;
   readonly hangsAfterMs?: number;
 }
 
-/** Runs the files one after the other. A file that the process did not get to the end of has failed. */
+/** Runs the files one after the other. A file that the process did not finish has failed. */
 export async function runFiles(
   files: readonly string[],
   { env = {}, label = '', signal: stop, hangsAfterMs = HANGS_AFTER_MS }: RunOptions = {},
@@ -62,10 +62,10 @@ export async function runFiles(
   const ended = new Set(points.map(([, , name]) => name));
   const unfinished = files.filter((file) => !ended.has(file));
   const failed = [...unfinished];
-  // Where something of it had failed already, it has.
+  // The file that was stopped counts as failed only if a part of it has failed.
   if (stop?.aborted === true) failed.length = NOT_OK.test(textAfter(said, points)) ? 1 : 0;
   const counts = countsOf(said, points);
-  // A crash outside of every assertion is a failure all the same.
+  // A crash outside of every assertion is a failure too.
   if (unfinished.length === 0 && code !== 0 && !counts.fail) failed.push(`the process of ${files.join(' ')}`);
   for (const outcome of ['total', 'fail']) counts[outcome] = Number(counts[outcome]) + failed.length;
   return {
@@ -82,13 +82,13 @@ export async function runFiles(
   };
 }
 
-/** What was said of the file that was not at its end. */
+/** Returns the output of the file that was not finished. */
 function textAfter(said: string, points: readonly RegExpExecArray[]): string {
   const last = points.at(-1);
   return last === undefined ? said : said.slice(last.index + last[0].length);
 }
 
-/** A process that was ended has not summed up; then each file that it got to the end of counts as one. */
+/** A process that was ended has written no summary. Then each finished file counts as one. */
 function countsOf(said: string, points: readonly RegExpExecArray[]): Record<string, number> {
   const summary = /^# \{ (total: .*) \}$/m.exec(said)?.[1];
   const pass = points.filter(([, result]) => result === 'ok').length;
@@ -100,7 +100,11 @@ function countsOf(said: string, points: readonly RegExpExecArray[]): Record<stri
   return counts;
 }
 
-/** Ends the process and all that it started when it hangs, takes too long, or is told to. @returns why it was ended */
+/**
+ * Ends the process and everything that it started if it hangs, takes too long, or is told to.
+ *
+ * @returns why it was ended
+ */
 function endedInTime(
   child: ChildProcess,
   files: number,
@@ -118,7 +122,7 @@ function endedInTime(
   let busyAt = begun;
   const look = setInterval(() => {
     const now = { at: performance.now(), used: processorTime(treeOf(pid)) };
-    // Less than before: one of them has ended, and nobody has asked for its times.
+    // The sum can fall: the times of a process are lost if it ends and nobody waits for it.
     if (Math.abs(now.used - seen.used) > IDLE_SHARE * (now.at - seen.at)) busyAt = now.at;
     seen = now;
     if (now.at - busyAt > hangsAfterMs)
@@ -132,4 +136,46 @@ function endedInTime(
     stop?.removeEventListener('abort', onStop);
   });
   return () => why;
+}
+
+/** The unit of times in /proc, which Linux never changes. */
+export const MS_PER_TICK = 10;
+
+/** Returns the process and its descendants; empty if it has ended. */
+function treeOf(pid: number): readonly number[] {
+  try {
+    const tasks = readdirSync(`/proc/${pid}/task`);
+    const children = tasks.flatMap((task) =>
+      readFileSync(`/proc/${pid}/task/${task}/children`, 'latin1').split(' ').filter(Boolean).map(Number),
+    );
+    return [pid, ...children.flatMap(treeOf)];
+  } catch {
+    return [];
+  }
+}
+
+/** Returns the milliseconds of processor time of these processes and of their children that have ended. */
+function processorTime(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + timeOf(pid), 0);
+}
+
+/** Kills them, parents first, so that none starts another. */
+function endTree(pid: number): void {
+  for (const one of treeOf(pid)) {
+    try {
+      process.kill(one, 'SIGKILL');
+    } catch {
+      // It has ended in the meantime.
+    }
+  }
+}
+
+function timeOf(pid: number): number {
+  try {
+    // The name of the program, in parentheses, may hold spaces.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? [];
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * MS_PER_TICK;
+  } catch {
+    return 0;
+  }
 }

@@ -1,15 +1,14 @@
-/** The runner of the tests: what it says of files that fail, throw, stop half-way or take the process with them. */
+/** Tests what the runner reports of files that fail, throw, stop half-way or end their process. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { failures, resultsOf } from './support/failures.ts';
-import { lives } from './support/gateway-process.ts';
-import { projectRoot } from './support/process.ts';
-import { slowest } from './support/processor-times.ts';
-import { temporaryFolder } from './support/temporary-folder.ts';
-import { type Outcome, type RunOptions, runFiles } from './support/test-process.ts';
-import { until } from './support/until.ts';
+import { lives } from '#test/support/gateway-process.ts';
+import { projectRoot } from '#test/support/process.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
+import { failures, resultsOf, slowest } from './report.ts';
+import { type Outcome, type RunOptions, runFiles } from './test-process.ts';
 
 const GOOD = `t.test('one', async (t) => t.equal(1, 1));`;
 
@@ -93,7 +92,7 @@ t.test('a process that ends half-way fails the rest of its files', async (t) => 
   }
 });
 
-/** Starts a process, says in the file that BEGUN names which one, and waits for ever. */
+/** Starts a process, writes its id into the file that BEGUN names, and waits for ever. */
 const HANGING = `
   import { spawn } from 'node:child_process';
   import { writeFileSync } from 'node:fs';
@@ -212,12 +211,16 @@ t.test('the table has the largest first, and sums what has one name', async (t) 
 });
 
 t.test('without time nothing begins, and each run of a file that was left out is listed', async (t) => {
-  const { status, stdout } = spawnSync(process.execPath, ['test/run.ts', '--system', '--minutes', '0'], {
-    cwd: projectRoot,
-    encoding: 'utf8',
-    // Whatever is not installed stays so.
-    env: { PATH: '/nowhere' },
-  });
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    ['test/runner/main.ts', '--system', '--minutes', '0'],
+    {
+      cwd: projectRoot,
+      encoding: 'utf8',
+      // Nothing may be installed.
+      env: { PATH: '/nowhere' },
+    },
+  );
   t.equal(status, 0);
   const left = [
     ...stdout.matchAll(/^ok \d+ - (\S+\.ts)( \(PostgreSQL\))? # SKIP could not begin in time$/gm),
@@ -240,7 +243,7 @@ t.test('a wrong call says so', async (t) => {
     [['--minutes', 'x'], /--minutes: "x" is not a number of minutes/],
     [['test/none.test.ts'], /There is no test file test\/none\.test\.ts/],
   ] as const) {
-    const { status, stderr } = spawnSync(process.execPath, ['test/run.ts', ...args], {
+    const { status, stderr } = spawnSync(process.execPath, ['test/runner/main.ts', ...args], {
       cwd: projectRoot,
       encoding: 'utf8',
     });

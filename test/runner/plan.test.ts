@@ -1,12 +1,17 @@
-/** Which test files are run when: in which process, in which order, on which databases. */
+/** Tests in which process, in which order and on which databases the test files run. */
 import { globSync } from 'node:fs';
 import t from 'tap';
-import { databasesOf } from './support/databases-of-files.ts';
-import { projectRoot } from './support/process.ts';
-import { importanceOf, programsOf, SYSTEM, SYSTEM_FOLDERS } from './support/system-folders.ts';
-import { groupsOf } from './support/test-groups.ts';
-import { reaches } from './support/test-imports.ts';
-import { testQueue } from './support/test-queue.ts';
+import { projectRoot } from '#test/support/process.ts';
+import {
+  databasesOf,
+  groupsOf,
+  importanceOf,
+  programsOf,
+  reaches,
+  SYSTEM,
+  SYSTEM_FOLDERS,
+  testQueue,
+} from './plan.ts';
 
 const light = [
   'test/api/ids.test.ts',

@@ -1,11 +1,11 @@
-/** The programs that tests start besides Node.js: which of them are there, and how those that are not get installed. */
+/** Finds and installs the programs that tests start besides Node.js. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, appendFileSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { postgresFolder } from './postgres-process.ts';
+import { postgresFolder } from '#test/support/postgres-process.ts';
 
-/** Program on PATH, or of PostgreSQL -> Debian package that brings it. */
+/** Debian package by program. PostgreSQL's programs need not be on PATH. */
 const PACKAGES = {
   'redis-server': 'redis-server',
   initdb: 'postgresql',
@@ -25,17 +25,17 @@ export function missing(programs: Iterable<Program>): readonly Program[] {
   return [...new Set(programs)].filter((program) => !isThere(program));
 }
 
-/** The command that installs them on Debian or Ubuntu. */
+/** Returns the command that installs them on Debian or Ubuntu. */
 export function installCommand(programs: readonly Program[]): string {
   return `apt-get install ${packagesOf(programs).join(' ')}`;
 }
 
-/** Whether `install` may be called: we are root, and the system has Debian's packages. */
+/** Tells whether `install` may be called: it needs root and apt-get. */
 export function canInstall(): boolean {
   return process.getuid?.() === 0 && isOnPath('apt-get');
 }
 
-/** Whether it worked is seen by what is missing afterwards; apt-get says why on stderr. */
+/** The caller checks afterwards what is still missing. apt-get writes the reason to stderr. */
 export async function install(programs: readonly Program[], signal?: AbortSignal): Promise<void> {
   const packages = packagesOf(programs);
   await run(['update', '-qq'], signal);

@@ -1,7 +1,7 @@
 /**
  * `npm test`: every test file outside test/system, on SQLite. `npm run test:all`: those of test/system, and on PostgreSQL
  * those of all files that test what differs there. `npm test -- FILE…` runs some, on SQLite unless TEST_DATABASE says
- * `postgres` or `both`. Several processes at once, the most important files first in test:all, the longest in `npm test`.
+ * `postgres`. Several processes at once, the most important files first in test:all, the longest in `npm test`.
  *
  * Writes TAP: one test for each file, with what the file wrote as its subtest, then all failures again, and the sum of
  * their summaries. `--times` adds which files took most of the processors, themselves and by what they started.
@@ -14,28 +14,33 @@
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { databasesOf } from './support/databases-of-files.ts';
-import { failures, resultsOf } from './support/failures.ts';
-import { SHARED_SERVER } from './support/postgres.ts';
-import { startPostgres } from './support/postgres-process.ts';
-import { projectRoot } from './support/process.ts';
-import { slowest, type Used } from './support/processor-times.ts';
-import { canInstall, install, installCommand, missing } from './support/servers.ts';
-import { importanceOf, programsOf, SYSTEM, type TestDatabase } from './support/system-folders.ts';
-import { groupsOf } from './support/test-groups.ts';
-import { runFiles } from './support/test-process.ts';
-import { type Task, testQueue } from './support/test-queue.ts';
+import { SHARED_SERVER } from '#test/support/postgres.ts';
+import { startPostgres } from '#test/support/postgres-process.ts';
+import { projectRoot } from '#test/support/process.ts';
+import {
+  databasesOf,
+  groupsOf,
+  importanceOf,
+  programsOf,
+  SYSTEM,
+  type Task,
+  type TestDatabase,
+  testQueue,
+} from './plan.ts';
+import { failures, resultsOf, slowest, type Used } from './report.ts';
+import { canInstall, install, installCommand, missing } from './servers.ts';
+import { runFiles } from './test-process.ts';
 
-/** Begun last, they would be waited for when all others are done. */
+/** These begin first. Otherwise everybody would wait for them at the end. */
 const longest = [
   'test/api/hostile.test.ts',
   'test/api/docs/wrong-requests.test.ts',
   'test/api/docs/refusals.test.ts',
   'test/api/docs/replies.test.ts',
 ];
-/** Many files wait for processes, servers and pauses, so there are more of them than processors. */
+/** Many files wait for processes, servers and pauses, so more of them run than there are processors. */
 const JOBS = availableParallelism() + 2;
-/** What has begun when the minutes are over may go on for so long. */
+/** Files that run when the minutes are over get this much more time. */
 const GRACE_MS = 15 * 60_000;
 const outcomes = ['total', 'pass', 'fail', 'skip', 'todo', 'notRun'] as const;
 const DATABASES = ['sqlite', 'postgres'] as const;
@@ -48,7 +53,7 @@ const start = performance.now();
 const isLimited = options.minutes !== undefined;
 const minutes = Number(options.minutes ?? Number.POSITIVE_INFINITY);
 if (!(minutes >= 0)) exit(`--minutes: "${options.minutes}" is not a number of minutes`);
-const wanted = databasesWanted();
+const wanted = databaseWanted();
 const all = globSync('test/**/*.test.ts', { cwd: projectRoot }).sort();
 const unknown = [...longest, ...chosen].filter((file) => !all.includes(file));
 if (unknown.length > 0) exit(`There is no test file ${unknown.join(', ')}`);
@@ -76,7 +81,7 @@ if (!isLimited && missing(absent).length > 0)
   exit(`Still missing after the installation: ${missing(absent).join(', ')}. Install by hand: ${command}`);
 
 const queue = testQueue(tasks, isLimited ? absent : [], installing);
-/** One server for all files; each makes databases of its own there. */
+/** All files share one server. Each makes databases of its own there. */
 let postgres = null as ReturnType<typeof startPostgres> | null;
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0, notRun: 0 };
 const used: Used[] = [];
@@ -104,20 +109,17 @@ function after(ms: number): AbortSignal {
   return ms > 0 ? AbortSignal.timeout(ms) : AbortSignal.abort();
 }
 
-/** null: nobody has said. */
-function databasesWanted(): readonly TestDatabase[] | null {
+/** undefined: TEST_DATABASE is not set. */
+function databaseWanted(): TestDatabase | undefined {
   const name = process.env.TEST_DATABASE;
-  if (name === undefined) return null;
-  if (name === 'both') return DATABASES;
-  if (name === 'sqlite' || name === 'postgres') return [name];
-  return exit(`TEST_DATABASE: "${name}" is not one of sqlite, postgres, both`);
+  if (name === undefined || name === 'sqlite' || name === 'postgres') return name;
+  return exit(`TEST_DATABASE: "${name}" is not one of sqlite, postgres`);
 }
 
 function isWantedOn(database: TestDatabase): (file: string) => boolean {
   return (file) => {
     const databases = databasesOf(file);
-    if (chosen.length > 0)
-      return chosen.includes(file) && (wanted ?? databases.slice(0, 1)).includes(database);
+    if (chosen.length > 0) return chosen.includes(file) && database === (wanted ?? databases[0]);
     const isSystem = file.startsWith(SYSTEM);
     if (options.system !== true) return !isSystem && database === 'sqlite';
     return databases.includes(database) && (isSystem || database === 'postgres');
@@ -180,7 +182,10 @@ function labelOf({ database }: Task): string {
   return database === 'postgres' ? ' (PostgreSQL)' : '';
 }
 
-/** On a terminal: a line for each file, and at the end what failed. Everything else, such as `.ci/run`, reads all of TAP. */
+/**
+ * A terminal shows a line for each file, and the failures at the end. Everything else, such as `.ci/run`, gets all of
+ * TAP.
+ */
 function shownOf(tap: string): string {
   return process.stdout.isTTY ? resultsOf(tap) : tap;
 }
