@@ -3,7 +3,6 @@
  * the length of a body is stated once. Replies that can be read in two ways are refused, because somebody else could
  * see the start of the next reply elsewhere.
  */
-import { NameSet } from '#gateway/http/name-set.ts';
 import { BadReplyError, BrokenReplyError, REPLY_HEAD_BYTES_MAX, ReplyHeadTooLargeError } from './exchange.ts';
 
 /** Limit of interim replies before the final one. */
@@ -20,7 +19,7 @@ const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$
 const DIGITS = /^\d{1,15}$/;
 const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 const TIMEOUT = /(?:^|,)[ \t]*timeout=(\d{1,9})/i;
-const FRAMING = new NameSet(['content-length', 'transfer-encoding', 'connection', 'keep-alive']);
+const FRAMING = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive']);
 
 type State =
   | 'head'
@@ -174,8 +173,8 @@ export class ReplyParser {
     let coding: string | null = null;
     let isKept = isHttp11;
     for (let i = 0; i < headers.length; i += 2) {
-      const name = FRAMING.find(headers[i] ?? '');
-      if (name === null) continue;
+      const name = (headers[i] ?? '').toLowerCase();
+      if (!FRAMING.has(name)) continue;
       const value = headers[i + 1] ?? '';
       if (name === 'connection') isKept &&= !CLOSE.test(value);
       else if (name === 'keep-alive') {

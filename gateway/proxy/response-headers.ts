@@ -7,7 +7,6 @@ import {
   RATELIMITED_HEADER,
 } from '#gateway/http/header-names.ts';
 import { dropNominated, HOP_BY_HOP, nominated } from '#gateway/http/hop-by-hop.ts';
-import { NameSet } from '#gateway/http/name-set.ts';
 
 export interface ClientHeaders {
   readonly headers: string[];
@@ -19,7 +18,7 @@ export interface ClientHeaders {
   readonly isCoded: boolean;
 }
 
-const SPECIAL = new NameSet([
+const SPECIAL: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   RATELIMITED_HEADER,
   DECISION_HEADER,
@@ -54,8 +53,8 @@ export function clientHeaders(
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? '';
     const value = raw[i + 1] ?? '';
-    const special = SPECIAL.find(name);
-    if (special !== null) {
+    const special = name.toLowerCase();
+    if (SPECIAL.has(special)) {
       // RFC 9110 8.6 forbids this field here. A client that believes it would wait for a body.
       if (special === 'content-length' && (status < 200 || status === 204)) continue;
       if (special === 'content-length') hasContentLength = true;
