@@ -62,7 +62,8 @@ const ids: Readonly<Record<string, string>> = {
 };
 
 /** These routes are about the caller or about an organization. They have tests of their own. */
-const ABOUT_PEOPLE = /^\/api\/v1\/(me|management\/me|api-keys|integrations|license|profile|organizations)/;
+const ABOUT_PEOPLE =
+  /^\/api\/(auth\/|v1\/(me|management\/me|api-keys|integrations|license|profile|organizations))/;
 
 interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
