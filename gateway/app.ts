@@ -65,7 +65,7 @@ export interface Gateway {
   policyRefusal(): string | null;
   /** Closed together with the gateway. */
   readonly control: Control;
-  /** Identities that are denied most, counted while somebody asks. */
+  /** Identities that were denied most often in the last 30 to 60 minutes. */
   limited(): readonly LimitedIdentity[];
   /** Number of live replicas, as last reported; 1 without a store. */
   replicas(): number;
@@ -265,7 +265,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
     control,
-    limited: () => metrics.limited.watch(clock()),
+    limited: () => metrics.limited.list(clock()),
     replicas: () => guarded?.stats().replicas ?? 1,
     ready: () => !upstream.draining,
     storeAvailable: () => guarded?.stats().available ?? true,

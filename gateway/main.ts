@@ -73,7 +73,7 @@ interface Running
   extends Omit<Gateway, 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'> {
   storeAvailable(): Promise<boolean>;
   families(): Promise<readonly (readonly Family[])[]>;
-  /** Reports of the processes that answer. From then on they count who is denied most. */
+  /** Reports of the processes that answer. */
   processes(): Promise<readonly ProcessReport[]>;
 }
 
@@ -101,12 +101,12 @@ async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: 
   };
 }
 
-function reportOf(gateway: Gateway, isWatching: boolean): ProcessReport {
+function reportOf(gateway: Gateway, withClients: boolean): ProcessReport {
   return {
     storeAvailable: gateway.storeAvailable(),
     storeAwaySince: gateway.storeAwaySince(),
     replicas: gateway.replicas(),
-    limited: isWatching ? gateway.limited() : [],
+    limited: withClients ? gateway.limited() : [],
   };
 }
 
@@ -208,18 +208,18 @@ function onStop(stop: () => Promise<void>, log: Logger): void {
 
 async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
   const gateway = await startHere(config, secrets, log);
-  const sendState = (id: number, isWatching = false): void => {
+  const sendState = (id: number, withClients = false): void => {
     // Without a supervisor the 'disconnect' handler stops this worker.
     if (!process.connected) return;
     const state: WorkerMessage = {
       type: 'state',
       id,
       families: families(gateway.samples()),
-      ...reportOf(gateway, isWatching),
+      ...reportOf(gateway, withClients),
     };
     process.send?.(state);
   };
-  process.on('message', ({ id, isWatching }: StateRequest) => sendState(id, isWatching));
+  process.on('message', ({ id, withClients }: StateRequest) => sendState(id, withClients));
   setInterval(sendState, STATE_INTERVAL_MS, 0).unref();
   process.on('SIGHUP', () => gateway.reload());
   onStop(() => gateway.close(), log);

@@ -32,8 +32,8 @@ type State = Extract<WorkerMessage, { type: 'state' }>;
 export interface StateRequest {
   readonly type: 'state';
   readonly id: number;
-  /** Somebody is watching who is denied most, so the worker must count it. */
-  readonly isWatching: boolean;
+  /** The answer includes the clients that are denied most. */
+  readonly withClients: boolean;
 }
 
 interface SupervisorOptions extends WorkerProgram {
@@ -104,7 +104,7 @@ export class Supervisor {
     return (await this.#ask()).every(({ storeAvailable }) => storeAvailable);
   }
 
-  /** Reports of workers that answer. From then on they count who is denied most. */
+  /** Reports of workers that answer. */
   processes(): Promise<readonly ProcessReport[]> {
     return this.#ask(true);
   }
@@ -135,7 +135,7 @@ export class Supervisor {
   }
 
   /** Asks all workers for their state. Those that do not answer in time are left out. */
-  async #ask(isWatching = false): Promise<State[]> {
+  async #ask(withClients = false): Promise<State[]> {
     const answers = [...this.#pool.ready].map(async (worker): Promise<State | null> => {
       const id = ++this.#requestId;
       let timer: NodeJS.Timeout | undefined;
@@ -144,7 +144,7 @@ export class Supervisor {
         timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, null);
         // Fails if the worker is just ending; its 'exit' event follows.
         worker.send(
-          { type: 'state', id, isWatching } satisfies StateRequest,
+          { type: 'state', id, withClients } satisfies StateRequest,
           (error) => error && resolve(null),
         );
       });

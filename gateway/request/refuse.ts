@@ -99,7 +99,7 @@ export class Refusals {
         request,
         violated.map(({ policy }) => policy),
       );
-    if (metrics.limited.isWatched(request.arrivedAt)) this.#noteLimited(request, violated);
+    this.#noteLimited(request, violated);
     if (!this.#begin(request, 'denied')) return;
     const [first] = violated;
     // In a Cluster, the denying counter may have room again a moment later.
@@ -122,11 +122,15 @@ export class Refusals {
   }
 
   /** Counts each denied identity once. */
-  #noteLimited({ charged }: Refusable, violated: readonly Violation[]): void {
-    const digests = new Set<string>();
-    for (const { policy, identity } of charged?.charge.buckets ?? [])
-      if (violated.some((verdict) => verdict.policy === policy)) digests.add(identity.digest);
-    for (const digest of digests) this.#options.enforcement.metrics.limited.count(digest);
+  #noteLimited({ charged, arrivedAt }: Refusable, violated: readonly Violation[]): void {
+    const { metrics } = this.#options.enforcement;
+    const seen = new Set<string>();
+    for (const { policy, identity } of charged?.charge.buckets ?? []) {
+      const { digest } = identity;
+      if (seen.has(digest) || !violated.some((verdict) => verdict.policy === policy)) continue;
+      seen.add(digest);
+      metrics.limited.count(digest, policy.name, arrivedAt);
+    }
   }
 
   /** The store is away, and a policy says deny. */

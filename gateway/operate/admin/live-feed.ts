@@ -107,14 +107,15 @@ export class LiveFeed {
     });
     try {
       const [processes, families] = await Promise.all([top.processes(), top.families()]);
+      const now = clock();
       const totals = totalsOf(families);
       const growth = history.add(totals);
       this.#send(
         event('second', {
-          at: isoTime(clock()),
+          at: isoTime(now),
           processes: processes.length,
           store: storeState(top.kind, processes),
-          limited: mostLimited(processes),
+          ...mostLimited(processes, now),
           policyVersion: this.#policyVersion,
           ...told(totals, growth),
           denials: this.#denials,

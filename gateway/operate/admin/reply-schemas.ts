@@ -101,7 +101,11 @@ export const topSchema = shape('Top', {
   policies: listOf(
     shape('', { policy: text, allowed: number, denied: number, shadowDenied: number, degraded: number }),
   ),
-  limited: listOf(shape('', { identity: digest, denied: number })),
+  limited: {
+    ...listOf(shape('', { identity: digest, denied: number, policy: text, lastAt: time })),
+    description: 'Clients denied most often, each with the policy that denied it last',
+  },
+  limitedSince: { ...time, description: 'Start of the time that limited covers' },
 });
 
 export const explanationSchema = shape('Explanation', {
