@@ -8,6 +8,7 @@ import type { PolicySet } from '#gateway/policy/policy.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { GuardOptions } from './guard.ts';
+import type { Marks } from './marks.ts';
 import type { ReplayBounds } from './replay-upload.ts';
 import type { Sessions } from './sessions.ts';
 import type { TopSource } from './top.ts';
@@ -38,10 +39,19 @@ export interface AdminApiOptions extends GuardOptions {
   readonly replayBounds?: ReplayBounds;
 }
 
+/** What a change was made to, and more for the log. */
+interface Changed {
+  readonly policy?: string;
+  /** A digest. */
+  readonly identity?: string;
+  readonly [more: string]: unknown;
+}
+
 /** Logs a change, and who made it. */
-type Audit = (request: FastifyRequest, change: string, what: object) => void;
+type Audit = (request: FastifyRequest, change: string, what: Changed) => void;
 
 export interface AdminContext extends AdminApiOptions {
   readonly sessions: Sessions;
+  readonly marks: Marks;
   readonly audit: Audit;
 }

@@ -197,6 +197,10 @@ export const trafficSchema = shape('Traffic', {
   boundsSeconds: listOf(number),
   decisionTime: { ...listOf(listOf(number)), description: 'How many took how long, span by span' },
   storeTime: listOf(listOf(number)),
+  marks: {
+    ...listOf(shape('Mark', { at: time, kind: { enum: ['reload', 'change', 'outage', 'recovery'] }, text })),
+    description: 'The newest events of the gateway, the oldest first',
+  },
 });
 
 export const policiesSchema = shape('Policies', {

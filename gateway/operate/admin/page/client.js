@@ -1,0 +1,131 @@
+/** One client in the page: its name, what it has used, and the buttons that change it. */
+import { call } from './api.js';
+import { banClient, bans, resetClient, unbanClient } from './changes.js';
+import { button, clockTime, count, el, setText, timeOf } from './dom.js';
+
+const LABEL_LENGTH = 10;
+
+/** Digest -> what the operator typed for it. Of keys only the beginning. Lost when the page is closed. */
+const names = new Map();
+
+/** @returns {string} the name of a client: what was typed for it, otherwise its digest */
+export function labelOf(digest) {
+  return names.get(digest) ?? digest;
+}
+
+function shortLabel(digest) {
+  return names.get(digest) ?? `${digest.slice(0, LABEL_LENGTH)}…`;
+}
+
+export function isAddress(text) {
+  return /^[\d.]+$|:/.test(text) && !/[\s/]/.test(text);
+}
+
+/** @returns {HTMLElement} the digest, and the name where there is one */
+export function clientText(digest) {
+  const name = names.get(digest);
+  return el(
+    'span',
+    { title: digest },
+    ...(name === undefined ? [] : [el('strong', {}, name), ' ']),
+    el('span', { class: 'digest soft' }, name === undefined ? digest : `${digest.slice(0, LABEL_LENGTH)}…`),
+  );
+}
+
+/** The cell of a client in a table. */
+export function clientCell() {
+  const link = el('a', { class: 'code' });
+  const fill = (digest) => {
+    setText(link, shortLabel(digest));
+    link.href = `#/clients/${digest}`;
+    link.title = digest;
+  };
+  return { node: el('td', { class: 'client' }, link), fill };
+}
+
+/** Fills the cell with the buttons that change a client. @param {HTMLElement} cell */
+export function actionsFor(cell, digest) {
+  const ban = bans.get(digest);
+  const label = labelOf(digest);
+  const state = `${label} ${ban?.until ?? ''}`;
+  if (cell.dataset.state === state) return;
+  cell.dataset.state = state;
+  const client = { digest, label };
+  const isFocused = cell.contains(document.activeElement);
+  const first =
+    ban === undefined
+      ? button('Ban', 'small danger', () => banClient(client), { 'aria-label': `Ban ${label}` })
+      : button('Unban', 'small', () => unbanClient(client, ban), { 'aria-label': `Unban ${label}` });
+  const second = button('Clear', 'small danger', () => resetClient(client), {
+    'aria-label': `Clear the counters of ${label}`,
+  });
+  cell.replaceChildren(first, second);
+  if (isFocused) first.focus();
+}
+
+/** @param {string} text as typed @returns {Promise<any>} what is known of the client @throws {ApiError} */
+export async function lookUp(text, kind = '', identifier = '') {
+  const found = await call('POST', '/api/inspect', {
+    subject: text,
+    ...(kind === '' ? {} : { kind }),
+    ...(identifier === '' ? {} : { identifier }),
+  });
+  const typed = text.trim();
+  if (typed !== found.identity) names.set(found.identity, isAddress(typed) ? typed : `${typed.slice(0, 6)}…`);
+  if (found.ban === null) bans.delete(found.identity);
+  else bans.set(found.identity, found.ban);
+  return found;
+}
+
+/** @returns {HTMLElement} what is known of a client, with the buttons that change it */
+export function clientPanel({ identity, buckets, ban }) {
+  const client = { digest: identity, label: labelOf(identity) };
+  const heads = ['Policy', 'Used', 'Limit', 'All back'];
+  const used =
+    buckets.length === 0
+      ? el('p', {}, 'It has used nothing of its limits.')
+      : el(
+          'div',
+          { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'What the client has used' },
+          el(
+            'table',
+            {},
+            el('thead', {}, el('tr', {}, ...heads.map((text) => el('th', { scope: 'col' }, text)))),
+            el('tbody', {}, ...buckets.map(bucketRow)),
+          ),
+        );
+  const banned =
+    ban === null
+      ? null
+      : el(
+          'p',
+          { class: 'bad' },
+          `Banned until ${clockTime(ban.until)}${ban.reason === '' ? '' : ` (${ban.reason})`}.`,
+        );
+  return el(
+    'div',
+    { class: 'result' },
+    el('p', {}, clientText(identity)),
+    banned,
+    used,
+    el(
+      'div',
+      { class: 'buttons' },
+      ban === null
+        ? button('Ban…', 'danger', () => banClient(client))
+        : button('Unban…', '', () => unbanClient(client, ban)),
+      button('Clear counters…', 'danger', () => resetClient(client)),
+    ),
+  );
+}
+
+function bucketRow({ policy, used, limit, resetAt, unproven }) {
+  return el(
+    'tr',
+    {},
+    el('th', { scope: 'row' }, policy, unproven ? el('div', { class: 'soft' }, 'on unproven keys') : null),
+    el('td', { class: used >= limit ? 'bad' : '' }, count(used)),
+    el('td', {}, count(limit)),
+    el('td', {}, timeOf(resetAt)),
+  );
+}
