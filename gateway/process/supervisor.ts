@@ -7,6 +7,7 @@ import type { ChildProcess } from 'node:child_process';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
 import type { LimitedIdentity } from '#gateway/observe/metrics/limited.ts';
 import { counter, gauge } from '#gateway/observe/metrics/metrics.ts';
+import type { Addresses, RefusedAddress } from '#gateway/operate/decisions/addresses.ts';
 import type { Millis } from '#shared/clock.ts';
 import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 
@@ -25,6 +26,8 @@ export type WorkerMessage =
       /** Id of the StateRequest that this answers; 0 for a regular report. */
       readonly id: number;
       readonly families: readonly Family[];
+      /** Noted since the last message. */
+      readonly addresses: readonly RefusedAddress[];
     } & ProcessReport);
 
 type State = Extract<WorkerMessage, { type: 'state' }>;
@@ -37,6 +40,8 @@ export interface StateRequest {
 }
 
 interface SupervisorOptions extends WorkerProgram {
+  /** Takes the addresses that the workers note; null: they note none. */
+  readonly addresses: Addresses | null;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drainTimeoutMs: Millis;
 }
@@ -119,6 +124,7 @@ export class Supervisor {
 
   #onMessage(worker: ChildProcess, message: WorkerMessage): number | null {
     if (message.type === 'state') {
+      this.#options.addresses?.take(message.addresses);
       // A worker that has ended is already part of #departed.
       if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
       this.#waiting.get(message.id)?.(message);

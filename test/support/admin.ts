@@ -70,6 +70,7 @@ export async function startTestAdmin(
         publicPort: () => gateway.port,
         ...doctor,
       },
+      addressOf: (digest) => gateway.addresses?.find(digest) ?? null,
       findDecision: (id) => gateway.findDecision(id),
       listDecisions: (before, count) => gateway.listDecisions(before, count),
       top: {

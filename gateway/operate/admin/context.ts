@@ -32,6 +32,8 @@ export interface AdminApiOptions extends GuardOptions {
   readonly findDecision: (id: string) => Promise<DecisionRecord | null>;
   /** The newest first, see DecisionStore. @throws if the store cannot be asked */
   readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
+  /** Address of a refused client, by its digest; null: unknown, or operators may not see it. */
+  readonly addressOf: (digest: string) => string | null;
   /** For the log of a replay. */
   readonly temporaryFolder: string;
   /** The gateway is about to end. */

@@ -6,6 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
 import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
+import { addressesOf } from './decisions-routes.ts';
 import type { Growth, TrafficHistory } from './history.ts';
 import type { Mark, Marks } from './marks.ts';
 import { mostLimited, storeState, type TopSource } from './top.ts';
@@ -26,6 +27,7 @@ export interface LiveFeedOptions {
   /** Changes with the policy file, and with what operators keep in shadow. */
   readonly policyVersion: () => Promise<string>;
   readonly marks: Marks;
+  readonly addressOf: (digest: string) => string | null;
   /** Adds marks for what has changed. */
   readonly seeState: (storeAwaySince: string | null) => void;
 }
@@ -107,7 +109,7 @@ export class LiveFeed {
   }
 
   async #tell(): Promise<void> {
-    const { clock, history, top, marks, seeState } = this.#options;
+    const { clock, history, top, marks, seeState, addressOf } = this.#options;
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = null;
     });
@@ -118,12 +120,14 @@ export class LiveFeed {
       const growth = history.add(totals);
       const store = storeState(top.kind, processes);
       seeState(store.awaySince);
+      const most = mostLimited(processes, now);
       this.#send(
         event('second', {
           at: isoTime(now),
           processes: processes.length,
           store,
-          ...mostLimited(processes, now),
+          ...most,
+          addresses: addressesOf([...most.limited, ...this.#denials], addressOf),
           policyVersion: this.#policyVersion,
           ...told(totals, growth),
           denials: this.#denials,

@@ -46,9 +46,14 @@ export const messageSchema = shape('Message', {
   message: { ...text, description: 'What is wrong, and what to do' },
 });
 
+const address = {
+  ...nullable(text),
+  description: 'Of the client; null: unknown, or GATEWAY_SHOW_ADDRESSES is off',
+} as const;
+
 const algorithm = { enum: ['fixed-window', 'sliding-window', 'token-bucket', 'concurrency'] } as const;
 
-export const decisionSchema = shape('Decision', {
+const decision = {
   id: { ...text, description: 'As in x-gateway-decision of the refused reply' },
   at: time,
   decision: { enum: ['deny', 'unavailable', 'listed', 'banned', 'busy'] },
@@ -72,10 +77,17 @@ export const decisionSchema = shape('Decision', {
   decidedBy: { enum: ['store', 'local'] },
   fromMemory: flag,
   replica: text,
-});
+} as const;
+
+export const decisionSchema = shape('Decision', { ...decision, address });
 
 export const decisionsSchema = shape('', {
-  decisions: listOf(decisionSchema),
+  decisions: listOf(shape('StoredDecision', decision)),
+  addresses: {
+    type: 'object',
+    additionalProperties: text,
+    description: 'By digest, those that are known; empty unless GATEWAY_SHOW_ADDRESSES is set',
+  },
   next: { ...nullable(text), description: 'What to send as before for more; null: there are no more' },
 });
 
@@ -134,6 +146,7 @@ export const explanationSchema = shape('Explanation', {
 
 const inspected = {
   identity: digest,
+  address,
   buckets: listOf(
     shape('Bucket', {
       policy: text,

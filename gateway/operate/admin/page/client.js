@@ -1,20 +1,38 @@
 /** One client in the page: its name, what it has used, and the buttons that change it. */
 import { call } from './api.js';
-import { banClient, bans, resetClient, unbanClient } from './changes.js';
+import { banClient, bans, closeDialog, openDialog, resetClient, tell, unbanClient } from './changes.js';
 import { button, clockTime, count, el, setText, timeOf } from './dom.js';
 
 const LABEL_LENGTH = 10;
+const ADDRESSES_MAX = 2000;
 
 /** Digest -> what the operator typed for it. Of keys only the beginning. Lost when the page is closed. */
 const names = new Map();
 
-/** @returns {string} the name of a client: what was typed for it, otherwise its digest */
+/** Digest -> address, as far as the gateway shows addresses. */
+const addresses = new Map();
+
+/** @param {Record<string, string>} known by digest */
+export function takeAddresses(known) {
+  for (const [digest, address] of Object.entries(known)) addresses.set(digest, address);
+  for (const digest of addresses.keys()) {
+    if (addresses.size <= ADDRESSES_MAX) break;
+    addresses.delete(digest);
+  }
+}
+
+/** @returns {string | undefined} what was typed for a client, otherwise its address */
+function nameOf(digest) {
+  return names.get(digest) ?? addresses.get(digest);
+}
+
+/** @returns {string} the name of a client, otherwise its digest */
 export function labelOf(digest) {
-  return names.get(digest) ?? digest;
+  return nameOf(digest) ?? digest;
 }
 
 function shortLabel(digest) {
-  return names.get(digest) ?? `${digest.slice(0, LABEL_LENGTH)}…`;
+  return nameOf(digest) ?? `${digest.slice(0, LABEL_LENGTH)}…`;
 }
 
 export function isAddress(text) {
@@ -23,7 +41,7 @@ export function isAddress(text) {
 
 /** @returns {HTMLElement} the digest, and the name where there is one */
 export function clientText(digest) {
-  const name = names.get(digest);
+  const name = nameOf(digest);
   return el(
     'span',
     { title: digest },
@@ -72,13 +90,14 @@ export async function lookUp(text, kind = '', identifier = '') {
   });
   const typed = text.trim();
   if (typed !== found.identity) names.set(found.identity, isAddress(typed) ? typed : `${typed.slice(0, 6)}…`);
+  if (found.address !== null) takeAddresses({ [found.identity]: found.address });
   if (found.ban === null) bans.delete(found.identity);
   else bans.set(found.identity, found.ban);
   return found;
 }
 
 /** @returns {HTMLElement} what is known of a client, with the buttons that change it */
-export function clientPanel({ identity, buckets, ban }) {
+export function clientPanel({ identity, buckets, ban, address }) {
   const client = { digest: identity, label: labelOf(identity) };
   const heads = ['Policy', 'Used', 'Limit', 'All back'];
   const used =
@@ -115,8 +134,48 @@ export function clientPanel({ identity, buckets, ban }) {
         ? button('Ban…', 'danger', () => banClient(client))
         : button('Unban…', '', () => unbanClient(client, ban)),
       button('Clear counters…', 'danger', () => resetClient(client)),
+      ...(address === null
+        ? []
+        : [
+            button('Copy address', '', () => copy(address)),
+            button('Allow or deny in the file…', '', () => showListLines(address)),
+          ]),
     ),
   );
+}
+
+/** Shows the lines that put an address on a list of the policy file. */
+function showListLines(address) {
+  // A colon may end a key in YAML.
+  const entry = `  - { address: ${address.includes(':') ? `"${address}"` : address} }`;
+  const list = (name, effect) => {
+    const lines = `${name}:\n${entry}`;
+    return [
+      el('h3', {}, effect),
+      el('pre', {}, lines),
+      el(
+        'div',
+        { class: 'buttons' },
+        button(`Copy ${name}`, '', () => copy(lines)),
+      ),
+    ];
+  };
+  openDialog('Lines for the policy file', [
+    el('p', {}, 'If the file has the list already, add only the second line to it.'),
+    ...list('deny', 'Refuse all requests of this address'),
+    ...list('allow', 'Never limit this address'),
+    el('div', { class: 'buttons' }, button('Close', '', closeDialog)),
+  ]);
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    tell('Copied.');
+  } catch {
+    // Browsers refuse it on pages without TLS that are not on this machine.
+    tell(text);
+  }
 }
 
 function bucketRow({ policy, used, limit, resetAt, unproven }) {

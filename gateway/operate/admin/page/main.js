@@ -2,6 +2,7 @@
 import { call, listen, signIn, signOut, whenSignedOut } from './api.js';
 import { whenChanged } from './changes.js';
 import { showChart, wireChart } from './chart.js';
+import { takeAddresses } from './client.js';
 import { openClient, refreshClient, showLimited, wireClients } from './clients.js';
 import { byId, clockTime, setText } from './dom.js';
 import { showNow } from './now.js';
@@ -71,6 +72,7 @@ function onEvent(name, data) {
     }
     showCounts(traffic, changed);
     if (isPaused) return;
+    takeAddresses(data.addresses);
     hearRefusals(data.denials);
     showSecond();
     if (++seconds % REDRAW_SECONDS === 0) showTable(traffic);

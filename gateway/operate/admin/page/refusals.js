@@ -1,6 +1,6 @@
 /** Refusals, grouped by client, policy and path: the newest ones as they come, and those that a search finds. */
 import { call } from './api.js';
-import { actionsFor, clientCell, isAddress, lookUp } from './client.js';
+import { actionsFor, clientCell, isAddress, lookUp, takeAddresses } from './client.js';
 import { byId, clockTime, count, el, Rows, setText } from './dom.js';
 import { go } from './views.js';
 
@@ -72,6 +72,7 @@ class Refusals {
       if (!isMore) this.ask(text, identity);
       this.most = most;
       this.next = page.next;
+      takeAddresses(page.addresses);
       this.#group(page.decisions);
       this.#show(true);
     } catch (error) {

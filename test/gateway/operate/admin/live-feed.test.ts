@@ -122,6 +122,7 @@ async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
     policyVersion: async () => '',
     marks: new Marks(Date.now),
     seeState: () => undefined,
+    addressOf: () => null,
   });
   const server = createServer((_req, res) => void feed.add(res, () => true));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
