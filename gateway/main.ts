@@ -215,7 +215,7 @@ function onStop(stop: () => Promise<void>, log: Logger): void {
 
 async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
   const gateway = await startHere(config, secrets, log);
-  const sendState = (id: number, withClients = false): void => {
+  const sendState = (id: number): void => {
     // Without a supervisor the 'disconnect' handler stops this worker.
     if (!process.connected) return;
     const state: WorkerMessage = {
@@ -223,11 +223,12 @@ async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Lo
       id,
       families: families(gateway.samples()),
       addresses: gateway.addresses?.fresh() ?? [],
-      ...reportOf(gateway, withClients),
+      // Only somebody who asks reads who is denied most.
+      ...reportOf(gateway, id !== 0),
     };
     process.send?.(state);
   };
-  process.on('message', ({ id, withClients }: StateRequest) => sendState(id, withClients));
+  process.on('message', ({ id }: StateRequest) => sendState(id));
   setInterval(sendState, STATE_INTERVAL_MS, 0).unref();
   process.on('SIGHUP', () => gateway.reload());
   onStop(() => gateway.close(), log);

@@ -35,8 +35,6 @@ type State = Extract<WorkerMessage, { type: 'state' }>;
 export interface StateRequest {
   readonly type: 'state';
   readonly id: number;
-  /** The answer includes the clients that are denied most. */
-  readonly withClients: boolean;
 }
 
 interface SupervisorOptions extends WorkerProgram {
@@ -62,9 +60,12 @@ export class Supervisor {
   #departed: Promise<readonly Family[]> = Promise.resolve([]);
   readonly #waiting = new Map<number, (state: State) => void>();
   #requestId = 0;
+  #asked: Promise<State[]> | null = null;
+  readonly #addresses: Addresses | null;
   policies = 0;
 
-  constructor({ env, drainTimeoutMs, ...program }: SupervisorOptions) {
+  constructor({ addresses, env, drainTimeoutMs, ...program }: SupervisorOptions) {
+    this.#addresses = addresses;
     this.#pool = new WorkerPool({
       ...program,
       env: (port) => ({ ...env, GATEWAY_PORT: String(port) }),
@@ -111,7 +112,7 @@ export class Supervisor {
 
   /** Reports of workers that answer. */
   processes(): Promise<readonly ProcessReport[]> {
-    return this.#ask(true);
+    return this.#ask();
   }
 
   reload(): void {
@@ -124,7 +125,7 @@ export class Supervisor {
 
   #onMessage(worker: ChildProcess, message: WorkerMessage): number | null {
     if (message.type === 'state') {
-      this.#options.addresses?.take(message.addresses);
+      this.#addresses?.take(message.addresses);
       // A worker that has ended is already part of #departed.
       if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
       this.#waiting.get(message.id)?.(message);
@@ -140,8 +141,19 @@ export class Supervisor {
     this.#families.delete(worker);
   }
 
-  /** Asks all workers for their state. Those that do not answer in time are left out. */
-  async #ask(withClients = false): Promise<State[]> {
+  /** Asks all workers for their state. Callers of the same turn of the event loop share the answers. */
+  #ask(): Promise<State[]> {
+    if (this.#asked === null) {
+      this.#asked = this.#askAll();
+      queueMicrotask(() => {
+        this.#asked = null;
+      });
+    }
+    return this.#asked;
+  }
+
+  /** Workers that do not answer in time are left out. */
+  async #askAll(): Promise<State[]> {
     const answers = [...this.#pool.ready].map(async (worker): Promise<State | null> => {
       const id = ++this.#requestId;
       let timer: NodeJS.Timeout | undefined;
@@ -149,10 +161,7 @@ export class Supervisor {
         this.#waiting.set(id, resolve);
         timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, null);
         // Fails if the worker is just ending; its 'exit' event follows.
-        worker.send(
-          { type: 'state', id, withClients } satisfies StateRequest,
-          (error) => error && resolve(null),
-        );
+        worker.send({ type: 'state', id } satisfies StateRequest, (error) => error && resolve(null));
       });
       clearTimeout(timer);
       this.#waiting.delete(id);
