@@ -18,13 +18,14 @@ let shown = null;
 /** @type {import('./traffic.js').Step[]} */
 let steps = [];
 let rangeMs = DEFAULT_RANGE_S * 1000;
+/** Of the drawing, as last observed: to read it from the page costs a layout. */
+let width = 0;
 /** Time under the pointer, or of the step that the keys have reached; null: none. */
 let readAt = null;
 
 /** @param {import('./traffic.js').Traffic} traffic */
 export function showChart(traffic = shown) {
   shown = traffic;
-  const width = byId('chart').clientWidth;
   if (traffic === null || width === 0) return;
   steps = traffic.steps(rangeMs);
   const [first, last] = [steps[0]?.from ?? traffic.now - 1, steps.at(-1)?.to ?? traffic.now];
@@ -36,7 +37,6 @@ export function showChart(traffic = shown) {
     at: (x) => first + ((x - LEFT) / (width - LEFT - RIGHT)) * (last - first),
     first,
     last,
-    width,
   };
   const marks = traffic.marks.filter(({ at }) => Date.parse(at) >= first);
   byId('chart-drawing').replaceChildren(
@@ -93,7 +93,7 @@ function area(kind, { x, y }, value, below) {
   return svg('path', { class: kind, d: bars.join('') });
 }
 
-function rateLines(highest, { y, width }) {
+function rateLines(highest, { y }) {
   return [0, 0.5, 1].flatMap((share) => {
     const at = Math.round(y(highest * share)) + 0.5;
     return [
@@ -103,7 +103,7 @@ function rateLines(highest, { y, width }) {
   });
 }
 
-function timeLabels({ x, first, last, width }) {
+function timeLabels({ x, first, last }) {
   const labels = Math.max(1, (width - LEFT - RIGHT) / LABEL_WIDTH);
   const stepMs = 1000 * (TICKS_S.find((one) => (last - first) / 1000 / one <= labels) ?? 900);
   // Whole minutes of the browser's zone.
@@ -155,7 +155,7 @@ function showReading() {
   const step = readAt === null ? undefined : (steps.find(({ to }) => to >= readAt) ?? steps.at(-1));
   tip.hidden = cursor.hidden = step === undefined;
   if (step === undefined) return;
-  const { x, width } = byId('chart').scale;
+  const { x } = byId('chart').scale;
   const near = shown.marks.filter(({ at }) => {
     const time = Date.parse(at);
     return time >= step.from && time <= step.to;
@@ -209,5 +209,8 @@ export function wireChart() {
     rangeMs = Number(target.value) * 1000;
     showChart();
   });
-  new ResizeObserver(() => showChart()).observe(chart);
+  new ResizeObserver(([{ contentRect }]) => {
+    width = contentRect.width;
+    showChart();
+  }).observe(chart);
 }

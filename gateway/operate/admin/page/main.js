@@ -5,9 +5,9 @@ import { showChart, wireChart } from './chart.js';
 import { takeAddresses } from './client.js';
 import { openClient, refreshClient, showLimited, wireClients } from './clients.js';
 import { byId, clockTime, setText } from './dom.js';
-import { showNow } from './now.js';
+import { showNow, showStatus } from './now.js';
 import { loadPolicies, showCounts, showLine, showTable, wirePolicies } from './policies.js';
-import { hearRefusals, loadRefusals, wireRefusals } from './refusals.js';
+import { hearRefusals, loadRefusals, showRefusals, wireRefusals } from './refusals.js';
 import { wireReplay } from './replay.js';
 import { Traffic } from './traffic.js';
 import { wireTry } from './try.js';
@@ -30,6 +30,8 @@ let heardAt = 0;
 /** The last event of the stream; null: none yet. */
 let last = null;
 let isPaused = false;
+/** @type {(() => void)[]} */
+let due = [];
 
 function showProblem(text) {
   byId('problem').hidden = text === '';
@@ -75,16 +77,37 @@ function onEvent(name, data) {
     takeAddresses(data.addresses);
     hearRefusals(data.denials);
     showSecond();
-    if (++seconds % REDRAW_SECONDS === 0) showTable(traffic);
   }
 }
 
-/** What changes every second. */
+/** Draws what changes every second. */
 function showSecond() {
   if (last === null) return;
-  showNow(traffic, last);
-  showLimited(last, traffic.since);
-  if (isShown('overview')) showChart(traffic);
+  const isSorting = ++seconds % REDRAW_SECONDS === 0;
+  draw([
+    () => showStatus(traffic, last),
+    ...(isShown('overview') ? [() => showNow(traffic), () => showChart(traffic)] : []),
+    () => showLimited(last, traffic.since),
+    showRefusals,
+    ...(isSorting ? [() => showTable(traffic)] : []),
+  ]);
+}
+
+/**
+ * Draws each part in a frame of its own, so that no frame takes long on a slow machine. A hidden page draws nothing, and
+ * then only the newest parts.
+ *
+ * @param {(() => void)[]} parts
+ */
+function draw(parts) {
+  const isIdle = due.length === 0;
+  due = parts;
+  if (isIdle) requestAnimationFrame(drawNext);
+}
+
+function drawNext() {
+  due.shift()?.();
+  if (due.length > 0) requestAnimationFrame(drawNext);
 }
 
 /** Until the page is closed, or somebody signs out. */

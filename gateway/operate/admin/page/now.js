@@ -47,7 +47,7 @@ function trendOf(values, kind) {
   );
 }
 
-export function showNow(traffic, second) {
+export function showNow(traffic) {
   const rates = traffic.rates();
   const all = sum(Object.values(rates));
   const denied = rates.denied ?? 0;
@@ -78,11 +78,10 @@ export function showNow(traffic, second) {
       kind: 'shadow',
     },
   );
-  showStatus(traffic, second);
 }
 
-/** Problems come first. A screen reader reads them when they change. */
-function showStatus(traffic, { store, processes, totals }) {
+/** The line of status. Problems come first. A screen reader reads them when they change. */
+export function showStatus(traffic, { store, processes, totals }) {
   const problems = [];
   const facts = [];
   const storeFailures = listed(totals.storeFailures);

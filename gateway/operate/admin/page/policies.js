@@ -8,7 +8,7 @@ import { isShown } from './views.js';
 
 const SHOWN = 15;
 /** The filter finds the others. */
-const SHOWN_MAX = 200;
+const SHOWN_MAX = 100;
 /** A longer file is shown to here. */
 const LINES_MAX = 5000;
 const HEIGHT = 100;
@@ -112,10 +112,12 @@ export function showCounts(traffic, changed) {
 /** The policies that deny most come first. */
 export function showTable(traffic, isForced = false) {
   if (loaded === null || !isShown('policies')) return;
+  const spans = traffic.spans();
+  const { lastSpan } = traffic;
   const wanted = byId('policy-filter').value.trim().toLowerCase();
   const found = loaded.policies
     .filter(({ name, route }) => `${name} ${route}`.toLowerCase().includes(wanted))
-    .map((policy) => ({ key: policy.name, policy, spans: traffic.spans(), ...traffic.of(policy.name) }))
+    .map((policy) => ({ key: policy.name, policy, spans, lastSpan, ...traffic.of(policy.name) }))
     .sort((a, b) => b.sums[1] - a.sums[1] || b.sums[2] - a.sums[2] || b.sums[0] - a.sums[0]);
   rows.show(found.slice(0, isAllShown ? SHOWN_MAX : SHOWN), isForced);
   const more = byId('policies-more');
@@ -139,8 +141,8 @@ function rowOf() {
   const about = el('div', { class: 'soft' });
   const mode = el('td', { class: 'actions' });
   const node = el('tr', {}, el('th', { scope: 'row' }, link, about, more), ...cells, spark, mode);
-  let drawn = '';
-  const fill = ({ policy, sums, series, spans }) => {
+  let drawnAt = 0;
+  const fill = ({ policy, sums, series, spans, lastSpan }) => {
     const { name, route, line } = policy;
     setText(link, name);
     link.href = `#/policies/${line}`;
@@ -152,10 +154,9 @@ function rowOf() {
     const hidden = COLUMNS.filter(({ at, name }) => name !== '' && sums[at] > 0);
     setText(more, hidden.map(({ at, name }) => `${name}: ${count(sums[at])}`).join(', '));
     showMode(mode, policy);
-    // Drawing is what costs.
-    const drawing = `${spans} ${series.join(';')}`;
-    if (drawing !== drawn) spark.replaceChildren(sparkOf(series.map((one) => one.slice(-spans))));
-    drawn = drawing;
+    // Drawing takes most of the time, so it happens once in each span.
+    if (drawnAt !== lastSpan) spark.replaceChildren(sparkOf(series.map((one) => one.slice(-spans))));
+    drawnAt = lastSpan;
   };
   return { node, fill };
 }

@@ -40,6 +40,8 @@ class Refusals {
     /** @type {Map<string, Group>} */
     this.groups = new Map();
     this.ids = new Set();
+    /** New refusals have yet to be shown. */
+    this.isStale = false;
   }
 
   /** New refusals of the stream. */
@@ -48,13 +50,13 @@ class Refusals {
     const mine = records.filter(({ identity }) => this.identity === '' || identity === this.identity);
     if (mine.length === 0) return;
     this.#group(mine);
-    this.#show(false);
+    this.isStale = true;
   }
 
   showMore() {
     this.most = Math.min(this.most + 2 * SHOWN, GROUPS_MAX);
     if (this.groups.size < this.most && this.next !== null) this.load(true);
-    else this.#show(true);
+    else this.show(true);
   }
 
   /** @param {boolean} isMore adds older ones to those that are loaded */
@@ -74,7 +76,7 @@ class Refusals {
       this.next = page.next;
       takeAddresses(page.addresses);
       this.#group(page.decisions);
-      this.#show(true);
+      this.show(true);
     } catch (error) {
       setText(this.status, error.message);
     }
@@ -98,7 +100,8 @@ class Refusals {
     }
   }
 
-  #show(isForced) {
+  show(isForced) {
+    this.isStale = false;
     const groups = [...this.groups.values()].sort((a, b) => b.lastAt.localeCompare(a.lastAt));
     for (const { key } of groups.splice(GROUPS_MAX)) this.groups.delete(key);
     this.rows.show(groups.slice(0, this.most), isForced);
@@ -157,6 +160,11 @@ let ofClient;
 export function hearRefusals(records) {
   newest.hear(records);
   if (ofClient.identity !== '') ofClient.hear(records);
+}
+
+/** Shows what was heard. */
+export function showRefusals() {
+  for (const list of [newest, ofClient]) if (list.isStale) list.show(false);
 }
 
 /** Loads the newest refusals, also those that came while there was no connection. */

@@ -189,8 +189,9 @@ export class Traffic {
     const moved = Math.min(spans, SPANS);
     const changed = new Set();
     const shift = (series) => {
-      const left = sum(series.splice(0, moved));
-      series.push(...zeroes().slice(0, moved));
+      let left = 0;
+      for (let i = 0; i < moved; i++) left += series[i];
+      series.copyWithin(0, moved).fill(0, SPANS - moved);
       return left;
     };
     for (const [policy, { series, sums }] of this.policies) {
