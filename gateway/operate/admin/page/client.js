@@ -4,6 +4,8 @@ import { banClient, bans, closeDialog, openDialog, resetClient, tell, unbanClien
 import { button, clockTime, count, el, setText, timeOf } from './dom.js';
 
 const LABEL_LENGTH = 10;
+/** An IPv6 network is longer. */
+const NAME_LENGTH = 18;
 const ADDRESSES_MAX = 2000;
 
 /** Digest -> what the operator typed for it. Of keys only the beginning. Lost when the page is closed. */
@@ -32,7 +34,9 @@ export function labelOf(digest) {
 }
 
 function shortLabel(digest) {
-  return nameOf(digest) ?? `${digest.slice(0, LABEL_LENGTH)}…`;
+  const name = nameOf(digest);
+  if (name === undefined) return `${digest.slice(0, LABEL_LENGTH)}…`;
+  return name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH)}…` : name;
 }
 
 export function isAddress(text) {
@@ -56,7 +60,7 @@ export function clientCell() {
   const fill = (digest) => {
     setText(link, shortLabel(digest));
     link.href = `#/clients/${digest}`;
-    link.title = digest;
+    link.title = `${nameOf(digest) ?? ''} ${digest}`.trim();
   };
   return { node: el('td', { class: 'client' }, link), fill };
 }

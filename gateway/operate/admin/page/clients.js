@@ -47,7 +47,7 @@ export async function openClient(digest) {
   if (digest === '') {
     openDigest = '';
     byId('client-result').replaceChildren();
-    showRefusalsOf('');
+    showOpen();
     return;
   }
   if (digest === openDigest) return;
@@ -66,6 +66,12 @@ async function showClient(text, kind, identifier = '') {
     openDigest = '';
     result.replaceChildren(el('p', { class: 'error' }, error.message));
   }
+  showOpen();
+}
+
+/** The view shows the refusals of the client that is open, otherwise who is denied most. */
+function showOpen() {
+  byId('limited-all').hidden = openDigest !== '';
   showRefusalsOf(openDigest);
 }
 

@@ -124,7 +124,7 @@ async function stayConnected() {
       }, signal);
     } catch (error) {
       if (signal.aborted || error.status === 401) return;
-      why = error.message;
+      why = error.status === 0 ? 'it does not answer' : error.message;
     }
     if (signal.aborted) return;
     showGone(why);

@@ -27,7 +27,7 @@ function card(name, values, more, { isBad = false, trend = [], kind = 'allowed' 
   values.forEach((value, i) => {
     setText(parts.values[i], value);
   });
-  parts.values[0].parentElement.classList.toggle('bad', isBad);
+  parts.values.at(-1).classList.toggle('bad', isBad);
   setText(parts.more, more);
   parts.trend.replaceChildren(trendOf(trend, isBad ? 'denied' : kind));
 }

@@ -7,6 +7,8 @@ import { go } from './views.js';
 const GROUPS_MAX = 200;
 /** Groups that are shown at first, and added with each press of the button. */
 const SHOWN = 10;
+/** The stream has at most this many in a second. If it has as many, there are more in the store. */
+const HEARD_MAX = 20;
 /** Ids of records that are part of a group already. */
 const IDS_MAX = 5000;
 const ID = /^[0-9abcdefghjkmnpqrstvwxyz]{20}$/;
@@ -50,6 +52,7 @@ class Refusals {
     const mine = records.filter(({ identity }) => this.identity === '' || identity === this.identity);
     if (mine.length === 0) return;
     this.#group(mine);
+    if (records.length >= HEARD_MAX) this.next = records.at(-1).id;
     this.isStale = true;
   }
 
