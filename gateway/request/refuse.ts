@@ -133,9 +133,10 @@ export class Refusals {
     return this.#options.decisions.add(refusal, refused);
   }
 
-  #noteAddress(digest: string, { address }: Caller): void {
+  #noteAddress(digest: string, { address, table }: Caller): void {
     const { addresses } = this.#options.enforcement.options;
-    if (addresses && address.isReadable) addresses.note(digest, address.counted());
+    if (addresses && address.isReadable && digest !== table.everyone.digest)
+      addresses.note(digest, address.counted());
   }
 
   /** Counts each denied identity once. */
@@ -143,7 +144,8 @@ export class Refusals {
     const { metrics } = this.#options.enforcement;
     const seen = new Set<string>();
     for (const { policy, identity } of charged?.charge.buckets ?? []) {
-      const { digest } = identity;
+      // A limit for everyone together denies requests of somebody.
+      const { digest } = policy.identifier.kind === 'everyone' ? caller.identity() : identity;
       if (seen.has(digest) || !violated.some((verdict) => verdict.policy === policy)) continue;
       seen.add(digest);
       metrics.limited.count(digest, policy.name, arrivedAt);

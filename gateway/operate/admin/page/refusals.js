@@ -135,7 +135,7 @@ function rowOf() {
     actions,
   );
   const fill = ({ record, count: seen, firstAt, lastAt }) => {
-    const { id, method, path, decision, identity } = record;
+    const { id, method, path, decision, identity, identifier } = record;
     const request = method === '' ? 'a connection' : `${method} ${path}`;
     last.dateTime = lastAt;
     setText(last, clockTime(lastAt));
@@ -148,6 +148,8 @@ function rowOf() {
     const kind = KINDS[decision] ?? decision;
     setText(policy, kind === '' ? record.policy : `${record.policy}, ${kind}`);
     policy.title = record.policy;
+    // A limit for everyone together names no client.
+    if (identifier === 'everyone') return setText(client.node, 'everyone');
     client.fill(identity);
     actionsFor(actions, identity);
   };

@@ -9,6 +9,7 @@ import { startRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
 
 const ONE = 'name: one, route: GET /one, identifier: ip, limit: 1, window: 1d';
+const ALL = 'name: all, route: GET /all, identifier: everyone, limit: 1, window: 1d';
 
 t.test('an address is forgotten in time, also if nobody asks', async (t) => {
   let now = 0;
@@ -55,12 +56,12 @@ async function start(t: Test, env: Record<string, string>) {
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
     upstream: upstream.origin,
-    policies: policyFile(ONE),
+    policies: policyFile(ONE, ALL),
     env: { GATEWAY_TRUSTED_PROXIES: 'loopback', ...env },
   });
   const admin = await startTestAdmin(t, gateway);
-  const send = async (address: string): Promise<string> => {
-    const reply = await fetch(`${gateway.origin}/one`, { headers: { 'x-forwarded-for': address } });
+  const send = async (address: string, path = '/one'): Promise<string> => {
+    const reply = await fetch(gateway.origin + path, { headers: { 'x-forwarded-for': address } });
     await reply.arrayBuffer();
     return reply.headers.get('x-gateway-decision') ?? '';
   };
@@ -141,3 +142,12 @@ t.test(
     t.notMatch(output, /203\.0\.113/);
   },
 );
+
+t.test('a limit for everyone: the denied client is counted, and everyone has no address', async (t) => {
+  const { send, get, inspect } = await start(t, { GATEWAY_SHOW_ADDRESSES: '10m' });
+  await send('203.0.113.7', '/all');
+  const id = await send('203.0.113.8', '/all');
+  t.match(await get(`/api/decisions/${id}`), { identifier: 'everyone', address: null });
+  const { identity } = (await inspect('203.0.113.8')) as { identity: string };
+  t.match(await get('/api/top'), { limited: [{ identity, denied: 1, policy: 'all' }] });
+});
