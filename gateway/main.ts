@@ -70,7 +70,10 @@ function reasonOf(error: unknown): string {
 
 /** A running gateway, either in this process or in workers. */
 interface Running
-  extends Omit<Gateway, 'addresses' | 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'> {
+  extends Omit<
+    Gateway,
+    'addresses' | 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'
+  > {
   storeAvailable(): Promise<boolean>;
   families(): Promise<readonly (readonly Family[])[]>;
   /** Reports of the processes that answer. */
