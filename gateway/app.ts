@@ -28,6 +28,7 @@ import { MemoryControl } from './operate/control/memory-control.ts';
 import { newsFrom } from './operate/control/news.ts';
 import { Offenders } from './operate/control/offenders.ts';
 import { Shadows, shadowed } from './operate/control/shadows.ts';
+import type { Addresses } from './operate/decisions/addresses.ts';
 import type { DecisionRecord, DecisionStore } from './operate/decisions/decision-record.ts';
 import { Decisions } from './operate/decisions/decisions.ts';
 import { MemoryDecisions } from './operate/decisions/memory-decisions.ts';
@@ -65,8 +66,10 @@ export interface Gateway {
   policyRefusal(): string | null;
   /** Closed together with the gateway. */
   readonly control: Control;
-  /** Identities that are denied most, counted while somebody asks. */
+  /** Identities that were denied most often in the last 30 to 60 minutes. */
   limited(): readonly LimitedIdentity[];
+  /** Of refused clients; null: not kept. */
+  readonly addresses: Addresses | null;
   /** Number of live replicas, as last reported; 1 without a store. */
   replicas(): number;
   samples(): Sample[];
@@ -151,7 +154,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     clock,
     log,
   });
+  const addresses = await openAddresses(config, clock);
   const enforcement = new Enforcement(policies, salt, {
+    addresses,
     clock,
     wallClock: parts.wallClock,
     limiter,
@@ -235,6 +240,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     shadows.close();
     offenders.close();
     control.close();
+    addresses?.close();
     await upstream.close();
     await Promise.all([limiter.close(), decisions.close(), accessLog?.close(), tracing?.close()]);
   };
@@ -265,7 +271,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
     control,
-    limited: () => metrics.limited.watch(clock()),
+    limited: () => metrics.limited.list(clock()),
+    addresses,
     replicas: () => guarded?.stats().replicas ?? 1,
     ready: () => !upstream.draining,
     storeAvailable: () => guarded?.stats().available ?? true,
@@ -299,6 +306,15 @@ export async function policyLoader(settings: DecisionSettings | null): Promise<t
   if (settings === null) return loadTestedPolicies;
   const { loadPredictable } = await import('./decision-listener/predictable-policies.ts');
   return loadPredictable;
+}
+
+export async function openAddresses(
+  { showAddressesMs }: GatewayConfig,
+  clock: Clock,
+): Promise<Addresses | null> {
+  if (showAddressesMs === null) return null;
+  const { Addresses } = await import('./operate/decisions/addresses.ts');
+  return new Addresses(showAddressesMs, clock);
 }
 
 async function openDecisionStore(store: StoreAccess | null, wallClock: Clock): Promise<DecisionStore> {

@@ -71,7 +71,9 @@ export interface GatewayConfig extends EntranceSettings {
   readonly upstreamKeepAliveMs: Millis;
   readonly unreadTimeoutMs: Millis;
   readonly replyBufferBytes: number;
-  /** Sentences for the log about values that work but are probably a mistake. */
+  /** How long addresses of refused clients are kept in memory for operators; null: not at all. */
+  readonly showAddressesMs: Millis | null;
+  /** Sentences for the log about values that operators should know of. */
   readonly warnings: readonly string[];
 }
 
@@ -103,6 +105,12 @@ export const GATEWAY_VARIABLES = [
     default: '',
     meaning:
       'Bearer token that the admin listener requires for everything but `/healthz` and `/readyz`; unset: no token, and the admin API works on loopback only',
+  },
+  {
+    name: 'GATEWAY_SHOW_ADDRESSES',
+    default: 'off',
+    meaning:
+      'how long the gateway keeps the addresses of refused clients in memory, to show them on the page and in `why`: a time such as `10m`, at most `24h`; or `off`',
   },
   ...DECISION_VARIABLES,
   {
@@ -225,10 +233,16 @@ export function readConfig(
     const isAuto = read.text('GATEWAY_WORKERS') === 'auto';
     const autoWorkers = hasStore ? Math.min(cores, WORKERS_MAX) : 1;
     const workers = isAuto ? autoWorkers : read.integer('GATEWAY_WORKERS', 1, WORKERS_MAX);
-    const warnings =
-      isAuto && !hasStore && cores > 1
-        ? [`GATEWAY_WORKERS=auto runs one process on ${cores} cores: more than one needs GATEWAY_REDIS_URL`]
-        : [];
+    const showAddressesMs = read.parse('GATEWAY_SHOW_ADDRESSES', null, keptTime);
+    const warnings: string[] = [];
+    if (isAuto && !hasStore && cores > 1)
+      warnings.push(
+        `GATEWAY_WORKERS=auto runs one process on ${cores} cores: more than one needs GATEWAY_REDIS_URL`,
+      );
+    if (showAddressesMs !== null)
+      warnings.push(
+        `GATEWAY_SHOW_ADDRESSES=${read.text('GATEWAY_SHOW_ADDRESSES')}: operators see the addresses of refused clients, which are in memory for so long`,
+      );
     if (workers > 1 && !hasStore) {
       read.refuse(
         'GATEWAY_WORKERS',
@@ -263,6 +277,7 @@ export function readConfig(
       upstreamKeepAliveMs: read.integer('GATEWAY_UPSTREAM_KEEPALIVE_MS', 1, 600_000),
       unreadTimeoutMs: read.integer('GATEWAY_UNREAD_TIMEOUT_MS', 1000, 3_600_000),
       replyBufferBytes: read.integer('GATEWAY_REPLY_BUFFER_BYTES', 16_384, 16_777_216),
+      showAddressesMs,
       warnings,
     };
     const secrets: GatewaySecrets = {
@@ -273,6 +288,18 @@ export function readConfig(
     };
     return { config, secrets };
   });
+}
+
+const UNIT_MS: Readonly<Record<string, Millis>> = { s: 1000, m: 60_000, h: 3_600_000 };
+const KEPT_MS_MAX: Millis = 24 * 3_600_000;
+
+/** @returns null for `off` */
+function keptTime(value: string): Millis | null {
+  if (value === 'off') return null;
+  const [, count, unit] = /^(\d{1,5})([smh])$/.exec(value) ?? [];
+  const ms = Number(count) * (UNIT_MS[unit ?? ''] ?? 0);
+  if (!(ms > 0 && ms <= KEPT_MS_MAX)) throw new Error('it must be a time such as 30s, 10m or 24h, or off');
+  return ms;
 }
 
 function adminToken(value: string): string | null {

@@ -9,7 +9,7 @@ import { ConfigError } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
 import { VERSION } from '#shared/version.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
-import { type Gateway, policyLoader, startGateway } from './app.ts';
+import { type Gateway, openAddresses, policyLoader, startGateway } from './app.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
 import { ListenError, LOOPBACK } from './listen/listener.ts';
 import { type Family, families } from './observe/metrics/exposition.ts';
@@ -70,11 +70,16 @@ function reasonOf(error: unknown): string {
 
 /** A running gateway, either in this process or in workers. */
 interface Running
-  extends Omit<Gateway, 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'> {
+  extends Omit<
+    Gateway,
+    'addresses' | 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'
+  > {
   storeAvailable(): Promise<boolean>;
   families(): Promise<readonly (readonly Family[])[]>;
-  /** Reports of the processes that answer. From then on they count who is denied most. */
+  /** Reports of the processes that answer. */
   processes(): Promise<readonly ProcessReport[]>;
+  /** Of a refused client, by its digest; null: unknown, or not kept. */
+  addressOf(digest: string): string | null;
 }
 
 function startHere(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<Gateway> {
@@ -98,15 +103,16 @@ async function startSingle(config: GatewayConfig, secrets: GatewaySecrets, log: 
     storeAvailable: async () => gateway.storeAvailable(),
     families: async () => [families(gateway.samples())],
     processes: async () => [reportOf(gateway, true)],
+    addressOf: (digest) => gateway.addresses?.find(digest) ?? null,
   };
 }
 
-function reportOf(gateway: Gateway, isWatching: boolean): ProcessReport {
+function reportOf(gateway: Gateway, withClients: boolean): ProcessReport {
   return {
     storeAvailable: gateway.storeAvailable(),
     storeAwaySince: gateway.storeAwaySince(),
     replicas: gateway.replicas(),
-    limited: isWatching ? gateway.limited() : [],
+    limited: withClients ? gateway.limited() : [],
   };
 }
 
@@ -137,7 +143,9 @@ async function startWorkers(
     const { assertDecisionPortsFree } = await import('./decision-listener/listeners.ts');
     await assertDecisionPortsFree(decisionListener);
   }
+  const addresses = await openAddresses(config, clock);
   const supervisor = new Supervisor({
+    addresses,
     main: fileURLToPath(import.meta.url),
     execArgv: process.execArgv,
     env: process.env,
@@ -172,6 +180,7 @@ async function startWorkers(
     findDecision: (id) => decisions.find(id),
     listDecisions: (before, count) => decisions.list(before, count),
     processes: () => supervisor.processes(),
+    addressOf: (digest) => addresses?.find(digest) ?? null,
     reload() {
       supervisor.reload();
       watch.reload();
@@ -180,6 +189,7 @@ async function startWorkers(
       watch.stop();
       control.close();
       decisions.close();
+      addresses?.close();
       await supervisor.close();
     },
   };
@@ -208,18 +218,20 @@ function onStop(stop: () => Promise<void>, log: Logger): void {
 
 async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
   const gateway = await startHere(config, secrets, log);
-  const sendState = (id: number, isWatching = false): void => {
+  const sendState = (id: number): void => {
     // Without a supervisor the 'disconnect' handler stops this worker.
     if (!process.connected) return;
     const state: WorkerMessage = {
       type: 'state',
       id,
       families: families(gateway.samples()),
-      ...reportOf(gateway, isWatching),
+      addresses: gateway.addresses?.fresh() ?? [],
+      // Only somebody who asks reads who is denied most.
+      ...reportOf(gateway, id !== 0),
     };
     process.send?.(state);
   };
-  process.on('message', ({ id, isWatching }: StateRequest) => sendState(id, isWatching));
+  process.on('message', ({ id }: StateRequest) => sendState(id));
   setInterval(sendState, STATE_INTERVAL_MS, 0).unref();
   process.on('SIGHUP', () => gateway.reload());
   onStop(() => gateway.close(), log);
@@ -241,6 +253,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
     api: {
       findDecision: (id) => running.findDecision(id),
       listDecisions: (before, count) => running.listDecisions(before, count),
+      addressOf: (digest) => running.addressOf(digest),
       token: secrets.adminToken,
       isLoopback: LOOPBACK.test(config.adminHost),
       log,

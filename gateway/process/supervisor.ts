@@ -7,6 +7,7 @@ import type { ChildProcess } from 'node:child_process';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
 import type { LimitedIdentity } from '#gateway/observe/metrics/limited.ts';
 import { counter, gauge } from '#gateway/observe/metrics/metrics.ts';
+import type { Addresses, RefusedAddress } from '#gateway/operate/decisions/addresses.ts';
 import type { Millis } from '#shared/clock.ts';
 import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 
@@ -25,6 +26,8 @@ export type WorkerMessage =
       /** Id of the StateRequest that this answers; 0 for a regular report. */
       readonly id: number;
       readonly families: readonly Family[];
+      /** Noted since the last message. */
+      readonly addresses: readonly RefusedAddress[];
     } & ProcessReport);
 
 type State = Extract<WorkerMessage, { type: 'state' }>;
@@ -32,11 +35,11 @@ type State = Extract<WorkerMessage, { type: 'state' }>;
 export interface StateRequest {
   readonly type: 'state';
   readonly id: number;
-  /** Somebody is watching who is denied most, so the worker must count it. */
-  readonly isWatching: boolean;
 }
 
 interface SupervisorOptions extends WorkerProgram {
+  /** Takes the addresses that the workers note; null: they note none. */
+  readonly addresses: Addresses | null;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drainTimeoutMs: Millis;
 }
@@ -57,9 +60,12 @@ export class Supervisor {
   #departed: Promise<readonly Family[]> = Promise.resolve([]);
   readonly #waiting = new Map<number, (state: State) => void>();
   #requestId = 0;
+  #asked: Promise<State[]> | null = null;
+  readonly #addresses: Addresses | null;
   policies = 0;
 
-  constructor({ env, drainTimeoutMs, ...program }: SupervisorOptions) {
+  constructor({ addresses, env, drainTimeoutMs, ...program }: SupervisorOptions) {
+    this.#addresses = addresses;
     this.#pool = new WorkerPool({
       ...program,
       env: (port) => ({ ...env, GATEWAY_PORT: String(port) }),
@@ -104,9 +110,9 @@ export class Supervisor {
     return (await this.#ask()).every(({ storeAvailable }) => storeAvailable);
   }
 
-  /** Reports of workers that answer. From then on they count who is denied most. */
+  /** Reports of workers that answer. */
   processes(): Promise<readonly ProcessReport[]> {
-    return this.#ask(true);
+    return this.#ask();
   }
 
   reload(): void {
@@ -119,6 +125,7 @@ export class Supervisor {
 
   #onMessage(worker: ChildProcess, message: WorkerMessage): number | null {
     if (message.type === 'state') {
+      this.#addresses?.take(message.addresses);
       // A worker that has ended is already part of #departed.
       if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
       this.#waiting.get(message.id)?.(message);
@@ -134,8 +141,19 @@ export class Supervisor {
     this.#families.delete(worker);
   }
 
-  /** Asks all workers for their state. Those that do not answer in time are left out. */
-  async #ask(isWatching = false): Promise<State[]> {
+  /** Asks all workers for their state. Callers of the same turn of the event loop share the answers. */
+  #ask(): Promise<State[]> {
+    if (this.#asked === null) {
+      this.#asked = this.#askAll();
+      queueMicrotask(() => {
+        this.#asked = null;
+      });
+    }
+    return this.#asked;
+  }
+
+  /** Workers that do not answer in time are left out. */
+  async #askAll(): Promise<State[]> {
     const answers = [...this.#pool.ready].map(async (worker): Promise<State | null> => {
       const id = ++this.#requestId;
       let timer: NodeJS.Timeout | undefined;
@@ -143,10 +161,7 @@ export class Supervisor {
         this.#waiting.set(id, resolve);
         timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, null);
         // Fails if the worker is just ending; its 'exit' event follows.
-        worker.send(
-          { type: 'state', id, isWatching } satisfies StateRequest,
-          (error) => error && resolve(null),
-        );
+        worker.send({ type: 'state', id } satisfies StateRequest, (error) => error && resolve(null));
       });
       clearTimeout(timer);
       this.#waiting.delete(id);

@@ -6,6 +6,7 @@ import type { Limiter } from '#gateway/limiter/limiter.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import type { Bans } from '#gateway/operate/control/bans.ts';
 import type { Offenders } from '#gateway/operate/control/offenders.ts';
+import type { Addresses } from '#gateway/operate/decisions/addresses.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { DenialWriter } from '#gateway/reply/denial.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
@@ -22,6 +23,8 @@ interface EnforcementOptions {
   /** null: nobody is banned by policies. */
   readonly offenders: Pick<Offenders, 'note'> | null;
   readonly metrics: Metrics;
+  /** Of refused clients, if operators may see them. */
+  readonly addresses?: Addresses | null;
   readonly trust: ProxyTrust;
   readonly headerFilter: HeaderFilter;
   /** A trusted proxy sent an X-Forwarded-For chain that cannot be read. */

@@ -10,7 +10,13 @@ import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { AccessEntry, LoggedDecision } from '#gateway/observe/access-log/access-entry.ts';
 import type { Decisions, Refused } from '#gateway/operate/decisions/decisions.ts';
-import { banRefusal, boundRefusal, listRefusal, policyRefusal } from '#gateway/operate/decisions/refusal.ts';
+import {
+  banRefusal,
+  boundRefusal,
+  listRefusal,
+  policyRefusal,
+  type Refusal,
+} from '#gateway/operate/decisions/refusal.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { ProxyFailure } from '#gateway/proxy/proxy-call-options.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
@@ -72,10 +78,10 @@ export class Refusals {
   }
 
   banned(request: Refusable, { identity, endsAt }: Ban): void {
-    const { decisions, enforcement } = this.#options;
+    const { enforcement } = this.#options;
     if (!this.#begin(request, 'banned')) return;
     const leftMs = endsAt - enforcement.options.clock();
-    const decision = decisions.add(banRefusal(identity, leftMs), request);
+    const decision = this.#record(banRefusal(identity, leftMs), request, request.caller);
     log(request, 'banned', decision, null);
     request.answer(bannedReply(leftMs, framingOf(request, decision)));
   }
@@ -84,28 +90,27 @@ export class Refusals {
   listed(request: Refusable, entry: ListEntry): void {
     if (!this.#begin(request, 'denied')) return;
     const refusal = listRefusal(entry, request.caller.identity(), DENIED_SECONDS * 1000);
-    const decision = this.#options.decisions.add(refusal, request);
+    const decision = this.#record(refusal, request, request.caller);
     log(request, 'deny', decision, refusal.policy);
     request.answer(listedReply(entry, framingOf(request, decision)));
   }
 
   denied(request: Refusable, violated: readonly Violation[], by: DeniedBy): void {
-    const { decisions, enforcement } = this.#options;
-    const { metrics } = enforcement;
-    for (const { policy } of violated) metrics.denied(policy);
+    const { enforcement } = this.#options;
+    for (const { policy } of violated) enforcement.metrics.denied(policy);
     if (violated.some(({ policy }) => policy.ban !== null))
       noteOffences(
         enforcement,
         request,
         violated.map(({ policy }) => policy),
       );
-    if (metrics.limited.isWatched(request.arrivedAt)) this.#noteLimited(request, violated);
+    this.#noteLimited(request, violated);
     if (!this.#begin(request, 'denied')) return;
     const [first] = violated;
     // In a Cluster, the denying counter may have room again a moment later.
     const bucket = first?.bucket ?? request.charged?.charge.buckets[0];
     if (bucket === undefined) throw new Error('only what was charged is denied');
-    const decision = decisions.add(
+    const decision = this.#record(
       policyRefusal(bucket, {
         decision: 'deny',
         violated: violated.map(({ policy }) => policy.name),
@@ -116,22 +121,41 @@ export class Refusals {
         fromMemory: by === 'memory',
       }),
       request,
+      request.caller,
     );
     log(request, 'deny', decision, first?.policy.name ?? null);
     request.deny(violated, decision);
   }
 
+  /** @returns the id of the refusal */
+  #record(refusal: Refusal, refused: Refused, caller: Caller): string {
+    this.#noteAddress(refusal.identity, caller);
+    return this.#options.decisions.add(refusal, refused);
+  }
+
+  #noteAddress(digest: string, { address, table }: Caller): void {
+    const { addresses } = this.#options.enforcement.options;
+    if (addresses && address.isReadable && digest !== table.everyone.digest)
+      addresses.note(digest, address.counted());
+  }
+
   /** Counts each denied identity once. */
-  #noteLimited({ charged }: Refusable, violated: readonly Violation[]): void {
-    const digests = new Set<string>();
-    for (const { policy, identity } of charged?.charge.buckets ?? [])
-      if (violated.some((verdict) => verdict.policy === policy)) digests.add(identity.digest);
-    for (const digest of digests) this.#options.enforcement.metrics.limited.count(digest);
+  #noteLimited({ charged, arrivedAt, caller }: Refusable, violated: readonly Violation[]): void {
+    const { metrics } = this.#options.enforcement;
+    const seen = new Set<string>();
+    for (const { policy, identity } of charged?.charge.buckets ?? []) {
+      // A limit for everyone together denies requests of somebody.
+      const { digest } = policy.identifier.kind === 'everyone' ? caller.identity() : identity;
+      if (seen.has(digest) || !violated.some((verdict) => verdict.policy === policy)) continue;
+      seen.add(digest);
+      metrics.limited.count(digest, policy.name, arrivedAt);
+      this.#noteAddress(digest, caller);
+    }
   }
 
   /** The store is away, and a policy says deny. */
   unavailable(request: Refusable): void {
-    const { decisions, enforcement } = this.#options;
+    const { enforcement } = this.#options;
     countDegraded(enforcement, request.charged);
     if (!this.#begin(request, 'unavailable')) return;
     const bucket = request.charged?.charge.buckets.find(
@@ -140,7 +164,7 @@ export class Refusals {
     const decision =
       bucket === undefined
         ? null
-        : decisions.add(
+        : this.#record(
             policyRefusal(bucket, {
               decision: 'unavailable',
               violated: [bucket.policy.name],
@@ -151,6 +175,7 @@ export class Refusals {
               fromMemory: false,
             }),
             request,
+            request.caller,
           );
     log(request, 'unavailable', decision, bucket?.policy.name ?? null);
     const message = 'limits cannot be checked at the moment; try again in a second';
@@ -172,9 +197,9 @@ export class Refusals {
   /** Records that a bound is reached. @returns the id of the refusal */
   #busy(request: Refusable, name: BoundName, refusal: BoundRefusal): string {
     const { client, caller, entry } = request;
-    const { decisions, upstream } = this.#options;
+    const { upstream } = this.#options;
     const record = boundRefusal(upstream.bounds[name], refusal, client, caller.identity());
-    const id = decisions.add(record, request);
+    const id = this.#record(record, request, caller);
     // `entry.decision` stays: the policies have admitted the request.
     if (entry !== null) entry.id = id;
     return id;
@@ -187,13 +212,15 @@ export class Refusals {
    * @returns the reply for its client
    */
   connection(bound: Bound, refusal: BoundRefusal, client: Client | null, origin: RequestOrigin): OwnReply {
-    const { decisions, enforcement } = this.#options;
+    const { enforcement } = this.#options;
     const { file, version: policyVersion } = enforcement.policies;
     const addressFrom = origin.isIntroduced ? 'PROXY header' : 'socket';
-    const record = boundRefusal(bound, refusal, client, enforcement.callerOf(origin, '').identity());
-    const decision = decisions.add(record, {
+    const caller = enforcement.callerOf(origin, '');
+    const record = boundRefusal(bound, refusal, client, caller.identity());
+    const refused = {
       describe: () => ({ method: '', target: '', addressFrom, file, policyVersion }),
-    });
+    };
+    const decision = this.#record(record, refused, caller);
     return boundReply(bound.name, refusal, { cors: true, close: true, headers: [], decision });
   }
 

@@ -26,6 +26,17 @@ t.test('GATEWAY_REUSE_PORT is off unless asked for', async (t) => {
   t.equal(readConfig({ GATEWAY_REUSE_PORT: '1' }).config.reusePort, true);
 });
 
+t.test('GATEWAY_SHOW_ADDRESSES: off, or a time that the log tells of', async (t) => {
+  const kept = (value: string) => readConfig({ GATEWAY_SHOW_ADDRESSES: value }).config;
+  t.match(readConfig({}).config, { showAddressesMs: null, warnings: [] });
+  t.equal(kept('off').showAddressesMs, null);
+  t.equal(kept('30s').showAddressesMs, 30_000);
+  t.match(kept('10m'), { showAddressesMs: 600_000, warnings: [/GATEWAY_SHOW_ADDRESSES=10m/] });
+  t.equal(kept('24h').showAddressesMs, 86_400_000);
+  for (const value of ['0m', '25h', '10', 'ten minutes', '1d', '-1m'])
+    t.throws(() => kept(value), /GATEWAY_SHOW_ADDRESSES: it must be a time such as 30s, 10m or 24h/, value);
+});
+
 t.test('GATEWAY_DECISION_PORT: a port of its own, and proxies that are named', async (t) => {
   const asking = (env: Record<string, string>) => readConfig(env).config.decisionListener;
   const env = { GATEWAY_DECISION_PORT: '8081', GATEWAY_TRUSTED_PROXIES: 'loopback' };

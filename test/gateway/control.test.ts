@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import { Limited } from '#gateway/observe/metrics/limited.ts';
+import { Limited, limitedSince, mergeLimited } from '#gateway/observe/metrics/limited.ts';
 import { BANS_MAX, Bans } from '#gateway/operate/control/bans.ts';
 import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
 import { News } from '#gateway/operate/control/news.ts';
@@ -61,19 +61,42 @@ t.test('in the store: all keys expire, and the number of bans is bounded', async
   t.equal(await control.unban(identity(1)), false);
 });
 
-t.test('denied identities are counted while somebody looks, in a bounded table', async (t) => {
+t.test('denied identities are counted in a bounded table', async (t) => {
   const limited = new Limited();
-  t.notOk(limited.isWatched(0));
-  limited.watch(0);
-  t.ok(limited.isWatched(14_999));
-  t.notOk(limited.isWatched(15_000));
   for (let i = 0; i < 5000; i++) {
-    limited.count('often');
-    limited.count(String(i));
+    limited.count('often', 'items', i);
+    limited.count(String(i), 'keys', i);
   }
-  const top = limited.watch(0);
-  t.equal(top.length, 128);
-  t.match(top[0], { identity: 'often', denied: 5000 });
+  const top = limited.list(5000);
+  t.equal(top.length, 256);
+  t.strictSame(top[0], { identity: 'often', denied: 5000, policy: 'items', lastAt: 4999 });
+});
+
+t.test('denied identities are forgotten after an hour at the latest', async (t) => {
+  const limited = new Limited();
+  const start = 1_800_000_000_000;
+  const minute = 60_000;
+  limited.count('a', 'items', start);
+  limited.count('a', 'keys', start + 31 * minute);
+  limited.count('b', 'items', start + 31 * minute);
+  const counts = (now: number) => limited.list(now).map(({ identity, denied }) => [identity, denied]);
+  t.strictSame(counts(start + 59 * minute), [
+    ['a', 2],
+    ['b', 1],
+  ]);
+  t.strictSame(counts(start + 60 * minute), [
+    ['a', 1],
+    ['b', 1],
+  ]);
+  t.equal(limitedSince(start + 59 * minute), start);
+  t.strictSame(counts(start + 180 * minute), []);
+});
+
+t.test('the denied identities of several processes are added', async (t) => {
+  const one = { identity: 'a', denied: 2, policy: 'items', lastAt: 1 };
+  const other = { identity: 'b', denied: 4, policy: 'items', lastAt: 1 };
+  const merged = mergeLimited([[one, other], [{ ...one, denied: 3, policy: 'keys', lastAt: 2 }]]);
+  t.strictSame(merged, [{ identity: 'a', denied: 5, policy: 'keys', lastAt: 2 }, other]);
 });
 
 t.test('in memory: a shadow ends by itself, and their number is bounded', async (t) => {

@@ -15,6 +15,8 @@ import type { Owner, TestGateway } from './gateway.ts';
 
 export interface TestAdminOptions {
   readonly clock?: Clock;
+  /** Unset: any free port. */
+  readonly port?: number;
   readonly token?: string | null;
   readonly isLoopback?: boolean;
   readonly trust?: ProxyTrust;
@@ -31,6 +33,7 @@ export async function startTestAdmin(
   { gateway, config }: Pick<TestGateway, 'gateway' | 'config'>,
   {
     clock = Date.now,
+    port = 0,
     token = null,
     isLoopback = true,
     trust = config.trust,
@@ -70,6 +73,7 @@ export async function startTestAdmin(
         publicPort: () => gateway.port,
         ...doctor,
       },
+      addressOf: (digest) => gateway.addresses?.find(digest) ?? null,
       findDecision: (id) => gateway.findDecision(id),
       listDecisions: (before, count) => gateway.listDecisions(before, count),
       top: {
@@ -87,5 +91,5 @@ export async function startTestAdmin(
     },
   });
   owner.teardown(() => admin.close());
-  return admin.listen({ host: '127.0.0.1', port: 0 });
+  return admin.listen({ host: '127.0.0.1', port });
 }

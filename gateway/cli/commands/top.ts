@@ -121,8 +121,8 @@ function print(rates: TopRates, terminal: Terminal): void {
   if (limited.length === 0) return;
   terminal.line();
   terminal.table(
-    ['denied most', 'denied'],
-    limited.map(({ identity, denied }) => [identity, denied]),
+    ['denied most', 'denied', 'last by policy'],
+    limited.map(({ identity, denied, policy }) => [identity, denied, policy]),
   );
 }
 

@@ -9,6 +9,10 @@ import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 
 const FACT_WIDTH = 'Room from: '.length;
 
+interface ToldDecision extends DecisionRecord {
+  readonly address?: string | null;
+}
+
 interface WhyOptions extends AdminAccess, GlobalOptions {
   readonly id: string;
 }
@@ -37,14 +41,15 @@ async function why(options: WhyOptions, { terminal, env }: CommandContext): Prom
       EXIT.usage,
     );
   }
-  const record = (await askAdmin(accessOf(options, env), 'GET', `/api/decisions/${id}`)) as DecisionRecord;
+  const record = (await askAdmin(accessOf(options, env), 'GET', `/api/decisions/${id}`)) as ToldDecision;
   if (json) terminal.json(record);
   else for (const line of sentences(record)) terminal.line(line);
   return EXIT.ok;
 }
 
-function sentences(record: DecisionRecord): string[] {
-  const { what, reasons, facts, advice } = textOf(record);
+function sentences(record: ToldDecision): string[] {
+  // A gateway of an earlier version sends no address.
+  const { what, reasons, facts, advice } = textOf(record, record.address ?? null);
   const told = facts.map(([name, value]) => `${`${name}:`.padEnd(FACT_WIDTH)}${value}`);
   return [what, '', ...reasons, ...told, '', advice];
 }

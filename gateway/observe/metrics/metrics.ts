@@ -31,9 +31,12 @@ interface PolicyCounts {
   allowed: number;
   denied: number;
   shadowDenied: number;
+  /** Made once, because samples are read every second. */
+  readonly labels: Readonly<Record<'policy' | 'allowed' | 'denied' | 'shadowDenied', Sample['labels']>>;
 }
 
 const BANS_HELP = 'Clients that a policy has banned; in shadow mode, that it would have banned.';
+const DECISIONS_HELP = 'Decisions by policy; shadow_denied would have been denied.';
 const DEGRADED_HELP = 'Decisions by policy that were made without the store, whatever they were.';
 
 export class Metrics {
@@ -100,23 +103,19 @@ export class Metrics {
       labels: { outcome },
       value,
     }));
-    for (const [policy, counts] of this.#policies) {
-      for (const [decision, value] of Object.entries(counts)) {
-        samples.push({
-          name: 'floodgate_policy_decisions_total',
-          help: 'Decisions by policy; shadow_denied would have been denied.',
-          type: 'counter',
-          labels: { policy, decision: decision === 'shadowDenied' ? 'shadow_denied' : decision },
-          value,
-        });
-      }
+    for (const { allowed, denied, shadowDenied, labels } of this.#policies.values()) {
+      samples.push(
+        counter('floodgate_policy_decisions_total', DECISIONS_HELP, allowed, labels.allowed),
+        counter('floodgate_policy_decisions_total', DECISIONS_HELP, denied, labels.denied),
+        counter('floodgate_policy_decisions_total', DECISIONS_HELP, shadowDenied, labels.shadowDenied),
+      );
     }
     for (const [policy, counts] of this.#bans)
       for (const [mode, value] of Object.entries(counts))
         samples.push(counter('floodgate_policy_bans_total', BANS_HELP, value, { policy, mode }));
-    for (const policy of this.#policies.keys()) {
+    for (const [policy, { labels }] of this.#policies) {
       const value = this.#degraded.get(policy) ?? 0;
-      samples.push(counter('floodgate_policy_degraded_total', DEGRADED_HELP, value, { policy }));
+      samples.push(counter('floodgate_policy_degraded_total', DEGRADED_HELP, value, labels.policy));
     }
     samples.push(
       ...histogram(
@@ -163,7 +162,14 @@ export class Metrics {
   #of(policy: Policy): PolicyCounts {
     let counts = this.#policies.get(policy.name);
     if (counts === undefined) {
-      counts = { allowed: 0, denied: 0, shadowDenied: 0 };
+      const { name } = policy;
+      const labels = {
+        policy: { policy: name },
+        allowed: { policy: name, decision: 'allowed' },
+        denied: { policy: name, decision: 'denied' },
+        shadowDenied: { policy: name, decision: 'shadow_denied' },
+      };
+      counts = { allowed: 0, denied: 0, shadowDenied: 0, labels };
       this.#policies.set(policy.name, counts);
     }
     return counts;

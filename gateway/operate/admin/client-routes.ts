@@ -6,7 +6,7 @@ import { BAN_MS_MAX } from '#gateway/operate/control/bans.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { isoTime } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
-import { inspect } from './inspect.ts';
+import { type Inspected, inspect } from './inspect.ts';
 import { changedSchema, input, inspectedSchema, refusals, resetSchema } from './reply-schemas.ts';
 import { identityFor, type Subject, subjectProperties, subjectSchema } from './subject.ts';
 
@@ -23,10 +23,14 @@ const banSchema = input(
 
 export async function clientRoutes(
   app: FastifyInstance,
-  { policies, control, audit }: AdminContext,
+  { policies, control, audit, addressOf }: AdminContext,
 ): Promise<void> {
   const identify = async (subject: Subject): Promise<Identity> =>
     identityFor(subject, policies(), await control.salt());
+  const known = async (identity: Identity): Promise<Inspected & { address: string | null }> => ({
+    ...(await inspect(identity, policies(), control)),
+    address: addressOf(identity.digest),
+  });
   const schemaOf = (summary: string, reply: object) => ({
     summary,
     body: subjectSchema,
@@ -36,7 +40,7 @@ export async function clientRoutes(
   app.post<{ Body: Subject }>(
     '/inspect',
     { schema: schemaOf('What is known of one client?', inspectedSchema) },
-    async ({ body }) => inspect(await identify(body), policies(), control),
+    async ({ body }) => known(await identify(body)),
   );
 
   app.post<{ Body: Subject }>(
@@ -50,7 +54,7 @@ export async function clientRoutes(
         countersOf(policies()).filter(({ policy }) => policy.algorithm !== 'concurrency'),
       );
       audit(request, 'reset', { identity: identity.digest, cleared });
-      return { ...(await inspect(identity, policies(), control)), cleared };
+      return { ...(await known(identity)), cleared };
     },
   );
 
@@ -69,7 +73,7 @@ export async function clientRoutes(
       const { endsAt } = await control.ban(identity, seconds * 1000, reason);
       const until = isoTime(endsAt);
       audit(request, 'ban', { identity: identity.digest, seconds, until, reason });
-      return { ...(await inspect(identity, policies(), control)), changed: true };
+      return { ...(await known(identity)), changed: true };
     },
   );
 
@@ -80,7 +84,7 @@ export async function clientRoutes(
       const identity = await identify(request.body);
       const changed = await control.unban(identity);
       audit(request, 'unban', { identity: identity.digest, changed });
-      return { ...(await inspect(identity, policies(), control)), changed };
+      return { ...(await known(identity)), changed };
     },
   );
 }

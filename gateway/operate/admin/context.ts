@@ -8,6 +8,7 @@ import type { PolicySet } from '#gateway/policy/policy.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { GuardOptions } from './guard.ts';
+import type { Marks } from './marks.ts';
 import type { ReplayBounds } from './replay-upload.ts';
 import type { Sessions } from './sessions.ts';
 import type { TopSource } from './top.ts';
@@ -31,6 +32,8 @@ export interface AdminApiOptions extends GuardOptions {
   readonly findDecision: (id: string) => Promise<DecisionRecord | null>;
   /** The newest first, see DecisionStore. @throws if the store cannot be asked */
   readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
+  /** Address of a refused client, by its digest; null: unknown, or operators may not see it. */
+  readonly addressOf: (digest: string) => string | null;
   /** For the log of a replay. */
   readonly temporaryFolder: string;
   /** The gateway is about to end. */
@@ -38,10 +41,19 @@ export interface AdminApiOptions extends GuardOptions {
   readonly replayBounds?: ReplayBounds;
 }
 
+/** What a change was made to, and more for the log. */
+interface Changed {
+  readonly policy?: string;
+  /** A digest. */
+  readonly identity?: string;
+  readonly [more: string]: unknown;
+}
+
 /** Logs a change, and who made it. */
-type Audit = (request: FastifyRequest, change: string, what: object) => void;
+type Audit = (request: FastifyRequest, change: string, what: Changed) => void;
 
 export interface AdminContext extends AdminApiOptions {
   readonly sessions: Sessions;
+  readonly marks: Marks;
   readonly audit: Audit;
 }

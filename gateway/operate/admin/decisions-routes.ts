@@ -45,7 +45,7 @@ const idSchema = {
 
 export async function decisionsRoutes(
   app: FastifyInstance,
-  { findDecision, listDecisions }: AdminContext,
+  { findDecision, listDecisions, addressOf }: AdminContext,
 ): Promise<void> {
   let searches = 0;
   const find = async (id: string): Promise<DecisionRecord> => {
@@ -70,7 +70,10 @@ export async function decisionsRoutes(
         response: { 200: decisionSchema, ...errors },
       },
     },
-    async ({ params }) => find(params.id),
+    async ({ params }) => {
+      const decision = await find(params.id);
+      return { ...decision, address: addressOf(decision.identity) };
+    },
   );
 
   app.get<{ Params: { id: string } }>(
@@ -86,7 +89,8 @@ export async function decisionsRoutes(
       const decision = await find(params.id);
       // Words are asked for by people: rarely.
       const { textOf } = await import('#gateway/operate/decisions/decision-text.ts');
-      return { decision, ...textOf(decision) };
+      const address = addressOf(decision.identity);
+      return { decision: { ...decision, address }, ...textOf(decision, address) };
     },
   );
 
@@ -103,7 +107,8 @@ export async function decisionsRoutes(
       if (searches >= SEARCHES_MAX) throw new AdminError(503, 'other searches are under way; try again');
       searches++;
       try {
-        return await search(query, listDecisions);
+        const page = await search(query, listDecisions);
+        return { ...page, addresses: addressesOf(page.decisions, addressOf) };
       } catch (error) {
         return unavailable(error as Error);
       } finally {
@@ -111,6 +116,19 @@ export async function decisionsRoutes(
       }
     },
   );
+}
+
+/** @returns the known addresses by digest */
+export function addressesOf(
+  clients: readonly { readonly identity: string }[],
+  addressOf: AdminContext['addressOf'],
+): Record<string, string> {
+  const addresses: Record<string, string> = {};
+  for (const { identity } of clients) {
+    const address = addressOf(identity);
+    if (address !== null) addresses[identity] = address;
+  }
+  return addresses;
 }
 
 function unavailable(error: Error): never {

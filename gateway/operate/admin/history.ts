@@ -169,6 +169,7 @@ function grownBy(now: Totals, before: Totals | null): Growth {
   const policies = new Map<string, Counts>();
   for (const [name, totals] of now.policies) {
     const earlier = before?.policies.get(name);
+    if (earlier !== undefined && COUNTS.every((key) => totals[key] === earlier[key])) continue;
     const counts = COUNTS.map((key: keyof PolicyTotals & (typeof COUNTS)[number]) =>
       Math.max(0, totals[key] - (earlier?.[key] ?? 0)),
     ) as [number, number, number, number];

@@ -6,7 +6,9 @@ import type { ServerResponse } from 'node:http';
 import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
 import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
+import { addressesOf } from './decisions-routes.ts';
 import type { Growth, TrafficHistory } from './history.ts';
+import type { Mark, Marks } from './marks.ts';
 import { mostLimited, storeState, type TopSource } from './top.ts';
 import { type Totals, totalsOf } from './totals.ts';
 
@@ -24,6 +26,10 @@ export interface LiveFeedOptions {
   readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
   /** Changes with the policy file, and with what operators keep in shadow. */
   readonly policyVersion: () => Promise<string>;
+  readonly marks: Marks;
+  readonly addressOf: (digest: string) => string | null;
+  /** Adds marks for what has changed. */
+  readonly seeState: (storeAwaySince: string | null) => void;
 }
 
 interface Listener {
@@ -44,6 +50,7 @@ export class LiveFeed {
   #policyVersion: string | null = null;
   #denials: readonly DecisionRecord[] = [];
   #newestDenial: string | null = null;
+  #marks: readonly Mark[] = [];
   /** Cut because they did not read. */
   cut = 0;
 
@@ -72,7 +79,8 @@ export class LiveFeed {
     // The first text includes the growth up to now.
     await this.#look();
     if (response.destroyed) return;
-    const first = event('traffic', this.#options.history.traffic(DURATION_BOUNDS_SECONDS));
+    const { history, marks } = this.#options;
+    const first = event('traffic', { ...history.traffic(DURATION_BOUNDS_SECONDS), marks: marks.list });
     listener.firstBytes = Buffer.byteLength(first);
     response.write(first);
   }
@@ -101,26 +109,33 @@ export class LiveFeed {
   }
 
   async #tell(): Promise<void> {
-    const { clock, history, top } = this.#options;
+    const { clock, history, top, marks, seeState, addressOf } = this.#options;
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = null;
     });
     try {
       const [processes, families] = await Promise.all([top.processes(), top.families()]);
+      const now = clock();
       const totals = totalsOf(families);
       const growth = history.add(totals);
+      const store = storeState(top.kind, processes);
+      seeState(store.awaySince);
+      const most = mostLimited(processes, now);
       this.#send(
         event('second', {
-          at: isoTime(clock()),
+          at: isoTime(now),
           processes: processes.length,
-          store: storeState(top.kind, processes),
-          limited: mostLimited(processes),
+          store,
+          ...most,
+          addresses: addressesOf([...most.limited, ...this.#denials], addressOf),
           policyVersion: this.#policyVersion,
           ...told(totals, growth),
           denials: this.#denials,
+          ...(marks.list === this.#marks ? {} : { marks: marks.list }),
         }),
       );
       this.#denials = [];
+      this.#marks = marks.list;
     } catch {
       // The next second tries again.
     }

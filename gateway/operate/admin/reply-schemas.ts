@@ -46,9 +46,14 @@ export const messageSchema = shape('Message', {
   message: { ...text, description: 'What is wrong, and what to do' },
 });
 
+const address = {
+  ...nullable(text),
+  description: 'Of the client; null: unknown, or GATEWAY_SHOW_ADDRESSES is off',
+} as const;
+
 const algorithm = { enum: ['fixed-window', 'sliding-window', 'token-bucket', 'concurrency'] } as const;
 
-export const decisionSchema = shape('Decision', {
+const decision = {
   id: { ...text, description: 'As in x-gateway-decision of the refused reply' },
   at: time,
   decision: { enum: ['deny', 'unavailable', 'listed', 'banned', 'busy'] },
@@ -72,10 +77,17 @@ export const decisionSchema = shape('Decision', {
   decidedBy: { enum: ['store', 'local'] },
   fromMemory: flag,
   replica: text,
-});
+} as const;
+
+export const decisionSchema = shape('Decision', { ...decision, address });
 
 export const decisionsSchema = shape('', {
-  decisions: listOf(decisionSchema),
+  decisions: listOf(shape('StoredDecision', decision)),
+  addresses: {
+    type: 'object',
+    additionalProperties: text,
+    description: 'By digest, those that are known; empty unless GATEWAY_SHOW_ADDRESSES is set',
+  },
   next: { ...nullable(text), description: 'What to send as before for more; null: there are no more' },
 });
 
@@ -101,7 +113,11 @@ export const topSchema = shape('Top', {
   policies: listOf(
     shape('', { policy: text, allowed: number, denied: number, shadowDenied: number, degraded: number }),
   ),
-  limited: listOf(shape('', { identity: digest, denied: number })),
+  limited: {
+    ...listOf(shape('', { identity: digest, denied: number, policy: text, lastAt: time })),
+    description: 'Clients denied most often, each with the policy that denied it last',
+  },
+  limitedSince: { ...time, description: 'Start of the time that limited covers' },
 });
 
 export const explanationSchema = shape('Explanation', {
@@ -130,6 +146,7 @@ export const explanationSchema = shape('Explanation', {
 
 const inspected = {
   identity: digest,
+  address,
   buckets: listOf(
     shape('Bucket', {
       policy: text,
@@ -193,6 +210,10 @@ export const trafficSchema = shape('Traffic', {
   boundsSeconds: listOf(number),
   decisionTime: { ...listOf(listOf(number)), description: 'How many took how long, span by span' },
   storeTime: listOf(listOf(number)),
+  marks: {
+    ...listOf(shape('Mark', { at: time, kind: { enum: ['reload', 'change', 'outage', 'recovery'] }, text })),
+    description: 'The newest events of the gateway, the oldest first',
+  },
 });
 
 export const policiesSchema = shape('Policies', {

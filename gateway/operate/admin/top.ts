@@ -1,9 +1,9 @@
 /** One snapshot of what the gateway does: totals since its start, from which whoever asks twice gets rates. */
 
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
-import type { LimitedIdentity } from '#gateway/observe/metrics/limited.ts';
+import { type LimitedIdentity, limitedSince, mergeLimited } from '#gateway/observe/metrics/limited.ts';
 import type { ProcessReport } from '#gateway/process/supervisor.ts';
-import { isoTime } from '#shared/clock.ts';
+import { isoTime, type Millis } from '#shared/clock.ts';
 import { type PolicyTotals, totalsOf } from './totals.ts';
 
 export interface TopSource {
@@ -20,8 +20,15 @@ export interface TopSnapshot {
   readonly store: StoreState;
   readonly requests: Readonly<Record<string, number>>;
   readonly policies: readonly PolicyTotals[];
-  /** Denied most since somebody looks, the first one most. */
-  readonly limited: readonly LimitedIdentity[];
+  readonly limited: readonly LimitedClient[];
+  /** Start of the time that `limited` covers; ISO 8601. */
+  readonly limitedSince: string;
+}
+
+/** A client that was denied most often, and the policy that denied it last. */
+interface LimitedClient extends Omit<LimitedIdentity, 'lastAt'> {
+  /** ISO 8601. */
+  readonly lastAt: string;
 }
 
 interface StoreState {
@@ -46,7 +53,7 @@ export async function topSnapshot(source: TopSource, now: number): Promise<TopSn
     store: storeState(source.kind, processes),
     requests,
     policies: [...policies.values()].sort((a, b) => a.policy.localeCompare(b.policy)),
-    limited: mostLimited(processes),
+    ...mostLimited(processes, now),
   };
 }
 
@@ -61,12 +68,14 @@ export function storeState(kind: StoreState['kind'], processes: readonly Process
   };
 }
 
-export function mostLimited(processes: readonly ProcessReport[]): LimitedIdentity[] {
-  const sums = new Map<string, number>();
-  for (const { identity, denied } of processes.flatMap(({ limited }) => limited))
-    sums.set(identity, (sums.get(identity) ?? 0) + denied);
-  return [...sums]
-    .map(([identity, denied]) => ({ identity, denied }))
-    .sort((a, b) => b.denied - a.denied)
-    .slice(0, LIMITED_MAX);
+/** Of all processes, the clients denied most often, in descending order. */
+export function mostLimited(
+  processes: readonly ProcessReport[],
+  now: Millis,
+): Pick<TopSnapshot, 'limited' | 'limitedSince'> {
+  const merged = mergeLimited(processes.map(({ limited }) => limited)).slice(0, LIMITED_MAX);
+  return {
+    limited: merged.map((one) => ({ ...one, lastAt: isoTime(one.lastAt) })),
+    limitedSince: isoTime(limitedSince(now)),
+  };
 }

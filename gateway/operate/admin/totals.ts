@@ -43,12 +43,15 @@ export function totalsOf(processes: readonly (readonly Family[])[]): Totals {
   const storeTime = Array.from({ length: TIME_BUCKETS }, () => 0);
   let degraded = 0;
   let unrecorded = 0;
+  let last: Mutable<PolicyTotals> | undefined;
   const policyOf = ({ policy = '' }: Labels): Mutable<PolicyTotals> => {
-    const known = policies.get(policy);
-    if (known !== undefined) return known;
-    const made = { policy, allowed: 0, denied: 0, shadowDenied: 0, degraded: 0 };
-    policies.set(policy, made);
-    return made;
+    // The values of one policy follow each other.
+    if (last?.policy === policy) return last;
+    last = policies.get(policy);
+    if (last !== undefined) return last;
+    last = { policy, allowed: 0, denied: 0, shadowDenied: 0, degraded: 0 };
+    policies.set(policy, last);
+    return last;
   };
   const addTime = (buckets: number[], { le }: Labels, value: number): void => {
     const at = BUCKET_OF.get(le ?? '');

@@ -8,7 +8,7 @@ import { isBearer, sessionOf } from './guard.ts';
 import { SPAN_MS, TrafficHistory } from './history.ts';
 import { LISTENERS_MAX, LiveFeed, type LiveFeedOptions } from './live-feed.ts';
 import { refusals, topSchema, trafficSchema } from './reply-schemas.ts';
-import { topSnapshot } from './top.ts';
+import { storeState, topSnapshot } from './top.ts';
 import { totalsOf } from './totals.ts';
 
 interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'policyVersion'> {}
@@ -17,14 +17,19 @@ interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'poli
 const NOTE_MS: Millis = SPAN_MS / 2;
 
 export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutesOptions): Promise<void> {
-  const { clock, top, token, sessions } = options;
+  const { clock, top, token, sessions, marks, policies, policyRefusal } = options;
   const history = new TrafficHistory(clock);
-  const feed = new LiveFeed({ ...options, history });
+  const seeState = (storeAwaySince: string | null): void =>
+    marks.see({ policyVersion: policies().version, policyRefusal: policyRefusal(), storeAwaySince });
+  const feed = new LiveFeed({ ...options, history, seeState });
   const note = (): void => {
     // With listeners the feed does it every second. A worker that is just ending is asked again soon.
     if (feed.size === 0)
-      void top.families().then(
-        (families) => history.add(totalsOf(families)),
+      void Promise.all([top.families(), top.processes()]).then(
+        ([families, processes]) => {
+          history.add(totalsOf(families));
+          seeState(storeState(top.kind, processes).awaySince);
+        },
         () => undefined,
       );
   };
@@ -43,7 +48,7 @@ export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutes
     { schema: { summary: 'The last hour, by policy', response: { 200: trafficSchema } } },
     async () => {
       if (feed.size === 0) history.add(totalsOf(await top.families()));
-      return history.traffic(DURATION_BOUNDS_SECONDS);
+      return { ...history.traffic(DURATION_BOUNDS_SECONDS), marks: marks.list };
     },
   );
 

@@ -12,7 +12,8 @@ interface DecisionText {
   readonly advice: string;
 }
 
-export function textOf(record: DecisionRecord): DecisionText {
+/** @param address of the client; null: unknown */
+export function textOf(record: DecisionRecord, address: string | null = null): DecisionText {
   const { at, method, path, policy, file, line, policyVersion, violated, endsAt } = record;
   const others = violated.filter((name) => name !== policy);
   return {
@@ -21,6 +22,7 @@ export function textOf(record: DecisionRecord): DecisionText {
     facts: [
       ...(line === 0 ? [] : [['Row', `${file}:${line}, version ${policyVersion}`] as const]),
       ['Counted', `${record.identifier} ${record.identity}, address from ${record.addressFrom}`],
+      ...(address === null ? [] : [['Address', address] as const]),
       ['Decided', `by ${decidedBy(record)} in ${record.replica}`],
       ['Room from', endsAt],
     ],

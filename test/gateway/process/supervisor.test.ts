@@ -38,6 +38,7 @@ async function supervise(
   const port = more.port ?? (await freePort());
   const supervisor = new Supervisor({
     main,
+    addresses: null,
     execArgv: [],
     env: process.env,
     workers,

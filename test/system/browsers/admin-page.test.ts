@@ -4,6 +4,7 @@
  *
  * SCREENSHOTS=FOLDER keeps a picture of each.
  */
+import { writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { startBrowser } from '#test/support/browser.ts';
@@ -51,7 +52,7 @@ t.test('a wrong token is refused in words, the right one opens the page', async 
   await page.getByText('this is not the value of GATEWAY_ADMIN_TOKEN').waitFor();
   await page.getByLabel('Admin token').fill('a long secret');
   await button('Sign in').click();
-  await page.getByRole('heading', { name: 'Now' }).waitFor();
+  await page.getByRole('navigation', { name: 'Views' }).waitFor();
   await page.getByText('Live', { exact: true }).waitFor();
   const [cookie] = await browser.cookies();
   t.match(cookie, { name: 'floodgate_session', httpOnly: true, sameSite: 'Strict' });
@@ -59,38 +60,90 @@ t.test('a wrong token is refused in words, the right one opens the page', async 
   t.equal(scripts, '', 'no script can read it');
 });
 
-t.test('traffic shows by itself: numbers, the store, the margin of the file, who is limited', async (t) => {
+t.test('the overview: traffic, the store, who is denied, and grouped refusals', async (t) => {
   await send(3);
   await send(4);
   await send(2, '/watched');
   await send(5, '/open');
-  await page.locator('#policy-table tr', { hasText: 'items' }).getByText('4', { exact: true }).waitFor();
+  await page.locator('#legend-refused', { hasText: 'refused 4' }).waitFor();
+  t.match(await text('#status'), /Store available, p99 .* 2 processes/);
+  t.match(await text('#cards'), /Latencyp50 ≤ [\d.]+ m?s *p99 ≤/);
+  const limited = page.locator('#limited-rows tr');
+  await limited.getByText('4', { exact: true }).waitFor();
+  t.match(await limited.textContent(), /items/, 'the policy that denied it');
+  const group = page.locator('#newest-rows tr', { hasText: 'GET /items' });
+  await group.locator('.count', { hasText: '4' }).waitFor();
+  t.equal(await group.count(), 1, 'the same client, policy and path in one row');
+  await check(t, 'overview');
+});
+
+t.test('the chart: ranges, figures by the pointer and by the keys', async (t) => {
+  const chart = page.getByRole('slider', { name: 'Figures of the chart by time' });
+  await page.getByLabel('5 min', { exact: true }).check();
+  await chart.hover();
+  await page
+    .locator('#chart-tip')
+    .getByText(/^passed /)
+    .waitFor();
+  await page.mouse.move(0, 0);
+  await page.locator('#chart-tip').waitFor({ state: 'hidden' });
+  await chart.focus();
+  await page.keyboard.press('End');
+  t.match(await chart.getAttribute('aria-valuetext'), /passed .*\/s, refused .*\/s, p50 /);
+  const now = Number(await chart.getAttribute('aria-valuenow'));
+  await page.keyboard.press('ArrowLeft');
+  t.ok(Number(await chart.getAttribute('aria-valuenow')) <= now);
+  await page.keyboard.press('Escape');
+});
+
+t.test('each view has an address and a key, and help lists the keys', async (t) => {
+  for (const [key, view] of ['Overview', 'Clients', 'Policies', 'Replay'].entries()) {
+    await page.keyboard.press(String(key + 1));
+    await page.locator('#views [aria-current=page]', { hasText: view }).waitFor();
+    t.equal(new URL(page.url()).hash, `#/${view.toLowerCase()}`);
+    t.equal(await page.locator('.view:not([hidden])').count(), 1);
+  }
+  await page.goBack();
+  await page.locator('#views [aria-current=page]', { hasText: 'Policies' }).waitFor();
+  t.match(await page.title(), /^Policies/);
+  const row = page.locator('#policy-table tr', { hasText: 'items' });
+  await row.getByText('4', { exact: true }).waitFor();
   const line = page.locator('#file-lines li', { hasText: 'name: items' });
   await line.locator('.denied', { hasText: '4' }).waitFor();
   t.equal(await line.locator('.allowed').textContent(), '3');
-  t.match(await text('#cards'), /Store.*available.*breaker closed/s);
-  t.match(await text('#cards'), /Processes2/);
-  await page.locator('#limited-list').getByText('times').first().waitFor();
-  await page.locator('#denial-list').getByText('GET /items').first().waitFor();
-  await page.locator('#hour-legend', { hasText: 'refused 4' }).waitFor();
-  await check(t, 'overview');
+  await check(t, 'policies');
+  await page.keyboard.press('?');
+  await dialog
+    .getByText('Leave')
+    .or(dialog.getByText('Search', { exact: true }))
+    .first()
+    .waitFor();
+  await check(t, 'help');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('/');
+  t.equal(await page.evaluate('document.activeElement.id'), 'search-text');
+  await page.goto(`${admin}/#/no-such-view`);
+  await page.locator('#views [aria-current=page]', { hasText: 'Overview' }).waitFor();
 });
 
 t.test('why it was refused, by a click and by its id', async (t) => {
   const refused = await fetch(`${gateway}/items`);
   const id = refused.headers.get('x-gateway-decision') ?? '';
-  await button('Why was GET /items refused?').first().click();
+  const search = page.getByLabel('Search for a decision, client, path or policy');
+  await page.getByRole('link', { name: 'Why was GET /items refused?' }).first().click();
   await dialog.getByText('The limit was reached: policy items allows 3 in 86400 s').waitFor();
   await dialog.getByText(/policies.yaml:7, version/).waitFor();
   await dialog.getByRole('button', { name: 'Clear counters…' }).waitFor();
+  t.match(new URL(page.url()).hash, /^#\/why\/[0-9a-z]{20}$/);
   await check(t, 'why');
   await page.keyboard.press('Escape');
   t.equal(await dialog.isVisible(), false, 'the keyboard closes it');
+  t.equal(new URL(page.url()).hash, '#/overview');
   await eventually(
     'kept',
     async () => {
-      await page.getByLabel('Decision id, path, policy or kind').fill(id);
-      await button('Search').click();
+      await search.fill(id);
+      await search.press('Enter');
       await dialog.waitFor();
       return (await dialog.textContent()) ?? '';
     },
@@ -100,22 +153,30 @@ t.test('why it was refused, by a click and by its id', async (t) => {
       return false;
     },
   );
-  await dialog.getByRole('button', { name: 'Show the row' }).click();
-  t.match(await text('#file-lines .current'), /name: items/);
-  await page.getByLabel('Decision id, path, policy or kind').fill('no such thing');
-  await button('Search').click();
-  await page.getByText('Nothing is found.').waitFor();
-  await page.getByLabel('Decision id, path, policy or kind').fill('');
-  await page.getByLabel('Client: address, key or digest').fill('127.0.0.1');
-  await button('Search').click();
-  await page.getByText('Shown are those found.').waitFor();
-  await page.locator('#denial-list').getByText('127.0.0.1').first().waitFor();
-  await check(t, 'found');
-  await page.getByLabel('Client: address, key or digest').fill('');
-  await button('Search').click();
+  await dialog.getByRole('button', { name: 'Show the policy' }).click();
+  await page.locator('#file-lines .current', { hasText: 'name: items' }).waitFor();
+  t.equal(new URL(page.url()).hash, '#/policies/7');
+  await search.fill('no such thing');
+  await search.press('Enter');
+  await page.getByText('No refusal matches “no such thing”').waitFor();
+  await search.fill('/items');
+  await search.press('Enter');
+  await page.locator('#newest-rows').getByText('GET /items').waitFor();
+  await button('Show the newest').click();
+  await page
+    .getByText(/^newest first/)
+    .first()
+    .waitFor();
+  await search.fill('127.0.0.1');
+  await search.press('Enter');
+  await page.locator('#of-client-rows').getByText('GET /items').waitFor();
+  await page.locator('#of-client-rows').getByText('127.0.0.1').waitFor();
+  t.match(new URL(page.url()).hash, /^#\/clients\/[\w-]{22}$/, 'the digest, never the address');
+  await check(t, 'client');
 });
 
 t.test('a request is tried without being sent', async (t) => {
+  await page.getByRole('link', { name: 'Policies', exact: true }).click();
   await page.getByLabel('Path', { exact: true }).fill('/items');
   await button('Try it').click();
   await page.getByText('It would be refused with 429').waitFor();
@@ -145,6 +206,7 @@ t.test('a policy is put in shadow and taken back', async (t) => {
 });
 
 t.test('a client is looked up, banned, let in again, and its counters cleared', async (t) => {
+  await page.getByRole('link', { name: 'Clients', exact: true }).click();
   await page.getByLabel('Address, key or digest', { exact: true }).fill('127.0.0.1');
   await button('Look up').click();
   const result = page.locator('#client-result');
@@ -193,6 +255,7 @@ t.test('a dropped log is replayed under the edited file', async (t) => {
     `${address} - - [22/Nov/2026:08:00:00 +0000] "GET /items HTTP/1.1" 200 2 "-" "a"\n`;
   const log = line('192.0.2.1').repeat(3) + line('192.0.2.2');
   const field = page.getByLabel('Edited policy file');
+  await page.getByRole('link', { name: 'Replay', exact: true }).click();
   t.equal(await field.inputValue(), POLICIES);
   await field.fill(POLICIES.replace('limit: 3', 'limit: many'));
   await page.locator('#replay-state').getByText('Edited.').waitFor();
@@ -241,7 +304,7 @@ t.test('a dropped log is replayed under the edited file', async (t) => {
 });
 
 t.test('an edited file shows, and one with a mistake says why it is not in use', async (t) => {
-  const { writeFileSync } = await import('node:fs');
+  await page.getByRole('link', { name: 'Policies', exact: true }).click();
   writeFileSync(operator.policyFile, POLICIES.replace('limit: 3', 'limit: 30'));
   await page.locator('#file-lines').getByText('limit: 30').waitFor();
   t.match(
@@ -251,30 +314,72 @@ t.test('an edited file shows, and one with a mistake says why it is not in use',
   );
   writeFileSync(operator.policyFile, POLICIES.replace('limit: 3', 'limit: many'));
   await page.locator('#file-refusal', { hasText: 'limit' }).waitFor();
+  await page.locator('#status.bad', { hasText: 'The edited policy file is not in use' }).waitFor();
   await page.locator('#file-lines').getByText('limit: 30').waitFor();
+  writeFileSync(operator.policyFile, POLICIES);
+  await page.locator('#file-refusal').waitFor({ state: 'hidden' });
 });
 
-t.test('after a reload each refusal stands there once', async (t) => {
-  const ids = () =>
-    page.locator('#denial-list li').evaluateAll((items) => items.map((item) => item.getAttribute('data-id')));
+t.test('what happened is marked in the chart', async (t) => {
+  await page.getByRole('link', { name: 'Overview', exact: true }).click();
+  await page.locator('#legend-marks').waitFor();
+  t.ok((await page.locator('.mark-reload').count()) >= 1);
+  t.ok((await page.locator('.mark-change').count()) >= 1);
+});
+
+t.test('after a reload each refusal is counted once', async (t) => {
+  const group = page.locator('#newest-rows tr', { hasText: 'GET /items' }).first();
   await page.reload();
-  await page.locator('#cards').getByText('available').waitFor();
-  await page.locator('#denial-list li').nth(5).waitFor();
-  // One more look of the page at the gateway.
+  await group.waitFor();
+  const before = Number(await group.locator('.count').textContent());
   await send(1, '/items');
-  const shown = await ids();
-  t.equal(new Set(shown).size, shown.length);
+  await send(40, '/keys', { 'x-api-key': 'one' });
+  await page.locator('#newest-rows tr', { hasText: 'GET /keys' }).waitFor();
+  const after = Number(await group.locator('.count').textContent());
+  t.ok(after - before <= 1, `${before}, then ${after}`);
 });
 
-t.test('while the store is away the page says so, and what is decided without it', async (t) => {
+t.test('a pause holds the page still', async (t) => {
+  await button('Pause').click();
+  await page.getByText('Paused', { exact: true }).waitFor();
+  const before = await text('#limited-rows');
+  await send(3, '/items');
+  await fetch(`${admin}/healthz`);
+  t.equal(await text('#limited-rows'), before);
+  await button('Pause').click();
+  await page.getByText('Live', { exact: true }).waitFor();
+});
+
+t.test('a ban from the row of a client, and its end', async () => {
+  await send(30, '/items');
+  const row = page.locator('#limited-rows tr').first();
+  await row.getByRole('button', { name: /^Ban / }).click();
+  await dialog.getByRole('button', { name: 'Ban', exact: true }).click();
+  await page.getByText(/is banned for 1 h\./).waitFor();
+  await page.mouse.move(0, 0);
+  await page
+    .locator('#limited-rows')
+    .getByRole('button', { name: /^Unban / })
+    .first()
+    .click();
+  await dialog.getByRole('button', { name: 'Unban', exact: true }).click();
+  await page.getByText(/is let in again\./).waitFor();
+});
+
+t.test('while the store is away the status line says so', async (t) => {
   await redis.kill();
   await eventually(
     'requests go on',
     () => send(2, '/watched'),
     (seen) => seen.every((status) => status === 200),
   );
-  await page.locator('#cards', { hasText: /Storeawaybreaker open in \d of 2 since/ }).waitFor();
-  await page.locator('#file-about', { hasText: 'the store is away' }).waitFor();
+  await page
+    .locator('#status.bad', { hasText: /Store unavailable since .* for \d of 2 processes/ })
+    .waitFor();
+  await page.locator('.outage').waitFor({ state: 'attached' });
+  await check(t, 'outage');
+  await page.getByRole('link', { name: 'Policies', exact: true }).click();
+  await page.locator('#file-about', { hasText: 'the store is unavailable' }).waitFor();
   const row = page.locator('#policy-table tr', { hasText: 'watched' });
   await eventually(
     'counted',
@@ -284,9 +389,8 @@ t.test('while the store is away the page says so, and what is decided without it
     },
     (told) => Number(told) > 0,
   );
-  await check(t, 'outage');
   await redis.restart();
-  await page.locator('#cards', { hasText: /Storeavailablebreaker closed/ }).waitFor();
+  await page.locator('#status:not(.bad)', { hasText: 'Store available' }).waitFor();
 });
 
 t.test('who signs out sees nothing more, nor does another tab', async (t) => {

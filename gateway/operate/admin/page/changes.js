@@ -1,9 +1,12 @@
 /** Changes that an operator makes: asked first, told afterwards, and taken back with one button. */
 import { call } from './api.js';
-import { byId, el, spanText } from './dom.js';
+import { button, byId, clockTime, el, spanText } from './dom.js';
 
 /** A reset cannot be taken back once it is done, so it waits so long. */
 const UNDO_MS = 5000;
+
+/** Digest -> the ban, as far as this page has seen it. @type {Map<string, { until: string, reason: string }>} */
+export const bans = new Map();
 
 const DURATIONS = [900, 3600, 8 * 3600, 86_400];
 
@@ -24,6 +27,7 @@ export function openDialog(title, body) {
   const dialog = byId('dialog');
   dialog.replaceChildren(el('h2', { id: 'dialog-title' }, title), ...body);
   if (!dialog.open) dialog.showModal();
+  dialog.querySelector('select, input, button')?.focus();
   return dialog;
 }
 
@@ -32,17 +36,21 @@ export function closeDialog() {
 }
 
 /** Asks, with what has to be said along. @returns {Promise<FormData | null>} null: better not */
-function confirmed(title, text, action, fields = []) {
+function confirmed(title, text, action, fields = [], kind = 'danger') {
   return new Promise((resolve) => {
     const error = el('p', { class: 'error', role: 'alert', hidden: true });
-    const cancel = el('button', { type: 'button', onclick: closeDialog }, 'Cancel');
     const form = el(
       'form',
       { class: 'fields' },
       el('p', {}, text),
       ...fields,
       error,
-      el('div', { class: 'buttons' }, el('button', { type: 'submit', class: 'primary' }, action), cancel),
+      el(
+        'div',
+        { class: 'buttons' },
+        el('button', { type: 'submit', class: `primary ${kind}` }, action),
+        button('Cancel', '', closeDialog),
+      ),
     );
     const dialog = openDialog(title, [form]);
     let answer = null;
@@ -68,29 +76,20 @@ export function tell(text, { undo, isBad = false } = {}) {
   const dismiss = () => {
     toast.hidden = true;
   };
-  const button =
-    undo === undefined
-      ? null
-      : el(
-          'button',
-          {
-            type: 'button',
-            onclick: () => {
-              dismiss();
-              undo();
-            },
-          },
-          'Undo',
-        );
-  const dismissButton = el('button', { type: 'button', onclick: dismiss }, 'Dismiss');
+  const undoButton = button('Undo', '', () => {
+    dismiss();
+    undo();
+  });
   const words = el('span', {}, isBad ? `Not done: ${text}` : text);
-  toast.replaceChildren(...[words, button, dismissButton].filter((one) => one !== null));
+  toast.replaceChildren(words, ...(undo === undefined ? [] : [undoButton]), button('Dismiss', '', dismiss));
   toast.hidden = false;
 }
 
 async function change(path, body, text, undo) {
   try {
     const reply = await call('POST', path, body);
+    if (reply.ban === null) bans.delete(reply.identity);
+    else if (reply.ban !== undefined) bans.set(reply.identity, reply.ban);
     tell(typeof text === 'function' ? text(reply) : text, undo === undefined ? {} : { undo });
     return reply;
   } catch (error) {
@@ -159,8 +158,10 @@ function lift({ digest }, text, undo) {
 export async function unbanClient(client, was) {
   const answer = await confirmed(
     'Let this client in again?',
-    `${client.label} is banned until ${was.until}${was.reason === '' ? '' : ` (${was.reason})`}.`,
+    `${client.label} is banned until ${clockTime(was.until)}${was.reason === '' ? '' : ` (${was.reason})`}.`,
     'Unban',
+    [],
+    '',
   );
   if (answer === null) return;
   await lift(client, `${client.label} is let in again.`, () =>
@@ -186,12 +187,14 @@ export async function shadowPolicy(policy) {
 export async function unshadowPolicy(policy, endsAt) {
   const answer = await confirmed(
     `Let ${policy} deny again?`,
-    `It is in shadow until ${endsAt}.`,
+    `It is in shadow until ${clockTime(endsAt)}.`,
     'Deny again',
+    [],
+    '',
   );
   if (answer === null) return;
   await change('/api/unshadow', { policy }, `${policy} denies again.`, () => {
     const seconds = Math.max(1, Math.round((Date.parse(endsAt) - Date.now()) / 1000));
-    return change('/api/shadow', { policy, seconds }, `${policy} is in shadow until ${endsAt}.`);
+    return change('/api/shadow', { policy, seconds }, `${policy} is in shadow until ${clockTime(endsAt)}.`);
   });
 }

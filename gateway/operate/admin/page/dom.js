@@ -1,4 +1,4 @@
-/** Elements and numbers. Everything that comes from the gateway becomes text, never markup. */
+/** Elements, rows and numbers. Everything that comes from the gateway becomes text, never markup. */
 
 /**
  * @param {string} tag
@@ -25,6 +25,11 @@ function filled(node, properties, children) {
   return node;
 }
 
+/** @param {string} kind a class @param {Record<string, unknown>} [more] @returns {any} */
+export function button(text, kind, onclick, more = {}) {
+  return el('button', { type: 'button', class: kind, onclick, ...more }, text);
+}
+
 /** @returns {any} the element of this id, which the page has */
 export function byId(id) {
   const found = document.getElementById(id);
@@ -32,15 +37,54 @@ export function byId(id) {
   return found;
 }
 
-/** Only what changes is touched, so that a selection survives. */
+/** Sets the text only if it changes, so that a selection survives. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** Somebody points at it, or has the keyboard in it: what moves now is missed. A tap leaves no pointer behind. */
-export function isInUse(node) {
+/** Somebody points at it, or has the keyboard in it: rows must not move. A tap leaves no pointer behind. */
+function isInUse(node) {
   const canPoint = matchMedia('(hover: hover)').matches;
   return node.contains(document.activeElement) || (canPoint && node.matches(':hover'));
+}
+
+/**
+ * The rows of a table, by key. A row stays the same element while its figures change, and no row moves while somebody
+ * uses the table.
+ */
+export class Rows {
+  /**
+   * @param {HTMLElement} body
+   * @param {(item: any) => { node: HTMLElement, fill: (item: any) => void }} make
+   */
+  constructor(body, make) {
+    this.body = body;
+    this.make = make;
+    /** @type {Map<string, { node: HTMLElement, fill: (item: any) => void }>} */
+    this.known = new Map();
+  }
+
+  /** @param {{ key: string }[]} items in their order @param {boolean} isForced moves rows even if they are in use */
+  show(items, isForced = false) {
+    const isHeld = !isForced && this.known.size > 0 && isInUse(this.body);
+    for (const item of items) {
+      if (isHeld && !this.known.has(item.key)) continue;
+      const row = this.known.get(item.key) ?? this.make(item);
+      this.known.set(item.key, row);
+      row.fill(item);
+    }
+    if (isHeld) return;
+    const wanted = new Set(items.map(({ key }) => key));
+    for (const [key, { node }] of this.known) {
+      if (wanted.has(key)) continue;
+      node.remove();
+      this.known.delete(key);
+    }
+    items.forEach(({ key }, i) => {
+      const { node } = this.known.get(key);
+      if (this.body.children[i] !== node) this.body.insertBefore(node, this.body.children[i] ?? null);
+    });
+  }
 }
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
@@ -57,15 +101,27 @@ export function brief(value) {
 }
 
 export function rate(value) {
+  if (value > 0 && value < 0.05) return '< 0.1';
   return value >= 10 ? whole.format(value) : short.format(value);
 }
 
-/** Hours, minutes and seconds of the operator's clock; the day too where it is another one. */
-export function clockTime(iso) {
-  const time = new Date(iso);
+const timeFormat = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+const dayFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'short' });
+
+/**
+ * Hours, minutes and seconds in the zone of the browser, and the date if it is not today.
+ *
+ * @param {string | number} at ISO 8601 or ms
+ */
+export function clockTime(at) {
+  const time = new Date(at);
   const isToday = time.toDateString() === new Date().toDateString();
-  const text = time.toLocaleTimeString('en-GB');
-  return isToday ? text : `${time.toLocaleDateString('en-GB')} ${text}`;
+  return isToday ? timeFormat.format(time) : `${dayFormat.format(time)} ${timeFormat.format(time)}`;
+}
+
+/** Turns the UTC times in a sentence of the gateway into times of the browser's zone. */
+export function localTimes(text) {
+  return text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (iso) => clockTime(iso));
 }
 
 export function timeOf(iso) {

@@ -1,60 +1,113 @@
 /** The page: who may look, what is live, and what brings it up to date. */
 import { call, listen, signIn, signOut, whenSignedOut } from './api.js';
 import { whenChanged } from './changes.js';
-import { refreshClient, showLimited, wireClients } from './clients.js';
-import { addDenials, catchUp, loadDenials, wireDenials } from './denials.js';
-import { byId, isInUse, setText } from './dom.js';
-import { showHour, showNow } from './now.js';
-import { loadPolicies, showCounts, showTable, wirePolicies } from './policies.js';
+import { showChart, wireChart } from './chart.js';
+import { takeAddresses } from './client.js';
+import { openClient, refreshClient, showLimited, wireClients } from './clients.js';
+import { byId, clockTime, setText } from './dom.js';
+import { showNow, showStatus } from './now.js';
+import { loadPolicies, showCounts, showLine, showTable, wirePolicies } from './policies.js';
+import { hearRefusals, loadRefusals, showRefusals, wireRefusals } from './refusals.js';
 import { wireReplay } from './replay.js';
 import { Traffic } from './traffic.js';
 import { wireTry } from './try.js';
+import { follow, isShown, wireViews } from './views.js';
+import { why } from './why.js';
 
 const AGAIN_MS = 1000;
 const AGAIN_MS_MAX = 10_000;
 const SILENT_MS = 5000;
-/** The chart and the order of the table are redrawn so often, in seconds. */
+/** The table of policies is sorted and drawn at this interval. */
 const REDRAW_SECONDS = 5;
+/** Shown only to those who may look. */
+const CONTENT = ['content', 'views', 'search', 'status', 'help', 'pause'];
 
 const traffic = new Traffic();
 let stop = new AbortController();
 let version = null;
 let seconds = 0;
 let heardAt = 0;
-
-function showConnection(text, isLost) {
-  setText(byId('connection'), text);
-  byId('connection').className = isLost ? 'bad' : '';
-}
+/** The last event of the stream; null: none yet. */
+let last = null;
+let isPaused = false;
+/** @type {(() => void)[]} */
+let due = [];
 
 function showProblem(text) {
   byId('problem').hidden = text === '';
   setText(byId('problem'), text);
 }
 
+function showLive() {
+  showGone('');
+  setText(byId('connection'), isPaused ? 'Paused' : 'Live');
+  byId('connection').className = isPaused ? '' : 'live';
+}
+
+/** @param {string} why '': the gateway is there */
+function showGone(why) {
+  const banner = byId('gone');
+  document.body.classList.toggle('gone', why !== '');
+  banner.hidden = why === '';
+  if (why === '') return;
+  setText(byId('connection'), 'Not live');
+  byId('connection').className = 'bad';
+  const seen = heardAt === 0 ? '' : ` Last seen ${clockTime(heardAt)}; what is shown is from then.`;
+  setText(banner, `The gateway is gone: ${why}.${seen} The page returns by itself.`);
+}
+
 function onEvent(name, data) {
   heardAt = Date.now();
-  showConnection('Live', false);
+  showLive();
   if (name === 'traffic') {
     traffic.take(data);
-    showHour(traffic);
+    showChart(traffic);
     showTable(traffic);
-    catchUp();
+    showCounts(traffic, new Set(traffic.policies.keys()));
+    loadRefusals();
   } else if (name === 'second') {
     const changed = traffic.add(data);
-    showNow(traffic, data);
-    showCounts(traffic, changed);
-    showLimited(data.limited);
-    addDenials(data.denials);
+    last = data;
     if (data.policyVersion !== null && data.policyVersion !== version) {
       version = data.policyVersion;
       loadPolicies(traffic);
     }
-    if (++seconds % REDRAW_SECONDS === 0) {
-      showHour(traffic);
-      if (!isInUse(byId('policy-table'))) showTable(traffic);
-    }
+    showCounts(traffic, changed);
+    if (isPaused) return;
+    takeAddresses(data.addresses);
+    hearRefusals(data.denials);
+    showSecond();
   }
+}
+
+/** Draws what changes every second. */
+function showSecond() {
+  if (last === null) return;
+  const isSorting = ++seconds % REDRAW_SECONDS === 0;
+  draw([
+    () => showStatus(traffic, last),
+    ...(isShown('overview') ? [() => showNow(traffic), () => showChart(traffic)] : []),
+    () => showLimited(last, traffic.since),
+    showRefusals,
+    ...(isSorting ? [() => showTable(traffic)] : []),
+  ]);
+}
+
+/**
+ * Draws each part in a frame of its own, so that no frame takes long on a slow machine. A hidden page draws nothing, and
+ * then only the newest parts.
+ *
+ * @param {(() => void)[]} parts
+ */
+function draw(parts) {
+  const isIdle = due.length === 0;
+  due = parts;
+  if (isIdle) requestAnimationFrame(drawNext);
+}
+
+function drawNext() {
+  due.shift()?.();
+  if (due.length > 0) requestAnimationFrame(drawNext);
 }
 
 /** Until the page is closed, or somebody signs out. */
@@ -62,7 +115,7 @@ async function stayConnected() {
   stop.abort();
   stop = new AbortController();
   const { signal } = stop;
-  let why = 'the gateway ended it';
+  let why = 'it ended the connection';
   for (let waitMs = AGAIN_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, AGAIN_MS_MAX)) {
     try {
       await listen((name, data) => {
@@ -71,19 +124,22 @@ async function stayConnected() {
       }, signal);
     } catch (error) {
       if (signal.aborted || error.status === 401) return;
-      why = error.message;
+      why = error.status === 0 ? 'it does not answer' : error.message;
     }
     if (signal.aborted) return;
-    showConnection(`Not live: ${why}; trying again`, true);
+    showGone(why);
     await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 }
 
 function showSignIn() {
   stop.abort();
-  for (const id of ['content', 'sections', 'sign-out']) byId(id).hidden = true;
+  showGone('');
+  for (const id of [...CONTENT, 'sign-out']) byId(id).hidden = true;
+  byId('dialog').close();
   byId('sign-in').hidden = false;
-  showConnection('Not signed in', false);
+  setText(byId('connection'), 'Not signed in');
+  byId('connection').className = '';
   byId('sign-in-form').token.focus();
 }
 
@@ -92,7 +148,7 @@ async function begin() {
   try {
     session = await call('GET', '/api/session');
   } catch (error) {
-    showConnection('Closed', true);
+    setText(byId('connection'), 'Not live');
     showProblem(error.message);
     // A gateway that is just being restarted is there in a moment; one that refuses stays so.
     if (error.status === 0) setTimeout(begin, AGAIN_MS);
@@ -104,11 +160,11 @@ async function begin() {
     return;
   }
   byId('sign-in').hidden = true;
-  for (const id of ['content', 'sections']) byId(id).hidden = false;
+  for (const id of CONTENT) byId(id).hidden = false;
   byId('sign-out').hidden = !session.isNeeded;
   version = null;
   stayConnected();
-  loadDenials();
+  follow();
 }
 
 byId('sign-in-form').addEventListener('submit', async (event) => {
@@ -129,21 +185,40 @@ byId('sign-out').addEventListener('click', async () => {
   await signOut();
   showSignIn();
 });
+byId('pause').addEventListener('click', () => {
+  isPaused = !isPaused;
+  byId('pause').setAttribute('aria-pressed', String(isPaused));
+  showLive();
+  if (isPaused) return;
+  loadRefusals();
+  showSecond();
+});
 whenSignedOut(showSignIn);
 whenChanged(() => {
   loadPolicies(traffic);
   refreshClient();
+  showSecond();
 });
 // Who has no pointer scrolls them with the keys.
 for (const region of document.querySelectorAll('.scroll')) region.setAttribute('tabindex', '0');
 setInterval(() => {
-  const silentMs = Date.now() - heardAt;
-  if (heardAt > 0 && silentMs > SILENT_MS && byId('connection').textContent === 'Live')
-    showConnection(`Nothing heard for ${Math.round(SILENT_MS / 1000)} s`, true);
+  if (heardAt > 0 && Date.now() - heardAt > SILENT_MS && byId('gone').hidden && !stop.signal.aborted)
+    showGone('it sends nothing');
 }, AGAIN_MS);
 wirePolicies(traffic);
-wireDenials();
+wireRefusals();
 wireClients();
+wireChart();
 wireTry();
 wireReplay();
+wireViews({
+  clients: openClient,
+  policies: showLine,
+  why,
+  shown() {
+    showSecond();
+    showTable(traffic, true);
+    showCounts(traffic, new Set());
+  },
+});
 begin();

@@ -1,86 +1,114 @@
-/** What happens at the moment: cards, and the chart of the hour. */
+/** The state of the gateway at the moment: requests, denials and latency with their trends, and a line for everything else. */
 import { byId, clockTime, count, el, rate, setText, svg } from './dom.js';
-import { sum, zeroes } from './traffic.js';
+import { sum } from './traffic.js';
 
+const REFUSED_OTHERWISE = ['banned', 'unavailable', 'malformed'];
+/** The gateway adds this much at most when it is well. */
+const P99_MS_MAX = 100;
+const TREND_MS = 900_000;
 const HEIGHT = 100;
-const DENIED = ['denied', 'banned', 'unavailable', 'malformed'];
 
-/** Name -> the two lines of its card. */
+/** Name -> the parts of its card. */
 const cards = new Map();
 
-function card(name, value, more, kind = '') {
-  let lines = cards.get(name);
-  if (lines === undefined) {
-    lines = [el('dd'), el('dd', { class: 'soft' })];
-    cards.set(name, lines);
-    byId('cards').append(el('div', {}, el('dt', {}, name), ...lines));
+/** @param {string[]} values the first one is large */
+function card(name, values, more, { isBad = false, trend = [], kind = 'allowed' } = {}) {
+  let parts = cards.get(name);
+  if (parts === undefined) {
+    parts = {
+      values: values.map(() => el('span')),
+      more: el('dd', { class: 'soft' }),
+      trend: el('dd', { class: 'trend', 'aria-hidden': 'true' }),
+    };
+    cards.set(name, parts);
+    const value = el('dd', { class: values.length > 1 ? 'value pair' : 'value' }, ...parts.values);
+    byId('cards').append(el('div', {}, el('dt', {}, name), value, parts.more, parts.trend));
   }
-  const [first, second] = lines;
-  setText(first, value);
-  if (first.className !== kind) first.className = kind;
-  setText(second, more);
+  values.forEach((value, i) => {
+    setText(parts.values[i], value);
+  });
+  parts.values.at(-1).classList.toggle('bad', isBad);
+  setText(parts.more, more);
+  parts.trend.replaceChildren(trendOf(trend, isBad ? 'denied' : kind));
 }
 
-export function showNow(traffic, second) {
+/** @param {number[]} values */
+function trendOf(values, kind) {
+  const highest = Math.max(...values, Number.MIN_VALUE);
+  const points = (values.length === 1 ? [...values, ...values] : values).map(
+    (value, x) => `${x},${(HEIGHT - (value / highest) * (HEIGHT - 8) - 4).toFixed(1)}`,
+  );
+  const last = Math.max(1, values.length - 1);
+  return svg(
+    'svg',
+    { class: `line-${kind}`, viewBox: `0 0 ${last} ${HEIGHT}`, preserveAspectRatio: 'none' },
+    svg('polygon', { points: `0,${HEIGHT} ${points.join(' ')} ${last},${HEIGHT}` }),
+    svg('polyline', { points: points.join(' ') }),
+  );
+}
+
+export function showNow(traffic) {
   const rates = traffic.rates();
   const all = sum(Object.values(rates));
   const denied = rates.denied ?? 0;
-  card('Requests', `${rate(all)}/s`, 'all that arrive');
+  const steps = traffic.steps(TREND_MS);
+  const perSecond = (of) => steps.map((step) => (1000 * of(step)) / (step.to - step.from));
+  card('Requests', [`${rate(all)}/s`], 'trend of 15 minutes', {
+    trend: perSecond(({ passed, refused }) => passed + refused),
+  });
+  const otherwise = REFUSED_OTHERWISE.filter((outcome) => (rates[outcome] ?? 0) > 0);
   card(
-    'Denied by policies',
-    `${rate(denied)}/s`,
-    all === 0 ? 'nothing arrives' : `${rate((100 * denied) / all)} % of them`,
-    denied > 0 ? 'bad' : '',
+    'Denied',
+    [`${rate(denied)}/s`],
+    [
+      all === 0 ? 'no requests' : `${rate((100 * denied) / all)} % of requests`,
+      ...otherwise.map((outcome) => `${outcome} ${rate(rates[outcome])}/s`),
+    ].join(', '),
+    { isBad: denied > 0, trend: perSecond(({ refused }) => refused), kind: 'denied' },
   );
-  const others = DENIED.slice(1).filter((outcome) => (rates[outcome] ?? 0) > 0);
+  const p99 = traffic.quantile('decisionTime', 0.99);
+  const quantiles = steps.map(({ times }) => traffic.quantileOf(times, 0.99) ?? 0);
   card(
-    'Refused otherwise',
-    `${rate(sum(others.map((outcome) => rates[outcome])))}/s`,
-    others.length === 0 ? 'bans, outages, malformed' : others.join(', '),
-  );
-  card(
-    'Added latency',
-    latency(traffic, 'decisionTime', 0.5),
-    `99 %: ${latency(traffic, 'decisionTime', 0.99)}`,
-  );
-  showStore(traffic, second);
-  const { store, processes, totals } = second;
-  card(
-    'Processes',
-    String(processes),
-    store.kind === 'redis' ? `${count(store.replicas)} share the store` : 'nothing is shared',
-  );
-  const upstream = sum(Object.values(totals.upstreamFailures));
-  card(
-    'Application',
-    upstream === 0 ? 'no failures' : `${count(upstream)} failures`,
-    upstream === 0
-      ? 'requests it did not answer, since the start'
-      : `since the start: ${listed(totals.upstreamFailures)}`,
+    'Latency',
+    [`p50 ${latencyText(traffic.quantile('decisionTime', 0.5))}`, `p99 ${latencyText(p99)}`],
+    'added by the gateway, last minute',
+    {
+      isBad: p99 > P99_MS_MAX,
+      trend: quantiles.map((ms) => (ms === Number.POSITIVE_INFINITY ? 10_000 : ms)),
+      kind: 'shadow',
+    },
   );
 }
 
-function showStore(traffic, { store, processes, totals }) {
-  if (store.kind === 'memory') {
-    card('Store', 'memory', 'counters of this process');
-    return;
-  }
-  const failures = sum(Object.values(totals.storeFailures));
-  const failed = failures === 0 ? '' : `; failed checks: ${listed(totals.storeFailures)}`;
-  if (store.available)
-    card(
-      'Store',
-      'available',
-      `breaker closed; 99 %: ${latency(traffic, 'storeTime', 0.99)}${failed}`,
-      'good',
+/** The line of status. Problems come first. A screen reader reads them when they change. */
+export function showStatus(traffic, { store, processes, totals }) {
+  const problems = [];
+  const facts = [];
+  const storeFailures = listed(totals.storeFailures);
+  const failed = storeFailures === '' ? '' : `, failed checks: ${storeFailures}`;
+  if (store.kind === 'memory') facts.push('Store: memory of this process');
+  else if (store.available)
+    facts.push(
+      `Store available, p99 ${latencyText(traffic.quantile('storeTime', 0.99))}${failed}`,
+      ...(store.replicas === processes ? [] : [`${count(store.replicas)} processes share it`]),
     );
   else
-    card(
-      'Store',
-      'away',
-      `breaker open in ${store.processesWithout} of ${processes} since ${store.awaySince === null ? 'just now' : clockTime(store.awaySince)}: each policy decides by its onStoreFailure${failed}`,
-      'bad',
+    problems.push(
+      `Store unavailable since ${store.awaySince === null ? 'just now' : clockTime(store.awaySince)} for ${store.processesWithout} of ${processes} processes: each policy decides by its onStoreFailure${failed}`,
     );
+  facts.push(`${count(processes)} ${processes === 1 ? 'process' : 'processes'}`);
+  const failures = listed(totals.upstreamFailures);
+  if (traffic.recentFailures() > 0) problems.push(`The application does not answer: ${failures}`);
+  else
+    facts.push(
+      failures === '' ? 'Application answers' : `Application answers, failures since the start: ${failures}`,
+    );
+  const refusal = byId('file-refusal');
+  if (!refusal.hidden) problems.push('The edited policy file is not in use');
+  const status = byId('status');
+  status.classList.toggle('bad', problems.length > 0);
+  setText(byId('status-problems'), problems.join(' · '));
+  setText(byId('status-facts'), facts.join(' · '));
 }
 
 function listed(counts) {
@@ -90,57 +118,9 @@ function listed(counts) {
     .join(', ');
 }
 
-function latency(traffic, kind, share) {
-  const ms = traffic.quantile(kind, share);
+/** @param {number | null} ms an upper bound */
+export function latencyText(ms) {
   if (ms === null) return '–';
-  return ms === Number.POSITIVE_INFINITY ? 'over 10 s' : `≤ ${ms} ms`;
-}
-
-/** Stacked: what passed, and on it what was refused. */
-export function showHour(traffic) {
-  const of = (outcome) => {
-    const series = traffic.requests.get(outcome) ?? [];
-    return series.length === 0 ? zeroes() : series;
-  };
-  const passed = added([of('allowed'), of('uncovered')]);
-  const refused = added(DENIED.map(of));
-  const highest = Math.max(1, ...passed.map((value, i) => value + refused[i]));
-  const seconds = traffic.spanMs / 1000;
-  const first = new Date((traffic.lastSpan - passed.length + 1) * traffic.spanMs).toISOString();
-  byId('hour-legend').replaceChildren(
-    el('span', { class: 'key allowed' }, `passed ${count(sum(passed))}`),
-    el('span', { class: 'key denied' }, `refused ${count(sum(refused))}`),
-    el('span', { class: 'soft' }, `at most ${rate(highest / seconds)}/s`),
-  );
-  byId('hour-chart').replaceChildren(
-    svg(
-      'svg',
-      {
-        class: 'bars',
-        viewBox: `0 0 ${passed.length} ${HEIGHT}`,
-        preserveAspectRatio: 'none',
-        role: 'img',
-        'aria-label': `Requests of the last hour: ${count(sum(passed))} passed, ${count(sum(refused))} refused, at most ${rate(highest / seconds)} a second`,
-      },
-      path('fill-allowed', passed, zeroes(), highest),
-      path('fill-denied', refused, passed, highest),
-    ),
-    el('div', { class: 'axis' }, el('span', {}, clockTime(first)), el('span', {}, 'now')),
-  );
-}
-
-/** All bars of one kind, as one shape. */
-export function path(kind, values, from, highest) {
-  const bars = values.map((value, x) => {
-    if (value === 0) return '';
-    // What is there is seen, however little it is.
-    const height = Math.max((value / highest) * HEIGHT, 1.5);
-    const y = Math.max(0, HEIGHT - (from[x] / highest) * HEIGHT - height);
-    return `M${x + 0.05} ${y.toFixed(1)}h.9v${height.toFixed(1)}h-.9z`;
-  });
-  return svg('path', { class: kind, d: bars.join('') });
-}
-
-function added(all) {
-  return zeroes().map((_, i) => sum(all.map((series) => series[i] ?? 0)));
+  if (ms === Number.POSITIVE_INFINITY) return '> 10 s';
+  return ms >= 1000 ? `≤ ${ms / 1000} s` : `≤ ${ms} ms`;
 }

@@ -1,14 +1,17 @@
 /** The policies: a table of their traffic, and the file as loaded with the same numbers in the margin of each row. */
 import { call } from './api.js';
 import { shadowPolicy, tell, unshadowPolicy } from './changes.js';
-import { brief, byId, clockTime, count, el, quotaText, setText, svg } from './dom.js';
-import { path } from './now.js';
+import { brief, button, byId, clockTime, count, el, quotaText, Rows, setText, svg } from './dom.js';
 import { takeFile } from './replay.js';
 import { zeroes } from './traffic.js';
+import { isShown } from './views.js';
 
-const SHOWN = 25;
-/** A longer file is shown to here; its end is seldom what is asked for. */
-const LINES_MAX = 20_000;
+const SHOWN = 15;
+/** The filter finds the others. */
+const SHOWN_MAX = 100;
+/** A longer file is shown to here. */
+const LINES_MAX = 5000;
+const HEIGHT = 100;
 const DENIED = 1;
 /** In the order of the table. What narrow screens have no column for has a name, and stands below the policy's. */
 const COLUMNS = [
@@ -21,8 +24,10 @@ const COLUMNS = [
 /** @type {{ file: string, version: string, refusal: string | null, areShadowsKnown: boolean, text: string, policies: any[] } | null} */
 let loaded = null;
 let isAllShown = false;
-/** Name -> the cells of its row in the table. */
-const rows = new Map();
+/** @type {Rows} */
+let rows;
+/** Policies whose figures changed while the view was hidden. */
+const stale = new Set();
 /** Name -> the margin of its line in the file. */
 const margins = new Map();
 /** What the text on the page was made of. */
@@ -39,11 +44,12 @@ export async function loadPolicies(traffic) {
   showFile();
   showTable(traffic);
   showCounts(traffic, new Set(margins.keys()));
+  showLine(/^#\/policies\/(\d+)$/.exec(location.hash)?.[1] ?? '');
 }
 
 function showFile() {
   const { file, version, refusal, areShadowsKnown, text, policies } = loaded;
-  const unknown = areShadowsKnown ? '' : '; the store is away, and cannot say which are in shadow';
+  const unknown = areShadowsKnown ? '' : '; the store is unavailable, so nobody knows which are in shadow';
   setText(byId('file-about'), `${file}, version ${version}, ${count(policies.length)} policies${unknown}`);
   const problem = byId('file-refusal');
   problem.hidden = refusal === null;
@@ -88,102 +94,121 @@ function flagOf({ mode, shadowEndsAt }) {
 
 /** @param {import('./traffic.js').Traffic} traffic @param {Set<string>} changed policies */
 export function showCounts(traffic, changed) {
-  for (const name of changed) {
+  for (const name of changed) stale.add(name);
+  if (!isShown('policies')) return;
+  for (const name of stale) {
     const margin = margins.get(name);
-    if (margin !== undefined) {
-      const sums = margin.together.map((one) => traffic.of(one).sums);
-      const of = (i) => sums.reduce((all, one) => all + one[i], 0);
-      setText(margin.denied, of(DENIED) === 0 ? '' : brief(of(DENIED)));
-      setText(margin.allowed, of(0) === 0 ? '' : brief(of(0)));
-      const told = `denied ${count(of(DENIED))}, allowed ${count(of(0))} in the last hour`;
-      if (margin.denied.title !== told) margin.denied.title = margin.allowed.title = told;
-    }
-    const row = rows.get(name);
-    if (row !== undefined) fillRow(row, traffic.of(name));
+    if (margin === undefined) continue;
+    const sums = margin.together.map((one) => traffic.of(one).sums);
+    const of = (i) => sums.reduce((all, one) => all + one[i], 0);
+    setText(margin.denied, of(DENIED) === 0 ? '' : brief(of(DENIED)));
+    setText(margin.allowed, of(0) === 0 ? '' : brief(of(0)));
+    const told = `denied ${count(of(DENIED))}, allowed ${count(of(0))} in the last hour`;
+    if (margin.denied.title !== told) margin.denied.title = margin.allowed.title = told;
   }
+  stale.clear();
 }
 
-/** Sorted anew: not each second, or nobody could click. */
-export function showTable(traffic) {
-  if (loaded === null) return;
+/** The policies that deny most come first. */
+export function showTable(traffic, isForced = false) {
+  if (loaded === null || !isShown('policies')) return;
+  const spans = traffic.spans();
+  const { lastSpan } = traffic;
   const wanted = byId('policy-filter').value.trim().toLowerCase();
   const found = loaded.policies
     .filter(({ name, route }) => `${name} ${route}`.toLowerCase().includes(wanted))
-    .map((policy) => ({ policy, sums: traffic.of(policy.name).sums }))
+    .map((policy) => ({ key: policy.name, policy, spans, lastSpan, ...traffic.of(policy.name) }))
     .sort((a, b) => b.sums[1] - a.sums[1] || b.sums[2] - a.sums[2] || b.sums[0] - a.sums[0]);
-  const shown = isAllShown ? found : found.slice(0, SHOWN);
-  const body = byId('policy-table').tBodies[0];
-  const hadFocus = body.contains(document.activeElement)
-    ? document.activeElement?.closest('tr')?.dataset.policy
-    : null;
-  rows.clear();
-  body.replaceChildren(...shown.map(({ policy }) => rowOf(policy, traffic)));
-  if (hadFocus) rows.get(hadFocus)?.button.focus();
+  rows.show(found.slice(0, isAllShown ? SHOWN_MAX : SHOWN), isForced);
   const more = byId('policies-more');
   more.hidden = found.length <= SHOWN;
-  setText(more, isAllShown ? `The first ${SHOWN} only` : `All ${count(found.length)} policies`);
-}
-
-function rowOf(policy, traffic) {
-  const { name, route, line, mode, shadowEndsAt } = policy;
-  const cells = COLUMNS.map(({ kind }) => el('td', { class: kind }));
-  const spark = el('td', { class: 'wide' });
-  const isShadowed = shadowEndsAt !== null;
-  const button = isShadowed
-    ? el(
-        'button',
-        { type: 'button', class: 'small', onclick: () => unshadowPolicy(name, shadowEndsAt) },
-        'Deny again',
-      )
-    : el('button', { type: 'button', class: 'small', onclick: () => shadowPolicy(name) }, 'Shadow…');
-  const isWritten = mode === 'shadow';
-  const state = isWritten
-    ? 'shadow, by the file'
-    : isShadowed
-      ? `shadow until ${clockTime(shadowEndsAt)} `
-      : '';
-  const more = el('div', { class: 'narrow' });
-  const row = { cells, spark, button, more };
-  rows.set(name, row);
-  fillRow(row, traffic.of(name));
-  const head = el(
-    'th',
-    { scope: 'row' },
-    el('a', { href: `#line-${line}`, onclick: () => showLine(line) }, name),
-    el('div', { class: 'soft' }, `${route}, ${quotaText(policy)}`),
+  const most = Math.min(found.length, SHOWN_MAX);
+  setText(
     more,
-  );
-  const tr = el('tr', {}, head, ...cells, spark, el('td', {}, state, isWritten ? null : button));
-  tr.dataset.policy = name;
-  button.setAttribute('aria-label', isShadowed ? `Let ${name} deny again` : `Put ${name} in shadow`);
-  return tr;
-}
-
-function fillRow({ cells, spark, more }, { sums, series }) {
-  COLUMNS.forEach(({ at }, i) => {
-    setText(cells[i], count(sums[at]));
-  });
-  cells[0].classList.toggle('bad', sums[DENIED] > 0);
-  const hidden = COLUMNS.filter(({ at, name }) => name !== '' && sums[at] > 0);
-  setText(more, hidden.map(({ at, name }) => `${name}: ${count(sums[at])}`).join(', '));
-  const highest = Math.max(1, ...series[0].map((value, i) => value + series[DENIED][i] + series[2][i]));
-  const below = series[0].map((value, i) => value + series[2][i]);
-  spark.replaceChildren(
-    svg(
-      'svg',
-      {
-        class: 'spark',
-        viewBox: `0 0 ${series[0].length} 100`,
-        preserveAspectRatio: 'none',
-        'aria-hidden': 'true',
-      },
-      path('fill-allowed', series[0], zeroes(), highest),
-      path('fill-shadow', series[2], series[0], highest),
-      path('fill-denied', series[DENIED], below, highest),
-    ),
+    isAllShown
+      ? `Show ${SHOWN} only`
+      : most < found.length
+        ? `Show ${SHOWN_MAX} of ${count(found.length)} policies`
+        : `Show all ${count(found.length)} policies`,
   );
 }
 
+function rowOf() {
+  const cells = COLUMNS.map(({ kind }) => el('td', { class: kind }));
+  const spark = el('td', { class: 'wide trend' });
+  const more = el('div', { class: 'narrow' });
+  const link = el('a');
+  const about = el('div', { class: 'soft' });
+  const mode = el('td', { class: 'actions' });
+  const node = el('tr', {}, el('th', { scope: 'row' }, link, about, more), ...cells, spark, mode);
+  let drawnAt = 0;
+  const fill = ({ policy, sums, series, spans, lastSpan }) => {
+    const { name, route, line } = policy;
+    setText(link, name);
+    link.href = `#/policies/${line}`;
+    setText(about, `${route}, ${quotaText(policy)}`);
+    COLUMNS.forEach(({ at }, i) => {
+      setText(cells[i], count(sums[at]));
+    });
+    cells[0].classList.toggle('bad', sums[DENIED] > 0);
+    const hidden = COLUMNS.filter(({ at, name }) => name !== '' && sums[at] > 0);
+    setText(more, hidden.map(({ at, name }) => `${name}: ${count(sums[at])}`).join(', '));
+    showMode(mode, policy);
+    // Drawing takes most of the time, so it happens once in each span.
+    if (drawnAt !== lastSpan) spark.replaceChildren(sparkOf(series.map((one) => one.slice(-spans))));
+    drawnAt = lastSpan;
+  };
+  return { node, fill };
+}
+
+/** @param {HTMLElement} cell */
+function showMode(cell, { name, mode, shadowEndsAt }) {
+  const state = `${mode} ${shadowEndsAt}`;
+  if (cell.dataset.state === state) return;
+  cell.dataset.state = state;
+  if (mode === 'shadow') setText(cell, 'shadow, by the file');
+  else if (shadowEndsAt === null)
+    cell.replaceChildren(
+      button('Shadow…', 'small danger', () => shadowPolicy(name), {
+        'aria-label': `Put ${name} in shadow`,
+      }),
+    );
+  else
+    cell.replaceChildren(
+      `shadow until ${clockTime(shadowEndsAt)} `,
+      button('Deny again', 'small', () => unshadowPolicy(name, shadowEndsAt), {
+        'aria-label': `Let ${name} deny again`,
+      }),
+    );
+}
+
+/** @param {number[][]} series allowed, denied, denied in shadow */
+function sparkOf([allowed, denied, shadowDenied]) {
+  const below = allowed.map((value, i) => value + shadowDenied[i]);
+  const highest = Math.max(1, ...below.map((value, i) => value + denied[i]));
+  const bars = (kind, values, from) =>
+    svg('path', {
+      class: kind,
+      d: values
+        .map((value, x) => {
+          if (value === 0) return '';
+          // The smallest value is still visible.
+          const height = Math.max((value / highest) * HEIGHT, 4);
+          const y = Math.max(0, HEIGHT - (from[x] / highest) * HEIGHT - height);
+          return `M${x} ${y.toFixed(1)}h1v${height.toFixed(1)}h-1z`;
+        })
+        .join(''),
+    });
+  return svg(
+    'svg',
+    { viewBox: `0 0 ${allowed.length} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
+    bars('fill-allowed', allowed, zeroes()),
+    bars('fill-shadow', shadowDenied, allowed),
+    bars('fill-denied', denied, below),
+  );
+}
+
+/** @param {string} line of the address; '': none */
 export function showLine(line) {
   for (const item of document.querySelectorAll('#file-lines .current')) item.classList.remove('current');
   const item = document.getElementById(`line-${line}`);
@@ -194,9 +219,10 @@ export function showLine(line) {
 
 /** @param {import('./traffic.js').Traffic} traffic */
 export function wirePolicies(traffic) {
-  byId('policy-filter').addEventListener('input', () => showTable(traffic));
+  rows = new Rows(byId('policy-table').tBodies[0], rowOf);
+  byId('policy-filter').addEventListener('input', () => showTable(traffic, true));
   byId('policies-more').addEventListener('click', () => {
     isAllShown = !isAllShown;
-    showTable(traffic);
+    showTable(traffic, true);
   });
 }

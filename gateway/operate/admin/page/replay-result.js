@@ -1,5 +1,5 @@
 /** What came of a replay: totals, each policy before and after, and whom the edit hits. */
-import { clientText } from './clients.js';
+import { clientText } from './client.js';
 import { clockTime, count, el, timeOf } from './dom.js';
 
 /** Those that change most come first. */

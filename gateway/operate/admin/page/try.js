@@ -1,8 +1,8 @@
-/** A request that is only thought of: what would become of it. */
+/** Tries a request without sending it: what the gateway would do with it. */
 import { call } from './api.js';
-import { clientText } from './clients.js';
+import { clientText } from './client.js';
 import { byId, count, el, quotaText } from './dom.js';
-import { showLine } from './policies.js';
+import { go } from './views.js';
 
 const VERDICTS = {
   allow: ['good', 'It would pass'],
@@ -17,7 +17,8 @@ export function tryRequest(method, path) {
   if ([...form.method.options].some(({ value }) => value === method))
     form.elements.namedItem('method').value = method;
   form.path.value = path;
-  form.scrollIntoView({ block: 'start' });
+  go('policies');
+  byId('try').scrollIntoView({ block: 'nearest' });
   form.path.focus();
 }
 
@@ -65,7 +66,7 @@ function told({ decision, path, status, headers, reason, policies }) {
       : el(
           'details',
           {},
-          el('summary', {}, 'What the gateway says in the reply'),
+          el('summary', {}, 'Headers that the gateway adds to the reply'),
           el(
             'dl',
             { class: 'facts' },
@@ -105,7 +106,7 @@ function tableOf(policies) {
 }
 
 function rowLink({ name, line }) {
-  return el('a', { href: `#line-${line}`, onclick: () => showLine(line) }, name);
+  return el('a', { href: `#/policies/${line}` }, name);
 }
 
 export function wireTry() {

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap';
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
 import { TrafficHistory } from '#gateway/operate/admin/history.ts';
 import { LISTENERS_MAX, LiveFeed } from '#gateway/operate/admin/live-feed.ts';
+import { Marks } from '#gateway/operate/admin/marks.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { until } from '#test/support/until.ts';
@@ -70,6 +71,14 @@ t.test('the hour first, then each second what is new', async (t) => {
   t.equal(denials[0]?.policy, 'one');
   t.equal(new Set(denials.map(({ id }) => id)).size, denials.length, 'no refusal is told twice');
   await until(() => heard.some(({ data }) => ((data.limited ?? []) as unknown[]).length > 0));
+  t.strictSame(heard[0]?.data.marks, [], 'nothing has happened yet');
+  await fetch(`${admin}/api/ban`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ subject: '192.0.2.7', seconds: 60 }),
+  });
+  await until(() => heard.some(({ name, data }) => name === 'second' && data.marks !== undefined));
+  t.match(heard.at(-1)?.data, { marks: [{ kind: 'change', text: /^ban [\w-]{22}$/ }] });
   t.match(heard.at(-1)?.data, { processes: 1, store: { kind: 'memory', available: true, awaySince: null } });
 });
 
@@ -111,6 +120,9 @@ async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
     top: { kind: 'memory', processes: async () => [], families },
     listDecisions: async () => [],
     policyVersion: async () => '',
+    marks: new Marks(Date.now),
+    seeState: () => undefined,
+    addressOf: () => null,
   });
   const server = createServer((_req, res) => void feed.add(res, () => true));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,0 +1,216 @@
+/** The chart of requests: what passed, what was refused, and marks for events. A pointer or the arrow keys read figures. */
+import { byId, clockTime, count, el, rate, setText, svg } from './dom.js';
+import { latencyText } from './now.js';
+import { sum } from './traffic.js';
+
+const HEIGHT = 220;
+const LEFT = 48;
+const RIGHT = 8;
+const TOP = 14;
+const BOTTOM = 22;
+const DEFAULT_RANGE_S = 900;
+/** Distances of the labels of the time axis, in s. */
+const TICKS_S = [5, 15, 30, 60, 120, 300, 600, 900];
+const LABEL_WIDTH = 70;
+
+/** @type {import('./traffic.js').Traffic} */
+let shown = null;
+/** @type {import('./traffic.js').Step[]} */
+let steps = [];
+let rangeMs = DEFAULT_RANGE_S * 1000;
+/** Of the drawing, as last observed: to read it from the page costs a layout. */
+let width = 0;
+/** Time under the pointer, or of the step that the keys have reached; null: none. */
+let readAt = null;
+
+/** @param {import('./traffic.js').Traffic} traffic */
+export function showChart(traffic = shown) {
+  shown = traffic;
+  if (traffic === null || width === 0) return;
+  steps = traffic.steps(rangeMs);
+  const [first, last] = [steps[0]?.from ?? traffic.now - 1, steps.at(-1)?.to ?? traffic.now];
+  const highest = niceAbove(Math.max(...steps.map((step) => perSecond(step, step.passed + step.refused)), 1));
+  const scale = {
+    x: (at) =>
+      LEFT + ((Math.min(last, Math.max(first, at)) - first) / (last - first)) * (width - LEFT - RIGHT),
+    y: (value) => HEIGHT - BOTTOM - (value / highest) * (HEIGHT - TOP - BOTTOM),
+    at: (x) => first + ((x - LEFT) / (width - LEFT - RIGHT)) * (last - first),
+    first,
+    last,
+  };
+  const marks = traffic.marks.filter(({ at }) => Date.parse(at) >= first);
+  byId('chart-drawing').replaceChildren(
+    svg(
+      'svg',
+      { width, height: HEIGHT, 'aria-hidden': 'true' },
+      ...outages(traffic.marks, scale),
+      ...rateLines(highest, scale),
+      ...timeLabels(scale),
+      area(
+        'fill-allowed',
+        scale,
+        ({ passed }) => passed,
+        () => 0,
+      ),
+      area(
+        'fill-denied',
+        scale,
+        ({ refused }) => refused,
+        ({ passed }) => passed,
+      ),
+      ...marks.map((mark) => markLine(mark, scale)),
+    ),
+  );
+  byId('chart').scale = scale;
+  const [passed, refused] = [sum(steps.map((one) => one.passed)), sum(steps.map((one) => one.refused))];
+  setText(byId('legend-passed'), `passed ${count(passed)}`);
+  setText(byId('legend-refused'), `refused ${count(refused)}`);
+  byId('legend-marks').hidden = marks.length === 0;
+  showReading();
+}
+
+function perSecond({ from, to }, value) {
+  return (1000 * value) / Math.max(1, to - from);
+}
+
+/** The next of 1, 2, 5, 10, 20, 50, … */
+function niceAbove(value) {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map((one) => one * power).find((one) => one >= value);
+}
+
+/** Bars without gaps between them, as one shape. */
+function area(kind, { x, y }, value, below) {
+  const bars = steps.map((step) => {
+    if (value(step) === 0) return '';
+    const base = y(perSecond(step, below(step)));
+    // The smallest value is still visible.
+    const height = Math.max(base - y(perSecond(step, below(step) + value(step))), 1.5);
+    const [left, right] = [x(step.from), x(step.to)];
+    const gap = right - left > 4 ? 1 : 0;
+    return `M${left.toFixed(1)} ${base.toFixed(1)}v${(-height).toFixed(1)}H${(right - gap).toFixed(1)}v${height.toFixed(1)}z`;
+  });
+  return svg('path', { class: kind, d: bars.join('') });
+}
+
+function rateLines(highest, { y }) {
+  return [0, 0.5, 1].flatMap((share) => {
+    const at = Math.round(y(highest * share)) + 0.5;
+    return [
+      svg('path', { class: 'grid', d: `M${LEFT} ${at}H${width - RIGHT}` }),
+      svg('text', { x: LEFT - 6, y: at + 4, class: 'end' }, share === 0 ? '0' : `${rate(highest * share)}/s`),
+    ];
+  });
+}
+
+function timeLabels({ x, first, last }) {
+  const labels = Math.max(1, (width - LEFT - RIGHT) / LABEL_WIDTH);
+  const stepMs = 1000 * (TICKS_S.find((one) => (last - first) / 1000 / one <= labels) ?? 900);
+  // Whole minutes of the browser's zone.
+  const zoneMs = new Date(last).getTimezoneOffset() * 60_000;
+  const lines = [];
+  for (let at = Math.ceil((first - zoneMs) / stepMs) * stepMs + zoneMs; at <= last; at += stepMs) {
+    const left = Math.round(x(at)) + 0.5;
+    lines.push(svg('path', { class: 'grid', d: `M${left} ${TOP}V${HEIGHT - BOTTOM + 4}` }));
+    const text = new Date(at).toLocaleTimeString('en-GB').slice(0, stepMs < 60_000 ? 8 : 5);
+    if (left > LEFT + 10 && left < width - 30)
+      lines.push(svg('text', { x: left, y: HEIGHT - 5, class: 'middle' }, text));
+  }
+  return lines;
+}
+
+/** Shades the times without the store. */
+function outages(marks, { x, first, last }) {
+  return marks.flatMap(({ kind, at }, i) => {
+    if (kind !== 'outage') return [];
+    const end = marks.slice(i).find((mark) => mark.kind === 'recovery')?.at;
+    const [from, to] = [Date.parse(at), end === undefined ? last : Date.parse(end)];
+    if (to < first) return [];
+    return [
+      svg('rect', {
+        class: 'outage',
+        x: x(from),
+        y: TOP,
+        width: Math.max(2, x(to) - x(from)),
+        height: HEIGHT - TOP - BOTTOM,
+      }),
+    ];
+  });
+}
+
+function markLine({ at, kind }, { x }) {
+  const left = x(Date.parse(at)).toFixed(1);
+  return svg(
+    'g',
+    { class: `mark mark-${kind}` },
+    svg('path', { d: `M${left} ${TOP - 4}V${HEIGHT - BOTTOM}` }),
+    svg('path', { class: 'flag', d: `M${left} ${TOP - 12}l5 8h-10z` }),
+  );
+}
+
+/** The figures at the pointer. */
+function showReading() {
+  const tip = byId('chart-tip');
+  const cursor = byId('chart-cursor');
+  const step = readAt === null ? undefined : (steps.find(({ to }) => to >= readAt) ?? steps.at(-1));
+  tip.hidden = cursor.hidden = step === undefined;
+  if (step === undefined) return;
+  const { x } = byId('chart').scale;
+  const near = shown.marks.filter(({ at }) => {
+    const time = Date.parse(at);
+    return time >= step.from && time <= step.to;
+  });
+  const lines = [
+    `${clockTime(step.from)} – ${clockTime(step.to)}`,
+    `passed ${rate(perSecond(step, step.passed))}/s`,
+    `refused ${rate(perSecond(step, step.refused))}/s`,
+    `p50 ${latencyText(shown.quantileOf(step.times, 0.5))}, p99 ${latencyText(shown.quantileOf(step.times, 0.99))}`,
+    ...near.map(({ at, text }) => `${clockTime(at)} ${text}`),
+  ];
+  tip.replaceChildren(...lines.map((line) => el('div', {}, line)));
+  const middle = (x(step.from) + x(step.to)) / 2;
+  cursor.style.left = `${x(step.from)}px`;
+  cursor.style.width = `${Math.max(1, x(step.to) - x(step.from))}px`;
+  const isRight = middle > width / 2;
+  tip.style.left = isRight ? 'auto' : `${middle + 10}px`;
+  tip.style.right = isRight ? `${width - middle + 10}px` : 'auto';
+  const chart = byId('chart');
+  chart.setAttribute('aria-valuemax', String(steps.length));
+  chart.setAttribute('aria-valuenow', String(steps.indexOf(step) + 1));
+  chart.setAttribute('aria-valuetext', lines.join(', '));
+}
+
+function onKey(event) {
+  const at = readAt === null ? steps.length : steps.findIndex(({ to }) => to >= readAt);
+  const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: steps.length - 1 }[event.key];
+  if (event.key === 'Escape') readAt = null;
+  else if (to === undefined || steps.length === 0) return;
+  else {
+    const step = steps[Math.min(steps.length - 1, Math.max(0, to))];
+    readAt = (step.from + step.to) / 2;
+  }
+  event.preventDefault();
+  showReading();
+}
+
+export function wireChart() {
+  const chart = byId('chart');
+  const read = (at) => {
+    readAt = at;
+    showReading();
+  };
+  chart.addEventListener('pointermove', ({ clientX }) => {
+    if (chart.scale !== undefined) read(chart.scale.at(clientX - chart.getBoundingClientRect().left));
+  });
+  chart.addEventListener('pointerleave', () => read(null));
+  chart.addEventListener('blur', () => read(null));
+  chart.addEventListener('keydown', onKey);
+  byId('ranges').addEventListener('change', ({ target }) => {
+    rangeMs = Number(target.value) * 1000;
+    showChart();
+  });
+  new ResizeObserver(([{ contentRect }]) => {
+    width = contentRect.width;
+    showChart();
+  }).observe(chart);
+}

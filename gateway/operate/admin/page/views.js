@@ -1,0 +1,122 @@
+/**
+ * The views and their addresses. The part of the address behind # names the view, or a refusal that a dialog explains:
+ * `#/overview`, `#/clients/DIGEST`, `#/policies/LINE`, `#/replay`, `#/why/ID`. Keyboard shortcuts are handled here as well.
+ */
+import { closeDialog, openDialog } from './changes.js';
+import { button, byId, el, setText } from './dom.js';
+
+const TITLES = { overview: 'Overview', clients: 'Clients', policies: 'Policies', replay: 'Replay' };
+const KEYS = [
+  ['/', 'Search'],
+  ['?', 'Show this help'],
+  ['1 to 4', 'Overview, Clients, Policies, Replay'],
+  ['Esc', 'Close a dialog, or leave the search field'],
+  ['← →', 'Move along the chart when it has the focus'],
+];
+
+/** Name of the view that is shown. */
+let shown = '';
+/** What follows the name of a view in the address -> its handler. */
+let handlers = {};
+
+export function isShown(view) {
+  return shown === view;
+}
+
+/** @param {string} address such as `clients/DIGEST` */
+export function go(address) {
+  if (location.hash === `#/${address}`) follow();
+  else location.hash = `#/${address}`;
+}
+
+/** Shows what the address names. */
+export function follow() {
+  // Links within the page, such as the one to the content, name no view.
+  if (location.hash !== '' && !location.hash.startsWith('#/')) return;
+  const [name = '', ...rest] = location.hash.slice(2).split('/');
+  const part = decoded(rest.join('/'));
+  if (name === 'why') {
+    show(shown === '' ? 'overview' : shown);
+    handlers.why?.(part);
+    return;
+  }
+  byId('dialog').close();
+  show(name in TITLES ? name : 'overview');
+  handlers[shown]?.(part);
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return '';
+  }
+}
+
+function show(view) {
+  if (view === shown) return;
+  const isFirst = shown === '';
+  shown = view;
+  for (const name of Object.keys(TITLES)) byId(`view-${name}`).hidden = name !== view;
+  for (const link of document.querySelectorAll('#views a')) {
+    if (link.getAttribute('href') === `#/${view}`) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  document.title = `${TITLES[view]} – Floodgate`;
+  window.scrollTo(0, 0);
+  // A screen reader then reads the new view. At the start the page itself is read.
+  if (!isFirst) byId(`${view}-title`).focus({ preventScroll: true });
+  handlers.shown?.();
+}
+
+export function openHelp() {
+  openDialog('Help', [
+    el(
+      'dl',
+      { class: 'facts' },
+      ...KEYS.flatMap(([key, text]) => [el('dt', {}, el('kbd', {}, key)), el('dd', {}, text)]),
+    ),
+    el(
+      'p',
+      {},
+      'Every refusal has an id in x-gateway-decision and in its body. Type the id into the search field to read why the request was refused.',
+    ),
+    el(
+      'p',
+      {},
+      'An address or a key in the search field shows that client. Other text searches the refusals.',
+    ),
+    el('div', { class: 'buttons' }, button('Close', '', closeDialog)),
+  ]);
+}
+
+function onKey(event) {
+  const { key, target, ctrlKey, metaKey, altKey } = event;
+  const search = byId('search-text');
+  if (key === 'Escape' && target === search) search.blur();
+  if (ctrlKey || metaKey || altKey || byId('content').hidden || byId('dialog').open) return;
+  if (target.closest('input, select, textarea') !== null) return;
+  const view = Object.keys(TITLES)[Number(key) - 1];
+  if (view !== undefined) go(view);
+  else if (key === '/') {
+    event.preventDefault();
+    search.focus();
+    search.select();
+  } else if (key === '?') openHelp();
+}
+
+/** @param {Record<string, (part: string) => unknown>} each by view, `why`, and `shown` after each change of the view */
+export function wireViews(each) {
+  handlers = each;
+  window.addEventListener('hashchange', follow);
+  document.addEventListener('keydown', onKey);
+  byId('help').addEventListener('click', openHelp);
+  byId('skip').addEventListener('click', (event) => {
+    event.preventDefault();
+    byId('main').focus();
+  });
+  byId('dialog').addEventListener('close', () => {
+    if (location.hash.startsWith('#/why/')) history.replaceState(null, '', `#/${shown}`);
+  });
+  setText(byId('zone'), `Times are in ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`);
+}

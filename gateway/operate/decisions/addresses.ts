@@ -1,0 +1,88 @@
+/**
+ * The addresses of refused clients by digest, for operators who allow it (GATEWAY_SHOW_ADDRESSES). They exist in the memory
+ * of the gateway's processes only, for a limited time. They are never written to the store, a log or the metrics.
+ */
+import type { Clock, Millis } from '#shared/clock.ts';
+
+export interface RefusedAddress {
+  readonly identity: string;
+  readonly address: string;
+  /** When it is forgotten. */
+  readonly until: Millis;
+}
+
+const ADDRESSES_MAX = 4096;
+const SWEEP_MS: Millis = 1000;
+
+export class Addresses {
+  readonly #keptMs: Millis;
+  readonly #clock: Clock;
+  /** By digest. The entry that is forgotten next comes first. */
+  readonly #known = new Map<string, RefusedAddress>();
+  /** Digests whose entries fresh() has yet to return. */
+  readonly #fresh = new Set<string>();
+  readonly #sweeper: NodeJS.Timeout;
+
+  constructor(keptMs: Millis, clock: Clock) {
+    this.#keptMs = keptMs;
+    this.#clock = clock;
+    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
+  }
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  note(identity: string, address: string): void {
+    const until = this.#clock() + this.#keptMs;
+    const known = this.#known.get(identity);
+    // A flood does not renew its entry with each request.
+    if (known?.address === address && until - known.until < this.#keptMs / 10) return;
+    this.take([{ identity, address, until }]);
+    this.#fresh.add(identity);
+  }
+
+  /** Takes entries of another process. */
+  take(entries: readonly RefusedAddress[]): void {
+    for (const entry of entries) {
+      this.#known.delete(entry.identity);
+      this.#known.set(entry.identity, entry);
+      if (this.#known.size > ADDRESSES_MAX) this.#forgetFirst();
+    }
+  }
+
+  /** @returns the entries that were noted since the last call */
+  fresh(): RefusedAddress[] {
+    const entries = [...this.#fresh].flatMap((identity) => this.#known.get(identity) ?? []);
+    this.#fresh.clear();
+    return entries;
+  }
+
+  /** @returns null: unknown */
+  find(identity: string): string | null {
+    const entry = this.#known.get(identity);
+    return entry !== undefined && entry.until > this.#clock() ? entry.address : null;
+  }
+
+  close(): void {
+    clearInterval(this.#sweeper);
+    this.#known.clear();
+    this.#fresh.clear();
+  }
+
+  #sweep(): void {
+    const now = this.#clock();
+    for (const [, { until }] of this.#known) {
+      if (until > now) break;
+      this.#forgetFirst();
+    }
+  }
+
+  #forgetFirst(): void {
+    for (const identity of this.#known.keys()) {
+      this.#known.delete(identity);
+      this.#fresh.delete(identity);
+      return;
+    }
+  }
+}

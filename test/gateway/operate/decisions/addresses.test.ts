@@ -1,0 +1,153 @@
+/** Addresses of refused clients: who sees them, for how long, and where they never get. */
+import { setImmediate } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { Addresses } from '#gateway/operate/decisions/addresses.ts';
+import { startTestAdmin } from '#test/support/admin.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startOperator } from '#test/support/operator.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
+
+const ONE = 'name: one, route: GET /one, identifier: ip, limit: 1, window: 1d';
+const ALL = 'name: all, route: GET /all, identifier: everyone, limit: 1, window: 1d';
+
+t.test('an address is forgotten in time, also if nobody asks', async (t) => {
+  let now = 0;
+  const addresses = new Addresses(60_000, () => now);
+  t.teardown(() => addresses.close());
+  addresses.note('a', '192.0.2.1');
+  now = 59_999;
+  t.equal(addresses.find('a'), '192.0.2.1');
+  now = 60_000;
+  t.equal(addresses.find('a'), null);
+  await until(() => addresses.size === 0);
+  t.strictSame(addresses.fresh(), [], 'nor is it told to another process');
+});
+
+t.test('a client that is refused again stays known', async (t) => {
+  let now = 0;
+  const addresses = new Addresses(60_000, () => now);
+  t.teardown(() => addresses.close());
+  for (; now <= 120_000; now += 1000) addresses.note('a', '192.0.2.1');
+  t.equal(addresses.find('a'), '192.0.2.1');
+  addresses.note('a', '192.0.2.2');
+  t.equal(addresses.find('a'), '192.0.2.2', 'a key that comes from elsewhere');
+});
+
+t.test('their number is bounded, and each is told to another process once', async (t) => {
+  const addresses = new Addresses(60_000, () => 0);
+  const other = new Addresses(60_000, () => 0);
+  t.teardown(() => {
+    addresses.close();
+    other.close();
+  });
+  for (let i = 0; i < 10_000; i++) addresses.note(String(i), `192.0.2.${i}`);
+  t.equal(addresses.size, 4096);
+  const fresh = addresses.fresh();
+  t.equal(fresh.length, 4096);
+  other.take(fresh);
+  t.equal(other.find('9999'), '192.0.2.9999');
+  t.equal(other.find('0'), null);
+  addresses.note('9999', '192.0.2.9999');
+  t.strictSame(addresses.fresh(), []);
+});
+
+async function start(t: Test, env: Record<string, string>) {
+  const upstream = await startUpstream(t);
+  const gateway = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: policyFile(ONE, ALL),
+    env: { GATEWAY_TRUSTED_PROXIES: 'loopback', ...env },
+  });
+  const admin = await startTestAdmin(t, gateway);
+  const send = async (address: string, path = '/one'): Promise<string> => {
+    const reply = await fetch(gateway.origin + path, { headers: { 'x-forwarded-for': address } });
+    await reply.arrayBuffer();
+    return reply.headers.get('x-gateway-decision') ?? '';
+  };
+  const get = async (path: string) => (await fetch(`${admin}${path}`)).json();
+  const inspect = async (subject: string) => {
+    const headers = { 'content-type': 'application/json' };
+    return (
+      await fetch(`${admin}/api/inspect`, { method: 'POST', headers, body: JSON.stringify({ subject }) })
+    ).json();
+  };
+  return { gateway, send, get, inspect };
+}
+
+t.test('by default nobody sees an address', async (t) => {
+  const { gateway, send, get, inspect } = await start(t, {});
+  await send('203.0.113.7');
+  const id = await send('203.0.113.7');
+  t.match(await get(`/api/decisions/${id}`), { address: null });
+  t.match(await inspect('203.0.113.7'), { address: null });
+  await until(async () => ((await get('/api/decisions')) as { decisions: unknown[] }).decisions.length > 0);
+  t.match(await get('/api/decisions'), { addresses: {} });
+  t.equal(gateway.gateway.addresses, null);
+});
+
+t.test('with the setting: of refused clients only, and in no log or metrics', async (t) => {
+  const { gateway, send, get, inspect } = await start(t, { GATEWAY_SHOW_ADDRESSES: '10m' });
+  await send('203.0.113.7');
+  await send('203.0.113.8');
+  const id = await send('203.0.113.7');
+  t.match(await inspect('203.0.113.8'), { address: null }, 'this one was not refused');
+  const { identity } = (await inspect('203.0.113.7')) as { identity: string };
+  t.match(await get(`/api/decisions/${id}`), { address: '203.0.113.7' });
+  const { facts } = (await get(`/api/decisions/${id}/explanation`)) as { facts: string[][] };
+  t.strictSame(
+    facts.find(([name]) => name === 'Address'),
+    ['Address', '203.0.113.7'],
+  );
+  await until(async () => ((await get('/api/decisions')) as { decisions: unknown[] }).decisions.length > 0);
+  t.strictSame(((await get('/api/decisions')) as { addresses: object }).addresses, {
+    [identity]: '203.0.113.7',
+  });
+  await send('2001:db8:1:2:3::4');
+  const other = await send('2001:db8:1:2:3::4');
+  t.match(await get(`/api/decisions/${other}`), { address: '2001:db8:1:2::/64' });
+  await setImmediate();
+  t.notMatch(JSON.stringify(gateway.log), /203\.0\.113|2001:db8/);
+  t.notMatch(JSON.stringify(gateway.gateway.samples()), /203\.0\.113|2001:db8/);
+});
+
+t.test(
+  'workers tell the admin process, nothing of it is in Redis, and the log says that it is on',
+  async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const operator = await startOperator(t, {
+      GATEWAY_REDIS_URL: redis.url,
+      GATEWAY_WORKERS: '2',
+      GATEWAY_SHOW_ADDRESSES: '10m',
+      GATEWAY_TRUSTED_PROXIES: 'loopback',
+    });
+    const { ask, gateway } = operator;
+    let id = '';
+    for (let i = 0; i < 5; i++) {
+      const reply = await fetch(`${gateway}/items`, { headers: { 'x-forwarded-for': '203.0.113.77' } });
+      await reply.arrayBuffer();
+      id = reply.headers.get('x-gateway-decision') ?? id;
+    }
+    await until(async () => {
+      const { code, document } = await ask('why', id);
+      return code === 0 && document.address === '203.0.113.77';
+    });
+    for (const key of await redis.client.keys('*')) {
+      const dump = await redis.client.dumpBuffer(key);
+      t.notOk(dump?.includes('203.0.113.77'), key);
+    }
+    const output = operator.process.output();
+    t.match(output, /GATEWAY_SHOW_ADDRESSES=10m: operators see the addresses of refused clients/);
+    t.notMatch(output, /203\.0\.113/);
+  },
+);
+
+t.test('a limit for everyone: the denied client is counted, and everyone has no address', async (t) => {
+  const { send, get, inspect } = await start(t, { GATEWAY_SHOW_ADDRESSES: '10m' });
+  await send('203.0.113.7', '/all');
+  const id = await send('203.0.113.8', '/all');
+  t.match(await get(`/api/decisions/${id}`), { identifier: 'everyone', address: null });
+  const { identity } = (await inspect('203.0.113.8')) as { identity: string };
+  t.match(await get('/api/top'), { limited: [{ identity, denied: 1, policy: 'all' }] });
+});

@@ -1,0 +1,241 @@
+/**
+ * The page for operators while clients flood: who they are, what the page shows when the gateway goes away, and that its
+ * size stays bounded.
+ *
+ * PICTURES=docs/pictures writes the pictures of docs/page.md.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import t, { type Test } from 'tap';
+import { startTestAdmin } from '#test/support/admin.ts';
+import { startBrowser } from '#test/support/browser.ts';
+import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { checkPage, watchPage } from '#test/support/page-check.ts';
+import { until } from '#test/support/until.ts';
+
+const POLICIES = policyFile(
+  'name: login, route: POST /api/auth/callback/credentials, identifier: ip, limit: 10, window: 15m',
+  'name: survey-responses, route: "POST /api/v1/client/{environment}/responses", identifier: ip, limit: 60, window: 1m',
+  'name: environment, route: "GET /api/v1/client/{environment}/environment", identifier: ip, limit: 100, window: 1m',
+  'name: management, route: "* /api/v1/management/*", identifier: api-key, limit: 100, window: 1m',
+  'name: share-link, route: "GET /s/{survey}", identifier: ip, limit: 30, window: 1m, mode: shadow',
+);
+const REQUESTS = [
+  'POST /api/auth/callback/credentials',
+  'POST /api/v1/client/cm3x9/responses',
+  'GET /api/v1/client/cm3x9/environment',
+  'GET /s/kq2v8',
+  'GET /health',
+] as const;
+const VIEWS = ['overview', 'clients', 'policies', 'replay'] as const;
+/** Address of the client that floods most. */
+let floods = '#/clients';
+/** Half a minute in each second, so that the chart has something to show. */
+const SPEED = 30;
+
+const browser = await startBrowser(t);
+const complaints: string[] = [];
+
+async function start(t: Owner, policies: string) {
+  const from = Date.now();
+  const clock = (): number => from + (Date.now() - from) * SPEED;
+  const upstream = await startUpstream(t);
+  const gateway = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies,
+    env: { GATEWAY_TRUSTED_PROXIES: 'loopback', GATEWAY_SHOW_ADDRESSES: '24h' },
+    clock,
+    wallClock: clock,
+  });
+  let closeAdmin: () => unknown = () => undefined;
+  const owner: Owner = {
+    teardown(close) {
+      closeAdmin = close;
+    },
+  };
+  const origin = await startTestAdmin(owner, gateway, { clock });
+  t.teardown(() => closeAdmin());
+  const page = watchPage(await browser.newPage(), complaints, (url) => url.startsWith(origin));
+  return {
+    page,
+    origin,
+    closeAdmin: () => closeAdmin(),
+    openAdmin: () => startTestAdmin(owner, gateway, { clock, port: Number(new URL(origin).port) }),
+    async send(request: string, address: string): Promise<void> {
+      const [method = '', path = ''] = request.split(' ');
+      const headers = { 'x-forwarded-for': address };
+      await (await fetch(gateway.origin + path, { method, headers })).arrayBuffer();
+    },
+  };
+}
+
+const { page, origin, send, closeAdmin, openAdmin } = await start(t, POLICIES);
+const dialog = page.getByRole('dialog');
+const button = (name: string) => page.getByRole('button', { name, exact: true });
+
+/** Two clients flood, and others behave. */
+async function flood(times: number): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    const others = REQUESTS.map((request, k) => send(request, `203.0.113.${(i + 7 * k) % 50}`));
+    const floods = [0, 1, 2].map((k) => send(REQUESTS[k % 2] ?? '', `198.51.100.${k % 2}`));
+    await Promise.all([...others, ...floods]);
+  }
+}
+
+t.test('who floods, by which policy, and the address to copy', async (t) => {
+  await page.goto(origin);
+  await page.getByText('Live', { exact: true }).waitFor();
+  const chart = page.getByRole('slider');
+  // Twelve steps of the chart.
+  await until(async () => {
+    await flood(5);
+    await chart.focus();
+    await page.keyboard.press('End');
+    return Number(await chart.getAttribute('aria-valuemax')) >= 12;
+  });
+  await page.keyboard.press('Escape');
+  const first = page.locator('#limited-rows tr').first();
+  await first.getByText('198.51.100.', { exact: false }).waitFor();
+  await checkPage(t, page, 'flood');
+  await first.getByRole('link').click();
+  await page.locator('#client-result').getByText('198.51.100.').waitFor();
+  await page.locator('#of-client-rows tr').first().waitFor();
+  floods = new URL(page.url()).hash;
+  t.notMatch(floods, /198\.51/, 'no address in the address of the page');
+  await button('Allow or deny in the file…').click();
+  await dialog.getByText(/^deny:\n {2}- \{ address: 198\.51\.100\.\d \}$/).waitFor();
+  await checkPage(t, page, 'lists');
+  await page.keyboard.press('Escape');
+  await browser.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await button('Copy address').click();
+  await page.getByText('Copied.').waitFor();
+  t.match(await page.evaluate('navigator.clipboard.readText()'), /^198\.51\.100\.\d$/);
+  await button('Dismiss').click();
+});
+
+t.test('with the keyboard alone: to the client that floods, its ban, and back', async (t) => {
+  await page.keyboard.press('Escape');
+  await page.locator('body').press('1');
+  await page.locator('#limited-rows tr').first().waitFor();
+  const focused = () => page.evaluate('document.activeElement.getAttribute("aria-label") ?? ""');
+  await page.locator('#chart').focus();
+  for (let i = 0; i < 5; i++) {
+    await page.keyboard.press('Tab');
+    if (/^Ban 198/.test(String(await focused()))) break;
+  }
+  t.match(await focused(), /^Ban 198\.51\.100\.\d$/);
+  await page.keyboard.press('Enter');
+  await dialog.locator('[name=seconds]').waitFor();
+  t.equal(await page.evaluate('document.activeElement.name'), 'seconds', 'the first field has the focus');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('floods');
+  await page.keyboard.press('Enter');
+  await page.getByText(/^198\.51\.100\.\d is banned for 1 h\.$/).waitFor();
+  await button('Undo').focus();
+  await page.keyboard.press('Enter');
+  await page.getByText(/is not banned any more/).waitFor();
+  await button('Dismiss').click();
+});
+
+t.test('each view at twice the size, and without motion', async (t) => {
+  for (const view of VIEWS) {
+    await page.goto(`${origin}/#/${view}`);
+    await page.locator(`#view-${view}`).waitFor();
+    // A window of 1280 at 200 %.
+    await page.setViewportSize({ width: 640, height: 400 });
+    await page.emulateMedia({ reducedMotion: 'reduce' });
+    const measured = await page.evaluate(`({
+      overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      motion: getComputedStyle(document.documentElement).scrollBehavior,
+    })`);
+    t.strictSame(measured, { overflow: 0, motion: 'auto' }, view);
+  }
+});
+
+t.test('a picture of each view', async (t) => {
+  let isFlooding = true;
+  const flooding = (async () => {
+    while (isFlooding) await flood(1);
+  })();
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.mouse.move(0, 0);
+  const session = await browser.newCDPSession(page);
+  const size = { width: 1280, height: 800, deviceScaleFactor: 0.625, mobile: false };
+  await session.send('Emulation.setDeviceMetricsOverride', size);
+  for (const view of VIEWS) {
+    await page.goto(`${origin}/${view === 'clients' ? floods : `#/${view}`}`);
+    await page.locator(`#view-${view}`).waitFor();
+    if (view === 'overview')
+      await page
+        .locator('#cards .value', { hasText: /^[1-9]/ })
+        .first()
+        .waitFor();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.evaluate('window.scrollTo(0, 0)');
+      await page.evaluate('new Promise(requestAnimationFrame)');
+      const { data } = await session.send('Page.captureScreenshot', { format: 'png' });
+      const picture = Buffer.from(data, 'base64');
+      t.ok(picture.length < 100_000, `${view}, ${colorScheme}: ${picture.length} bytes`);
+      const { PICTURES } = process.env;
+      if (PICTURES !== undefined) writeFileSync(join(PICTURES, `page-${view}-${colorScheme}.png`), picture);
+    }
+  }
+  await session.detach();
+  isFlooding = false;
+  await flooding;
+});
+
+t.test('the gateway goes away: the page says so, turns grey, and comes back', async (t) => {
+  await page.goto(`${origin}/#/overview`);
+  await page.getByText('Live', { exact: true }).waitFor();
+  await closeAdmin();
+  const banner = page.getByRole('alert');
+  await banner.getByText(/The gateway is gone: .* Last seen \d\d:\d\d:\d\d/).waitFor();
+  t.equal(await page.evaluate('document.body.classList.contains("gone")'), true);
+  await checkPage(t, page, 'gone');
+  await openAdmin();
+  await page.getByText('Live', { exact: true }).waitFor();
+  t.equal(await banner.isVisible(), false);
+  t.equal(await page.evaluate('document.body.classList.contains("gone")'), false);
+});
+
+/** Elements of the page. */
+const sizeOf = (page: Page): Promise<number> => page.evaluate("document.querySelectorAll('*').length");
+
+t.test('a thousand policies and many clients: the page stays bounded', async (t: Test) => {
+  const rows = Array.from(
+    { length: 1000 },
+    (_, i) => `name: policy-${i}, route: GET /p${i}, identifier: ip, limit: 1, window: 366d`,
+  );
+  const { page, origin, send } = await start(t, policyFile(...rows));
+  await page.goto(`${origin}/#/policies`);
+  await page.locator('#file-lines li').nth(1000).waitFor();
+  const shown = page.locator('#policy-table tbody tr');
+  await page.getByRole('button', { name: 'Show 100 of 1,000 policies' }).click();
+  t.equal(await shown.count(), 100);
+  await page.getByLabel('Filter').fill('policy-999');
+  await shown.getByText('policy-999', { exact: true }).waitFor();
+  t.equal(await shown.count(), 1);
+  await page.goto(`${origin}/#/overview`);
+  for (let i = 0; i < 600; i++) {
+    const address = `10.0.${i >> 8}.${i & 255}`;
+    await send(`GET /p${i}`, address);
+    await send(`GET /p${i}`, address);
+  }
+  await page.locator('#newest-rows tr').nth(9).waitFor();
+  const more = page.getByRole('button', { name: 'Older refusals' });
+  for (let i = 0; i < 20 && (await more.isVisible()); i++) {
+    await more.click();
+    await page.locator('#newest-rows tr').nth(9).waitFor();
+  }
+  const groups = await page.locator('#newest-rows tr').count();
+  t.ok(groups >= 30 && groups <= 200, `${groups} groups`);
+  t.equal(await page.locator('#limited-rows tr').count(), 10);
+  t.ok((await sizeOf(page)) < 12_000, `${await sizeOf(page)} elements`);
+});
+
+t.test('nothing went wrong in the page', async (t) => {
+  t.strictSame(complaints, []);
+});
