@@ -5,7 +5,7 @@
  * the id of the refusal, and serves a whole flood. All 429s of one turn of the event loop are written at its end: a flood
  * then costs about a third less.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { WritableResponse } from '#gateway/http/client-exchange.ts';
 import { RATELIMITED_HEADER } from '#gateway/http/header-names.ts';
 import { retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
 import { allowanceOf, unitOf } from '#gateway/policy/allowance.ts';
@@ -14,7 +14,7 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Millis, Seconds } from '#shared/clock.ts';
 import { DECISION_ID_LENGTH } from './decision-ids.ts';
 import { limitHeaders } from './limit-headers.ts';
-import { headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
+import { type AnsweredRequest, headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
 
 interface Denial {
   readonly reply: OwnReply;
@@ -31,8 +31,8 @@ interface Denial {
 type Refusing = Pick<Violation, 'policy' | 'quota' | 'perWindow' | 'remaining' | 'resetMs' | 'canNeverPass'>;
 
 interface Denied {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
+  readonly req: AnsweredRequest;
+  readonly res: WritableResponse;
   readonly denial: Denial;
   readonly decision: string;
 }
@@ -58,8 +58,8 @@ export class DenialWriter {
 
   /** @param violated the exhausted policies */
   write(
-    req: IncomingMessage,
-    res: ServerResponse,
+    req: AnsweredRequest,
+    res: WritableResponse,
     violated: readonly Refusing[],
     { decision, cors, close }: Framing & { readonly decision: string },
   ): void {
