@@ -6,6 +6,7 @@
  * then costs about a third less.
  */
 import type { WritableResponse } from '#gateway/http/client-exchange.ts';
+import { DateField } from '#gateway/http/date-field.ts';
 import { RATELIMITED_HEADER } from '#gateway/http/header-names.ts';
 import { retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
 import { allowanceOf, unitOf } from '#gateway/policy/allowance.ts';
@@ -47,13 +48,10 @@ export class DenialWriter {
   /** By the first policy. They are forgotten when a reload replaces it. */
   readonly #texts = new WeakMap<Policy, Map<string, Denial>>();
   #queue: Denied[] = [];
-  readonly #wallClock: Clock;
-  /** Value of the Date field (RFC 9110 6.6.1), and its second. */
-  #date = '';
-  #dateSecond: Seconds = 0;
+  readonly #date: DateField;
 
   constructor(wallClock: Clock) {
-    this.#wallClock = wallClock;
+    this.#date = new DateField(wallClock);
   }
 
   /** @param violated the exhausted policies */
@@ -97,18 +95,9 @@ export class DenialWriter {
     for (const { req, res, denial, decision } of queue) {
       const { reply, headers, decisionAt, before, behind } = denial;
       headers[decisionAt] = decision;
-      headers[headers.length - 1] = this.#dateText();
+      headers[headers.length - 1] = this.#date.text();
       sendOwn(req, res, reply, headers, before + decision + behind);
     }
-  }
-
-  #dateText(): string {
-    const second = Math.floor(this.#wallClock() / 1000);
-    if (second !== this.#dateSecond) {
-      this.#dateSecond = second;
-      this.#date = new Date(second * 1000).toUTCString();
-    }
-    return this.#date;
   }
 }
 
