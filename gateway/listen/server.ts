@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { Clients } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
+import { DateField } from '#gateway/http/date-field.ts';
 import { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { createServer } from '#gateway/http/node-http.ts';
@@ -14,6 +15,7 @@ import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { SMALL_PIECES, SmallPieces } from '#gateway/listen/connection/small-pieces.ts';
 import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/socket-replies.ts';
 import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
+import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
 import type { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
 import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
 import { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
@@ -60,6 +62,8 @@ export interface PublicServerOptions {
   readonly handshakes: Handshakes | null;
   /** null: HTTP/2 is not offered. It needs TLS. */
   readonly frames: FrameShare | null;
+  /** Reads plain requests without node:http. Unset: it does not. */
+  readonly hasOwnParser?: boolean;
   /** Between two checks for slow bodies and unread replies. */
   readonly checkMs?: Millis;
   /** How long no connection of a client is accepted after a flood. */
@@ -85,6 +89,8 @@ export class PublicServer {
   readonly #connections = new Map<Socket, ClientConnection>();
   readonly #entrance: Entrance;
   readonly #pipelining: Pipelining;
+  /** null: node:http reads all requests. */
+  readonly #plain: PlainConnections | null;
   readonly smallPieces: SmallPieces;
 
   constructor(options: PublicServerOptions) {
@@ -157,6 +163,28 @@ export class PublicServer {
       socketReplies.refuse(socket, METHOD_NOT_ALLOWED);
     });
     this.#http.on('clientError', (error, socket) => socketReplies.onClientError(error, socket));
+    const isPlain =
+      options.hasOwnParser === true && options.handshakes === null && decisionServer === undefined;
+    this.#plain = isPlain ? this.#plainConnections(socketReplies) : null;
+  }
+
+  #plainConnections(socketReplies: SocketReplies): PlainConnections {
+    const { clock, enforcement } = this.#options;
+    return new PlainConnections(
+      {
+        clock,
+        date: new DateField(enforcement.options.wallClock),
+        keepAlive: `timeout=${KEEP_ALIVE_MS / 1000}`,
+        pieces: this.smallPieces,
+        headersTimeoutMs: HEADERS_TIMEOUT_MS,
+        requestTimeoutMs: REQUEST_TIMEOUT_MS,
+        keepAliveMs: KEEP_ALIVE_MS,
+        onRequest: (connection, req, res) => this.#begin(connection, req, res, PLAIN),
+        onClientError: (error, socket) => socketReplies.onClientError(error, socket),
+        onHandOver: (socket) => this.#http.emit('connection', socket),
+      },
+      CHECK_INTERVAL_MS,
+    );
   }
 
   #responseFor(req: IncomingRequest, socket: Duplex, head: Buffer): OutgoingResponse {
@@ -179,7 +207,8 @@ export class PublicServer {
       this.watch.forget(connection);
       this.#pipelining.forget(connection);
     });
-    this.#http.emit('connection', socket);
+    if (this.#plain === null) this.#http.emit('connection', socket);
+    else this.#plain.open(connection);
   }
 
   #handle(req: IncomingRequest, res: OutgoingResponse, options: RequestOptions): void {
@@ -262,6 +291,7 @@ export class PublicServer {
     const closed = this.#listener.close();
     this.#entrance.drain();
     const closeIdle = (): void => {
+      this.#plain?.closeIdle();
       this.#http.closeIdleConnections();
       this.#entrance.cutUnsecured();
     };
@@ -273,6 +303,7 @@ export class PublicServer {
     }, deadlineMs);
     await closed;
     this.watch.stop();
+    this.#plain?.stop();
     this.#http.close();
     clearTimeout(idle);
     clearInterval(sweep);
