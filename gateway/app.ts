@@ -211,6 +211,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     introductions,
     handshakes: certificate?.handshakes ?? null,
     frames,
+    hasOwnParser: config.hasOwnParser,
   });
   const decisionListeners = await openListeners(decisionListener, serverParts, log);
   const servers = decisionListeners?.http == null ? [server] : [server, decisionListeners.http];

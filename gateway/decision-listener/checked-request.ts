@@ -4,14 +4,9 @@
  */
 
 import type { Client } from '#gateway/bounds/clients.ts';
-import {
-  assignExchange,
-  type ClientConnection,
-  type ClientResponse,
-  type Exchange,
-} from '#gateway/http/client-connection.ts';
+import type { ClientConnection } from '#gateway/http/client-connection.ts';
+import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import { privateHeaderProblem } from '#gateway/http/header-filter.ts';
-import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
@@ -46,7 +41,7 @@ export const UNTRUSTED = 'the address of the asking proxy is not in GATEWAY_TRUS
 const PROBE_HEADERS = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const;
 
 export class CheckedRequest extends LimitedRequest implements Exchange {
-  readonly req: IncomingRequest;
+  readonly req: ClientRequest;
   readonly connection: ClientConnection;
   readonly entry: AccessEntry | null;
   readonly isUploading = false;
@@ -63,7 +58,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     this.#res = res;
     this.#parts = parts;
     this.#options = options;
-    assignExchange(res, this);
+    res.exchange = this;
   }
 
   override run(): void {
@@ -109,10 +104,9 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     if (body === null) return false;
     if (this.#dialect === 'auth-request') this.#forbidWith(403, PROBE_HEADERS, body);
     else {
-      this.#res
-        .writeHead(403, [...PROBE_HEADERS, 'Content-Length', String(Buffer.byteLength(body))])
-        .end(body);
-      discardBody(this.req);
+      this.#res.writeHead(403, [...PROBE_HEADERS, 'Content-Length', String(body.length)]);
+      this.#res.end(body, 'latin1');
+      discardBody(this.req.body);
     }
     return true;
   }
@@ -127,7 +121,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     if (res.headersSent || res.destroyed) return;
     res.writeHead(200, ['Content-Length', '0', ...(this.closes ? ['Connection', 'close'] : []), ...added]);
     res.end();
-    discardBody(this.req);
+    discardBody(this.req.body);
   }
 
   answer(reply: OwnReply): void {
@@ -155,8 +149,9 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
 
   #forbidWith(status: number, headers: readonly string[], body: string): void {
     const fields = ['x-gateway-status', String(status), 'x-gateway-body', body];
-    this.#res.writeHead(403, [...headers, ...fields]).end();
-    discardBody(this.req);
+    this.#res.writeHead(403, [...headers, ...fields]);
+    this.#res.end();
+    discardBody(this.req.body);
   }
 
   get closes(): boolean {

@@ -2,23 +2,23 @@
  * Closes connections without losing the reply. If a connection is closed while the peer still sends, it is reset, and the
  * reset can overtake the reply. So the gateway first reads and drops what comes, up to a bound in bytes and time.
  */
-import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Millis } from '#shared/clock.ts';
+import type { UnreadBody } from './client-exchange.ts';
 
 const DRAIN_BYTES_MAX = 8 * 1024 * 1024;
 const DRAIN_MS_MAX: Millis = 5000;
 
-/** Drops the body of a request that was answered before it was read. */
-export function discardBody(req: IncomingMessage): void {
-  if (req.complete || req.destroyed) return;
+/** Drops the body of a request that was answered before it was read. @param body null: there is none */
+export function discardBody(body: UnreadBody | null): void {
+  if (body === null || body.complete || body.destroyed) return;
   // Otherwise node:http drops the body after the reply, without a bound.
-  req.read(0);
+  body.read(0);
   // An upload reads through a 'readable' listener, which makes resume() do nothing, and undici may remove its own later in
   // this turn of the event loop.
   setImmediate(() => {
-    if (req.complete || req.destroyed) return;
-    const { socket } = req;
+    if (body.complete || body.destroyed) return;
+    const { socket } = body;
     let left = DRAIN_BYTES_MAX;
     const stop = (): void => {
       socket.destroy();
@@ -28,15 +28,15 @@ export function discardBody(req: IncomingMessage): void {
       clearTimeout(timer);
       socket.off('close', forget);
     };
-    req.removeAllListeners('readable');
-    req.on('data', (chunk: Buffer) => {
+    body.removeAllListeners('readable');
+    body.on('data', (chunk: Buffer) => {
       left -= chunk.length;
       if (left < 0) stop();
     });
-    req.once('close', forget);
+    body.once('close', forget);
     // node:http does not emit 'close' on a request that was answered.
     socket.once('close', forget);
-    req.resume();
+    body.resume();
   });
 }
 

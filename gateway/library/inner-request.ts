@@ -77,13 +77,19 @@ export class InnerRequest extends LimitedRequest {
   answer(reply: OwnReply): void {
     const res = this.#res;
     if (!res.destroyed && !res.headersSent) {
-      if (this.#req.httpVersionMajor < 2) sendOwn(this.#req, res, reply);
+      if (this.#req.httpVersionMajor < 2) this.#send(reply);
       else {
         res.writeHead(ERRORS[reply.code].status, recordOf(headersOf({ ...reply, close: false })));
         res.end(reply.body);
       }
     }
     this.#settle(false);
+  }
+
+  #send(reply: OwnReply): void {
+    const { method, complete, socket } = this.#req;
+    // Frameworks put a parsed body into `req.body`.
+    sendOwn({ method, complete, socket, body: this.#req }, this.#res, reply);
   }
 
   /** Keeps a trailing slash, which policies ignore but applications may redirect on. */

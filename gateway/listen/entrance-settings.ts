@@ -11,6 +11,8 @@ export interface EntranceSettings {
   readonly isHttp2: boolean;
   /** Connections begin with a PROXY header. */
   readonly proxyProtocol: boolean;
+  /** The gateway reads plain requests itself, and node:http only the others. */
+  readonly hasOwnParser: boolean;
 }
 
 export const ENTRANCE_VARIABLES = [
@@ -33,6 +35,12 @@ export const ENTRANCE_VARIABLES = [
     default: '0',
     meaning:
       '1: every connection must come from a proxy in `GATEWAY_TRUSTED_PROXIES` and begin with a header of the PROXY protocol, version 1 or 2',
+  },
+  {
+    name: 'GATEWAY_OWN_PARSER',
+    default: '1',
+    meaning:
+      '0: node:http reads all requests. By default the gateway reads plain ones itself, which is cheaper: HTTP/1.1 without TLS, a usual method, a body with `Content-Length` or none',
   },
 ] as const satisfies readonly Variable[];
 
@@ -60,7 +68,8 @@ export function readEntranceSettings<Name extends string>(
       'it needs the addresses of the proxies in GATEWAY_TRUSTED_PROXIES: only they are believed, and a hop count names nobody',
     );
   }
-  return { entrance: { tls, handshakesPerClient, isHttp2, proxyProtocol }, keyPair };
+  const hasOwnParser = read.flag('GATEWAY_OWN_PARSER');
+  return { entrance: { tls, handshakesPerClient, isHttp2, proxyProtocol, hasOwnParser }, keyPair };
 }
 
 function tlsFiles<Name extends string>(read: SettingsReader<Name | EntranceName>): KeyPairFiles | null {

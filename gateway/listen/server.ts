@@ -3,15 +3,19 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clients } from '#gateway/bounds/clients.ts';
-import { type ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
+import type { ClientConnection } from '#gateway/http/client-connection.ts';
+import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
+import { DateField } from '#gateway/http/date-field.ts';
 import { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { createServer } from '#gateway/http/node-http.ts';
+import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { ConnectionWatch } from '#gateway/listen/connection/connection-watch.ts';
 import { Pipelining } from '#gateway/listen/connection/pipelining.ts';
 import { SMALL_PIECES, SmallPieces } from '#gateway/listen/connection/small-pieces.ts';
 import { METHOD_NOT_ALLOWED, SocketReplies } from '#gateway/listen/connection/socket-replies.ts';
 import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
+import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
 import type { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
 import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
 import { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
@@ -58,6 +62,8 @@ export interface PublicServerOptions {
   readonly handshakes: Handshakes | null;
   /** null: HTTP/2 is not offered. It needs TLS. */
   readonly frames: FrameShare | null;
+  /** Reads plain requests without node:http. Unset: it does not. */
+  readonly hasOwnParser?: boolean;
   /** Between two checks for slow bodies and unread replies. */
   readonly checkMs?: Millis;
   /** How long no connection of a client is accepted after a flood. */
@@ -77,12 +83,14 @@ export class PublicServer {
   readonly watch: ConnectionWatch;
   /** Unlike node:http's server, it can stop accepting without closing idle connections. */
   readonly #listener: Listener;
-  readonly #http: Server<typeof IncomingRequest, typeof ClientResponse>;
+  readonly #http: Server<typeof IncomingRequest, typeof OutgoingResponse>;
   readonly #options: PublicServerOptions;
   readonly #parts: ForwardingParts;
   readonly #connections = new Map<Socket, ClientConnection>();
   readonly #entrance: Entrance;
   readonly #pipelining: Pipelining;
+  /** null: node:http reads all requests. */
+  readonly #plain: PlainConnections | null;
   readonly smallPieces: SmallPieces;
 
   constructor(options: PublicServerOptions) {
@@ -127,7 +135,7 @@ export class PublicServer {
     this.#listener = new Listener((socket) => this.#entrance.accept(socket), KEEP_ALIVE_MS);
     this.#http = createServer({
       IncomingMessage: IncomingRequest,
-      ServerResponse: ClientResponse,
+      ServerResponse: OutgoingResponse,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
@@ -145,17 +153,41 @@ export class PublicServer {
     this.#http.on('checkContinue', (req, res) => this.#handle(req, res, EXPECTS_CONTINUE));
     this.#http.on('checkExpectation', (req, res) => this.#handle(req, res, PLAIN));
     this.#http.on('upgrade', (req, socket, head) => {
-      const upgrade = { protocol: req.headers.upgrade ?? 'websocket', socket, head };
-      this.#handle(req, this.#responseFor(req, socket, head), { expectsContinue: false, upgrade });
+      const res = this.#responseFor(req, socket, head);
+      const release = (): void => res.detachSocket(req.socket);
+      const upgrade = { protocol: req.headers.upgrade ?? 'websocket', socket, head, release };
+      this.#handle(req, res, { expectsContinue: false, upgrade });
     });
     this.#http.on('connect', (_req, socket) => {
       socket.on('error', () => socket.destroy());
       socketReplies.refuse(socket, METHOD_NOT_ALLOWED);
     });
     this.#http.on('clientError', (error, socket) => socketReplies.onClientError(error, socket));
+    const isPlain =
+      options.hasOwnParser === true && options.handshakes === null && decisionServer === undefined;
+    this.#plain = isPlain ? this.#plainConnections(socketReplies) : null;
   }
 
-  #responseFor(req: IncomingRequest, socket: Duplex, head: Buffer): ClientResponse {
+  #plainConnections(socketReplies: SocketReplies): PlainConnections {
+    const { clock, enforcement } = this.#options;
+    return new PlainConnections(
+      {
+        clock,
+        date: new DateField(enforcement.options.wallClock),
+        keepAlive: `timeout=${KEEP_ALIVE_MS / 1000}`,
+        pieces: this.smallPieces,
+        headersTimeoutMs: HEADERS_TIMEOUT_MS,
+        requestTimeoutMs: REQUEST_TIMEOUT_MS,
+        keepAliveMs: KEEP_ALIVE_MS,
+        onRequest: (connection, req, res) => this.#begin(connection, req, res, PLAIN),
+        onClientError: (error, socket) => socketReplies.onClientError(error, socket),
+        onHandOver: (socket) => this.#http.emit('connection', socket),
+      },
+      CHECK_INTERVAL_MS,
+    );
+  }
+
+  #responseFor(req: IncomingRequest, socket: Duplex, head: Buffer): OutgoingResponse {
     return responseFor(req, socket, head, () => {
       if (this.#options.upstream.draining) {
         lingeringClose(socket);
@@ -175,20 +207,27 @@ export class PublicServer {
       this.watch.forget(connection);
       this.#pipelining.forget(connection);
     });
-    this.#http.emit('connection', socket);
+    if (this.#plain === null) this.#http.emit('connection', socket);
+    else this.#plain.open(connection);
   }
 
-  #handle(req: IncomingRequest, res: ClientResponse, options: RequestOptions): void {
-    const { decisionServer } = this.#options;
+  #handle(req: IncomingRequest, res: OutgoingResponse, options: RequestOptions): void {
     const connection = this.#connections.get(req.socket);
     // node:http still emits requests that it parsed before the connection was cut.
     if (connection === undefined || req.socket.destroyed) return;
     req.listener = this.smallPieces;
     // A pipelined response gets its socket when the replies before it are out.
-    if (res.socket === null) {
-      this.#holdBack(connection, res, () => this.#handle(req, res, options));
-      return;
-    }
+    if (res.socket === null) this.#holdBack(connection, res, () => this.#handle(req, res, options));
+    else this.#begin(connection, req, res, options);
+  }
+
+  #begin(
+    connection: ClientConnection,
+    req: ClientRequest,
+    res: ClientResponse,
+    options: RequestOptions,
+  ): void {
+    const { decisionServer } = this.#options;
     connection.begin(res);
     const { tracing, clock } = this.#options;
     const trace = tracing === null ? null : tracing.begin(req.method ?? '', req.rawHeaders, clock());
@@ -200,14 +239,15 @@ export class PublicServer {
       sendOwn(req, res, unusual);
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
       // This asks about the server, not about a resource (RFC 9110 9.3.7).
-      res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []).end();
-      discardBody(req);
+      res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []);
+      res.end();
+      discardBody(req.body);
     } else if (decisionServer === undefined)
       new GatewayRequest(arrival, { options, trace }, this.#parts).run();
     else decisionServer.begin(arrival, this.#parts);
   }
 
-  #entryFor(req: IncomingRequest, res: ClientResponse, begun: RequestTrace | null): AccessEntry | null {
+  #entryFor(req: ClientRequest, res: ClientResponse, begun: RequestTrace | null): AccessEntry | null {
     const { accessLog, clock, enforcement } = this.#options;
     const log = accessLog?.takes() === true ? accessLog : null;
     const trace = begun?.isRecorded === true ? begun : null;
@@ -221,7 +261,7 @@ export class PublicServer {
    * Handles pipelined requests one by one, so that a connection holds at most one connection to the upstream. Meanwhile the
    * socket is paused. node:http still parses all that has arrived: 64 KiB of the shortest requests become 9 MB of objects.
    */
-  #holdBack(connection: ClientConnection, res: ClientResponse, handle: () => void): void {
+  #holdBack(connection: ClientConnection, res: OutgoingResponse, handle: () => void): void {
     if (!this.#pipelining.take(connection)) return;
     connection.socket.pause();
     res.once('socket', () => {
@@ -251,6 +291,7 @@ export class PublicServer {
     const closed = this.#listener.close();
     this.#entrance.drain();
     const closeIdle = (): void => {
+      this.#plain?.closeIdle();
       this.#http.closeIdleConnections();
       this.#entrance.cutUnsecured();
     };
@@ -262,6 +303,7 @@ export class PublicServer {
     }, deadlineMs);
     await closed;
     this.watch.stop();
+    this.#plain?.stop();
     this.#http.close();
     clearTimeout(idle);
     clearInterval(sweep);
@@ -280,7 +322,7 @@ const TOO_MANY_FIELDS = unreadReply(
 );
 
 /** Refuses requests that node:http's parser accepts and the gateway does not. @returns null: the request is fine */
-function replyToUnusual({ method, httpVersion, rawHeaders }: IncomingRequest): OwnReply | null {
+function replyToUnusual({ method, httpVersion, rawHeaders }: ClientRequest): OwnReply | null {
   if (rawHeaders.length > 2 * HEADER_FIELDS_MAX) return TOO_MANY_FIELDS;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return BAD_VERSION;
   return method === 'TRACE' ? METHOD_NOT_ALLOWED : null;

@@ -4,7 +4,6 @@
  * An upload of 1 MB cost twice the CPU, and each collection stalled the process for up to 20 ms.
  */
 import { Socket } from 'node:net';
-import type { Writable } from 'node:stream';
 
 /** Smaller buffers may share a pool with others. */
 const BYTES_MIN = 16_384;
@@ -30,6 +29,10 @@ export function free(memory: ArrayBuffer): number {
   return byteLength;
 }
 
+interface Written {
+  write(chunk: Buffer, written?: (error?: Error | null) => void): boolean;
+}
+
 /**
  * Writes a chunk that nobody needs afterwards. A large chunk is empty once it has been written.
  *
@@ -37,7 +40,7 @@ export function free(memory: ArrayBuffer): number {
  *   its callback runs; other streams may still refer to it.
  * @returns result of `write`
  */
-export function writeLast(to: Writable, socket: unknown, chunk: Buffer, garbage: Garbage): boolean {
+export function writeLast(to: Written, socket: unknown, chunk: Buffer, garbage: Garbage): boolean {
   const memory = socket instanceof Socket ? ownMemory(chunk) : null;
   if (memory === null) return to.write(chunk);
   return to.write(chunk, (error) => {

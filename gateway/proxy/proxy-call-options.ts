@@ -1,8 +1,7 @@
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
-import type { ClientResponse } from '#gateway/http/client-connection.ts';
-import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
+import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { UpgradeSocket } from './upgrade.ts';
 import type { Upstream } from './upstream.ts';
@@ -23,7 +22,7 @@ export interface ProxyCallOwner {
 
 export interface ProxyCallOptions {
   readonly owner: ProxyCallOwner;
-  readonly req: IncomingRequest;
+  readonly req: ClientRequest;
   readonly res: ClientResponse;
   readonly upstream: Upstream;
   readonly clients: Clients;

@@ -9,7 +9,6 @@
  */
 import type { Duplex } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
-import { watchDrain } from '#gateway/http/client-connection.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { DeadlineEntry } from './deadlines.ts';
@@ -101,10 +100,11 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       this.#fail({ kind: 'bound', bound: 'upgrades', refusal });
       return;
     }
-    const bodyBytes = req.complete || !head.hasBody ? 0 : (head.contentLength ?? Number.POSITIVE_INFINITY);
-    if (bodyBytes === 0) this.#enter(upstream.requests);
+    const { body } = req;
+    const bodyBytes = head.contentLength ?? Number.POSITIVE_INFINITY;
+    if (req.complete || !head.hasBody || body === null) this.#enter(upstream.requests);
     else if (bodyBytes > AWAITED_BYTES_MAX || expectsContinue) this.#enter(upstream.uploads);
-    else whenArrived(req, () => this.#enter(upstream.requests));
+    else whenArrived(body, () => this.#enter(upstream.requests));
   }
 
   #enter(pool: UpstreamPool): void {
@@ -204,7 +204,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     else if (this.#state === 'streaming') {
       this.close();
       this.#options.res.end();
-      discardBody(this.#options.req);
+      discardBody(this.#options.req.body);
     }
   }
 
@@ -228,7 +228,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (this.#state === 'closed') return;
     if (this.#state === 'abandoned') this.close();
     else if (this.#state === 'streaming') this.#cut();
-    else if (req.errored !== null) this.#fail({ kind: 'broken-body' });
+    else if ((req.body?.errored ?? null) !== null) this.#fail({ kind: 'broken-body' });
     else if (isTimeout(error)) this.#failInTime();
     else
       this.#failUnavailable(
@@ -292,7 +292,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const { res, upstream } = this.#options;
     this.#state = 'streaming';
     this.#begunAt = upstream.options.clock();
-    watchDrain(res);
+    res.watchDrain();
     res.writeHead(this.#status, this.#statusText, head.headers);
     const part = this.#part;
     this.#part = null;
@@ -333,7 +333,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   onUpgrade(statusCode: number, fields: readonly string[], socket: Duplex): void {
-    const { req, res, owner, upgrade, added, upstream } = this.#options;
+    const { owner, upgrade, added, upstream } = this.#options;
     this.#leaveUpstream();
     if (this.isClosed || upgrade === null) {
       socket.destroy();
@@ -345,7 +345,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const giveBack = this.#held.handOverUpgrade();
     owner.onReplyBegun(statusCode);
     this.close();
-    res.detachSocket(req.socket);
+    upgrade.release();
     joinSockets(upgrade, socket, fields, added, upstream.scheduler, this.client, () => {
       giveBack();
       owner.onUpstreamDone();

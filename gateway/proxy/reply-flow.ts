@@ -1,6 +1,6 @@
 /** Flow control of a reply body: no faster than its client reads, and in fair turns with other bodies. */
 import type { Client } from '#gateway/bounds/clients.ts';
-import type { ClientResponse } from '#gateway/http/client-connection.ts';
+import type { ClientResponse } from '#gateway/http/client-exchange.ts';
 import type { Exchange } from './exchange.ts';
 import { writeLast } from './free-buffer.ts';
 import type { Transfer } from './transfer-scheduler.ts';

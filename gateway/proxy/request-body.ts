@@ -2,23 +2,22 @@
  * Receives request bodies. Connections to the upstream are scarce, and a slow sender would hold one for long. So a
  * small body is received completely before a connection is taken.
  */
-import type { IncomingMessage } from 'node:http';
 import { setImmediate as endOfTick } from 'node:timers/promises';
 import type { Client } from '#gateway/bounds/clients.ts';
-import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
+import type { RequestBody } from '#gateway/http/client-exchange.ts';
 import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 
 /** Bodies up to this size are received before a connection is taken. node:http buffers more than this by itself. */
 export const AWAITED_BYTES_MAX = 16_384;
 
 /** Calls back once the whole body has arrived, unread. Never if the client leaves earlier. */
-export function whenArrived(req: IncomingMessage, then: () => void): void {
+export function whenArrived(body: RequestBody, then: () => void): void {
   const look = (): void => {
-    if (!req.complete) return;
-    req.off('readable', look);
+    if (!body.complete) return;
+    body.off('readable', look);
     then();
   };
-  req.on('readable', look);
+  body.on('readable', look);
 }
 
 /** Smaller pieces wait for the end of the tick and are joined with what arrives until then. */
@@ -38,7 +37,7 @@ export interface BodyOwner {
  * @param outlivesClient a body that breaks off never ends, because an error would close the upstream connection
  */
 export async function* scheduledBody(
-  req: IncomingRequest,
+  body: RequestBody,
   scheduler: TransferScheduler,
   client: Client,
   outlivesClient: boolean,
@@ -48,8 +47,8 @@ export async function* scheduledBody(
   const transfer: Transfer = { client, resume: () => goOn() };
   let piecesPassed = 0;
   try {
-    for await (const part of joined(req)) {
-      const pieces = req.pieces?.pieces ?? 0;
+    for await (const part of joined(body)) {
+      const pieces = body.pieces?.pieces ?? 0;
       const isPassed = scheduler.pass(transfer, part.length, pieces - piecesPassed);
       piecesPassed = pieces;
       if (!isPassed) {
@@ -69,12 +68,12 @@ export async function* scheduledBody(
 }
 
 /** Reads what has arrived: small pieces joined, then at most one large piece as it is. */
-function readParts(req: IncomingRequest): Buffer[] {
+function readParts(body: RequestBody): Buffer[] {
   const small: Buffer[] = [];
   let bytes = 0;
   let large: Buffer | null = null;
   while (large === null && bytes < JOINED_BYTES_MAX) {
-    const piece = req.read() as Buffer | null;
+    const piece = body.read() as Buffer | null;
     if (piece === null) break;
     if (piece.length >= JOINED_BYTES_MAX) large = piece;
     else {
@@ -88,24 +87,24 @@ function readParts(req: IncomingRequest): Buffer[] {
 }
 
 /** Yields data as it arrives, with small pieces joined. @throws Error if the body breaks off */
-async function* joined(req: IncomingRequest): AsyncGenerator<Buffer> {
+async function* joined(body: RequestBody): AsyncGenerator<Buffer> {
   let wake = (): void => undefined;
   const onEvent = (): void => wake();
-  for (const event of READABLE_EVENTS) req.on(event, onEvent);
+  for (const event of READABLE_EVENTS) body.on(event, onEvent);
   try {
     for (;;) {
-      const { readableLength } = req;
-      if (readableLength > 0 && readableLength < JOINED_BYTES_MAX && !req.complete) await endOfTick();
-      const parts = readParts(req);
+      const { readableLength } = body;
+      if (readableLength > 0 && readableLength < JOINED_BYTES_MAX && !body.complete) await endOfTick();
+      const parts = readParts(body);
       if (parts.length > 0) yield* parts;
-      else if (req.readableEnded) return;
-      else if (req.destroyed) throw req.errored ?? new Error('the request body broke off');
+      else if (body.readableEnded) return;
+      else if (body.destroyed) throw body.errored ?? new Error('the request body broke off');
       else
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
     }
   } finally {
-    for (const event of READABLE_EVENTS) req.off(event, onEvent);
+    for (const event of READABLE_EVENTS) body.off(event, onEvent);
   }
 }

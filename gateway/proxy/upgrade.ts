@@ -5,9 +5,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
-import { type ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
+import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
+import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { writeLast } from './free-buffer.ts';
 import { clientHeaders } from './response-headers.ts';
 import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
@@ -35,6 +36,8 @@ export interface UpgradeSocket {
   readonly socket: Duplex;
   /** Bytes that the client has sent after its request. */
   readonly head: Buffer;
+  /** Takes the socket from the response. */
+  release(): void;
 }
 
 const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
@@ -50,8 +53,8 @@ export function responseFor(
   socket: Duplex,
   head: Buffer,
   goOn: () => void,
-): ClientResponse {
-  const res = new ClientResponse(req);
+): OutgoingResponse {
+  const res = new OutgoingResponse(req);
   res.shouldKeepAlive = head.length > 0 && !CLOSE.test(req.headers.connection ?? '');
   res.assignSocket(req.socket);
   // 'close' follows, and aborts the upstream call.

@@ -1,3 +1,4 @@
+import type { RequestBody } from '#gateway/http/client-exchange.ts';
 import type { UpstreamRequest } from './exchange.ts';
 import type { ProxyCallOptions } from './proxy-call-options.ts';
 import { type BodyOwner, scheduledBody } from './request-body.ts';
@@ -8,18 +9,21 @@ export function upstreamRequest(options: ProxyCallOptions, owner: BodyOwner): Up
     method: req.method ?? 'GET',
     target,
     headers,
-    body: head.hasBody ? bodyOf(options, owner) : null,
+    body: head.hasBody && req.body !== null ? bodyOf(req.body, options, owner) : null,
     upgrade: upgrade?.protocol ?? null,
   };
 }
 
 /** A small body that has arrived is passed as a buffer, which is cheaper than a stream. */
-function bodyOf(options: ProxyCallOptions, owner: BodyOwner): NonNullable<UpstreamRequest['body']> {
-  const { req, head, upstream, client, outlivesClient } = options;
+function bodyOf(
+  body: RequestBody,
+  { head, upstream, client, outlivesClient }: ProxyCallOptions,
+  owner: BodyOwner,
+): Buffer | AsyncIterable<Buffer> {
   const { contentLength } = head;
-  if (req.complete && contentLength !== null && contentLength === req.readableLength) {
+  if (body.complete && contentLength !== null && contentLength === body.readableLength) {
     // read() without a size would return only the first piece.
-    return req.read(contentLength) as Buffer;
+    return body.read(contentLength) as Buffer;
   }
-  return scheduledBody(req, upstream.scheduler, client, outlivesClient, owner);
+  return scheduledBody(body, upstream.scheduler, client, outlivesClient, owner);
 }

@@ -1,6 +1,5 @@
 /** Writes a reply that is complete before any of it was written, the usual case, in one write. */
-import type { IncomingMessage } from 'node:http';
-import type { ClientResponse } from '#gateway/http/client-connection.ts';
+import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { ClientHeaders } from './response-headers.ts';
 
@@ -15,7 +14,7 @@ interface WholeReply {
 }
 
 export function writeWhole(
-  req: IncomingMessage,
+  req: ClientRequest,
   res: ClientResponse,
   { status, statusText, head, body }: WholeReply,
 ): void {
@@ -25,5 +24,5 @@ export function writeWhole(
   if (body === null || !hasBody) res.end();
   else if (body.length <= ONE_WRITE_BYTES) res.end(body.toString('latin1'), 'latin1');
   else res.end(body);
-  discardBody(req);
+  discardBody(req.body);
 }

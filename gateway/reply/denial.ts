@@ -5,7 +5,8 @@
  * the id of the refusal, and serves a whole flood. All 429s of one turn of the event loop are written at its end: a flood
  * then costs about a third less.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { WritableResponse } from '#gateway/http/client-exchange.ts';
+import { DateField } from '#gateway/http/date-field.ts';
 import { RATELIMITED_HEADER } from '#gateway/http/header-names.ts';
 import { retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
 import { allowanceOf, unitOf } from '#gateway/policy/allowance.ts';
@@ -14,7 +15,7 @@ import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Millis, Seconds } from '#shared/clock.ts';
 import { DECISION_ID_LENGTH } from './decision-ids.ts';
 import { limitHeaders } from './limit-headers.ts';
-import { headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
+import { type AnsweredRequest, headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
 
 interface Denial {
   readonly reply: OwnReply;
@@ -31,8 +32,8 @@ interface Denial {
 type Refusing = Pick<Violation, 'policy' | 'quota' | 'perWindow' | 'remaining' | 'resetMs' | 'canNeverPass'>;
 
 interface Denied {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
+  readonly req: AnsweredRequest;
+  readonly res: WritableResponse;
   readonly denial: Denial;
   readonly decision: string;
 }
@@ -47,19 +48,16 @@ export class DenialWriter {
   /** By the first policy. They are forgotten when a reload replaces it. */
   readonly #texts = new WeakMap<Policy, Map<string, Denial>>();
   #queue: Denied[] = [];
-  readonly #wallClock: Clock;
-  /** Value of the Date field (RFC 9110 6.6.1), and its second. */
-  #date = '';
-  #dateSecond: Seconds = 0;
+  readonly #date: DateField;
 
   constructor(wallClock: Clock) {
-    this.#wallClock = wallClock;
+    this.#date = new DateField(wallClock);
   }
 
   /** @param violated the exhausted policies */
   write(
-    req: IncomingMessage,
-    res: ServerResponse,
+    req: AnsweredRequest,
+    res: WritableResponse,
     violated: readonly Refusing[],
     { decision, cors, close }: Framing & { readonly decision: string },
   ): void {
@@ -97,18 +95,9 @@ export class DenialWriter {
     for (const { req, res, denial, decision } of queue) {
       const { reply, headers, decisionAt, before, behind } = denial;
       headers[decisionAt] = decision;
-      headers[headers.length - 1] = this.#dateText();
+      headers[headers.length - 1] = this.#date.text();
       sendOwn(req, res, reply, headers, before + decision + behind);
     }
-  }
-
-  #dateText(): string {
-    const second = Math.floor(this.#wallClock() / 1000);
-    if (second !== this.#dateSecond) {
-      this.#dateSecond = second;
-      this.#date = new Date(second * 1000).toUTCString();
-    }
-    return this.#date;
   }
 }
 

@@ -1,5 +1,5 @@
 /** Replies that the gateway writes itself. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ClientRequest, UnreadBody, WritableResponse } from '#gateway/http/client-exchange.ts';
 import { CORS_HEADERS, DECISION_HEADER } from '#gateway/http/header-names.ts';
 import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { ERRORS, type ErrorCode, problemBody } from './errors.ts';
@@ -68,13 +68,18 @@ export function recordOf(headers: readonly string[]): Record<string, string> {
   return record;
 }
 
+export interface AnsweredRequest extends Pick<ClientRequest, 'method' | 'complete' | 'socket'> {
+  /** null: there is none. */
+  readonly body: UnreadBody | null;
+}
+
 /**
  * @param headers those of the reply, if they are already known
  * @param bodyBytes another body of the same length
  */
 export function sendOwn(
-  req: IncomingMessage,
-  res: ServerResponse,
+  req: AnsweredRequest,
+  res: WritableResponse,
   reply: OwnReply,
   headers: string[] = headersOf(reply),
   bodyBytes = reply.bodyBytes,
@@ -88,7 +93,7 @@ export function sendOwn(
     else res.write(bodyBytes, 'latin1');
     lingeringClose(req.socket);
   } else res.end(bodyBytes, 'latin1');
-  discardBody(req);
+  discardBody(req.body);
 }
 
 /** The reply as text, for a socket without a response of node:http. */

@@ -4,9 +4,9 @@
  */
 
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
-import type { ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
+import type { ClientConnection } from '#gateway/http/client-connection.ts';
+import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import { dropNominated } from '#gateway/http/hop-by-hop.ts';
-import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import { upstreamHeaders } from '#gateway/http/request-headers.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
@@ -36,7 +36,7 @@ export interface RequestOptions {
 
 /** A request that has been admitted. */
 export interface Admitted extends Refusable {
-  readonly req: IncomingRequest;
+  readonly req: ClientRequest;
   readonly res: ClientResponse;
   readonly connection: ClientConnection;
   readonly head: CheckedHead;
@@ -50,7 +50,7 @@ export interface Admitted extends Refusable {
 /** It is also the options of its call, which saves an object for each request. */
 export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly owner: ProxyCallOwner = this;
-  readonly req: IncomingRequest;
+  readonly req: ClientRequest;
   readonly res: ClientResponse;
   readonly upstream: Upstream;
   readonly clients: Clients;

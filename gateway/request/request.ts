@@ -4,13 +4,8 @@
  */
 
 import type { Client } from '#gateway/bounds/clients.ts';
-import {
-  assignExchange,
-  type ClientConnection,
-  type ClientResponse,
-  type Exchange,
-} from '#gateway/http/client-connection.ts';
-import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
+import type { ClientConnection } from '#gateway/http/client-connection.ts';
+import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
@@ -25,14 +20,14 @@ import { probeReply } from './probe.ts';
 /** A request that has come, and what belongs to it. */
 export interface Arrival {
   readonly connection: ClientConnection;
-  readonly req: IncomingRequest;
+  readonly req: ClientRequest;
   readonly res: ClientResponse;
   /** null: no line in the access log, and no spans. */
   readonly entry: AccessEntry | null;
 }
 
 export class GatewayRequest extends LimitedRequest implements Exchange, Admitted {
-  readonly req: IncomingRequest;
+  readonly req: ClientRequest;
   readonly res: ClientResponse;
   readonly connection: ClientConnection;
   readonly options: RequestOptions;
@@ -55,14 +50,15 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     this.options = options;
     this.entry = entry;
     this.trace = trace;
-    assignExchange(res, this);
+    res.exchange = this;
   }
 
   protected override answersProbe(token: string): boolean {
     const body = probeReply(this, token, this.#parts.enforcement, false);
     if (body === null) return false;
-    this.res.writeHead(200, ['Content-Type', 'application/json', 'Cache-Control', 'no-store']).end(body);
-    discardBody(this.req);
+    this.res.writeHead(200, ['Content-Type', 'application/json', 'Cache-Control', 'no-store']);
+    this.res.end(body, 'latin1');
+    discardBody(this.req.body);
     return true;
   }
 

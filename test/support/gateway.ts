@@ -41,6 +41,12 @@ const echo: RequestListener = (req, res) => {
   });
 };
 
+/**
+ * Who reads requests, for tests that do not say it: `TEST_OWN_PARSER=0 npm test -- FILE` runs them with node:http alone.
+ */
+export const OWN_PARSER: Readonly<Record<string, string>> =
+  process.env.TEST_OWN_PARSER === undefined ? {} : { GATEWAY_OWN_PARSER: process.env.TEST_OWN_PARSER };
+
 export interface TestGateway {
   readonly gateway: Gateway;
   readonly config: GatewayConfig;
@@ -67,6 +73,7 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
       GATEWAY_PORT: '0',
       GATEWAY_UPSTREAM: options.upstream,
       GATEWAY_DRAIN_TIMEOUT_MS: '1000',
+      ...OWN_PARSER,
       ...options.env,
     }),
   );

@@ -4,7 +4,8 @@
  */
 import type { Socket } from 'node:net';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
-import type { ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
+import type { ClientConnection } from '#gateway/http/client-connection.ts';
+import type { ClientResponse } from '#gateway/http/client-exchange.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
@@ -91,17 +92,20 @@ export class ConnectionWatch {
 
   /** @returns bytes of a slow upload over the last PRESSED_CHECKS; null: it is not slow */
   #checkBody(connection: ClientConnection, response: ClientResponse): number | null {
-    const { req } = response;
+    const { body } = response.req;
     // After the reply has begun, client and upstream may take turns. And if the buffer is full, the gateway does not read.
     const isAwaited =
-      !response.headersSent && !req.complete && req.readableLength < req.readableHighWaterMark;
+      !response.headersSent &&
+      body !== null &&
+      !body.complete &&
+      body.readableLength < body.readableHighWaterMark;
     if (!isAwaited) {
       this.#bodies.delete(connection);
       return null;
     }
     const { bytesRead } = connection.socket;
-    const body = this.#bodies.get(connection);
-    if (body === undefined || body.response !== response) {
+    const slow = this.#bodies.get(connection);
+    if (slow === undefined || slow.response !== response) {
       this.#bodies.set(connection, {
         response,
         bytesRead,
@@ -111,19 +115,19 @@ export class ConnectionWatch {
       });
       return null;
     }
-    if (bytesRead - body.bytesRead >= SILENCE_BYTES) {
-      body.bytesRead = bytesRead;
-      body.checks = 0;
-    } else if (++body.checks >= SILENCE_CHECKS) {
+    if (bytesRead - slow.bytesRead >= SILENCE_BYTES) {
+      slow.bytesRead = bytesRead;
+      slow.checks = 0;
+    } else if (++slow.checks >= SILENCE_CHECKS) {
       this.#cutSilent(connection);
       return null;
     }
-    if (++body.pressedChecks < PRESSED_CHECKS) return null;
-    const bytes = bytesRead - body.pressedBytesRead;
+    if (++slow.pressedChecks < PRESSED_CHECKS) return null;
+    const bytes = bytesRead - slow.pressedBytesRead;
     const isSlow =
-      response.exchange?.isUploading === true && bytes < body.pressedChecks * PRESSED_BYTES_PER_CHECK;
-    body.pressedChecks--;
-    body.pressedBytesRead += bytes / PRESSED_CHECKS;
+      response.exchange?.isUploading === true && bytes < slow.pressedChecks * PRESSED_BYTES_PER_CHECK;
+    slow.pressedChecks--;
+    slow.pressedBytesRead += bytes / PRESSED_CHECKS;
     return isSlow ? bytes : null;
   }
 

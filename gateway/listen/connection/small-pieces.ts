@@ -7,7 +7,8 @@ import type { Socket } from 'node:net';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
 import { Penalties } from '#gateway/bounds/penalties.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
-import type { IncomingRequest, PieceListener } from '#gateway/http/incoming-request.ts';
+import type { RequestBody } from '#gateway/http/client-exchange.ts';
+import type { PieceListener } from '#gateway/http/incoming-request.ts';
 import { lingeringClose, stopParsing } from '#gateway/http/lingering-close.ts';
 import { PIECE_BYTES_MIN } from '#gateway/http/piece-count.ts';
 import { unreadReply } from '#gateway/reply/own-reply.ts';
@@ -43,7 +44,7 @@ export class SmallPieces implements PieceListener {
     this.penalties = new Penalties(options.clients, options.penaltyMs);
   }
 
-  onSmallPieces({ socket, pieces }: IncomingRequest): void {
+  onSmallPieces({ socket, pieces }: RequestBody): void {
     this.cut++;
     const connection = this.#options.connections.get(socket);
     if (connection === undefined) return;
@@ -61,7 +62,8 @@ export class SmallPieces implements PieceListener {
     for (const { socket, client: owner, pending } of this.#options.connections.values()) {
       if (owner !== client || socket.writableEnded) continue;
       const isBodyDue = pending !== null && !pending.req.complete;
-      if (socket.bytesRead === 0 || (isBodyDue && pending.req.pieces?.isSmall !== false)) socket.destroy();
+      if (socket.bytesRead === 0 || (isBodyDue && pending.req.body?.pieces?.isSmall !== false))
+        socket.destroy();
     }
   }
 }

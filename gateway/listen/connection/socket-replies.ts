@@ -1,7 +1,8 @@
 /** Replies on the bare socket: to what node:http cannot read as a request, and to a body that does not come. */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { ClientConnection, ClientResponse } from '#gateway/http/client-connection.ts';
+import type { ClientConnection } from '#gateway/http/client-connection.ts';
+import type { ClientResponse } from '#gateway/http/client-exchange.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import { unreadableLine } from '#gateway/observe/access-log/access-entry.ts';
 import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';

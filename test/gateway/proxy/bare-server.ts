@@ -16,7 +16,7 @@ import { loadPolicies } from '#gateway/policy/load.ts';
 import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
 import { Enforcement } from '#gateway/request/enforcement.ts';
 import { parseTrustedProxies } from '#shared/client-address.ts';
-import { type Owner, policyFile } from '#test/support/gateway.ts';
+import { OWN_PARSER, type Owner, policyFile } from '#test/support/gateway.ts';
 import { memoryLimiter } from '#test/support/spend.ts';
 
 export interface BareServer {
@@ -52,7 +52,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     ...upstreamOptions
   } = options;
   const clock = (): number => performance.now();
-  const { config } = readConfig({});
+  const { config } = readConfig(OWN_PARSER);
   const settings = { ...config.bounds };
   for (const [name, limits] of Object.entries(changes)) {
     const bound = name as BoundName;
@@ -90,6 +90,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     replica: 'test',
   });
   const server = new PublicServer({
+    hasOwnParser: config.hasOwnParser,
     enforcement,
     upstream,
     clients,

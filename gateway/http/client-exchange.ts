@@ -1,0 +1,94 @@
+/** A request of a client and its response, as the steps of a request see them, whoever reads and writes them. */
+import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import type { Client } from '#gateway/bounds/clients.ts';
+import type { Millis } from '#shared/clock.ts';
+import type { PieceCount } from './piece-count.ts';
+
+/** A request of node:http is its own body. */
+export interface UnreadBody extends Readable {
+  /** All of it has arrived. */
+  readonly complete: boolean;
+  readonly socket: Socket;
+}
+
+export interface RequestBody extends UnreadBody {
+  /** null: no body has come yet. */
+  readonly pieces: PieceCount | null;
+}
+
+export interface ClientRequest {
+  method?: string | undefined;
+  /** The target, one code unit for each byte. */
+  url?: string | undefined;
+  readonly httpVersion: string;
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+  readonly headers: {
+    readonly 'content-length'?: string | undefined;
+    readonly 'transfer-encoding'?: string | undefined;
+  };
+  readonly socket: Socket;
+  /** The request has arrived, with its body. */
+  readonly complete: boolean;
+  /** null: there is none. */
+  readonly body: RequestBody | null;
+}
+
+/** The line in the access log of a reply that does not pass through its response. */
+interface LoggedReply {
+  status: number | null;
+}
+
+/** A request and its reply, as their connection sees them. */
+export interface Exchange {
+  /** The client that holds the exchange's resources; null: it holds none. */
+  readonly client: Client | null;
+  /** No more of the reply will be written. */
+  readonly isClosed: boolean;
+  /** The body is forwarded while it comes in. */
+  readonly isUploading: boolean;
+  /** Writes nothing more, and gives back what it holds. */
+  close(): void;
+  /** The client has read what was written. */
+  onDrain(): void;
+  /** Called once a second while the reply goes out. @param unreadMs how long the client has read nothing */
+  onTick(unreadMs: Millis): void;
+}
+
+/** The part of a response that the gateway's own replies need. It means the same as in node:http. */
+export interface WritableResponse {
+  readonly headersSent: boolean;
+  readonly destroyed: boolean;
+  shouldKeepAlive: boolean;
+  writeHead(status: number, headers: string[]): unknown;
+  flushHeaders(): void;
+  write(text: string, encoding: 'latin1'): boolean;
+  end(): unknown;
+  end(text: string, encoding: 'latin1'): unknown;
+}
+
+export interface ClientResponse extends WritableResponse {
+  readonly req: ClientRequest;
+  /** Closed when the response or its client is gone. */
+  exchange: Exchange | null;
+  /** null: the access log gets no line. */
+  entry: LoggedReply | null;
+  /** null once the response is written. */
+  readonly socket: Socket | null;
+  readonly statusCode: number;
+  readonly writableFinished: boolean;
+  readonly writableLength: number;
+  /** Begins to tell the exchange when the client has read what was written. */
+  watchDrain(): void;
+  writeContinue(): void;
+  writeHead(status: number, headers: string[]): unknown;
+  writeHead(status: number, reason: string, headers: string[]): unknown;
+  write(text: string, encoding: 'latin1'): boolean;
+  write(chunk: Buffer, written?: (error?: Error | null) => void): boolean;
+  end(): unknown;
+  end(text: string, encoding: 'latin1'): unknown;
+  end(chunk: Buffer): unknown;
+  destroy(): unknown;
+  once(event: 'close' | 'finish', listener: () => void): unknown;
+}

@@ -1,0 +1,192 @@
+/**
+ * A connection whose requests have been plain so far. The first one that is not, or that comes before the last reply is out,
+ * goes to node:http together with the connection.
+ */
+import type { Socket } from 'node:net';
+import type { ClientConnection } from '#gateway/http/client-connection.ts';
+import type { PieceListener } from '#gateway/http/incoming-request.ts';
+import { lingeringClose } from '#gateway/http/lingering-close.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import { plainHead } from './plain-head.ts';
+import { PlainBody, PlainRequest } from './plain-request.ts';
+import { PlainResponse, type ResponseOptions } from './plain-response.ts';
+
+export interface PlainConnectionOptions extends ResponseOptions {
+  readonly clock: Clock;
+  readonly pieces: PieceListener;
+  readonly headersTimeoutMs: Millis;
+  readonly requestTimeoutMs: Millis;
+  readonly keepAliveMs: Millis;
+  readonly onRequest: (connection: ClientConnection, req: PlainRequest, res: PlainResponse) => void;
+  /** As node:http's event of this name. */
+  readonly onClientError: (error: NodeJS.ErrnoException, socket: Socket) => void;
+  /** The connection, with all bytes that are not used yet, is node:http's. */
+  readonly onHandOver: (socket: Socket) => void;
+  /** The connection is closed or handed over. */
+  readonly onGone: (connection: PlainConnection) => void;
+}
+
+class RequestError extends Error {
+  readonly code: 'HPE_INVALID_EOF_STATE' | 'ERR_HTTP_REQUEST_TIMEOUT';
+
+  constructor(code: RequestError['code']) {
+    super('the request is not complete');
+    this.code = code;
+  }
+}
+
+export class PlainConnection {
+  readonly #options: PlainConnectionOptions;
+  readonly #connection: ClientConnection;
+  readonly #socket: Socket;
+  /** The reply that is due or being written. */
+  #response: PlainResponse | null = null;
+  /** The body that is still coming. */
+  #body: PlainBody | null = null;
+  /** Bytes that came before the last reply was out. */
+  #early: Buffer | null = null;
+  /** They came before the end of the reply was written. */
+  #isPipelined = false;
+  #isFresh = true;
+  /** When the connection, the request or the wait for it began. */
+  #since: Millis;
+
+  constructor(connection: ClientConnection, options: PlainConnectionOptions) {
+    this.#connection = connection;
+    this.#socket = connection.socket;
+    this.#options = options;
+    this.#since = options.clock();
+    this.#socket
+      .on('data', this.#onData)
+      .on('drain', this.#onDrain)
+      .on('end', this.#onEnd)
+      .on('error', this.#onError)
+      .on('close', this.#onClose);
+  }
+
+  /** A reply is out, and the next request has not begun. */
+  get isIdle(): boolean {
+    return !this.#isFresh && this.#response === null && this.#body === null;
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  /** Called once a second. */
+  check(now: Millis): void {
+    const { headersTimeoutMs, requestTimeoutMs, keepAliveMs } = this.#options;
+    const waitedMs = now - this.#since;
+    if (this.isIdle) {
+      if (waitedMs >= keepAliveMs) this.#socket.destroy();
+    } else if (
+      this.#isFresh ? waitedMs >= headersTimeoutMs : this.#body !== null && waitedMs >= requestTimeoutMs
+    )
+      this.#options.onClientError(new RequestError('ERR_HTTP_REQUEST_TIMEOUT'), this.#socket);
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    let bytes = chunk;
+    if (this.#body !== null) {
+      const taken = this.#body.arrive(bytes);
+      if (!this.#body.complete) return;
+      this.#body = null;
+      this.#since = this.#options.clock();
+      if (taken === bytes.length) return;
+      bytes = bytes.subarray(taken);
+    }
+    // The connection closes after its reply, and what comes now is dropped.
+    if (!this.#socket.writable) return;
+    if (this.#response === null) this.#read(bytes);
+    else this.#keepEarly(bytes, !this.#response.isEnded);
+  };
+
+  #read(bytes: Buffer): void {
+    const options = this.#options;
+    const socket = this.#socket;
+    const head = plainHead(bytes);
+    // Pipelined requests that arrive together have a bound, which node:http's side keeps.
+    if (head === null || bytes.length > head.bytes + head.contentLength) {
+      this.#handOver(bytes);
+      return;
+    }
+    this.#isFresh = false;
+    this.#since = options.clock();
+    const { contentLength } = head;
+    const body = contentLength === 0 ? null : new PlainBody(socket, contentLength, options.pieces);
+    const req = new PlainRequest(head, socket, body);
+    const res = new PlainResponse(req, head.keepsAlive, options, this.#onWritten);
+    this.#response = res;
+    if (body !== null) {
+      if (bytes.length > head.bytes) body.arrive(bytes.subarray(head.bytes));
+      if (!body.complete) this.#body = body;
+    }
+    options.onRequest(this.#connection, req, res);
+  }
+
+  #keepEarly(bytes: Buffer, isPipelined: boolean): void {
+    this.#early = bytes;
+    this.#isPipelined = isPipelined;
+    this.#socket.pause();
+  }
+
+  /** The system has taken the end of the reply. After an error, the socket closes. */
+  readonly #onWritten = (error?: Error | null): void => {
+    const response = this.#response;
+    if (response === null || (error ?? null) !== null) return;
+    this.#response = null;
+    this.#since = this.#options.clock();
+    response.close(true);
+    const socket = this.#socket;
+    const early = this.#early;
+    this.#early = null;
+    if (!response.shouldKeepAlive) {
+      if (this.#body === null) socket.destroySoon();
+      else lingeringClose(socket);
+    } else if (early !== null && socket.writable) {
+      if (this.#isPipelined) this.#handOver(early);
+      else {
+        this.#read(early);
+        if (this.#early === null) socket.resume();
+      }
+    }
+  };
+
+  #handOver(bytes: Buffer): void {
+    const socket = this.#socket;
+    socket
+      .off('data', this.#onData)
+      .off('drain', this.#onDrain)
+      .off('end', this.#onEnd)
+      .off('error', this.#onError)
+      .off('close', this.#onClose);
+    this.#options.onGone(this);
+    socket.pause();
+    socket.unshift(bytes);
+    this.#options.onHandOver(socket);
+    socket.resume();
+  }
+
+  readonly #onDrain = (): void => {
+    this.#response?.exchange?.onDrain();
+  };
+
+  readonly #onEnd = (): void => {
+    if (this.#body !== null && this.#response !== null)
+      this.#options.onClientError(new RequestError('HPE_INVALID_EOF_STATE'), this.#socket);
+    else this.#socket.end();
+  };
+
+  readonly #onError = (): void => {
+    this.#socket.destroy();
+  };
+
+  readonly #onClose = (): void => {
+    this.#options.onGone(this);
+    const response = this.#response;
+    this.#response = null;
+    // An unread body of an answered request has no reader that could be told.
+    (response?.req.body ?? this.#body)?.destroy(new Error('the client has left'));
+    response?.close(false);
+  };
+}

@@ -1,0 +1,231 @@
+/**
+ * Writes the reply to a plain request. Its header section and a short body are one string, and so one write. If the reply is
+ * not as long as it says, or a field cannot be written, the connection is closed: its client could mistake the rest for the
+ * next reply.
+ */
+
+import type { Socket } from 'node:net';
+import type { ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
+import type { DateField } from '#gateway/http/date-field.ts';
+import { STATUS_CODES } from '#gateway/http/node-http.ts';
+import type { PlainRequest } from './plain-request.ts';
+
+export interface ResponseOptions {
+  readonly date: DateField;
+  /** The value of Keep-Alive. */
+  readonly keepAlive: string;
+}
+
+const LENGTH = /^\d{1,15}$/;
+const HEAD =
+  /^HTTP\/1\.1 [2-9]\d\d [\t\x20-\x7e\x80-\xff]*\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\x80-\xff]*\r\n)*\r\n$/;
+
+export class PlainResponse implements ClientResponse {
+  readonly req: PlainRequest;
+  exchange: Exchange | null = null;
+  entry: ClientResponse['entry'] = null;
+  socket: Socket | null;
+  shouldKeepAlive: boolean;
+  headersSent = false;
+  /** Nothing more will be written of it. */
+  isEnded = false;
+  writableFinished = false;
+  destroyed = false;
+  statusCode = 200;
+  readonly #options: ResponseOptions;
+  readonly #onWritten: (error?: Error | null) => void;
+  /** The status line and the fields that are given; '' once they are written. */
+  #head = '';
+  /** Lines of the head. */
+  #lines = 1;
+  #hasDate = false;
+  #hasBody = true;
+  /** Bytes of the body that are still to be written; null: it is written in chunks. */
+  #left: number | null = null;
+  #isDoubtful = false;
+  #isOver = false;
+  #listeners: (() => void)[] | null = null;
+
+  /** @param onWritten called when the system has taken the end of the reply, or with an error */
+  constructor(
+    req: PlainRequest,
+    keepsAlive: boolean,
+    options: ResponseOptions,
+    onWritten: (error?: Error | null) => void,
+  ) {
+    this.req = req;
+    this.socket = req.socket;
+    this.shouldKeepAlive = keepsAlive;
+    this.#options = options;
+    this.#onWritten = onWritten;
+  }
+
+  get writableLength(): number {
+    return this.socket?.writableLength ?? 0;
+  }
+
+  once(_event: 'close' | 'finish', listener: () => void): void {
+    this.#listeners ??= [];
+    this.#listeners.push(listener);
+  }
+
+  watchDrain(): void {
+    // The connection passes on each drain of its socket.
+  }
+
+  writeContinue(): void {
+    // Plain requests do not wait for it.
+  }
+
+  writeHead(status: number, headers: string[]): void;
+  writeHead(status: number, reason: string, headers: string[]): void;
+  writeHead(status: number, reason: string | string[], fields: string[] = []): void {
+    if (this.headersSent) throw new Error('the head of the reply is already written');
+    const headers = typeof reason === 'string' ? fields : reason;
+    const text = typeof reason === 'string' ? reason : (STATUS_CODES[status] ?? '');
+    this.headersSent = true;
+    this.statusCode = status;
+    this.#hasBody = this.req.method !== 'HEAD' && status !== 204 && status !== 304;
+    let head = `HTTP/1.1 ${status} ${text}\r\n`;
+    for (let i = 0; i < headers.length; i += 2) {
+      const name = headers[i] ?? '';
+      const value = headers[i + 1] ?? '';
+      switch (name.toLowerCase()) {
+        case 'connection':
+          if (value === 'close') this.shouldKeepAlive = false;
+          continue;
+        case 'date':
+          this.#hasDate = true;
+          break;
+        case 'content-length':
+          if (this.#left !== null || !LENGTH.test(value)) this.#isDoubtful = true;
+          this.#left = Number(value);
+          break;
+        case 'transfer-encoding':
+          this.#isDoubtful = true;
+      }
+      head += `${name}: ${value}\r\n`;
+      this.#lines++;
+    }
+    this.#head = head;
+  }
+
+  flushHeaders(): void {
+    const head = this.#takeHead();
+    if (head !== null && head !== '') this.socket?.write(head, 'latin1');
+  }
+
+  write(text: string, encoding: 'latin1'): boolean;
+  write(chunk: Buffer, written?: (error?: Error | null) => void): boolean;
+  write(chunk: string | Buffer, then?: 'latin1' | ((error?: Error | null) => void)): boolean {
+    const { socket } = this;
+    const head = this.#takeHead();
+    if (socket === null || head === null) return false;
+    if (!this.#hasBody) {
+      if (head !== '') socket.write(head, 'latin1');
+      return true;
+    }
+    if (chunk.length === 0) return true;
+    if (this.#left !== null) {
+      this.#left -= chunk.length;
+      if (this.#left < 0) {
+        this.destroy();
+        return false;
+      }
+    }
+    const before = this.#left === null ? `${head}${chunk.length.toString(16)}\r\n` : head;
+    if (typeof chunk === 'string')
+      return socket.write(this.#left === null ? `${before}${chunk}\r\n` : before + chunk, 'latin1');
+    socket.cork();
+    if (before !== '') socket.write(before, 'latin1');
+    const written = typeof then === 'function' ? then : undefined;
+    let hasRoom = socket.write(chunk, written);
+    if (this.#left === null) hasRoom = socket.write('\r\n', 'latin1');
+    socket.uncork();
+    return hasRoom;
+  }
+
+  end(): void;
+  end(text: string, encoding: 'latin1'): void;
+  end(chunk: Buffer): void;
+  end(chunk: string | Buffer = ''): void {
+    const { socket } = this;
+    if (this.isEnded || socket === null) return;
+    const isWhole = this.#head !== '';
+    const length = this.#hasBody ? chunk.length : 0;
+    if (isWhole && this.#hasBody && this.#left === null) {
+      this.#left = length;
+      this.#head += `Content-Length: ${length}\r\n`;
+      this.#lines++;
+    }
+    if (this.#left === null && length > 0) this.write(chunk as Buffer);
+    const head = this.#takeHead();
+    if (head === null) return;
+    this.isEnded = true;
+    if (this.#hasBody && this.#left !== null && this.#left !== length) {
+      this.destroy();
+      return;
+    }
+    const last = this.#hasBody && this.#left === null ? '0\r\n\r\n' : head;
+    if (length === 0 || this.#left === null) socket.write(last, 'latin1');
+    else if (typeof chunk === 'string') socket.write(last + chunk, 'latin1');
+    else {
+      socket.cork();
+      if (last !== '') socket.write(last, 'latin1');
+      socket.write(chunk);
+      socket.uncork();
+    }
+    // A callback of each write would cost half a microsecond.
+    if (socket.writableLength === 0 && !socket.destroyed && socket.errored === null) this.#onWritten();
+    else socket.write('', 'latin1', this.#onWritten);
+  }
+
+  destroy(): void {
+    this.destroyed = true;
+    this.socket?.destroy();
+  }
+
+  /** @returns the head, or '' if it is already written; null: nothing can be written */
+  #takeHead(): string | null {
+    const { socket } = this;
+    if (socket === null || !socket.writable) return null;
+    if (this.#head === '') return '';
+    let head = this.#head;
+    this.#head = '';
+    let added = this.shouldKeepAlive ? 3 : 2;
+    head += this.shouldKeepAlive
+      ? `Connection: keep-alive\r\nKeep-Alive: ${this.#options.keepAlive}\r\n`
+      : 'Connection: close\r\n';
+    if (!this.#hasDate) {
+      head += `Date: ${this.#options.date.text()}\r\n`;
+      added++;
+    }
+    if (this.#hasBody && this.#left === null) {
+      head += 'Transfer-Encoding: chunked\r\n';
+      added++;
+    }
+    head += '\r\n';
+    // Without the count, a value could bring fields of its own.
+    if (!this.#isDoubtful && HEAD.test(head) && linesOf(head) === this.#lines + added) return head;
+    this.destroy();
+    return null;
+  }
+
+  /** All of it is written, or its connection is closed. */
+  close(isWritten: boolean): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.writableFinished = isWritten;
+    this.destroyed ||= !isWritten;
+    this.socket = null;
+    this.exchange?.close();
+    for (const listener of this.#listeners ?? []) listener();
+  }
+}
+
+/** @returns the number of lines, with the empty one at the end */
+function linesOf(head: string): number {
+  let count = 0;
+  for (let at = head.indexOf('\n'); at >= 0; at = head.indexOf('\n', at + 1)) count++;
+  return count;
+}

@@ -1,0 +1,18 @@
+/**
+ * A hundred thousand connections at random. `node test/gateway/listen/plain/fuzz.ts FROM COUNT` tries any number of others;
+ * a difference names the seed that leads to it again.
+ */
+import t from 'tap';
+import { compare } from './differential.ts';
+import { Readers } from './readers.ts';
+
+const CASES = 100_000;
+
+t.test('what the own parser accepts, node:http reads in the same way', async (t) => {
+  const readers = new Readers();
+  t.teardown(() => readers.close());
+  const { cases, plain, differences } = await compare(readers, 1, CASES);
+  t.same(differences, []);
+  t.equal(cases, CASES);
+  t.ok(plain > CASES / 4, `${plain} connections begin with a plain request`);
+});

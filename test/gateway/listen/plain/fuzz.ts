@@ -1,0 +1,18 @@
+/** Compares the two ways of reading for the seeds from FROM on. Ends with 1 at the first differences. */
+import { compare } from './differential.ts';
+import { Readers } from './readers.ts';
+
+/** So many at a time, and a line of output for each. */
+const STEP = 100_000;
+
+const [from = 1, count = 10_000_000] = process.argv.slice(2).map(Number);
+let plain = 0;
+for (let seed = from; seed < from + count; seed += STEP) {
+  const readers = new Readers();
+  const totals = await compare(readers, seed, Math.min(STEP, from + count - seed));
+  readers.close();
+  plain += totals.plain;
+  console.log(`seeds up to ${seed + totals.cases - 1}: ${plain} plain, ${totals.differences.length} differ`);
+  for (const difference of totals.differences) console.log(JSON.stringify(difference, null, 2));
+  if (totals.differences.length > 0) process.exit(1);
+}

@@ -1,0 +1,136 @@
+/** Connections that wait: for their first request, for the rest of one, or for the next. */
+
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import t from 'tap';
+import { ClientConnection } from '#gateway/http/client-connection.ts';
+import { DateField } from '#gateway/http/date-field.ts';
+import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
+import type { PlainResponse } from '#gateway/listen/plain/plain-response.ts';
+import { testClock } from '#test/support/clock.ts';
+import type { Owner } from '#test/support/gateway.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { until } from '#test/support/until.ts';
+
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+
+async function start(owner: Owner) {
+  const clock = testClock(0);
+  const { now } = clock;
+  const responses: PlainResponse[] = [];
+  const errors: string[] = [];
+  const accepted: Socket[] = [];
+  const handedOver: Socket[] = [];
+  const bytes: string[] = [];
+  const plain = new PlainConnections(
+    {
+      clock: now,
+      date: new DateField(now),
+      keepAlive: 'timeout=65',
+      pieces: { clock: now, onSmallPieces: () => undefined },
+      headersTimeoutMs: 10_000,
+      requestTimeoutMs: 3_600_000,
+      keepAliveMs: 65_000,
+      onRequest: (_connection, _req, res) => void responses.push(res),
+      onClientError: ({ code = '' }, socket) => {
+        errors.push(code);
+        socket.destroy();
+      },
+      onHandOver: (socket) => {
+        handedOver.push(socket);
+        bytes.push(socket.read()?.toString() ?? '');
+        socket.on('error', () => undefined);
+      },
+    },
+    1,
+  );
+  const origin = { peer: '127.0.0.1', trusted: false, isIntroduced: false, scheme: 'http' } as const;
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    accepted.push(socket);
+    plain.open(new ClientConnection(socket, origin, null));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  owner.teardown(() => {
+    plain.stop();
+    for (const socket of accepted) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return { plain, port, clock, responses, errors, accepted, handedOver, bytes };
+}
+
+t.test('408: no request comes', async (t) => {
+  const { port, clock, errors, accepted } = await start(t);
+  const client = sendRaw(port, '');
+  await until(() => accepted.length === 1);
+  clock.advance(9_999);
+  t.same(errors, []);
+  clock.advance(1);
+  await client.ended();
+  t.same(errors, ['ERR_HTTP_REQUEST_TIMEOUT']);
+});
+
+t.test(
+  'a connection without a further request is closed, and one with a reply that is due is not',
+  async (t) => {
+    const { port, clock, errors, responses } = await start(t);
+    const client = sendRaw(port, GET);
+    await until(() => responses.length === 1);
+    clock.advance(1_000_000);
+    responses[0]?.writeHead(200, []);
+    responses[0]?.end('ok', 'latin1');
+    await client.until(/ok$/);
+    await until(() => responses[0]?.writableFinished === true);
+    clock.advance(65_000);
+    await client.ended();
+    t.same(errors, []);
+  },
+);
+
+t.test('408: a body that takes an hour, with its reply before its end', async (t) => {
+  const { port, clock, errors, responses } = await start(t);
+  const client = sendRaw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n');
+  await until(() => responses.length === 1);
+  clock.advance(3_600_000);
+  await client.ended();
+  t.same(errors, ['ERR_HTTP_REQUEST_TIMEOUT']);
+});
+
+t.test('closeIdle spares connections without a request, with a request, and with a body', async (t) => {
+  const { plain, port, responses, accepted } = await start(t);
+  const fresh = sendRaw(port, '');
+  const asking = sendRaw(port, GET);
+  await until(() => responses.length === 1 && accepted.length === 2);
+  const sending = sendRaw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n');
+  await until(() => responses.length === 2);
+  responses[1]?.writeHead(200, []);
+  responses[1]?.end('early', 'latin1');
+  await sending.until(/early$/);
+  const idle = sendRaw(port, GET);
+  await until(() => responses.length === 3);
+  responses[2]?.writeHead(200, []);
+  responses[2]?.end('done', 'latin1');
+  await idle.until(/done$/);
+  await until(() => responses.every(({ writableFinished }, i) => writableFinished || i === 0));
+  plain.closeIdle();
+  await idle.ended();
+  t.same(
+    [fresh, asking, sending].map(({ socket }) => socket.closed),
+    [false, false, false],
+  );
+  for (const { socket } of [fresh, asking, sending]) socket.destroy();
+});
+
+t.test('a connection that was handed over is neither checked nor closed', async (t) => {
+  const { plain, port, clock, errors, handedOver, bytes } = await start(t);
+  const client = sendRaw(port, 'GET / HTTP/1.0\r\n\r\n');
+  await until(() => handedOver.length === 1);
+  t.same(bytes, ['GET / HTTP/1.0\r\n\r\n'], 'all bytes are still there');
+  clock.advance(1_000_000);
+  plain.closeIdle();
+  t.equal(handedOver[0]?.destroyed, false);
+  t.same(errors, []);
+  client.socket.destroy();
+});

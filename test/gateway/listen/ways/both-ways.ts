@@ -1,0 +1,351 @@
+/** The tests that hold on both ways through the gateway: with its own parser, and with node:http alone. */
+import { request } from 'node:http';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Test } from 'tap';
+import { startRawUpstream } from '#test/gateway/proxy/exchange.ts';
+import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { until } from '#test/support/until.ts';
+
+type Env = Readonly<Record<string, string>>;
+
+const GET = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
+const CHUNKED = 'POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n';
+
+const post = (path: string, body: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+/** Everything that a client or a reply can hold. */
+function heldBy({ gateway }: TestGateway): number {
+  return gateway
+    .samples()
+    .filter(({ name, labels }) => name === 'floodgate_held' && labels.bound !== 'connections')
+    .reduce((sum, { value }) => sum + value, 0);
+}
+
+export function testBothWays(t: Test, env: Env): void {
+  t.test('a request arrives as it was sent, and so does its reply', async (t) => {
+    const upstream = await startUpstream(t);
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+    const client = sendRaw(port, 'GET /x?y[]=%20 HTTP/1.1\r\nHost: a\r\nX-Odd:\t\xe9 \r\nx-odd: 2\r\n\r\n');
+    const text = await client.until(/\}$/);
+    t.match(text, /^HTTP\/1\.1 200 OK\r\n/);
+    t.match(text, /\r\nDate: \w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT\r\n/);
+    t.match(text, /\r\nConnection: keep-alive\r\nKeep-Alive: timeout=65\r\n/);
+    t.match(text, '"url":"/x?y[]=%20"');
+    t.match(text, '"X-Odd","Ã©","x-odd","2"', 'in its order and spelling');
+    client.socket.destroy();
+  });
+
+  t.test('replies of all framings, one after the other on a connection', async (t) => {
+    const long = 'x'.repeat(200_000);
+    let end = (): void => undefined;
+    const upstream = await startUpstream(t, (req, res) => {
+      const [, kind = ''] = (req.url ?? '').split('/');
+      if (kind === 'none') res.writeHead(204).end();
+      else if (kind === 'same') res.writeHead(304, { etag: '"1"' }).end();
+      else if (kind === 'length') res.writeHead(200, { 'content-length': long.length }).end(long);
+      else if (kind === 'chunks') {
+        res.write('a');
+        end = () => void res.end('b');
+      } else res.end('whole');
+    });
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+    const client = sendRaw(port, '');
+    const next = async (line: string, end: RegExp): Promise<string> => {
+      const before = client.received().length;
+      client.socket.write(`${line} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      await until(() => end.test(client.received().slice(before)), line);
+      return client.received().slice(before);
+    };
+    t.match(await next('GET /none', /\r\n\r\n$/), /^HTTP\/1\.1 204 No Content\r\n/);
+    t.match(await next('GET /same', /\r\n\r\n$/), /^HTTP\/1\.1 304 Not Modified\r\netag: "1"\r\n/i);
+    t.match(await next('HEAD /length', /\r\n\r\n$/), /\r\ncontent-length: 200000\r\n/i);
+    const length = await next('GET /length', /x{200000}$/);
+    t.notMatch(length, /transfer-encoding/i);
+    await next('GET /chunks', /\r\n1\r\na\r\n$/);
+    end();
+    const chunks = await client.until(/\r\n0\r\n\r\n$/);
+    t.match(chunks, /\r\nTransfer-Encoding: chunked\r\n/i);
+    t.match(chunks, /\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n$/);
+    t.match(await next('GET /whole', /whole$/), /^HTTP\/1\.1 200 OK\r\n/);
+    t.match(await next('DELETE /whole', /whole$/), /^HTTP\/1\.1 200 OK\r\n/);
+    client.socket.destroy();
+  });
+
+  t.test('denials: their framing is right, and the connection goes on', async (t) => {
+    let reached = 0;
+    const upstream = await startUpstream(t, (req, res) => {
+      reached++;
+      req.resume();
+      res.end('ok');
+    });
+    const policies = policyFile('name: few, route: "GET,POST /few/*", identifier: ip, limit: 2, window: 1h');
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, policies, env });
+    const client = sendRaw(port, '');
+    for (let i = 0; i < 2; i++) {
+      client.socket.write('GET /few/a HTTP/1.1\r\nHost: a\r\n\r\n');
+      await client.until(new RegExp(`(?:ok[\\s\\S]*){${i + 1}}$`));
+    }
+    client.socket.write('GET /few/a HTTP/1.1\r\nHost: a\r\n\r\n');
+    const denied = await client.until(/"violated-policies":\[[^\]]*\][^}]*\}$/);
+    const [head = '', body = ''] = denied.slice(denied.indexOf('HTTP/1.1 429')).split('\r\n\r\n');
+    t.match(head, /\r\nx-gateway-ratelimited: true\r\n/);
+    t.match(head, /\r\nRetry-After: \d+\r\n/);
+    t.match(head, `\r\nContent-Length: ${body.length}\r\n`);
+    client.socket.write('HEAD /few/a HTTP/1.1\r\nHost: a\r\n\r\n');
+    t.match(
+      await client.until(/HTTP\/1\.1 429[\s\S]*HTTP\/1\.1 429[\s\S]*\r\n\r\n$/),
+      /\r\n\r\n$/,
+      'without a body',
+    );
+    client.socket.write(post('/few/b', 'a body that nobody reads'));
+    await client.until(/(?:HTTP\/1\.1 429[\s\S]*){3}\}$/);
+    client.socket.write('GET /free HTTP/1.1\r\nHost: a\r\n\r\n');
+    await client.until(/ok$/);
+    t.equal(reached, 3);
+    client.socket.destroy();
+  });
+
+  t.test('uploads: at once, in pieces, byte by byte, and larger than all buffers', async (t) => {
+    const upstream = await startUpstream(t, (req, res) => {
+      let bytes = 0;
+      req.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
+      req.on('end', () => res.end(`<${bytes}>`));
+    });
+    const gateway = await startTestGateway(t, { upstream: upstream.origin, env });
+    const client = sendRaw(gateway.port, post('/1', 'hello'));
+    await client.until(/<5>/);
+    client.socket.write(post('/2', '').replace('Content-Length: 0', 'Content-Length: 30'));
+    for (let i = 0; i < 30; i++) {
+      client.socket.write('x');
+      await turn();
+    }
+    await client.until(/<30>/);
+    const large = 'x'.repeat(3_000_000);
+    for (let i = 0; i < 3; i++) {
+      client.socket.write(post('/3', large));
+      await client.until(new RegExp(`(?:<3000000>[\\s\\S]*){${i + 1}}`));
+    }
+    client.socket.write(post('/4', ''));
+    await client.until(/<0>/);
+    client.socket.destroy();
+    await until(() => heldBy(gateway) === 0, 'everything is given back');
+  });
+
+  t.test('an early answer arrives while the body comes, and the next request is read', async (t) => {
+    const upstream = await startUpstream(t, (req, res) => {
+      if (req.method === 'POST') res.writeHead(413, { connection: 'close' }).end('too large');
+      else res.end('the next');
+    });
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+    const body = 'x'.repeat(1_000_000);
+    const client = sendRaw(port, post('/up', body).slice(0, 500_000));
+    await client.until(/^HTTP\/1\.1 413 [\s\S]*too large/);
+    client.socket.write(`${body.slice(0, post('/up', body).length - 500_000)}${GET}`);
+    t.match(await client.until(/the next$/), /^HTTP\/1\.1 413 [\s\S]*HTTP\/1\.1 200 /);
+    client.socket.destroy();
+  });
+
+  t.test('requests that come before the last reply are answered in their order', async (t) => {
+    const replies: (() => void)[] = [];
+    const upstream = await startUpstream(t, (req, res) => {
+      replies.push(() => res.end(`<${req.url}>`));
+    });
+    const gateway = await startTestGateway(t, { upstream: upstream.origin, env });
+    const client = sendRaw(gateway.port, 'GET /0 HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(() => replies.length === 1, 'the first is with the application');
+    for (let i = 1; i < 20; i++) client.socket.write(`GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    for (let i = 0; i < 20; i++) {
+      await until(() => replies.length === i + 1, `request ${i}`);
+      t.equal(client.received().match(/<\/\d+>/g)?.length ?? 0, i, 'one at a time');
+      replies[i]?.();
+      await client.until(new RegExp(`</${i}>`));
+    }
+    t.same(
+      client.received().match(/<\/\d+>/g),
+      Array.from({ length: 20 }, (_, i) => `</${i}>`),
+    );
+    client.socket.destroy();
+    await until(() => heldBy(gateway) === 0, 'everything is given back');
+  });
+
+  t.test('plain requests and others take turns on one connection', async (t) => {
+    const upstream = await startUpstream(t, (req, res) => {
+      let body = '';
+      req.on('data', (chunk: Buffer) => {
+        body += chunk.toString();
+      });
+      req.on('end', () => res.end(`<${req.method} ${req.url} ${body}>`));
+    });
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+    const client = sendRaw(port, GET);
+    await client.until(/<GET \/a >/);
+    client.socket.write(CHUNKED);
+    await client.until(/<POST \/c ok>/);
+    client.socket.write(post('/d', 'hello'));
+    await client.until(/<POST \/d hello>/);
+    client.socket.write('GET /e HTTP/1.1\r\nHo');
+    await turn();
+    client.socket.write('st: a\r\n\r\n');
+    await client.until(/<GET \/e >/);
+    client.socket.destroy();
+  });
+
+  for (const [name, bytes] of Object.entries({
+    'a bare LF': 'GET / HTTP/1.1\nHost: a\n\n',
+    'two Hosts': 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
+    'a length and chunks': `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${GET}`,
+    'two lengths': `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: ${GET.length}\r\n\r\n${GET}`,
+    'a length with a sign': `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +${GET.length}\r\n\r\n${GET}`,
+    'a space before the colon': `POST / HTTP/1.1\r\nHost: a\r\nContent-Length : 0\r\n\r\n${GET}`,
+    'a NUL': 'GET / HTTP/1.1\r\nHost: a\r\nX: \0\r\n\r\n',
+    'an encoded slash': 'GET /a%2fb HTTP/1.1\r\nHost: a\r\n\r\n',
+    garbage: '\x00\x01\x02\r\n\r\n',
+  }))
+    t.test(`400 behind a request that was fine: ${name}`, async (t) => {
+      let reached = 0;
+      const upstream = await startUpstream(t, (_req, res) => {
+        reached++;
+        res.end('fine');
+      });
+      const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+      const client = sendRaw(port, GET);
+      await client.until(/fine$/);
+      client.socket.write(bytes, 'latin1');
+      const text = await client.ended();
+      t.match(text, /fineHTTP\/1\.1 400 Bad Request\r\n/);
+      t.equal(text.match(/HTTP\/1\.1 \d{3} /g)?.length, 2, 'one answer to it');
+      t.equal(reached, 1, 'nothing of it reached the application');
+    });
+
+  t.test('431: a header section that is too large, or has too many fields', async (t) => {
+    const upstream = await startUpstream(t);
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+    for (const fields of [`X: ${'x'.repeat(17_000)}\r\n`, 'x:\r\n'.repeat(128)]) {
+      const client = sendRaw(port, GET);
+      await client.until(/\}$/);
+      client.socket.write(`GET / HTTP/1.1\r\nHost: a\r\n${fields}\r\n`);
+      t.match(await client.ended(), /HTTP\/1\.1 431 /);
+    }
+  });
+
+  t.test('a client that leaves gives everything back, wherever it leaves', async (t) => {
+    const upstream = await startRawUpstream(t, () => undefined);
+    const gateway = await startTestGateway(t, { upstream: upstream.origin, env });
+    const large = post('/l', 'x'.repeat(100_000));
+    for (const text of [GET, post('/b', 'hello'), large.slice(0, 50_000), large, GET + GET]) {
+      const before = upstream.sockets.length;
+      const client = sendRaw(gateway.port, text);
+      await until(() => upstream.sockets.length > before, 'it is with the application');
+      client.socket.destroy();
+      await until(() => upstream.sockets.every((socket) => socket.destroyed), 'the upstream call is over');
+      await until(() => heldBy(gateway) === 0, 'everything is given back');
+    }
+  });
+
+  t.test('400: a client that ends in the middle of a body', async (t) => {
+    const upstream = await startRawUpstream(t, () => undefined);
+    const gateway = await startTestGateway(t, { upstream: upstream.origin, env });
+    const client = sendRaw(gateway.port, post('/b', 'x'.repeat(100_000)).slice(0, 50_000));
+    await until(() => upstream.sockets.length === 1, 'the upload has begun');
+    client.socket.end();
+    t.match(await client.ended(), /^HTTP\/1\.1 400 /);
+    await until(() => upstream.sockets[0]?.destroyed === true, 'the upstream call is over');
+    await until(() => heldBy(gateway) === 0, 'everything is given back');
+  });
+
+  t.test('a reply whose upstream breaks off is cut, not ended', async (t) => {
+    const upstream = await startRawUpstream(t, (socket, text) => {
+      const kind = text.includes('/chunks')
+        ? 'Transfer-Encoding: chunked\r\n\r\n5\r\nhello'
+        : 'Content-Length: 9\r\n\r\nhello';
+      socket.write(`HTTP/1.1 200 OK\r\n${kind}`);
+      setImmediate(() => setImmediate(() => socket.destroy()));
+    });
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+    for (const path of ['/chunks', '/length']) {
+      const text = await sendRaw(
+        port,
+        `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n`,
+      ).ended();
+      t.notMatch(text, /0\r\n\r\n$/, path);
+      if (text.includes(' 200 ')) t.match(text, /hello/);
+      else t.match(text, /^HTTP\/1\.1 502 /);
+    }
+  });
+
+  t.test('a slow reader holds up the upstream, and gets all', async (t) => {
+    const size = 20_000_000;
+    let written = 0;
+    const upstream = await startUpstream(t, (_req, res) => {
+      res.writeHead(200, { 'content-length': size });
+      const piece = Buffer.alloc(100_000, 'x');
+      const write = (): void => {
+        while (written < size) {
+          written += piece.length;
+          if (!res.write(piece)) break;
+        }
+        if (written < size) res.once('drain', write);
+        else res.end();
+      };
+      write();
+    });
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+    const got = await new Promise<number>((resolve, reject) => {
+      const req = request({ port, path: '/large' }, (res) => {
+        let bytes = 0;
+        res.on('data', (chunk: Buffer) => {
+          bytes += chunk.length;
+          res.pause();
+          setImmediate(() => res.resume());
+        });
+        res.on('end', () => resolve(bytes)).on('error', reject);
+      });
+      req.on('error', reject).end();
+    });
+    t.equal(got, size);
+  });
+
+  t.test('Connection: close is obeyed, and nothing behind it is read', async (t) => {
+    let reached = 0;
+    const upstream = await startUpstream(t, (_req, res) => {
+      reached++;
+      res.end('bye');
+    });
+    const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+    const client = sendRaw(port, `GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+    const text = await client.ended();
+    t.match(text, /\r\nConnection: close\r\n[\s\S]*bye$/);
+    t.equal(reached, 1);
+  });
+
+  t.test('a drain answers what has begun, and closes idle connections', async (t) => {
+    const replies: (() => void)[] = [];
+    const upstream = await startUpstream(t, (req, res) => {
+      if (req.url === '/now') res.end('now');
+      else replies.push(() => res.end('in the end'));
+    });
+    const { port, gateway } = await startTestGateway(t, {
+      upstream: upstream.origin,
+      env: { ...env, GATEWAY_DRAIN_TIMEOUT_MS: '60000' },
+    });
+    const idle = sendRaw(port, 'GET /now HTTP/1.1\r\nHost: a\r\n\r\n');
+    const begun = sendRaw(port, GET);
+    const between = sendRaw(port, 'GET /now HTTP/1.1\r\nHost: a\r\n\r\n');
+    await Promise.all([idle.until(/now$/), between.until(/now$/), until(() => replies.length === 1)]);
+    const closed = gateway.close();
+    between.socket.write('GET /now HTTP/1.1\r\nHost: a\r\n\r\n');
+    t.match(
+      await between.ended(),
+      /now[\s\S]*\r\nConnection: close\r\n[\s\S]*now$/,
+      'one more request, and the end',
+    );
+    t.match(await idle.ended(), /now$/);
+    replies[0]?.();
+    t.match(await begun.ended(), /\r\nConnection: close\r\n[\s\S]*in the end$/);
+    await closed;
+  });
+}
