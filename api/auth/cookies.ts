@@ -18,11 +18,12 @@ const CSRF = 'next-auth.csrf-token';
 export type Cookies = Readonly<Record<string, string | undefined>>;
 export type SessionStyle = keyof typeof sessionNames;
 
-/** Every name with and without the prefix, because the scheme behind the gateway may differ from the one before it. */
-const allSessionNames = [sessionNames.betterAuth, sessionNames.nextAuth, DEFAULT_NAME].flatMap((name) => [
-  `__Secure-${name}`,
-  name,
-]);
+const plainNames = [sessionNames.betterAuth, sessionNames.nextAuth, DEFAULT_NAME];
+/**
+ * Every name with and without the prefix, because the scheme behind the gateway may differ from the one before it. The
+ * prefix comes first: without it, a neighbouring host can set the cookie over plain HTTP.
+ */
+const allSessionNames = [...plainNames.map((name) => `__Secure-${name}`), ...plainNames];
 
 /** A session of either kind counts everywhere. */
 export function sessionCookie(cookies: Cookies): string | null {
