@@ -40,7 +40,7 @@ export function csrfCookie(cookies: Cookies): string | null {
 }
 
 /**
- * Sets the cookie of a new session, and deletes the one that another kind of login has left.
+ * Sets the cookie of a new session, and deletes those of another kind of login and of a login that waits.
  *
  * @param maxAge null: the browser deletes it when it is closed
  */
@@ -60,6 +60,7 @@ export function setSessionCookie(
   const isSecure = isHttps(publicUrl);
   const name = isSecure ? `__Secure-${sessionNames[style]}` : sessionNames[style];
   deleteSessionCookies(reply, publicUrl, name);
+  if (heldLogin(reply.request.cookies) !== null) deleteHeldLogin(reply, publicUrl);
   reply.setCookie(name, token, { ...attributes(isSecure), ...(maxAge === null ? {} : { maxAge }) });
 }
 
