@@ -151,7 +151,11 @@ export async function keysMadeBy(
   return rows.map(({ id }) => id);
 }
 
-async function deleteInvitesBy(trx: Kysely<Database>, organizationId: string, userId: string): Promise<void> {
+export async function deleteInvitesBy(
+  trx: Kysely<Database>,
+  organizationId: string,
+  userId: string,
+): Promise<void> {
   await trx
     .deleteFrom('invites')
     .where('organizationId', '=', organizationId)

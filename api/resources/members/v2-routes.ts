@@ -29,6 +29,7 @@ import { Id, Nullable, OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import {
   changeRole,
+  deleteInvitesBy,
   findMember,
   findUsersOf,
   hasOtherOwner,
@@ -122,7 +123,10 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
           await refuseShared(trx, organizationId, member.id);
           const isActive = body.isActive === undefined ? {} : ({ isActive: body.isActive ? 1 : 0 } as const);
           await updateUser(trx, member.id, { ...(name === undefined ? {} : { name }), ...isActive }, now());
-          if (body.isActive === false) await endSessionsOf(trx, member.id);
+          if (body.isActive === false) {
+            await endSessionsOf(trx, member.id);
+            await deleteInvitesBy(trx, organizationId, member.id);
+          }
         }
         if (body.role !== undefined) await changeRole(trx, organizationId, member.id, body.role);
         if (body.teams !== undefined) await setTeams(trx, organizationId, member, body.teams);

@@ -130,6 +130,15 @@ t.test('PATCH 403: nothing with the key of somebody who is deactivated', async (
     t.equal((await patch(change)).status, 403, JSON.stringify(change));
 });
 
+t.test('PATCH 200: invites by somebody who is deactivated end', async (t) => {
+  const otto = await addPerson(api, 'Otto', 'owner');
+  const invites = `/api/v1/organizations/${organizationId}/invites`;
+  const invite = { email: 'otto-too@example.com', name: 'Otto', role: 'owner' };
+  t.equal((await otto.browser.call('POST', invites, invite)).status, 200);
+  t.equal((await patch({ email: otto.email, isActive: false })).status, 200);
+  t.strictSame(await db.selectFrom('invites').select('email').execute(), []);
+});
+
 t.test('409: an owner who is deactivated does not count', async (t) => {
   for (const change of [{ role: 'member' }, { isActive: false }])
     t.equal((await patch({ email: 'owner@example.com', ...change })).status, 409, JSON.stringify(change));
