@@ -18,11 +18,12 @@ const CSRF = 'next-auth.csrf-token';
 export type Cookies = Readonly<Record<string, string | undefined>>;
 export type SessionStyle = keyof typeof sessionNames;
 
-/** Every name with and without the prefix, because the scheme behind the gateway may differ from the one before it. */
-const allSessionNames = [sessionNames.betterAuth, sessionNames.nextAuth, DEFAULT_NAME].flatMap((name) => [
-  `__Secure-${name}`,
-  name,
-]);
+const plainNames = [sessionNames.betterAuth, sessionNames.nextAuth, DEFAULT_NAME];
+/**
+ * Every name with and without the prefix, because the scheme behind the gateway may differ from the one before it. The
+ * prefix comes first: without it, a neighbouring host can set the cookie over plain HTTP.
+ */
+const allSessionNames = [...plainNames.map((name) => `__Secure-${name}`), ...plainNames];
 
 /** A session of either kind counts everywhere. */
 export function sessionCookie(cookies: Cookies): string | null {
@@ -39,7 +40,7 @@ export function csrfCookie(cookies: Cookies): string | null {
 }
 
 /**
- * Sets the cookie of a new session, and deletes the one that another kind of login has left.
+ * Sets the cookie of a new session, and deletes those of another kind of login and of a login that waits.
  *
  * @param maxAge null: the browser deletes it when it is closed
  */
@@ -59,6 +60,7 @@ export function setSessionCookie(
   const isSecure = isHttps(publicUrl);
   const name = isSecure ? `__Secure-${sessionNames[style]}` : sessionNames[style];
   deleteSessionCookies(reply, publicUrl, name);
+  if (heldLogin(reply.request.cookies) !== null) deleteHeldLogin(reply, publicUrl);
   reply.setCookie(name, token, { ...attributes(isSecure), ...(maxAge === null ? {} : { maxAge }) });
 }
 

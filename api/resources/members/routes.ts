@@ -22,8 +22,8 @@ import {
 import { OneOf } from '#api/schemas.ts';
 import {
   changeRole,
-  countMembers,
   findMember,
+  hasOtherOwner,
   keysMadeBy,
   listMembers,
   type Member,
@@ -134,7 +134,7 @@ async function memberOf(trx: Kysely<Database>, organizationId: string, userId: s
 
 /** @throws ApiError conflict when the member is the last owner, because nobody could give that role again */
 async function keepAnOwner(trx: Kysely<Database>, organizationId: string, member: Member): Promise<void> {
-  if (member.role !== 'owner' || (await countMembers(trx, organizationId, 'owner')) > 1) return;
+  if (member.role !== 'owner' || (await hasOtherOwner(trx, organizationId, member.id))) return;
   throw conflict('An organization keeps its last owner; make somebody else an owner first');
 }
 

@@ -77,13 +77,22 @@ export async function findUsersOf(
   }));
 }
 
-export async function countMembers(
+export function countMembers(db: Kysely<Database>, organizationId: string): Promise<number> {
+  return countRows(db.selectFrom('memberships').where('organizationId', '=', organizationId));
+}
+
+/** Nobody who is deactivated counts, because they could not log in to make somebody an owner. */
+export async function hasOtherOwner(
   db: Kysely<Database>,
   organizationId: string,
-  role?: Role,
-): Promise<number> {
-  const members = db.selectFrom('memberships').where('organizationId', '=', organizationId);
-  return countRows(role === undefined ? members : members.where('role', '=', role));
+  userId: string,
+): Promise<boolean> {
+  const other = await selectMembers(db, organizationId)
+    .where('memberships.role', '=', 'owner')
+    .where('users.isActive', '=', 1)
+    .where('users.id', '!=', userId)
+    .executeTakeFirst();
+  return other !== undefined;
 }
 
 /** Revokes invites to roles that the person may no longer give. Call it inside a transaction. */
@@ -142,7 +151,11 @@ export async function keysMadeBy(
   return rows.map(({ id }) => id);
 }
 
-async function deleteInvitesBy(trx: Kysely<Database>, organizationId: string, userId: string): Promise<void> {
+export async function deleteInvitesBy(
+  trx: Kysely<Database>,
+  organizationId: string,
+  userId: string,
+): Promise<void> {
   await trx
     .deleteFrom('invites')
     .where('organizationId', '=', organizationId)

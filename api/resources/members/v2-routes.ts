@@ -2,12 +2,14 @@
  * The users of an organization, on v2. There is no POST: people join by an invite, which they accept themselves.
  *
  * Callers: API keys of the organization. GET needs the right to read the organization, PATCH to write it. A key may do
- * no more than the person who made it: managers change members, owners change everybody.
+ * no more than the person who made it: managers change members, owners change everybody, and a person who is
+ * deactivated changes nobody.
  */
 import type { Kysely } from 'kysely';
 import { type Static, Type } from 'typebox';
 import { normalizeEmail } from '#api/auth/password.ts';
 import type { ApiKeyPrincipal } from '#api/auth/principal.ts';
+import { endSessionsOf } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, conflict, forbidden, invalidFields, notFound } from '#api/errors.ts';
@@ -21,16 +23,16 @@ import {
   requireOrganizationAccess,
 } from '#api/resources/organizations/key-access.ts';
 import { plainName } from '#api/resources/organizations/name.ts';
-import { roleOf } from '#api/resources/organizations/store.ts';
 import { listTeams, removeTeamMember, setTeamMember } from '#api/resources/teams/store.ts';
 import { TEAMS_MAX } from '#api/resources/teams/write.ts';
 import { Id, Nullable, OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import {
   changeRole,
-  countMembers,
+  deleteInvitesBy,
   findMember,
   findUsersOf,
+  hasOtherOwner,
   type Member,
   type OrganizationUser,
 } from './store.ts';
@@ -121,6 +123,10 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
           await refuseShared(trx, organizationId, member.id);
           const isActive = body.isActive === undefined ? {} : ({ isActive: body.isActive ? 1 : 0 } as const);
           await updateUser(trx, member.id, { ...(name === undefined ? {} : { name }), ...isActive }, now());
+          if (body.isActive === false) {
+            await endSessionsOf(trx, member.id);
+            await deleteInvitesBy(trx, organizationId, member.id);
+          }
         }
         if (body.role !== undefined) await changeRole(trx, organizationId, member.id, body.role);
         if (body.teams !== undefined) await setTeams(trx, organizationId, member, body.teams);
@@ -171,8 +177,9 @@ async function refuseUnlessGiven(
     .where('id', '=', apiKeyId)
     .executeTakeFirst();
   const userId = key?.createdBy ?? '';
-  const role = await roleOf(trx, organizationId, userId);
-  const isAllowed = role !== null && roles.every((one) => mayGive({ userId, role }, one));
+  const maker = await findMember(trx, organizationId, userId);
+  const isAllowed =
+    maker?.isActive === true && roles.every((one) => mayGive({ userId, role: maker.role }, one));
   if (isAllowed) return;
   const problem = 'The person who made this key may not change this user, or not give this role';
   throw forbidden(problem, { role: problem });
@@ -186,7 +193,7 @@ async function keepAnOwner(
   { role = member.role, isActive = member.isActive }: Static<typeof Change>,
 ): Promise<void> {
   const stays = role === 'owner' && isActive;
-  if (member.role !== 'owner' || stays || (await countMembers(trx, organizationId, 'owner')) > 1) return;
+  if (member.role !== 'owner' || stays || (await hasOtherOwner(trx, organizationId, member.id))) return;
   const problem = 'An organization keeps its last owner; make somebody else an owner first';
   throw conflict(problem, { role: problem });
 }

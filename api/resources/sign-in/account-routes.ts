@@ -84,6 +84,7 @@ export const signInAccountRoutes: Routes = async (app, { context }) => {
     },
     async (request, reply) => {
       const page = ownUrl(request.body.redirectTo, publicUrl, 'INVALID_REDIRECT_URL');
+      if (page !== null && mayBeSurvey(page)) throw problem('INVALID_REDIRECT_URL');
       forgotPassword(context, reply, addressIn(request.body.email), page ?? resetPage(publicUrl));
       return {
         status: true,
@@ -168,6 +169,16 @@ function refuseWhileClosed(context: Context) {
     throw new NamedError('bad_request', 'EMAIL_PASSWORD_SIGN_UP_DISABLED', CLOSED);
   };
   return refusing(refuse, 'bad_request');
+}
+
+/** The author of a survey reads the query of its page in the answers, and so the token of a link that leads there. */
+function mayBeSurvey(url: string): boolean {
+  const { pathname } = new URL(url);
+  try {
+    return decodeURIComponent(pathname).includes('/s/');
+  } catch {
+    return true;
+  }
 }
 
 function addressIn(text: string): string {

@@ -72,11 +72,15 @@ export function refuseForeignOrigins(publicUrl: string) {
   return refusing(refuse, 'forbidden');
 }
 
+const URL_LENGTH_MAX = 2_000;
+/** A path or an absolute address. Programs read backslashes, control characters and `https:path` in different ways. */
+const PLAIN_URL = /^(\/|https?:\/\/)[^\\\p{Cc}]*$/u;
+
 /**
  * Checks an address that a client names, so that nobody can use it to send people, or a token, elsewhere.
  *
  * @returns the absolute address; null when none is given
- * @throws NamedError when it is not on our own origin
+ * @throws NamedError when it is not on our own origin, or not plain
  */
 export function ownUrl(
   given: string | undefined,
@@ -84,7 +88,10 @@ export function ownUrl(
   name: 'INVALID_CALLBACK_URL' | 'INVALID_REDIRECT_URL',
 ): string | null {
   if (given === undefined || given === '') return null;
-  const url = URL.canParse(given, publicUrl) ? new URL(given, publicUrl) : null;
+  const isPlain = given.length <= URL_LENGTH_MAX && PLAIN_URL.test(given);
+  const url = isPlain && URL.canParse(given, publicUrl) ? new URL(given, publicUrl) : null;
   if (url === null || url.origin !== new URL(publicUrl).origin) throw problem(name);
+  // A name before the host would look like the host.
+  if (url.username !== '' || url.password !== '') throw problem(name);
   return url.href;
 }

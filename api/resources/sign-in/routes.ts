@@ -1,6 +1,7 @@
 /**
- * Login and logout in the form of Better Auth, which Formbricks uses since release 5.2. The sessions are those of the
- * older login, and both count against one limit.
+ * Login and logout in the form of Better Auth, which Formbricks has used since release 5.2. The sessions are those of
+ * the older login. Codes of a second factor are counted together, and passwords by route: the gateway counts those of
+ * the older login.
  *
  * Callers: anybody, limited by address. Pages: those of our own origin.
  */

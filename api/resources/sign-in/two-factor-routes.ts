@@ -192,8 +192,8 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
       case 'session': {
         const { token, user } = admission;
         const maxAge = held.isRemembered ? config.sessionMaxAgeSeconds : null;
-        deleteHeldLogin(reply, publicUrl);
-        if (!isCookieUnwanted) setSessionCookie(reply, token, { maxAge, publicUrl, style: 'betterAuth' });
+        if (isCookieUnwanted) deleteHeldLogin(reply, publicUrl);
+        else setSessionCookie(reply, token, { maxAge, publicUrl, style: 'betterAuth' });
         return { token, user: shownUser(user) };
       }
     }

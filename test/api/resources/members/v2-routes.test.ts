@@ -1,6 +1,7 @@
 /** The users of an organization, on v2. */
 import t from 'tap';
 import { apiKey, startApi } from '#test/support/api-app.ts';
+import { logInOwner } from '#test/support/login.ts';
 import { addPerson, addTeam, firstOrganization } from '#test/support/people.ts';
 
 const api = await startApi();
@@ -71,7 +72,7 @@ t.test('PATCH 200: name, role, teams; what is absent stays', async (t) => {
   t.match((await patch({ email: mia.email })).json, { data: { role: 'member' } });
 });
 
-t.test('PATCH 200: a user who is deactivated is out at once, and may come back', async (t) => {
+t.test('PATCH 200: a user who is deactivated is out at once, and logs in when back', async (t) => {
   t.equal((await mia.browser.call('GET', `/api/v1/organizations`)).status, 200);
   t.match((await patch({ email: mia.email, isActive: false })).json, { data: { isActive: false } });
   t.equal((await mia.browser.call('GET', `/api/v1/organizations`)).status, 401);
@@ -79,6 +80,7 @@ t.test('PATCH 200: a user who is deactivated is out at once, and may come back',
     status: 403,
   });
   t.match((await patch({ email: mia.email, isActive: true })).json, { data: { isActive: true } });
+  t.equal((await mia.browser.call('GET', `/api/v1/organizations`)).status, 401, 'old sessions stay ended');
 });
 
 t.test('PATCH 403: a key may do no more than the person who made it', async (t) => {
@@ -114,6 +116,37 @@ t.test('PATCH 409: the last owner stays', async (t) => {
   for (const change of [{ role: 'member' }, { isActive: false }]) {
     t.equal((await patch({ email: 'owner@example.com', ...change })).status, 409);
   }
+});
+
+t.test('PATCH 403: nothing with the key of somebody who is deactivated', async (t) => {
+  t.teardown(() => keyOf(owner.id));
+  const olga = await addPerson(api, 'Olga', 'owner');
+  t.equal((await patch({ email: olga.email, isActive: false })).status, 200);
+  await keyOf(olga.id);
+  for (const change of [
+    { email: olga.email, isActive: true },
+    { email: mia.email, role: 'owner' },
+  ])
+    t.equal((await patch(change)).status, 403, JSON.stringify(change));
+});
+
+t.test('PATCH 200: invites by somebody who is deactivated end', async (t) => {
+  const otto = await addPerson(api, 'Otto', 'owner');
+  const invites = `/api/v1/organizations/${organizationId}/invites`;
+  const invite = { email: 'otto-too@example.com', name: 'Otto', role: 'owner' };
+  t.equal((await otto.browser.call('POST', invites, invite)).status, 200);
+  t.equal((await patch({ email: otto.email, isActive: false })).status, 200);
+  t.strictSame(await db.selectFrom('invites').select('email').execute(), []);
+});
+
+t.test('409: an owner who is deactivated does not count', async (t) => {
+  for (const change of [{ role: 'member' }, { isActive: false }])
+    t.equal((await patch({ email: 'owner@example.com', ...change })).status, 409, JSON.stringify(change));
+  const browser = await logInOwner(api);
+  const member = `/api/v1/organizations/${organizationId}/members/${owner.id}`;
+  t.equal((await browser.call('PUT', member, { role: 'member' })).status, 409);
+  t.equal((await browser.call('DELETE', member)).status, 409);
+  t.match((await patch({ email: 'olga@example.com', role: 'member' })).json, { data: { role: 'member' } });
 });
 
 t.test('PATCH 404, 400 and 422', async (t) => {

@@ -1,7 +1,7 @@
 /** GET /api/auth/get-session. */
 import t from 'tap';
 import { startApi } from '#test/support/api-app.ts';
-import { openBrowser } from '#test/support/login.ts';
+import { logInOwner, openBrowser } from '#test/support/login.ts';
 
 const api = await startApi();
 t.teardown(() => api.close());
@@ -31,5 +31,17 @@ t.test('200: null without a session', async (t) => {
     const reply = await api.client('GET', url, undefined, { cookie });
     t.match(reply, { status: 200, text: 'null' });
     t.match(reply.headers['content-type'], /^application\/json/);
+  }
+});
+
+t.test('a cookie that another host may have set does not take the place of ours', async (t) => {
+  const browser = await logInOwner(api);
+  const [ours = ''] = [...browser.cookies]
+    .filter(([name]) => name.includes('session'))
+    .map((pair) => pair.join('='));
+  t.match(ours, /^__Secure-/);
+  for (const name of ['formbricks.session_token', 'better-auth.session_token', 'next-auth.session-token']) {
+    const { json } = await api.client('GET', url, undefined, { cookie: `${name}=planted; ${ours}` });
+    t.match(json, { user: { email: 'owner@example.com' } }, name);
   }
 });

@@ -70,6 +70,21 @@ t.test('403: a page elsewhere never gets a token', async (t) => {
   t.equal((await api.context.db.selectFrom('mailOutbox').select('id').execute()).length, 0);
 });
 
+t.test('403: the page of a survey, which others write, never gets a token', async (t) => {
+  const api = await begin(t);
+  for (const redirectTo of [
+    '/s/abc',
+    '/%73/abc?x=1',
+    '//feedback.example.com/x/../s/abc',
+    '/app/s/abc',
+    '/%zz',
+  ]) {
+    const reply = await api.client('POST', ask, { email, redirectTo });
+    t.match(reply, { status: 403, json: { code: 'INVALID_REDIRECT_URL' } }, redirectTo);
+  }
+  t.equal((await api.context.db.selectFrom('mailOutbox').select('id').execute()).length, 0);
+});
+
 t.test('400: missing fields are named', async (t) => {
   const api = await begin(t);
   t.match(await api.client('POST', ask, { email: 'x' }), { status: 400, json: { code: 'INVALID_EMAIL' } });

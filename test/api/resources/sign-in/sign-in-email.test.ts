@@ -139,6 +139,10 @@ t.test('callbackURL: kept on our own origin, refused elsewhere', async (t) => {
       'http://[',
     ],
     'http://feedback.example.com/',
+    // Our origin for one reader of addresses, and another place for the next.
+    ...['https:evil.example', 'https:/evil.example', 'account', '/a\r\nb', ' /account', '/a\\b'],
+    ...[`blob:${publicUrl}/x`, 'https://evil.example@feedback.example.com/'],
+    `/${'a'.repeat(2_000)}`,
   ];
   for (const callbackURL of foreign) {
     const reply = await api.client('POST', url, { ...owner, callbackURL });

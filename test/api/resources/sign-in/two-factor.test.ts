@@ -4,6 +4,7 @@ import { hashToken } from '#api/auth/session.ts';
 import { startApi, type TestApi } from '#test/support/api-app.ts';
 import { codeOf, wrongCodeOf } from '#test/support/authenticator.ts';
 import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
+import { addPerson } from '#test/support/people.ts';
 
 const email = 'owner@example.com';
 const password = 'Password1';
@@ -185,6 +186,20 @@ t.test(
     }
   },
 );
+
+t.test('a login of somebody else ends the waiting one in this browser', async (t) => {
+  const api = await begin(t);
+  await enabled(api);
+  const mia = await addPerson(api, 'Mia', 'member');
+  const browser = await held(api);
+  await browser.logIn(mia.email, password);
+  t.notOk(browser.cookies.has('__Secure-formbricks.two_factor'));
+  await browser.call('POST', `${base}/enable`, { password });
+  t.match(await verify(browser, await codeOf(api, mia.email)), {
+    status: 200,
+    json: { user: { email: mia.email } },
+  });
+});
 
 t.test('rememberMe: false is kept until the code', async (t) => {
   const api = await begin(t);
