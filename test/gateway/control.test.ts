@@ -61,6 +61,32 @@ t.test('in the store: all keys expire, and the number of bans is bounded', async
   t.equal(await control.unban(identity(1)), false);
 });
 
+t.test('a ban by a policy shortens no other ban', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const bans = new Bans();
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
+  const stores = {
+    memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '' }),
+    Redis: new StoreControl(accessTo(redis.url), 'salt'),
+  };
+  t.teardown(() => stores.Redis.close());
+  const short = { bucket: 'short', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
+  const long = { ...short, bucket: 'long', forMs: 86_400_000 };
+  for (const [store, control] of Object.entries(stores)) {
+    const { endsAt } = await control.ban(identity(1), 30 * 86_400_000, 'by an operator');
+    t.equal(await control.countDenials(identity(1), short, 1, 'by a policy'), 60_000);
+    t.strictSame(await control.banOf(identity(1)), { endsAt, reason: 'by an operator' }, store);
+    await control.countDenials(identity(2), long, 1, 'long');
+    await control.countDenials(identity(2), short, 1, 'short');
+    t.match(await control.banOf(identity(2)), { reason: 'long' }, store);
+    await control.countDenials(identity(3), short, 1, 'short');
+    await control.countDenials(identity(3), long, 1, 'long');
+    t.match(await control.banOf(identity(3)), { reason: 'long' }, store);
+  }
+});
+
 t.test('denied identities are counted in a bounded table', async (t) => {
   const limited = new Limited();
   for (let i = 0; i < 5000; i++) {
