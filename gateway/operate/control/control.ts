@@ -59,7 +59,18 @@ export interface Control {
 }
 
 /** The store cannot be asked. The message gives the reason. */
-export class ControlUnavailableError extends Error {}
+export class ControlUnavailableError extends Error {
+  /** The store may have executed the call all the same, as its answer is missing. */
+  readonly mayBeDone: boolean;
+
+  constructor(
+    message: string,
+    { mayBeDone = false, ...options }: ErrorOptions & { mayBeDone?: boolean } = {},
+  ) {
+    super(message, options);
+    this.mayBeDone = mayBeDone;
+  }
+}
 
 export class TooManyShadowsError extends Error {
   constructor() {
