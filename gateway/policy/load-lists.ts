@@ -73,6 +73,8 @@ export function buildLists(
   function addFile(entry: ListEntry, name: string, here: Path): void {
     const text = addLines(name, here, referenced, report, (line) => {
       const [, word = '', rest = ''] = /^\s*([^\s;#]+)\s*(?:[;#].*)?(.*)$/.exec(line) ?? [];
+      // The line is a comment.
+      if (word === '') return;
       if (rest !== '')
         throw new Mistake(`"${line.trim().slice(0, 60)}" names two things`, 'write one a line');
       if (entry.list === 'allow' || !PROGRAM_NAME.test(word)) networks.add(networkOf(word), entry);
