@@ -80,8 +80,8 @@ export class TooManyShadowsError extends Error {
 }
 
 export class TooManyBansError extends Error {
-  constructor() {
-    super(`there are ${BANS_MAX} bans already; lift some, or wait until one ends`);
+  constructor(max = BANS_MAX) {
+    super(`there are ${max} bans already; lift some, or wait until one ends`);
     this.name = 'TooManyBansError';
   }
 }

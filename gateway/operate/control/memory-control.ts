@@ -94,7 +94,7 @@ export class MemoryControl implements Control {
     const { bans } = this.#options;
     const now = this.#now;
     if (bans.size >= bansMax) bans.dropEnded(now);
-    if (bans.size >= bansMax && bans.endOf(digest, now) === 0) throw new TooManyBansError();
+    if (bans.size >= bansMax && bans.endOf(digest, now) === 0) throw new TooManyBansError(bansMax);
     const ban = { endsAt: now + forMs, reason };
     bans.set(digest, ban);
     return ban;

@@ -87,7 +87,8 @@ local known = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
 if ARGV[7] ~= '' and known < now + ms and not add_ban(ARGV[1], ms, ARGV[7], ${POLICY_BANS_MAX}) then return -1 end
 redis.call('DEL', KEYS[4])
 redis.call('HSET', KEYS[5], 'ends', string.format('%.0f', now + ms), 'times', times + 1)
-redis.call('PEXPIRE', KEYS[5], string.format('%.0f', ms + ${POLICY_BAN_MS_MAX}))
+-- Only bans that grow depend on earlier ones.
+redis.call('PEXPIRE', KEYS[5], string.format('%.0f', ms + ARGV[6] * ${POLICY_BAN_MS_MAX}))
 return ms
 `);
 

@@ -13,7 +13,7 @@ import { StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import type { Ban } from './bans.ts';
+import { type Ban, POLICY_BANS_MAX } from './bans.ts';
 import {
   type Control,
   ControlUnavailableError,
@@ -126,7 +126,7 @@ export class StoreControl implements Control {
     const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, ...own, INCARNATION_KEY];
     const args = [digest, ...[count, after, withinMs, forMs, growing ? 1 : 0].map(String), reason];
     const ms = Number(await this.#run(COUNT_DENIALS, keys, args));
-    if (ms < 0) throw new TooManyBansError();
+    if (ms < 0) throw new TooManyBansError(POLICY_BANS_MAX);
     return ms;
   }
 
