@@ -28,9 +28,10 @@ export function banOf(
 export function whyNotBanned(identifier: Identifier): string | null {
   switch (identifier.kind) {
     case 'address':
-      return identifier.ipv6Prefix > NETWORK_BITS
-        ? `a ban is by /${NETWORK_BITS}, and ${identifier.name} counts smaller networks`
-        : null;
+      // In a wider network, one client could use up the limit and have its neighbours denied and banned.
+      return identifier.ipv6Prefix === NETWORK_BITS
+        ? null
+        : `a ban is by /${NETWORK_BITS}, and ${identifier.name} counts by /${identifier.ipv6Prefix}`;
     case 'credential':
     case 'token':
       return null;

@@ -31,9 +31,15 @@ export function buildLists(
   const programs = new Map<string, ListEntry>();
   const routes = new Map<string, readonly [Route, ListEntry]>();
   const entries: ListEntry[] = [];
-  for (const list of NAMES) {
+  for (const list of NAMES) addEntries(list, false);
+  // Last, so a program that renews a file cannot make an entry of the policy file a mistake. Deny wins over allow.
+  for (const list of NAMES.toReversed()) addEntries(list, true);
+  return entries.length === 0 ? null : { digests, networks, programs, routes: [...routes.values()], entries };
+
+  function addEntries(list: ListEntry['list'], areFiles: boolean): void {
     // Not entries(): a list may have holes.
     for (const [i, written] of Object.entries(file[list] ?? [])) {
+      if ((written.file !== undefined) !== areFiles) continue;
       const here: Path = [list, Number(i)];
       try {
         add(listEntry(list, written, lineOf(here)), written, here);
@@ -42,7 +48,6 @@ export function buildLists(
       }
     }
   }
-  return entries.length === 0 ? null : { digests, networks, programs, routes: [...routes.values()], entries };
 
   function add(entry: ListEntry, written: DenyEntry, here: Path): void {
     const { address, digest, route, userAgent, file: name } = written;
@@ -68,6 +73,8 @@ export function buildLists(
   function addFile(entry: ListEntry, name: string, here: Path): void {
     const text = addLines(name, here, referenced, report, (line) => {
       const [, word = '', rest = ''] = /^\s*([^\s;#]+)\s*(?:[;#].*)?(.*)$/.exec(line) ?? [];
+      // The line is a comment.
+      if (word === '') return;
       if (rest !== '')
         throw new Mistake(`"${line.trim().slice(0, 60)}" names two things`, 'write one a line');
       if (entry.list === 'allow' || !PROGRAM_NAME.test(word)) networks.add(networkOf(word), entry);

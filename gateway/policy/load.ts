@@ -141,7 +141,7 @@ function build(
     const ban = banOf(row, (key, message, fix) => report([...here, 'ban', key], message, fix));
     const cannotBan = ban === null || rowIdentifier === null ? null : whyNotBanned(rowIdentifier);
     if (cannotBan !== null)
-      report([...here, 'ban'], cannotBan, 'ban in a policy by address, up to /64, or by key', 'key');
+      report([...here, 'ban'], cannotBan, 'ban in a policy by address, with ipv6Prefix 64, or by key', 'key');
     for (const { at, name, bucket, limit, algorithm, burst, window, windowSeconds, ...written } of limits) {
       const identifier =
         written.identifier === row.identifier

@@ -11,8 +11,8 @@ interface DeniedRequest {
 }
 
 /**
- * Nobody can have somebody else banned: a denial counts against the address that sent the request, or against a key that the
- * application has accepted.
+ * Nobody can have somebody else banned: a denial counts against the address that sent the request, or against a key that is
+ * proven: the application has accepted it, or the asking proxy or the operator answers for it.
  *
  * @param policies those that denied the request, or would have in shadow mode
  */
@@ -38,9 +38,9 @@ function offenderOf(
   { identifier, bucketId }: Policy,
 ): Identity | null {
   if (identifier.kind === 'address') return caller.identity();
-  const bucket = charged?.charge.buckets.find(
-    ({ counter }) => counter.policy.bucketId === bucketId && !counter.forUnproven,
-  );
-  if (bucket === undefined) return null;
-  return identifier.kind === 'token' || limiter.isProven(bucket.identity) ? bucket.identity : null;
+  const buckets = (charged?.charge.buckets ?? []).filter(({ policy }) => policy.bucketId === bucketId);
+  const own = buckets.find(({ counter }) => !counter.forUnproven);
+  if (own === undefined) return null;
+  const isUnproven = buckets.length > 1 && !limiter.isProven(own.identity);
+  return isUnproven ? null : own.identity;
 }

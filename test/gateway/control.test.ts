@@ -3,9 +3,10 @@ import t, { type Test } from 'tap';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { Limited, limitedSince, mergeLimited } from '#gateway/observe/metrics/limited.ts';
-import { BANS_MAX, Bans } from '#gateway/operate/control/bans.ts';
+import { BANS_MAX, Bans, POLICY_BANS_MAX } from '#gateway/operate/control/bans.ts';
 import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
 import { News } from '#gateway/operate/control/news.ts';
+import { pastBansKey } from '#gateway/operate/control/scripts.ts';
 import { SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
 import { StoreControl } from '#gateway/operate/control/store-control.ts';
 import { openStore } from '#gateway/store/open.ts';
@@ -59,6 +60,49 @@ t.test('in the store: all keys expire, and the number of bans is bounded', async
   t.match(await control.ban(identity(1), 1000, 'again'), { reason: 'again' });
   t.equal(await control.unban(identity(1)), true);
   t.equal(await control.unban(identity(1)), false);
+});
+
+t.test('a ban by a policy shortens no other ban', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const bans = new Bans();
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
+  const stores = {
+    memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '' }),
+    Redis: new StoreControl(accessTo(redis.url), 'salt'),
+  };
+  t.teardown(() => stores.Redis.close());
+  const short = { bucket: 'short', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
+  const long = { ...short, bucket: 'long', forMs: 86_400_000 };
+  for (const [store, control] of Object.entries(stores)) {
+    const { endsAt } = await control.ban(identity(1), 30 * 86_400_000, 'by an operator');
+    t.equal(await control.countDenials(identity(1), short, 1, 'by a policy'), 60_000);
+    t.strictSame(await control.banOf(identity(1)), { endsAt, reason: 'by an operator' }, store);
+    await control.countDenials(identity(2), long, 1, 'long');
+    await control.countDenials(identity(2), short, 1, 'short');
+    t.match(await control.banOf(identity(2)), { reason: 'long' }, store);
+    await control.countDenials(identity(3), short, 1, 'short');
+    await control.countDenials(identity(3), long, 1, 'long');
+    t.match(await control.banOf(identity(3)), { reason: 'long' }, store);
+  }
+});
+
+t.test('policies leave room for operators, and only growing bans are remembered', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const control = new StoreControl(accessTo(redis.url), 'salt');
+  t.teardown(() => control.close());
+  const ban = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
+  const pastMs = (number: number) => redis.client.pttl(pastBansKey(identity(number).digest, 'login'));
+  await control.countDenials(identity(1), ban, 1, 'why');
+  t.ok((await pastMs(1)) <= ban.forMs, 'a week of them would fill the store');
+  await control.countDenials(identity(2), { ...ban, growing: true }, 1, 'why');
+  t.ok((await pastMs(2)) > ban.forMs);
+  const many = Array.from({ length: POLICY_BANS_MAX }, (_, i) => [Date.now() + 60_000, `${i}`]).flat();
+  await redis.client.zadd('fg:{control}:bans', ...many);
+  await t.rejects(control.countDenials(identity(3), ban, 1, 'why'), { message: /9000 bans/ });
+  await control.ban(identity(3), 1000, 'by an operator');
 });
 
 t.test('denied identities are counted in a bounded table', async (t) => {

@@ -73,7 +73,10 @@ t.test('a file of networks and names, renewed while running', async (t) => {
     `deny: [{ file: crawlers.txt, status: 403 }]\n${policyFile('name: all, route: "* *", identifier: ip, limit: 1000, window: 366d')}`,
   );
   const list = join(folder, 'crawlers.txt');
-  writeFileSync(list, '# renewed every night\n198.51.100.0/24 ; SBL1\n2001:db8:bad::/48\nGPTBot # AI\n');
+  writeFileSync(
+    list,
+    '# renewed every night\n; by a program\n198.51.100.0/24 ; SBL1\n2001:db8:bad::/48\nGPTBot # AI\n',
+  );
   const env = await environment({
     GATEWAY_UPSTREAM: upstream.origin,
     GATEWAY_POLICIES: join(folder, 'policies.yaml'),

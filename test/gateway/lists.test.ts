@@ -2,6 +2,7 @@
 import t from 'tap';
 import { Digester, identityOf } from '#gateway/identity/digest.ts';
 import { textOf } from '#gateway/operate/decisions/decision-text.ts';
+import { entryFor } from '#gateway/policy/lists.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
@@ -226,4 +227,27 @@ t.test('closed routes: tests of the file know them, and the first entry counts',
   const other = 'tests: [{ name: other case, request: GET /API/Envoy-Auth, expect: { status: 403 } }]';
   const caseless = CLOSED.replace('version: 1', 'version: 1\nignoreCase: true');
   t.strictSame(runTests(loadPolicies(`${caseless}\n${other}\n`, 'p.yaml')), []);
+});
+
+t.test('an entry of the policy file wins over the same one in a file, in any order', async (t) => {
+  const policies = policyFile('name: all, route: "* *", identifier: ip, limit: 1, window: 1d');
+  const rows = ['{ address: 203.0.113.0/24, status: 403 }', '{ userAgent: GPTBot, status: 403 }'];
+  const file = '{ file: list.txt }';
+  const find = (entries: readonly string[], text: string, allow = '[]') => {
+    const set = loadPolicies(`allow: ${allow}\ndeny: [${entries}]\n${policies}`, 'p.yaml', () => text);
+    if (set.lists === null) throw new Error('there are lists');
+    const { lists } = set;
+    const none = { digests: [], doubtful: [] };
+    return [
+      entryFor(lists, { ...none, address: [203, 0, 113, 7], words: [] }),
+      entryFor(lists, { ...none, address: [192, 0, 2, 7], words: ['gptbot'] }),
+    ].map((entry) => entry && `${entry.list} ${entry.status}`);
+  };
+  const text = '203.0.113.0/24\ngptbot\n';
+  const both = ['deny 403', 'deny 403'];
+  t.strictSame(find([...rows, file], text), both);
+  t.strictSame(find([file, ...rows], text), both, 'a renewed file makes no mistake of them');
+  const networks = '203.0.113.0/24\n';
+  t.strictSame(find(rows, networks, `[${file}]`), both, 'nor does a file of the other list');
+  t.strictSame(find([file], networks, `[${file}]`), ['deny 429', null], 'deny wins over allow');
 });

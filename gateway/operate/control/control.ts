@@ -31,8 +31,8 @@ export interface Control {
   /** Replaces an existing ban. @throws TooManyBansError */
   ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban>;
   /**
-   * Counts denials of a client by a policy with `ban`, and bans the client when there are enough. Until that ban would end,
-   * no denial counts, so whom an operator lets in again stays in.
+   * Counts denials of a client by a policy with `ban`, and bans the client when there are enough. A longer ban stays as it is.
+   * Until the new ban would end, no denial counts, so whom an operator lets in again stays in.
    *
    * @param reason '': shadow mode, only count
    * @returns the length of the ban; 0: none is due
@@ -59,7 +59,18 @@ export interface Control {
 }
 
 /** The store cannot be asked. The message gives the reason. */
-export class ControlUnavailableError extends Error {}
+export class ControlUnavailableError extends Error {
+  /** The store may have executed the call all the same, as its answer is missing. */
+  readonly mayBeDone: boolean;
+
+  constructor(
+    message: string,
+    { mayBeDone = false, ...options }: ErrorOptions & { mayBeDone?: boolean } = {},
+  ) {
+    super(message, options);
+    this.mayBeDone = mayBeDone;
+  }
+}
 
 export class TooManyShadowsError extends Error {
   constructor() {
@@ -69,8 +80,8 @@ export class TooManyShadowsError extends Error {
 }
 
 export class TooManyBansError extends Error {
-  constructor() {
-    super(`there are ${BANS_MAX} bans already; lift some, or wait until one ends`);
+  constructor(max = BANS_MAX) {
+    super(`there are ${max} bans already; lift some, or wait until one ends`);
     this.name = 'TooManyBansError';
   }
 }

@@ -75,7 +75,8 @@ export class MemoryControl implements Control {
     const isDue = counted >= ban.after;
     const pastBans = now < banEndsAt + POLICY_BAN_MS_MAX ? bans : 0;
     const ms = Math.min(ban.forMs * 2 ** (ban.growing ? pastBans : 0), POLICY_BAN_MS_MAX);
-    if (isDue && reason !== '') this.#ban(identity, ms, reason, POLICY_BANS_MAX);
+    if (isDue && reason !== '' && this.#options.bans.endOf(identity.digest, now) < now + ms)
+      this.#ban(identity, ms, reason, POLICY_BANS_MAX);
     // The newest stands last, so the oldest is dropped.
     this.#offences.delete(key);
     this.#offences.set(key, {
@@ -93,7 +94,7 @@ export class MemoryControl implements Control {
     const { bans } = this.#options;
     const now = this.#now;
     if (bans.size >= bansMax) bans.dropEnded(now);
-    if (bans.size >= bansMax && bans.endOf(digest, now) === 0) throw new TooManyBansError();
+    if (bans.size >= bansMax && bans.endOf(digest, now) === 0) throw new TooManyBansError(bansMax);
     const ban = { endsAt: now + forMs, reason };
     bans.set(digest, ban);
     return ban;

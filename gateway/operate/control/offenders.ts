@@ -3,13 +3,14 @@
  *
  * Denials are counted in the store, so all gateways count together. They are sent a tenth of a second later, as one number
  * for each client and policy: a flood of denials costs the store little. While the store is away, nobody is banned, and the
- * denials wait.
+ * denials wait, at most as long as denials of the policy count together. If the store's answer is missing, it may have
+ * counted them, so they are not sent again.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
-import { type Control, TooManyBansError } from './control.ts';
+import { type Control, ControlUnavailableError } from './control.ts';
 
 const BATCH_MS: Millis = 100;
 /** Clients and policies in one batch. Further ones are not counted. */
@@ -20,7 +21,9 @@ interface Denials {
   readonly ban: PolicyBan;
   readonly identity: Identity;
   readonly mode: 'enforce' | 'shadow';
-  count: number;
+  /** When the first of them was. */
+  readonly since: Millis;
+  readonly count: number;
 }
 
 interface OffendersOptions {
@@ -46,7 +49,7 @@ export class Offenders {
 
   /** A policy with `ban` has denied a request, or would have in shadow mode. */
   note(ban: PolicyBan, identity: Identity, mode: Denials['mode']): void {
-    this.#add(ban, identity, mode, 1);
+    this.#add({ ban, identity, mode, since: this.#options.clock(), count: 1 });
     this.#flushLater();
   }
 
@@ -67,7 +70,9 @@ export class Offenders {
     if (this.#denials.size > 0) this.#flushLater();
   }
 
-  async #count({ ban, identity, mode, count }: Denials): Promise<void> {
+  async #count(denials: Denials): Promise<void> {
+    if (this.#isOld(denials)) return;
+    const { ban, identity, mode, count } = denials;
     const { control, onBan, log } = this.#options;
     const reason = `policy ${ban.bucket} denied it ${ban.after} times within ${ban.withinMs / 1000} s`;
     try {
@@ -79,15 +84,24 @@ export class Offenders {
     } catch (error) {
       this.#warn((error as Error).message);
       // The store may be back when the next batch is sent.
-      if (!(error instanceof TooManyBansError)) this.#add(ban, identity, mode, count);
+      if (error instanceof ControlUnavailableError && !error.mayBeDone) this.#add(denials);
     }
   }
 
-  #add(ban: PolicyBan, identity: Identity, mode: Denials['mode'], count: number): void {
-    const key = `${identity.digest} ${ban.bucket}`;
+  #add(denials: Denials): void {
+    if (this.#isOld(denials)) return;
+    const key = `${denials.identity.digest} ${denials.ban.bucket}`;
     const known = this.#denials.get(key);
-    if (known !== undefined) known.count += count;
-    else if (this.#denials.size < BATCH_MAX) this.#denials.set(key, { ban, identity, mode, count });
+    const isJoined = known !== undefined && !this.#isOld(known);
+    if (isJoined) {
+      const since = Math.min(known.since, denials.since);
+      this.#denials.set(key, { ...known, since, count: known.count + denials.count });
+    } else if (known !== undefined || this.#denials.size < BATCH_MAX) this.#denials.set(key, denials);
+  }
+
+  /** Later denials no longer count together with them. */
+  #isOld({ since, ban }: Denials): boolean {
+    return since + ban.withinMs <= this.#options.clock();
   }
 
   #flushLater(): void {

@@ -69,7 +69,7 @@ return add_ban(ARGV[1], ARGV[2], ARGV[3], ${BANS_MAX}) and now + ARGV[2] or 0
 `);
 
 /**
- * Counts denials of a client by a policy, and bans the client when there are enough.
+ * Counts denials of a client by a policy, and bans the client when there are enough. A longer ban stays as it is.
  *
  * KEYS version, bans, reasons, denials, earlier bans by this policy, incarnation; ARGV digest, number of denials, after how
  * many to ban, within how many ms, for how many ms, 1 if bans grow, reason ('': shadow mode, only count). Returns the
@@ -83,10 +83,12 @@ if count == tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[4], ARGV[4]) end
 if count < tonumber(ARGV[3]) then return 0 end
 times = ARGV[6] == '1' and tonumber(times or 0) or 0
 local ms = math.min(ARGV[5] * 2 ^ times, ${POLICY_BAN_MS_MAX})
-if ARGV[7] ~= '' and not add_ban(ARGV[1], ms, ARGV[7], ${POLICY_BANS_MAX}) then return -1 end
+local known = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
+if ARGV[7] ~= '' and known < now + ms and not add_ban(ARGV[1], ms, ARGV[7], ${POLICY_BANS_MAX}) then return -1 end
 redis.call('DEL', KEYS[4])
 redis.call('HSET', KEYS[5], 'ends', string.format('%.0f', now + ms), 'times', times + 1)
-redis.call('PEXPIRE', KEYS[5], string.format('%.0f', ms + ${POLICY_BAN_MS_MAX}))
+-- Only bans that grow depend on earlier ones.
+redis.call('PEXPIRE', KEYS[5], string.format('%.0f', ms + ARGV[6] * ${POLICY_BAN_MS_MAX}))
 return ms
 `);
 

@@ -9,10 +9,11 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import { KEYS_PER_SCRIPT_MAX, type StoreConnection, type StoreScript } from '#gateway/store/connection.ts';
+import { StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import type { Ban } from './bans.ts';
+import { type Ban, POLICY_BANS_MAX } from './bans.ts';
 import {
   type Control,
   ControlUnavailableError,
@@ -125,7 +126,7 @@ export class StoreControl implements Control {
     const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, ...own, INCARNATION_KEY];
     const args = [digest, ...[count, after, withinMs, forMs, growing ? 1 : 0].map(String), reason];
     const ms = Number(await this.#run(COUNT_DENIALS, keys, args));
-    if (ms < 0) throw new TooManyBansError();
+    if (ms < 0) throw new TooManyBansError(POLICY_BANS_MAX);
     return ms;
   }
 
@@ -170,12 +171,15 @@ export class StoreControl implements Control {
     if (this.#calls >= CALLS_MAX)
       throw new ControlUnavailableError(`${CALLS_MAX} requests are waiting for the store; try again`);
     this.#calls++;
+    let isSent = false;
     try {
       const connection = await this.#connected();
+      isSent = true;
       return await within(ANSWER_MS, connection.run(script, keys, args));
     } catch (error) {
       throw new ControlUnavailableError(`the store cannot be asked: ${(error as Error).message}`, {
         cause: error,
+        mayBeDone: isSent && !isErrorReply(error),
       });
     } finally {
       this.#calls--;
@@ -192,4 +196,8 @@ export class StoreControl implements Control {
     }
     return this.#connection;
   }
+}
+
+function isErrorReply(error: unknown): boolean {
+  return error instanceof StoreFault && error.kind !== 'disconnected';
 }

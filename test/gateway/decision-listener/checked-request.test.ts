@@ -10,6 +10,7 @@ import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#
 import { freePort } from '#test/support/ports.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
 import { type Answer, send } from '../proxy/exchange.ts';
 
 const ROWS = [
@@ -397,4 +398,20 @@ t.test('a port that is taken is told, and nothing stays open', async (t) => {
     portVariable: 'GATEWAY_DECISION_PORT',
     cause: { code: 'EADDRINUSE' },
   });
+});
+
+t.test('a key that the asking proxy has checked can be banned, one that it has not cannot', async (t) => {
+  const policies = policyFile(
+    'name: keys, route: "GET /keys", identifier: api-key, limit: 1, window: 366d, ban: { after: 3, within: 1h, for: 1h }',
+  );
+  for (const credentials of ['proven', 'unproven']) {
+    const { ask, gateway } = await startAsked(t, { GATEWAY_DECISION_CREDENTIALS: credentials }, policies);
+    const digest = new Digester(await gateway.control.salt());
+    const key = digest.identify({ name: 'api-key', kind: 'credential', sources: [] }, 'customer');
+    for (let i = 0; i < 4; i++) await ask('GET', '/keys', '192.0.2.1', { 'x-api-key': 'customer' });
+    const other = digest.identify({ name: 'ip', kind: 'address', ipv6Prefix: 64 }, '192.0.2.1');
+    if (credentials === 'proven') await until(async () => (await gateway.control.banOf(key)) !== null);
+    else t.equal(await gateway.control.banOf(key), null);
+    t.equal(await gateway.control.banOf(other), null);
+  }
 });

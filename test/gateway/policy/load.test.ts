@@ -43,9 +43,10 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'alias-of-itself': [['5:17', '*loop is inside its own anchor; write the value out']],
   'alias-without-anchor': [['9:12', '*five has no anchor &five above it; write the value out']],
   'ban-of-nobody': [
-    ['11:5', 'everyone names no single client; ban in a policy by address, up to /64, or by key'],
-    ['17:5', 'a ban is by /64, and host counts smaller networks'],
-    ['23:5', 'ip+path.id names no single client'],
+    ['12:5', 'everyone names no single client; ban in a policy by address, with ipv6Prefix 64, or by key'],
+    ['18:5', 'a ban is by /64, and host counts by /128'],
+    ['24:5', 'ip+path.id names no single client'],
+    ['30:5', 'a ban is by /64, and site counts by /48'],
   ],
   'ban-too-long': [
     ['10:19', 'after is 0; expected: after how many denials, a whole number from 1 to 1000000'],
