@@ -1,8 +1,7 @@
 /** `identifier: everyone` on running gateways: one counter for all clients, over all processes. */
 import t from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
-import { startRedis } from '#test/support/redis.ts';
-import { startCluster } from '#test/support/redis-cluster.ts';
+import { startStores } from '#test/support/stores.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 import { send } from './proxy/exchange.ts';
 
@@ -15,20 +14,16 @@ const FILE = policyFile(
 t.test('all clients share one counter', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const cluster = await startCluster(t);
-  const stores = { memory: '', Redis: redis.url, Cluster: cluster.url };
-  for (const [store, url] of Object.entries(stores)) {
-    await t.test(store, async (t) => {
+  for (const store of await startStores(t)) {
+    await t.test(store.name, async (t) => {
       const start = () =>
         startTestGateway(t, {
           upstream: upstream.origin,
           policies: FILE,
-          env: { GATEWAY_TRUSTED_PROXIES: 'loopback', ...(url === '' ? {} : { GATEWAY_REDIS_URL: url }) },
+          env: { GATEWAY_TRUSTED_PROXIES: 'loopback', ...store.env },
         });
       const one = await start();
-      const two = url === '' ? one : await start();
+      const two = store.isShared ? await start() : one;
       const ask = (i: number, path: string) =>
         send((i % 2 === 0 ? one : two).port, path, { headers: { 'x-forwarded-for': `192.0.2.${i}` } });
 

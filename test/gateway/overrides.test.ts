@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { environment, launch } from '#test/support/gateway-process.ts';
-import { startRedis } from '#test/support/redis.ts';
-import { startCluster } from '#test/support/redis-cluster.ts';
+import { startStores } from '#test/support/stores.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 import { send } from './proxy/exchange.ts';
@@ -18,16 +17,9 @@ const FILE = `plan: { header: x-plan }\n${policyFile(
 t.test('the plan that a trusted proxy names', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const cluster = await startCluster(t);
-  const stores = { memory: '', Redis: redis.url, Cluster: cluster.url };
-  for (const [store, url] of Object.entries(stores)) {
-    await t.test(store, async (t) => {
-      const env: Record<string, string> = {
-        GATEWAY_TRUSTED_PROXIES: 'loopback',
-      };
-      if (url !== '') env.GATEWAY_REDIS_URL = url;
+  for (const store of await startStores(t)) {
+    await t.test(store.name, async (t) => {
+      const env = { GATEWAY_TRUSTED_PROXIES: 'loopback', ...store.env };
       const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: FILE, env });
       const ask = (headers: Record<string, string>, path = '/a') => send(port, path, { headers });
       const passed = async (times: number, headers: Record<string, string>, path = '/a') => {

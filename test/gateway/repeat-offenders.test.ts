@@ -3,8 +3,7 @@ import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import type { Clock } from '#shared/clock.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
-import { startRedis } from '#test/support/redis.ts';
-import { startCluster } from '#test/support/redis-cluster.ts';
+import { startStores } from '#test/support/stores.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 import { send } from './proxy/exchange.ts';
@@ -24,12 +23,8 @@ t.test('who is denied too often is banned on every gateway', async (t) => {
   const upstream = await startUpstream(t, (req, res) =>
     res.writeHead(req.headers['x-api-key'] === 'invented' ? 401 : 200).end('{}'),
   );
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const cluster = await startCluster(t);
-  const stores = { memory: '', Redis: redis.url, Cluster: cluster.url };
-  for (const [store, url] of Object.entries(stores)) {
-    await t.test(store, async (t) => {
+  for (const store of await startStores(t)) {
+    await t.test(store.name, async (t) => {
       const start = () =>
         startTestGateway(t, {
           upstream: upstream.origin,
@@ -37,11 +32,11 @@ t.test('who is denied too often is banned on every gateway', async (t) => {
           env: {
             GATEWAY_TRUSTED_PROXIES: 'loopback',
             GATEWAY_IDENTITY_SECRET: SALT,
-            ...(url === '' ? {} : { GATEWAY_REDIS_URL: url }),
+            ...store.env,
           },
         });
       const one = await start();
-      const two = url === '' ? one : await start();
+      const two = store.isShared ? await start() : one;
       const ask = (i: number, path: string, from: string, headers: Record<string, string> = {}) =>
         send((i % 2 === 0 ? one : two).port, path, { headers: { 'x-forwarded-for': from, ...headers } });
       const codeOf = async (...request: Parameters<typeof ask>): Promise<string> =>
