@@ -58,7 +58,12 @@ async function scrape(t: Test): Promise<string> {
   const upstream = await startUpstream(t);
   const collector = await startCollector(t);
   const file = join(temporaryFolder(t), 'policies.yaml');
-  writeFileSync(file, policyFile('name: one, route: GET /one, identifier: ip, limit: 1, window: 1h'));
+  writeFileSync(
+    file,
+    policyFile(
+      'name: one, route: GET /one, identifier: ip, limit: 1, window: 1h, ban: { after: 1, within: 1h, for: 1h }',
+    ),
+  );
   const env = await environment({
     GATEWAY_UPSTREAM: upstream.origin,
     GATEWAY_REDIS_URL: redis.url,
@@ -70,9 +75,11 @@ async function scrape(t: Test): Promise<string> {
   await launch(t, env);
   for (let i = 0; i < 3; i++) await (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/one`)).text();
   return eventually(
-    'spans exported',
+    'spans exported and a client banned',
     async () => (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/metrics`)).text(),
-    (text) => /^floodgate_spans_exported_total [1-9]/m.test(text),
+    (text) =>
+      /^floodgate_spans_exported_total [1-9]/m.test(text) &&
+      /^floodgate_policy_bans_total\{.*mode="enforce"\} 1/m.test(text),
   );
 }
 
