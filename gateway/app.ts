@@ -68,7 +68,7 @@ export interface Gateway {
   readonly control: Control;
   /** Identities that were denied most often in the last 30 to 60 minutes. */
   limited(): readonly LimitedIdentity[];
-  /** Of refused clients; null: not kept. */
+  /** Addresses of refused clients; null: they are not kept. */
   readonly addresses: Addresses | null;
   /** Number of live replicas, as last reported; 1 without a store. */
   replicas(): number;

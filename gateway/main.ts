@@ -78,7 +78,7 @@ interface Running
   families(): Promise<readonly (readonly Family[])[]>;
   /** Reports of the processes that answer. */
   processes(): Promise<readonly ProcessReport[]>;
-  /** Of a refused client, by its digest; null: unknown, or not kept. */
+  /** The address of a refused client, by its digest; null: unknown, or not kept. */
   addressOf(digest: string): string | null;
 }
 

@@ -30,7 +30,7 @@ export function slicesOf({ results }: Measured, name: string): readonly Slice[] 
   return typeof slices === 'string' ? [] : slices;
 }
 
-/** What the median request takes longer than one to the upstream itself in the same round. */
+/** The median latency in addition to that of the upstream itself in the same round. */
 export function addedMs(slices: readonly Slice[], direct: readonly Slice[]): readonly number[] {
   return slices.map(({ p50Ms }, i) => p50Ms - (direct[i]?.p50Ms ?? Number.NaN));
 }

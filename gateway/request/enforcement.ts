@@ -23,7 +23,7 @@ interface EnforcementOptions {
   /** null: nobody is banned by policies. */
   readonly offenders: Pick<Offenders, 'note'> | null;
   readonly metrics: Metrics;
-  /** Of refused clients, if operators may see them. */
+  /** Addresses of refused clients, if operators may see them. */
   readonly addresses?: Addresses | null;
   readonly trust: ProxyTrust;
   readonly headerFilter: HeaderFilter;

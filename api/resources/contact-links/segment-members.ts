@@ -15,7 +15,7 @@ import { interactionsOf } from '#api/resources/segments/interactions.ts';
 import { findSegments, type Segment } from '#api/resources/segments/store.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** Of a workspace whose segments have filters. A request that looks at so many takes seconds. */
+/** The most contacts of a workspace whose segments have filters. A request that looks at so many takes seconds. */
 const CONTACTS_MAX = 100_000;
 const PORTION = 100;
 /** Displays and responses that are read for a portion, the newest first. */
@@ -28,7 +28,7 @@ interface Page {
 
 interface Members {
   readonly ids: readonly string[];
-  /** Of all pages. */
+  /** The number on all pages together. */
   readonly total: number;
 }
 

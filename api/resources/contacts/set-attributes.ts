@@ -18,7 +18,7 @@ interface SetAttributes {
   readonly isChanged: boolean;
   /** Why attributes were left out, one sentence each. */
   readonly errors: readonly string[];
-  /** What else happened, one sentence each. */
+  /** Sentences about further effects. */
   readonly messages: readonly string[];
 }
 

@@ -1,5 +1,5 @@
 /**
- * What the teams of an organization may do in its workspaces, on v2. `project-teams` is the older name of the path.
+ * Permissions of teams in the workspaces of their organization, on v2. `project-teams` is the older name of the path.
  *
  * Callers: API keys of the organization. GET needs the right to read the organization, everything else to write it.
  */

@@ -19,7 +19,7 @@ interface Identified {
   readonly attributes: Attributes;
   /** Why attributes were left out, one sentence each. */
   readonly errors: readonly string[];
-  /** What else happened, one sentence each. */
+  /** Sentences about further effects. */
   readonly messages: readonly string[];
 }
 

@@ -17,7 +17,7 @@ interface AdminCommand<T> {
   readonly more?: (options: Readonly<Record<string, unknown>>) => object;
   /** The first line of the output. */
   readonly tell?: (answer: T) => string;
-  /** What follows the first line. */
+  /** Prints what follows the first line. */
   readonly print?: (answer: T, terminal: Terminal) => void;
   /** 0 unless it is given. */
   readonly exitCode?: (answer: T) => ExitCode;

@@ -125,7 +125,7 @@ export class PlainConnection {
   }
 
   #keepEarly(bytes: Buffer, isPipelined: boolean): void {
-    // Whoever reads a body may resume the socket, so more can come.
+    // The reader of a body may resume the socket, so more can come.
     this.#early = this.#early === null ? bytes : Buffer.concat([this.#early, bytes]);
     this.#isPipelined = isPipelined;
     this.#socket.pause();

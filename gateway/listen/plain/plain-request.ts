@@ -49,7 +49,7 @@ export class PlainBody extends Readable implements RequestBody {
     this.socket = socket;
     this.#left = contentLength;
     this.#listener = listener;
-    // Whoever reads learns of a broken body from `errored`.
+    // Readers learn of a broken body from `errored`.
     this.on('error', () => undefined);
   }
 

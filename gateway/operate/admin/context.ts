@@ -41,7 +41,7 @@ export interface AdminApiOptions extends GuardOptions {
   readonly replayBounds?: ReplayBounds;
 }
 
-/** What a change was made to, and more for the log. */
+/** The subject of a change, and more for the log. */
 interface Changed {
   readonly policy?: string;
   /** A digest. */

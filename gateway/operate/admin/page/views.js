@@ -16,7 +16,7 @@ const KEYS = [
 
 /** Name of the view that is shown. */
 let shown = '';
-/** What follows the name of a view in the address -> its handler. */
+/** Handlers by the part of the address after the name of a view. */
 let handlers = {};
 
 export function isShown(view) {
