@@ -14,7 +14,7 @@ import { temporaryFolder } from './temporary-folder.ts';
 
 export interface Recipe {
   readonly file: string;
-  /** Of its section on the page. */
+  /** Heading of its section on the page. */
   readonly heading: string;
 }
 

@@ -42,7 +42,7 @@ const echo: RequestListener = (req, res) => {
 };
 
 /**
- * Who reads requests, for tests that do not say it: `TEST_OWN_PARSER=0 npm test -- FILE` runs them with node:http alone.
+ * Chooses the parser for tests that do not name one: `TEST_OWN_PARSER=0 npm test -- FILE` runs them with node:http alone.
  */
 export const OWN_PARSER: Readonly<Record<string, string>> =
   process.env.TEST_OWN_PARSER === undefined ? {} : { GATEWAY_OWN_PARSER: process.env.TEST_OWN_PARSER };

@@ -8,7 +8,7 @@ export interface Mark {
   readonly text: string;
 }
 
-/** What marks are found from. */
+/** Sources of the marks. */
 interface GatewayState {
   readonly policyVersion: string;
   /** Why the current policy file is not in use; null: it is. */

@@ -68,7 +68,7 @@ export function storeState(kind: StoreState['kind'], processes: readonly Process
   };
 }
 
-/** Of all processes, the clients denied most often, in descending order. */
+/** Merges the clients denied most often by all processes, in descending order. */
 export function mostLimited(
   processes: readonly ProcessReport[],
   now: Millis,

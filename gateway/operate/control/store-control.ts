@@ -120,7 +120,7 @@ export class StoreControl implements Control {
 
   async countDenials({ digest }: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
     const { bucket, after, withinMs, forMs, growing } = ban;
-    // What shadow mode has counted must not delay the first real ban.
+    // Denials in shadow mode must not delay the first real ban.
     const row = reason === '' ? `${bucket}:shadow` : bucket;
     const own = [denialsKey(digest, row), pastBansKey(digest, row)];
     const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, ...own, INCARNATION_KEY];

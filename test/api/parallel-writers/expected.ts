@@ -112,7 +112,7 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /verify-email-change',
   ],
   gone: [
-    // Whoever read the account before the first change gets a refusal.
+    // A request that read the account before the first change gets a refusal.
     'POST /api/auth/two-factor/disable',
     ...surveys.map((url) => `DELETE ${url}/{surveyId}`),
     ...responses.map((url) => `DELETE ${url}/{responseId}`),

@@ -31,7 +31,7 @@ interface SetUp extends FormbricksOptions {
 interface Standing {
   readonly formbricks: Formbricks;
   readonly admin: string;
-  /** Of a proxy in front of the gateway. */
+  /** Address of a proxy in front of the gateway. */
   readonly front: string;
 }
 

@@ -26,7 +26,7 @@ import { until } from '#test/support/until.ts';
 import { inOneWindow } from '#test/support/window.ts';
 
 const page = readPage('docs/in-front-of-formbricks.md');
-/** What must be closed listens here, so that nothing listens on the same port of 127.0.0.1. */
+/** Ports that must be closed listen here, so that nothing listens on the same port of 127.0.0.1. */
 const INSIDE = '127.0.0.2';
 
 /** After the lines of the page, the limit of the login is used up. */

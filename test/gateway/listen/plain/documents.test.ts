@@ -29,7 +29,7 @@ const unescaped = (text: string): string =>
       : String.fromCharCode(Number.parseInt(hex, 16)),
   );
 
-/** What was read, and the replies to it. */
+/** The requests that were read, and the replies to them. */
 function outcomeOf({ requests, statuses, isClosed }: Reading): string[] {
   const lines = requests.flatMap(({ method, target, fields, body, isComplete }) => [
     `${method} ${target}${isComplete ? '' : ', not complete'}`,

@@ -9,7 +9,7 @@ import { PlainResponse } from '#gateway/listen/plain/plain-response.ts';
 const DATE = 'Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n';
 const KEPT = `Connection: keep-alive\r\nKeep-Alive: timeout=5\r\n${DATE}`;
 
-/** What `write` makes the response send. */
+/** Returns the bytes that the response sends for `write`. */
 function sent(
   write: (res: PlainResponse) => void,
   method = 'GET',
