@@ -108,12 +108,16 @@ function begunFile(t: Test): { readonly env: Record<string, string>; pid(): numb
 
 t.test('a file that hangs is ended with all that it started, and has failed', async (t) => {
   const { env, pid } = begunFile(t);
-  const { tap, counts, results } = await runWith(t, { hangsAfterMs: 3000, env }, [GOOD, HANGING, GOOD]);
+  const waiting = `process.stderr.write('Still waiting after 60 s: for an apple\\n');${HANGING}`;
+  const { tap, counts, results } = await runWith(t, { hangsAfterMs: 3000, env }, [GOOD, waiting, GOOD]);
   t.ok(pid() > 0);
   await until(() => !lives(pid()));
   t.strictSame(results, ['0 ok', '1 not ok', '2 not ok']);
   t.strictSame(counts, { total: 3, pass: 1, fail: 2 });
-  t.match(tap, /^not ok 0 - \S+1\.ts \(it hung: hardly any processor time in 3 seconds\)$/m);
+  t.match(
+    tap,
+    /^not ok 0 - \S+1\.ts \(it hung: hardly any processor time in 3 seconds; Still waiting after 60 s: for an apple\)$/m,
+  );
 });
 
 t.test('a file that works is not taken for one that hangs', async (t) => {

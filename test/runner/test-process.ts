@@ -14,8 +14,8 @@ import type { Used } from './report.ts';
 const HANGS_AFTER_MS = 300_000;
 /** Waiting servers use a little. A busy process gets more, even on an overloaded machine. */
 const IDLE_SHARE = 0.02;
-/** Limit for each file, because it may also hang in an endless loop. */
-const KILL_AFTER_MS = 3_600_000;
+/** Limit for each file, because it may also hang in an endless loop, or ask for ever. */
+const KILL_AFTER_MS = 1_800_000;
 
 export interface Outcome {
   /** The files as subtests, without a plan. The numbers count within this process. */
@@ -32,6 +32,9 @@ const POINT = /^(not ok|ok) \d+ - (\S+)/gm;
 const NOT_OK = /^ *not ok /m;
 const FRAME = /^(?:TAP version 14|\d+\.\.\d+|# \{ total: .*|# time=.*)\n/gm;
 const NAME = /^((?:# Subtest: |(?:not ok|ok) \d+ - )\S+)/gm;
+const WAIT = /^Still waiting .*/gm;
+/** A longer description of a wait is cut. */
+const WAIT_SHOWN = 500;
 const CPU = /^# cpu own=(\d+)ms started=(\d+)ms (.+)\n/gm;
 
 export interface RunOptions {
@@ -52,11 +55,16 @@ export async function runFiles(
   const child = spawn(process.execPath, [PROGRAM, ...files], {
     cwd: projectRoot,
     env: { ...process.env, TAP_TIMEOUT: '0', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let wait = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    process.stderr.write(chunk);
+    wait = chunk.match(WAIT)?.at(-1)?.slice(0, WAIT_SHOWN) ?? wait;
   });
   const ending = endedInTime(child, files.length, hangsAfterMs, stop);
   const [said, [code, signal]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-  const why = ending() ?? `exit code ${code}, signal ${signal}`;
+  const why = [ending() ?? `exit code ${code}, signal ${signal}`, wait].filter(Boolean).join('; ');
 
   const points = [...said.matchAll(POINT)];
   const ended = new Set(points.map(([, , name]) => name));
@@ -127,7 +135,7 @@ function endedInTime(
     seen = now;
     if (now.at - busyAt > hangsAfterMs)
       end(`it hung: hardly any processor time in ${Math.round(hangsAfterMs / 1000)} seconds`);
-    if (now.at - begun > KILL_AFTER_MS * files) end('it did not end within an hour for each file');
+    if (now.at - begun > KILL_AFTER_MS * files) end('it did not end within half an hour for each file');
   }, hangsAfterMs / 10);
   const onStop = (): void => end('there was no time left');
   stop?.addEventListener('abort', onStop);
