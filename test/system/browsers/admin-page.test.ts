@@ -364,6 +364,15 @@ t.test('a ban from the row of a client, and its end', async () => {
     .click();
   await dialog.getByRole('button', { name: 'Unban', exact: true }).click();
   await page.getByText(/is let in again\./).waitFor();
+  // Each process learns of a change within half a second. One that has not would go on refusing without the store.
+  await eventually(
+    'let in by both processes',
+    async () => {
+      const replies = Array.from({ length: 16 }, () => send(1, '/open'));
+      return (await Promise.all(replies)).flat();
+    },
+    (seen) => seen.every((status) => status === 200),
+  );
 });
 
 t.test('while the store is away the status line says so', async (t) => {

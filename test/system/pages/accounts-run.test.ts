@@ -2,11 +2,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { sharedDatabase } from '#test/support/database.ts';
+import { openTestDatabase, sharedDatabase } from '#test/support/database.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { inLink, startMailServer } from '#test/support/smtp.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
 
 const run = promisify(execFile);
 
@@ -111,9 +112,10 @@ t.test(
   'a mail accepted while the server is away is sent when it is back, after a kill -9 of ours',
   async (t) => {
     const smtpPort = await freePort();
+    const databaseUrl = await sharedDatabase(t);
     const env = {
       API_PORT: '0',
-      DATABASE_URL: await sharedDatabase(t),
+      DATABASE_URL: databaseUrl,
       BOOTSTRAP_EMAIL: 'me@example.com',
     };
     const first = start(['api/main.ts'], env);
@@ -125,6 +127,11 @@ t.test(
     });
     t.equal(forgot.status, 200);
     await first.until(/a mail waits in the table mailOutbox/);
+    // The transaction that accepts the mail begins after the reply, and ends after the log line.
+    const db = openTestDatabase(databaseUrl);
+    const mailsWaiting = () => db.selectFrom('mailOutbox').select('id').execute();
+    await until(async () => (await mailsWaiting()).length === 1, 'for the mail in the table', first);
+    await db.destroy();
     await first.stop('SIGKILL');
 
     const mails = await startMailServer(smtpPort);
