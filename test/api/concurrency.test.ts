@@ -47,6 +47,25 @@ t.test('a few at once, in order, and a place is free again after a failure', asy
   t.equal(await sixth, 6);
 });
 
+t.test('one owner has at most half of the places, and has them again afterwards', async (t) => {
+  const { started, work, end } = heldWork();
+  const limit = { runningMax: 2, waitingMax: 4, retryAfterSeconds: 7 };
+  const turn = limitConcurrency(work, limit, (i) => (i < 10 ? 'one' : 'other'));
+  const held = [turn(1), turn(2), turn(3)];
+  await t.rejects(turn(4), RetryLater, 'the fourth of six');
+  const other = [turn(11), turn(12), turn(13)];
+  await t.rejects(turn(14), RetryLater);
+  for (const i of [1, 2, 3, 11, 12, 13]) {
+    end(i);
+    await settled();
+  }
+  t.strictSame(await Promise.all([...held, ...other]), [1, 2, 3, 11, 12, 13]);
+  const again = turn(5);
+  t.strictSame(started, [1, 2, 3, 11, 12, 13, 5]);
+  end(5, new Error('broken'));
+  await t.rejects(again, /broken/);
+});
+
 t.test('passwords: two hashes at once, a hundred waiting, for known and unknown alike', async (t) => {
   let busy = 0;
   let busyMax = 0;

@@ -15,6 +15,7 @@ import { toTimestamp } from '#api/timestamps.ts';
 import { noteAccountEvent } from './account-event.ts';
 import { type LoginResult, type Refusal, texts } from './login.ts';
 import {
+  deleteOldTokens,
   deleteToken,
   findToken,
   findTokenToUse,
@@ -87,6 +88,9 @@ async function admit(context: Context, user: User, { provider, factor }: Login):
   });
 }
 
+/** Of one account. Further ones end the oldest. */
+const HELD_LOGINS_MAX = 10;
+
 /**
  * Keeps a login for ten minutes that lacks its second factor.
  *
@@ -96,9 +100,10 @@ async function admit(context: Context, user: User, { provider, factor }: Login):
 export function holdLogin({ db, clock, random }: Context, user: User): Promise<string> {
   const { id: userId, email, name, passwordHash } = user;
   const choice = passwordHash === null ? null : { name, passwordHash };
-  return db
-    .transaction()
-    .execute((trx) => insertToken(trx, { userId, purpose: 'twoFactor', email, choice }, clock(), random));
+  return db.transaction().execute(async (trx) => {
+    await deleteOldTokens(trx, userId, 'twoFactor', HELD_LOGINS_MAX - 1);
+    return insertToken(trx, { userId, purpose: 'twoFactor', email, choice }, clock(), random);
+  });
 }
 
 /**

@@ -131,6 +131,28 @@ export async function insertToken(
   return text;
 }
 
+/** Leaves the newest tokens of an account and purpose. */
+export async function deleteOldTokens(
+  db: Kysely<Database>,
+  userId: string,
+  purpose: Purpose,
+  left: number,
+): Promise<void> {
+  const newest = db
+    .selectFrom('accountTokens')
+    .select('hashedToken')
+    .where('userId', '=', userId)
+    .where('purpose', '=', purpose)
+    .orderBy('createdAt', 'desc')
+    .limit(left);
+  await db
+    .deleteFrom('accountTokens')
+    .where('userId', '=', userId)
+    .where('purpose', '=', purpose)
+    .where('hashedToken', 'not in', newest)
+    .execute();
+}
+
 /** @returns null when the link has ended, was used, or never existed */
 export async function findToken(
   db: Kysely<Database>,

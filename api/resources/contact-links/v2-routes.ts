@@ -31,7 +31,7 @@ const expirationDays = Type.Optional(Type.Integer({ minimum: 1, maximum: 365 }))
 
 export const v2ContactLinkRoutes: Routes = async (app, { context }) => {
   const { db, clock, config, random, signer } = context;
-  const search = limitConcurrency(membersOf, SEARCHES);
+  const search = limitConcurrency(membersOf, SEARCHES, (_db, { workspaceId }) => workspaceId);
 
   app.get(
     '/api/v2/management/surveys/:surveyId/contact-links/contacts/:contactId',

@@ -60,7 +60,7 @@ const SomeWritten = Type.Object({
 });
 
 export const v2ContactRoutes: Routes = async (app, { context }) => {
-  const writeWhenItsTurn = limitConcurrency(writeBatch, BATCHES);
+  const writeWhenItsTurn = limitConcurrency(writeBatch, BATCHES, (_context, workspaceId) => workspaceId);
 
   app.post(
     '/api/v2/management/contacts',

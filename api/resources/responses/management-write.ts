@@ -16,7 +16,7 @@ import { toTimestamp } from '#api/timestamps.ts';
 import type { ReadAnswers } from './body.ts';
 import type { NewManagementResponse, ResponseMeta } from './schema.ts';
 import { checkIdLengths, checkResponseSize, idsIn, type Sized } from './size.ts';
-import { deleteResponse, type Response } from './store.ts';
+import { deleteResponse, findResponse, type Response } from './store.ts';
 import { type Change, changeResponse, createResponse } from './write.ts';
 
 /** @throws ApiError not_found, or unauthorized without the right that the method needs */
@@ -112,15 +112,25 @@ export async function changeManagedResponse(
 /** Also deletes its display, and then its files. */
 export async function deleteManagedResponse(
   context: Context,
-  response: Response,
+  { id, ...known }: Pick<Response, 'id' | 'displayId'>,
   log: FastifyBaseLogger,
 ): Promise<void> {
-  await context.db.transaction().execute(async (trx) => {
-    if (response.displayId !== null) await lockRow(trx, 'displays', response.displayId, 'delete');
-    await deleteResponse(trx, response.id);
-    if (response.displayId !== null) await deleteDisplay(trx, response.displayId);
-  });
-  await removeFilesOf(context, { responseId: response.id }, log);
+  let { displayId } = known;
+  const isDeleted = (): Promise<boolean> =>
+    context.db.transaction().execute(async (trx) => {
+      if (displayId !== null) await lockRow(trx, 'displays', displayId, 'delete');
+      await lockRow(trx, 'responses', id);
+      const now = (await findResponse(trx, id))?.displayId ?? displayId;
+      const isCurrent = now === displayId;
+      displayId = now;
+      if (!isCurrent) return false;
+      await deleteResponse(trx, id);
+      if (displayId !== null) await deleteDisplay(trx, displayId);
+      return true;
+    });
+  // A response gets its display once. If that has just happened, the display is locked first, in a second transaction.
+  if (!(await isDeleted())) await isDeleted();
+  await removeFilesOf(context, { responseId: id }, log);
 }
 
 /** Stores meta as sent, without fields that are null. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import t from 'tap';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
+import { deleteManagedResponse } from '#api/resources/responses/management-write.ts';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf } from '#test/support/query-plan.ts';
 
@@ -248,4 +249,17 @@ t.test('lists read an index, not all responses', async (t) => {
     t.match(text, /USING (COVERING )?INDEX/);
     t.notMatch(text, /SCAN responses|TEMP B-TREE/);
   }
+});
+
+t.test('DELETE: also the display that the response got after it was read', async (t) => {
+  const { id } = await create();
+  const display = await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: survey.id });
+  const displayId = display.json.data.id;
+  const link = await api.client('PUT', `/api/v1/client/${workspaceId}/displays/${displayId}`, {
+    responseId: id,
+  });
+  t.equal(link.status, 200);
+  await deleteManagedResponse(api.context, { id, displayId: null }, api.app.log);
+  const left = await db.selectFrom('displays').select('id').where('id', '=', displayId).execute();
+  t.strictSame(left, []);
 });

@@ -374,3 +374,19 @@ t.test('the audit log has the steps, and no code', async (t) => {
   for (const secret of [code, ...backupCodes, hashToken(code)])
     t.notOk(JSON.stringify(events).includes(secret));
 });
+
+t.test('an eleventh waiting login ends the oldest', async (t) => {
+  const api = await begin(t);
+  await enabled(api);
+  const browsers: Browser[] = [];
+  for (let i = 0; i < 11; i++) {
+    api.advance(60_000 / 2);
+    browsers.push(await held(api));
+  }
+  const waiting = await api.context.db.selectFrom('accountTokens').select('purpose').execute();
+  t.equal(waiting.filter(({ purpose }) => purpose === 'twoFactor').length, 10);
+  const [first, second] = browsers;
+  if (first === undefined || second === undefined) throw new Error('no logins');
+  t.match(await verify(first, await codeOf(api, email)), { status: 401 });
+  t.match(await verify(second, await codeOf(api, email)), { status: 200 });
+});
