@@ -1,7 +1,7 @@
 /**
  * Locks for concurrent writers. SQLite runs one write transaction at a time, so there these functions do nothing.
  * PostgreSQL runs them concurrently. A transaction must first lock the rows that its decision depends on and read them
- * afterwards. docs/architecture.md ("Writers at once") defines the order.
+ * afterwards. docs/architecture.md ("Concurrent writers") defines the order.
  */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { isPostgres } from './dialect.ts';

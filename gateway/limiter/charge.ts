@@ -3,7 +3,7 @@
  * lives as long as its request; the limiter knows what its counters hold.
  *
  * An unproven credential is charged to its client's address as well, in a counter of the same policy with the same limit,
- * so that an address spends at most one limit on invented credentials (docs/policies.md).
+ * so that an address spends at most one limit on invented credentials (docs/policies-in-detail.md).
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';

@@ -1,4 +1,4 @@
-/** The reference of the policy file says what the loader, the matcher and the check say. */
+/** The two pages about the policy file say what the loader, the matcher and the check say. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,8 +17,10 @@ import { codeIn, readPage, tableOf } from './pages.ts';
 
 const run = promisify(execFile);
 const page = readPage('docs/policies.md');
+const detail = readPage('docs/policies-in-detail.md');
 const keySet = keySetText(await newSigner('EdDSA', 'key'));
-const identifiers = 'version: 1\nidentifiers:\n  api-key: { source: [{ header: x-api-key }] }\npolicies:\n';
+const identifiers =
+  'version: 1\nidentifiers:\n  ip: { source: client-address }\n  api-key: { source: [{ header: x-api-key }] }\npolicies:\n';
 
 /** A block that is a list of policies, as a file. */
 function asFile(text: string): string {
@@ -26,11 +28,13 @@ function asFile(text: string): string {
 }
 
 t.test('every YAML block is right, but for the one that is shown with its mistakes', async (t) => {
-  const blocks = page.blocks.filter(({ language }) => language === 'yaml');
-  t.ok(blocks.length >= 3);
-  for (const { text, line } of blocks) {
-    if (text.startsWith('# broken.yaml')) t.throws(() => loadPolicies(asFile(text), 'broken.yaml'));
-    else t.doesNotThrow(() => loadPolicies(asFile(text), 'page.yaml', () => keySet), `line ${line}`);
+  for (const { file, blocks } of [page, detail]) {
+    const yaml = blocks.filter(({ language }) => language === 'yaml');
+    t.ok(yaml.length >= 3);
+    for (const { text, line } of yaml) {
+      if (text.startsWith('# broken.yaml')) t.throws(() => loadPolicies(asFile(text), 'broken.yaml'));
+      else t.doesNotThrow(() => loadPolicies(asFile(text), 'page.yaml', () => keySet), `${file}:${line}`);
+    }
   }
 });
 
@@ -58,7 +62,7 @@ t.test('every key of the schema is described', async (t) => {
     [Object.keys(identifier?.properties ?? {}), 1],
     [Object.keys(policies.items.properties), 2],
   ] as const;
-  const rows = [...page.text.matchAll(/^\| Key \| Value \|.*\n\|[-|]+\n((?:\|.*\n)+)/gm)].map(
+  const rows = [...detail.text.matchAll(/^\| Key \| Value \|.*\n\|[-|]+\n((?:\|.*\n)+)/gm)].map(
     ([, text = '']) => [...text.matchAll(/^\| `(\w+)`/gm)].map(([, key]) => key),
   );
   for (const [keys, at] of tables) t.strictSame([...(rows[at] ?? [])].sort(), [...keys].sort());
@@ -68,16 +72,16 @@ t.test('paths are read as the tables say', async (t) => {
   const match = createMatcher(
     loadPolicies(policyFile('name: all, route: "* *", identifier: ip, limit: 1, window: 1m'), 'all.yaml'),
   );
-  for (const [sent = '', forwarded = ''] of tableOf(page, 'Sent', 'Matched and forwarded')) {
+  for (const [sent = '', forwarded = ''] of tableOf(detail, 'Sent', 'Matched and forwarded')) {
     t.match(match('GET', codeIn(sent)), { ok: true, target: codeIn(forwarded) }, sent);
   }
-  for (const [sent = '', why = ''] of tableOf(page, 'Sent', 'Why')) {
+  for (const [sent = '', why = ''] of tableOf(detail, 'Sent', 'Why')) {
     // %00 and the like are written as they are sent.
     t.match(canonicalTarget(codeIn(sent)), { ok: false }, `${sent}: ${why}`);
   }
 });
 
-t.test('routes match as the page says', async (t) => {
+t.test('routes match as the pages say', async (t) => {
   const covers = (route: string, method: string, target: string): boolean => {
     const row = `name: one, route: "${route}", identifier: ip, limit: 1, window: 1m`;
     const matched = createMatcher(loadPolicies(policyFile(row), 'one.yaml'))(method, target);
@@ -96,7 +100,7 @@ t.test('routes match as the page says', async (t) => {
 });
 
 t.test('every code of an own reply is named', async (t) => {
-  for (const code of Object.keys(ERRORS)) t.ok(page.prose.includes(`\`${code}\``), code);
+  for (const code of Object.keys(ERRORS)) t.ok(detail.prose.includes(`\`${code}\``), code);
 });
 
 t.test('every message of the last table is one of the loader', async (t) => {
@@ -119,7 +123,7 @@ t.test('every message of the last table is one of the loader', async (t) => {
       `${row.replace('name: a', 'name: b').replace('limit: 1', 'limit: 2')}, bucket: x`,
     ),
   };
-  const messages = tableOf(page, 'Message', 'Fix').map(([cell = '']) => codeIn(cell));
+  const messages = tableOf(detail, 'Message', 'Fix').map(([cell = '']) => codeIn(cell));
   t.strictSame([...messages].sort(), Object.keys(files).sort());
   for (const message of messages) {
     const pattern = message

@@ -1,6 +1,6 @@
 /**
- * Tries every order of requests, replies and faults within small bounds. No window admits more than docs/policies.md
- * says.
+ * Tries every order of requests, replies and faults within small bounds. No window admits more than
+ * docs/policies-in-detail.md says.
  */
 import t from 'tap';
 import { checkAll, NOTHING } from '#test/support/limiter-model/check-all.ts';
@@ -23,7 +23,7 @@ t.test('counterexamples that the search has found', async (t) => {
   });
 });
 
-t.test('the bound of docs/policies.md is tight', async (t) => {
+t.test('the bound of docs/policies-in-detail.md is tight', async (t) => {
   for (const [gateways, limit, most] of [
     [2, 2, 3],
     [3, 3, 5],

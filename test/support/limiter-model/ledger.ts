@@ -34,7 +34,7 @@ export class Ledger {
     if (this.#algorithm === 'concurrency') this.#admitted = this.#admitted.filter((one) => one.id !== id);
   }
 
-  /** Units of the bucket that all admitted requests use together, as docs/policies.md defines each algorithm. */
+  /** Units of the bucket that all admitted requests use together, as docs/policies-in-detail.md defines each algorithm. */
   usedAt(now: Millis): number {
     const times = this.#admitted.map(({ at }) => at).filter((at) => at <= now);
     const window = Math.floor(now / this.#windowMs);

@@ -202,7 +202,7 @@ export class World {
     const { admitted } = this;
     if (admitted > most) return `${admitted} are admitted, at most ${most} may be`;
     if (emptied > 0 || !this.#isQuiet) return null;
-    // While the store is away a token bucket drains there and here (docs/policies.md, the bound).
+    // While the store is away a token bucket drains there and here (docs/policies-in-detail.md, the bound).
     const isExactAfter = this.#setting.algorithm !== 'token-bucket' || !this.#hadOutage;
     if (isExactAfter && this.#store.used < admitted)
       return `${admitted} are admitted, the store counts ${this.#store.used}`;
