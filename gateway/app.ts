@@ -130,7 +130,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       onSalt: (shared) => enforcement.useSalt(shared),
     });
     limiter = guarded;
-    control = new StoreControl(secrets.store, secrets.identitySecret);
+    control = new StoreControl(secrets.store, secrets.identitySecret, clock);
     const shared = await guarded.start().catch(async (error: Error) => {
       await guarded?.close();
       throw error;

@@ -164,7 +164,7 @@ async function startWorkers(
   watch.start();
   const { StoreControl } = await import('./operate/control/store-control.ts');
   const { RedisDecisions } = await import('./operate/decisions/redis-decisions.ts');
-  const control = new StoreControl(store, identitySecret);
+  const control = new StoreControl(store, identitySecret, clock);
   const decisions = new RedisDecisions(store);
   return {
     port: supervisor.port,

@@ -93,7 +93,7 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
   const control =
     secrets.store === null
       ? new MemoryControl({ clock, known, bans, shadows, salt })
-      : new StoreControl(secrets.store, secrets.identitySecret);
+      : new StoreControl(secrets.store, secrets.identitySecret, clock);
   const metrics = new Metrics();
   const offenders = new Offenders({
     control,

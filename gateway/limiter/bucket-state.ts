@@ -1,7 +1,7 @@
 /** The state of a bucket when a charge was decided: how much was used, and when there is room again. */
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { Algorithm, CounterState, Rule } from './algorithms/algorithm.ts';
+import { type Algorithm, type CounterState, type Rule, ruleOf } from './algorithms/algorithm.ts';
 import { ALGORITHMS } from './algorithms/table.ts';
 
 export class BucketState {
@@ -19,12 +19,11 @@ export class BucketState {
    * @param limit the same, per window
    */
   constructor(policy: Policy, state: CounterState, capacity: number, limit: number) {
-    const { algorithm, windowMs } = policy;
-    this.#algorithm = ALGORITHMS[algorithm];
-    this.#rule = { windowMs, limit };
+    this.#algorithm = ALGORITHMS[policy.algorithm];
+    this.#rule = ruleOf(policy, limit);
     this.state = state;
     this.capacity = capacity;
-    this.used = this.#algorithm.used(state, windowMs);
+    this.used = this.#algorithm.used(state, policy.windowMs);
   }
 
   hasRoom(cost: number): boolean {

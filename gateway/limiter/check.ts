@@ -2,6 +2,7 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
+import { scriptWindow } from './algorithms/calendar-window.ts';
 import { ALGORITHMS } from './algorithms/table.ts';
 import { BucketState } from './bucket-state.ts';
 import { type Bucket, type Charge, proofKey } from './charge.ts';
@@ -65,33 +66,43 @@ export function keysOf({ buckets }: Charge): number {
 class Rules {
   readonly #usual = new Map<Policy, number>();
   readonly #overridden = new Map<string, number>();
-  readonly rows: number[] = [];
+  readonly rows: (number | readonly number[])[] = [];
+  readonly #storeNow: Millis;
+
+  constructor(storeNow: Millis) {
+    this.#storeNow = storeNow;
+  }
 
   of(bucket: Bucket): number {
     const { policy, limit } = bucket;
-    if (limit !== policy.limit) return this.#numberOf(this.#overridden, rowOf(bucket).join(), bucket);
+    if (limit !== policy.limit)
+      return this.#numberOf(this.#overridden, rowOf(bucket, this.#storeNow).join(), bucket);
     return this.#numberOf(this.#usual, policy, bucket);
   }
 
   #numberOf<K>(numbers: Map<K, number>, key: K, bucket: Bucket): number {
     let number = numbers.get(key);
     if (number === undefined) {
-      number = this.rows.push(...rowOf(bucket)) / 4;
+      number = this.rows.push(...rowOf(bucket, this.#storeNow)) / 4;
       numbers.set(key, number);
     }
     return number;
   }
 }
 
-function rowOf({ policy: { algorithm, mode, windowMs }, limit, capacity }: Bucket): readonly number[] {
-  return [ALGORITHMS[algorithm].id, limit, mode === 'shadow' ? -capacity : capacity, windowMs];
+function rowOf({ policy, limit, capacity }: Bucket, storeNow: Millis): Rules['rows'] {
+  const { algorithm, mode, windowMs, calendar } = policy;
+  const window = calendar === null ? windowMs : scriptWindow(calendar, storeNow);
+  return [ALGORITHMS[algorithm].id, limit, mode === 'shadow' ? -capacity : capacity, window];
 }
 
+/** @param storeNow an estimate of the store's clock */
 export function scriptCall(
+  storeNow: Millis,
   checks: readonly PendingCheck[],
   adjustments: readonly Adjustment[] = [],
 ): ScriptCall {
-  const rules = new Rules();
+  const rules = new Rules(storeNow);
   const keys: string[] = [];
   const adjusted: number[] = [];
   const charges: number[] = [];

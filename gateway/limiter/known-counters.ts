@@ -9,7 +9,7 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type CounterState, EMPTY } from './algorithms/algorithm.ts';
+import { type CounterState, EMPTY, ruleOf } from './algorithms/algorithm.ts';
 import { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';
 import type { Adjustment, Answer } from './check.ts';
@@ -61,8 +61,7 @@ export class KnownCounters {
    */
   state(bucket: Bucket, now: Millis, limit = bucket.limit): CounterState {
     if (bucket.policy.algorithm === 'concurrency') return { at: now, a: this.leases.count(bucket), b: 0 };
-    const { windowMs } = bucket.policy;
-    return bucket.algorithm.advance(this.#read(bucket) ?? EMPTY, now, { windowMs, limit });
+    return bucket.algorithm.advance(this.#read(bucket) ?? EMPTY, now, ruleOf(bucket.policy, limit));
   }
 
   /** Replaces the state of a counter. */
@@ -87,7 +86,7 @@ export class KnownCounters {
       if (known === null) this.set(bucket, heard);
       return;
     }
-    const rule = { windowMs: policy.windowMs, limit };
+    const rule = ruleOf(policy, limit);
     const at = Math.max(known.at, heard.at);
     const before = algorithm.advance(known, at, rule);
     const after = algorithm.advance(heard, at, rule);
@@ -100,9 +99,8 @@ export class KnownCounters {
 
   /** @param now on the store's clock */
   adjust({ bucket, amount, chargedAt }: Adjustment, now: Millis, limit = bucket.limit): void {
-    const { windowMs } = bucket.policy;
     const state = this.state(bucket, now, limit);
-    this.set(bucket, bucket.algorithm.adjust(state, amount, chargedAt, { windowMs, limit }));
+    this.set(bucket, bucket.algorithm.adjust(state, amount, chargedAt, ruleOf(bucket.policy, limit)));
   }
 
   /**
@@ -138,7 +136,7 @@ export class KnownCounters {
       const known = this.#read(bucket);
       if (known === null || !isPredictable(bucket)) continue;
       const { algorithm, policy, cost, capacity, limit, credential } = bucket;
-      const rule = { windowMs: policy.windowMs, limit };
+      const rule = ruleOf(policy, limit);
       const latest = algorithm.advance(known, storeClock.latest(now), rule);
       if (algorithm.used(latest, policy.windowMs) + cost <= capacity || cost > capacity) continue;
       // Another replica may know that this credential is proven: only the store can say.

@@ -125,7 +125,7 @@ export class RedisStore {
 
   /** Charges at once. There is no time budget: what is charged late would otherwise be charged again. */
   commit(uncommitted: readonly Adjustment[]): readonly AdjustmentCall[] {
-    return adjust(this.#connection, uncommitted);
+    return adjust(this.#connection, this.#options.storeClock.now(), uncommitted);
   }
 
   /** Those of one tick of the event loop go out together. Lost on its way, a charge stays until its window ends. */
@@ -137,7 +137,8 @@ export class RedisStore {
     const adjustments = this.#adjustments;
     this.#adjustments = [];
     if (!this.ready) return;
-    for (const { made } of adjust(this.#connection, adjustments)) made.catch(ignored);
+    const storeNow = this.#options.storeClock.now();
+    for (const { made } of adjust(this.#connection, storeNow, adjustments)) made.catch(ignored);
   }
 
   /**
@@ -197,7 +198,7 @@ export class RedisStore {
       this.#late++;
       onFailure(checks, 'timeout', new Error(`no answer within ${this.#patience.waitMs} ms`));
     });
-    decide(this.#connection, call, () => isLate, this.#giveBack).then(
+    decide(this.#connection, storeClock.now(), call, () => isLate, this.#giveBack).then(
       (answers) => {
         this.#patience.answered(wait);
         if (isLate) this.#late--;

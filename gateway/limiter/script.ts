@@ -5,7 +5,7 @@
  * KEYS  the counters of the adjustments; then, charge by charge, each bucket's counter, with the credential's proof marker
  *       before it where the bucket is charged only for an unproven credential
  * ARGV  one JSON array: how long the three lists are that follow, and the lists. Rules: the algorithm's id, limit, capacity
- *       (negative in shadow), window in ms. Adjustments: rule (counted from 1), amount, when it was charged. Charges: how
+ *       (negative in shadow), window. Adjustments: rule (counted from 1), amount, when it was charged. Charges: how
  *       many ask, how many buckets, and of each bucket its rule (negative: its credential may be unproven) and its cost.
  *       Then, charge by charge, the name of the leases that it takes, if any charge takes some
  * reply one JSON array of numbers: the time in seconds and microseconds; then, charge by charge, how many are admitted (-1:

@@ -9,6 +9,7 @@
  * request may be denied for one that is itself denied a moment later.
  */
 import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import type { Millis } from '#shared/clock.ts';
 import type { BucketState } from './bucket-state.ts';
 import { Bucket, Charge, proofKey } from './charge.ts';
 import {
@@ -49,9 +50,10 @@ interface Charged extends Step {
   readonly times: number;
 }
 
-/** @throws what kept the store from answering all steps; what the others charged is then given back */
+/** @param storeNow an estimate of the store's clock @throws what kept the store from answering all steps; what the others charged is then given back */
 export async function decideInSteps(
   store: StoreConnection,
+  storeNow: Millis,
   check: PendingCheck,
   isGivenUp: () => boolean,
   giveBack: GiveBack,
@@ -79,7 +81,7 @@ export async function decideInSteps(
           leases,
         },
       ];
-      const { keys, args } = scriptCall(asked);
+      const { keys, args } = scriptCall(storeNow, asked);
       const spent = readReply(await store.run(SPEND, keys, args), asked)[0]?.spent;
       admitted = spent?.admitted ?? 0;
       for (const [i, { place, bucket }] of step.entries()) {

@@ -3,6 +3,7 @@
  * must have the same slot; a charge whose keys have several is decided in steps (steps.ts).
  */
 import { inCalls, KEYS_PER_SCRIPT_MAX, type StoreConnection } from '#gateway/store/connection.ts';
+import type { Millis } from '#shared/clock.ts';
 import { type Charge, proofKey } from './charge.ts';
 import { type Adjustment, type Answer, keysOf, type PendingCheck, readReply, scriptCall } from './check.ts';
 import { SPEND } from './script.ts';
@@ -57,18 +58,21 @@ function isOneSlot({ buckets }: Charge, slotOf: SlotOf): boolean {
 }
 
 /**
+ * @param storeNow an estimate of the store's clock
  * @param isGivenUp nobody waits for the answer any more
  * @throws StoreFault, or UnreadableReplyError
  */
 export async function decide(
   store: StoreConnection,
+  storeNow: Millis,
   { checks, isInSteps }: StoreCall,
   isGivenUp: () => boolean,
   giveBack: GiveBack,
 ): Promise<readonly Answer[]> {
   const [check] = checks;
-  if (isInSteps && check !== undefined) return [await decideInSteps(store, check, isGivenUp, giveBack)];
-  const { keys, args } = scriptCall(checks);
+  if (isInSteps && check !== undefined)
+    return [await decideInSteps(store, storeNow, check, isGivenUp, giveBack)];
+  const { keys, args } = scriptCall(storeNow, checks);
   return readReply(await store.run(SPEND, keys, args), checks);
 }
 
@@ -79,9 +83,13 @@ export interface AdjustmentCall {
 }
 
 /** Changes counters, call by call. */
-export function adjust(store: StoreConnection, adjustments: readonly Adjustment[]): AdjustmentCall[] {
+export function adjust(
+  store: StoreConnection,
+  storeNow: Millis,
+  adjustments: readonly Adjustment[],
+): AdjustmentCall[] {
   return inCalls(store, adjustments, ({ bucket }) => bucket.key).map((some) => {
-    const { keys, args } = scriptCall([], some);
+    const { keys, args } = scriptCall(storeNow, [], some);
     return { some, made: store.run(SPEND, keys, args) };
   });
 }

@@ -5,7 +5,7 @@
 import type { Policy } from '#gateway/policy/policy.ts';
 import { KEYS_PER_SCRIPT_MAX } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
-import { EMPTY } from './algorithms/algorithm.ts';
+import { EMPTY, ruleOf } from './algorithms/algorithm.ts';
 import type { Bucket } from './charge.ts';
 import { type Adjustment, type Answer, type PendingCheck, refund } from './check.ts';
 import type { AdjustmentCall } from './store-calls.ts';
@@ -112,8 +112,7 @@ export class Uncommitted {
       const { algorithm, policy, limit } = bucket;
       const isBucket = policy.algorithm === 'token-bucket';
       const left = isBucket ? Math.min(amount, backlogOf(bucket)) : amount;
-      const rule = { windowMs: policy.windowMs, limit };
-      const { a, b } = algorithm.adjust({ ...EMPTY, at: now() }, left, chargedAt, rule);
+      const { a, b } = algorithm.adjust({ ...EMPTY, at: now() }, left, chargedAt, ruleOf(policy, limit));
       if (a + b > 0) taken.push({ bucket, amount: left, chargedAt });
     }
     return taken;
@@ -145,6 +144,6 @@ export function isCountedLocally({ mode, onStoreFailure }: Policy): boolean {
   return mode === 'enforce' && onStoreFailure === 'local';
 }
 
-function idOf({ key, algorithm, policy: { windowMs } }: Bucket, chargedAt: Millis): string {
-  return `${key} ${algorithm.windowAt(chargedAt, windowMs)}`;
+function idOf({ key, algorithm, policy }: Bucket, chargedAt: Millis): string {
+  return `${key} ${algorithm.windowAt(chargedAt, policy)}`;
 }

@@ -1,4 +1,6 @@
-import type { Policy } from './policy.ts';
+import type { Seconds } from '#shared/clock.ts';
+import { unitOfSeconds } from './calendar.ts';
+import type { Algorithm, Policy } from './policy.ts';
 
 /** A policy with either its own limit or the override of one client. */
 interface Allowed {
@@ -16,6 +18,8 @@ export function allowanceOf({ policy, quota, perWindow }: Allowed, second: ' sec
   switch (algorithm) {
     case 'fixed-window':
       return `${limit} in ${window}`;
+    case 'calendar-window':
+      return `${limit} in ${spanText(policy)} (${policy.calendar?.timezone})`;
     case 'sliding-window':
       return `${limit} in any ${window}`;
     case 'token-bucket':
@@ -27,6 +31,19 @@ export function allowanceOf({ policy, quota, perWindow }: Allowed, second: ' sec
     default:
       return algorithm satisfies never;
   }
+}
+
+interface Span {
+  readonly algorithm: Algorithm;
+  readonly windowSeconds: Seconds;
+}
+
+/** The window, for operators: `60 s` or `a calendar month`; `at once` if requests in flight are counted. */
+export function spanText({ algorithm, windowSeconds }: Span): string {
+  if (algorithm === 'concurrency') return 'at once';
+  return algorithm === 'calendar-window'
+    ? `a calendar ${unitOfSeconds(windowSeconds)}`
+    : `${windowSeconds} s`;
 }
 
 /** The unit that is counted, with a leading space; '' for plain requests. */

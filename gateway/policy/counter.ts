@@ -7,6 +7,7 @@ const SUFFIXES: Readonly<Record<Algorithm, string>> = {
   'sliding-window': ':sliding',
   'token-bucket': ':token',
   concurrency: ':leases',
+  'calendar-window': ':calendar',
 };
 
 /** A policy's counter, whoever is counted; made once for each policy of a file. */

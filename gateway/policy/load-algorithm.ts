@@ -79,7 +79,8 @@ export function checkOverrides(
     );
   }
   const countable = countableIn(windowMs);
-  if (algorithm !== 'fixed-window' && limitMax > countable)
+  const countsUnits = algorithm === 'fixed-window' || algorithm === 'calendar-window';
+  if (!countsUnits && limitMax > countable)
     report(
       pathOf(limitMax),
       `the limit ${limitMax} of an override is more than ${algorithm} can count in ${window}`,

@@ -3,6 +3,7 @@
  * list becomes a policy.
  */
 import type { Seconds } from '#shared/clock.ts';
+import { isUnit, UNIT_SECONDS } from './calendar.ts';
 import { secondsOf } from './duration.ts';
 import { checkAlgorithm } from './load-algorithm.ts';
 import type { Algorithm } from './policy.ts';
@@ -111,6 +112,19 @@ function limitOf(
       window: '',
       windowSeconds: 0,
     };
+  }
+  if (isUnit(window)) {
+    if (algorithm !== 'fixed-window')
+      report(
+        [...at, 'algorithm'],
+        `a calendar ${window} cannot be a ${algorithm}`,
+        'remove algorithm, or write a length such as 30d as the window',
+        'key',
+      );
+    else if (burst !== undefined)
+      report([...at, 'burst'], `a calendar ${window} cannot have a burst`, 'remove it', 'key');
+    const windowSeconds = UNIT_SECONDS[window];
+    return { ...base, limit, algorithm: 'calendar-window', burst: null, window, windowSeconds };
   }
   const windowSeconds = secondsOf(window);
   if (windowSeconds > WINDOW_SECONDS_MAX)

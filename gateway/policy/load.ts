@@ -8,6 +8,7 @@ import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { checkCost, checkEveryone, checkOverrides, costOf } from './load-algorithm.ts';
 import { banOf, whyNotBanned } from './load-ban.ts';
 import { checkBucket } from './load-bucket.ts';
+import { calendarsOf } from './load-calendar.ts';
 import { IdentifierTable } from './load-identifiers.ts';
 import { limitsOf } from './load-limits.ts';
 import { buildLists } from './load-lists.ts';
@@ -98,6 +99,7 @@ function build(
 
   const planHeader = file.plan?.header.toLowerCase() ?? null;
   const overrides = new OverrideLoader(referenced, planHeader !== null || file.plans !== undefined, report);
+  const calendarFor = calendarsOf(file, report);
   const policies: Policy[] = [];
   const byName = new Map<string, number>();
   const byBucket = new Map<string, Policy>();
@@ -170,6 +172,7 @@ function build(
         count: isInFlight ? 'request' : (row.count ?? 'request'),
         windowMs: windowSeconds * 1000,
         windowSeconds,
+        calendar: calendarFor(window),
         bucket,
         bucketId: byBucket.get(bucket)?.index ?? index,
         // The seed comes from the row, so all limits of a row include the same clients.

@@ -1,5 +1,6 @@
 /** Lists what changes in one policy, and for which clients. Pure. */
 import type { CredentialSource, Identifier } from '#gateway/identity/identifier.ts';
+import { spanText } from './allowance.ts';
 import { type Algorithm, banText, type Cost, type Count, type Policy } from './policy.ts';
 
 type ChangeKind =
@@ -44,6 +45,8 @@ const ALGORITHM_EFFECTS: Readonly<Record<Algorithm, string>> = {
   'sliding-window': 'the limit comes back gradually, so the edge of a window does not allow a second one',
   'token-bucket': 'the limit comes back steadily',
   concurrency: 'requests in flight at once are limited',
+  'calendar-window':
+    'the whole limit comes back at midnight, when a day, week or month of the calendar begins',
 };
 
 const COUNT_EFFECTS: Readonly<Record<Count, string>> = {
@@ -95,7 +98,7 @@ export function changesOf(old: Policy, now: Policy): Change[] {
   add('cost', costText(old.cost), costText(now.cost), 'each request costs a different amount');
   add('count', old.count, now.count, COUNT_EFFECTS[now.count]);
   if (!isInFlight(old) && !isInFlight(now))
-    add('window', `${old.windowSeconds}s`, `${now.windowSeconds}s`, `${rateEffect(old, now)}${afresh}`);
+    add('window', windowText(old), windowText(now), windowEffect(old, now, afresh));
   add(
     'identifier',
     identifierText(old.identifier),
@@ -136,7 +139,17 @@ function limitEffect(old: Policy, now: Policy): string {
       : `clients that have more than ${now.limit} requests in flight at once are denied`;
   return now.limit > old.limit
     ? `clients get ${now.limit - old.limit} more in each window; who is denied now passes at once`
-    : `clients that make more than ${now.limit} requests in ${now.windowSeconds} s are denied; requests counted so far in a window stay counted`;
+    : `clients that make more than ${now.limit} requests in ${spanText(now)} are denied; requests counted so far in a window stay counted`;
+}
+
+function windowText({ calendar, windowSeconds }: Policy): string {
+  return calendar === null ? `${windowSeconds}s` : `${calendar.unit} (${calendar.timezone})`;
+}
+
+function windowEffect(old: Policy, now: Policy, afresh: string): string {
+  return old.calendar !== null && old.calendar.unit === now.calendar?.unit
+    ? `what was counted so far counts until midnight in ${now.calendar.timezone} or in ${old.calendar.timezone}, whichever ends the ${now.calendar.unit} earlier`
+    : `${rateEffect(old, now)}${afresh}`;
 }
 
 function rateEffect(old: Policy, now: Policy): string {
@@ -150,8 +163,8 @@ function rounded(value: number): string {
 }
 
 export function policyAdded(policy: Policy): Change {
-  const { name, route, limit, windowSeconds, mode, identifier } = policy;
-  const beyond = isInFlight(policy) ? `${limit} in flight at once` : `${limit} in ${windowSeconds} s`;
+  const { name, route, limit, mode, identifier } = policy;
+  const beyond = isInFlight(policy) ? `${limit} in flight at once` : `${limit} in ${spanText(policy)}`;
   const effect =
     mode === 'shadow'
       ? `requests to ${route.text} are counted by ${identifier.name} and never denied`

@@ -1,5 +1,6 @@
 import type { Identifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
+import type { Calendar } from './calendar.ts';
 import type { Lists } from './lists.ts';
 import type { Overrides } from './overrides.ts';
 import type { Plans } from './plans.ts';
@@ -7,7 +8,13 @@ import type { Path } from './problems.ts';
 import type { Rollout } from './rollout.ts';
 import type { Route } from './route.ts';
 
-export type Algorithm = 'fixed-window' | 'sliding-window' | 'token-bucket' | 'concurrency';
+export type Algorithm =
+  | 'fixed-window'
+  | 'sliding-window'
+  | 'token-bucket'
+  | 'concurrency'
+  /** A fixed window whose length is `day`, `week` or `month`. */
+  | 'calendar-window';
 
 /** How many units a request takes of a limit; at least 1. */
 export type Cost =
@@ -58,9 +65,11 @@ export interface Policy {
   readonly capacity: number;
   readonly cost: Cost;
   readonly count: Count;
-  /** 0 for concurrency. */
+  /** 0 for concurrency. For calendar windows, the usual length. */
   readonly windowMs: Millis;
   readonly windowSeconds: Seconds;
+  /** null unless the algorithm is calendar-window. */
+  readonly calendar: Calendar | null;
   /** Name of the counter: the policy's name, unless several policies share one. */
   readonly bucket: string;
   /**

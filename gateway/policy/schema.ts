@@ -58,6 +58,12 @@ const DURATION = {
   description: 'a length of time such as 30s, 1m, 1h or 1d',
 } as const;
 
+const WINDOW = {
+  type: 'string',
+  pattern: `${DURATION.pattern}|^(?:day|week|month)$`,
+  description: `${DURATION.description}, or day, week or month for those of the calendar`,
+} as const;
+
 const quota = {
   limit: LIMIT,
   overrides: OVERRIDES,
@@ -66,7 +72,7 @@ const quota = {
     pattern: REFERENCED_FILE,
     description: 'the name of a file in the same folder, with one override a line, such as plan gold 1000',
   },
-  window: DURATION,
+  window: WINDOW,
   algorithm: {
     enum: ['fixed-window', 'sliding-window', 'token-bucket'],
     description:
@@ -256,6 +262,11 @@ export const policyFileSchema = {
     ignoreCase: {
       type: 'boolean',
       description: 'true if the application treats /LOGIN like /login; false is the default',
+    },
+    timezone: {
+      type: 'string',
+      pattern: '^[A-Za-z][A-Za-z0-9_+/-]{0,63}$',
+      description: 'the time zone of calendar windows, such as Europe/Berlin; UTC unless given',
     },
     allow: {
       type: 'array',

@@ -53,6 +53,7 @@ export function soundParts(value: unknown, broken: readonly Path[]): PolicyFile 
     identifiers,
     policies,
     ignoreCase: file.ignoreCase === true,
+    ...(file.timezone !== undefined && isSound('timezone') ? { timezone: file.timezone } : {}),
     exclude: listed('exclude', file.exclude),
     allow: listed('allow', file.allow),
     deny: listed('deny', file.deny),

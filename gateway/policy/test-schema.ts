@@ -31,7 +31,7 @@ export const testSchema = {
     },
     at: {
       type: 'string',
-      description: 'the time, such as 2026-11-20T10:00:00Z; the start of all windows unless given',
+      description: 'the time, such as 2026-11-20T10:00:00Z; 1970-01-01T00:00:00Z unless given',
     },
     plan: { type: 'string', description: 'the plan that a trusted proxy names, such as gold' },
     expect: {

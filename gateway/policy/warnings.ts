@@ -120,6 +120,8 @@ function deniesFirst(wide: Policy, policy: Policy): boolean {
   if (wide.rollout !== null || wide.overrides !== null || policy.overrides !== null) return false;
   // A sliding window or a token bucket can span two windows of `wide`.
   if (policy.algorithm !== 'fixed-window') return false;
+  // A window of `policy` may contain a midnight.
+  if (wide.algorithm === 'calendar-window') return false;
   if (wide.mode === 'shadow' || !countsNoLess(wide.identifier, policy.identifier)) return false;
   // While the store is unavailable, `policy` may deny what `wide` allows.
   if (wide.onStoreFailure === 'allow' && policy.onStoreFailure !== 'allow') return false;

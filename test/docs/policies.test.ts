@@ -9,6 +9,7 @@ import { createMatcher } from '#gateway/policy/match.ts';
 import { policyFileSchema } from '#gateway/policy/schema.ts';
 import { canonicalTarget } from '#gateway/policy/target.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
+import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -27,16 +28,24 @@ function asFile(text: string): string {
   return text.startsWith('- ') ? identifiers + text.replace(/^/gm, '  ') : text;
 }
 
-t.test('every YAML block is right, but for the one that is shown with its mistakes', async (t) => {
-  for (const { file, blocks } of [page, detail]) {
-    const yaml = blocks.filter(({ language }) => language === 'yaml');
-    t.ok(yaml.length >= 3);
-    for (const { text, line } of yaml) {
-      if (text.startsWith('# broken.yaml')) t.throws(() => loadPolicies(asFile(text), 'broken.yaml'));
-      else t.doesNotThrow(() => loadPolicies(asFile(text), 'page.yaml', () => keySet), `${file}:${line}`);
+t.test(
+  'every YAML block is right and passes its tests, but for the one that is shown with its mistakes',
+  async (t) => {
+    for (const { file, blocks } of [page, detail]) {
+      const yaml = blocks.filter(({ language }) => language === 'yaml');
+      t.ok(yaml.length >= 3);
+      for (const { text, line } of yaml) {
+        if (text.startsWith('# broken.yaml')) t.throws(() => loadPolicies(asFile(text), 'broken.yaml'));
+        else
+          t.strictSame(
+            runTests(loadPolicies(asFile(text), 'page.yaml', () => keySet)),
+            [],
+            `${file}:${line}`,
+          );
+      }
     }
-  }
-});
+  },
+);
 
 t.test('the check of the broken file prints what is shown', async (t) => {
   const broken = page.blocks.find(({ text }) => text.startsWith('# broken.yaml'));

@@ -44,7 +44,7 @@ t.test('in memory: a ban ends, and their number is bounded', async (t) => {
 t.test('in the store: all keys expire, and the number of bans is bounded', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt');
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
   t.teardown(() => control.close());
   await control.ban(identity(1), 60_000, 'why');
   await control.reset(identity(1), []);
@@ -70,7 +70,7 @@ t.test('a ban by a policy shortens no other ban', async (t) => {
   const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
   const stores = {
     memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '' }),
-    Redis: new StoreControl(accessTo(redis.url), 'salt'),
+    Redis: new StoreControl(accessTo(redis.url), 'salt', Date.now),
   };
   t.teardown(() => stores.Redis.close());
   const short = { bucket: 'short', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
@@ -91,7 +91,7 @@ t.test('a ban by a policy shortens no other ban', async (t) => {
 t.test('policies leave room for operators, and only growing bans are remembered', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt');
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
   t.teardown(() => control.close());
   const ban = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
   const pastMs = (number: number) => redis.client.pttl(pastBansKey(identity(number).digest, 'login'));
@@ -171,7 +171,7 @@ t.test('in memory: a shadow ends by itself, and their number is bounded', async 
 t.test('in the store: a shadow ends by itself, and their number is bounded', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), '');
+  const control = new StoreControl(accessTo(redis.url), '', Date.now);
   t.teardown(() => control.close());
   const before = Date.now();
   const endsAt = await control.shadow('a', 60_000);
@@ -206,7 +206,7 @@ async function startReplica(t: Test, url: string) {
 t.test('a store that has lost everything and has news again', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt');
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
   t.teardown(() => control.close());
   const [one, two, late] = [
     await startReplica(t, redis.url),

@@ -14,7 +14,7 @@ const identity = (number: number) => identityOf(String(number).padStart(21, 'x')
 async function openOffenders(t: Test) {
   const redis = await startRedis();
   t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt');
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
   const state = { now: 1_000_000, warnings: 0 };
   const offenders = new Offenders({
     control,

@@ -4,6 +4,7 @@ import { Bucket, Charge } from '#gateway/limiter/charge.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Limiter, Spent } from '#gateway/limiter/limiter.ts';
 import { MemoryLimiter, type MemoryLimiterOptions } from '#gateway/limiter/memory.ts';
+import type { Calendar } from '#gateway/policy/calendar.ts';
 import { Counter } from '#gateway/policy/counter.ts';
 import { NetworkTable } from '#gateway/policy/network-table.ts';
 import type { Overrides } from '#gateway/policy/overrides.ts';
@@ -33,6 +34,7 @@ export function policy(
     count: 'request',
     windowMs: windowSeconds * 1000,
     windowSeconds,
+    calendar: more.algorithm === 'calendar-window' ? evenCalendar(windowSeconds) : null,
     bucket: name,
     bucketId: 0,
     mode: 'enforce',
@@ -40,6 +42,20 @@ export function policy(
     headers: true,
     ban: null,
     ...more,
+  };
+}
+
+/** A calendar whose windows are those of a fixed window, which has to admit the same. */
+export function evenCalendar(windowSeconds: number): Calendar {
+  const windowMs = windowSeconds * 1000;
+  return {
+    unit: 'day',
+    timezone: 'UTC',
+    windowAt(at) {
+      const number = Math.floor(at / windowMs);
+      // Numbers of real calendars are below 2^20.
+      return { number: number % 2 ** 20, start: number * windowMs, end: (number + 1) * windowMs };
+    },
   };
 }
 

@@ -3,6 +3,7 @@
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { HEADER_OPTION, loadPolicyFile, readRequest } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
+import { spanText } from '#gateway/policy/allowance.ts';
 import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
@@ -74,7 +75,7 @@ function print({ decision, path, status, headers, reason, policies }: Explanatio
         policy.line,
         policy.used ?? 0,
         policy.limit,
-        policy.windowSeconds === 0 ? 'at once' : `${policy.windowSeconds} s`,
+        spanText(policy),
         policy.identity ?? '',
         policy.reason,
       ]),

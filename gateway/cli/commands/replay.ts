@@ -10,10 +10,10 @@ import {
   openLogs,
   readingLogs,
 } from '#gateway/cli/command/log-options.ts';
+import { spanText } from '#gateway/policy/allowance.ts';
 import { count, counted } from '#gateway/workbench/number-text.ts';
 import { Replay, type ReplayResult } from '#gateway/workbench/replay/replay.ts';
 import { reportPage } from '#gateway/workbench/replay/report/page.ts';
-import type { PolicyResult } from '#gateway/workbench/replay/tally.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
@@ -103,7 +103,7 @@ function print(result: ReplayResult, seconds: number, terminal: Terminal): void 
     result.policies.map((policy) => [
       policy.name,
       policy.limit,
-      windowOf(policy),
+      spanText(policy),
       policy.allowed,
       policy.mode === 'shadow' ? `${count(policy.shadowDenied)} (shadow)` : policy.denied,
       policy.identities,
@@ -150,8 +150,4 @@ function printComparisons({ file, logged, comparison }: ReplayResult, terminal: 
     ['newly denied', 'times'],
     mostNewlyDenied.map(({ identity, count: times }) => [identity, times]),
   );
-}
-
-function windowOf({ windowSeconds }: PolicyResult): string {
-  return windowSeconds === 0 ? 'at once' : `${windowSeconds} s`;
 }

@@ -2,6 +2,8 @@
  * The interface of an algorithm: once in TypeScript for the memory of this process, once in Lua for the store's script. Both
  * work in whole numbers and get the same results; test/gateway/limiter/algorithms.test.ts checks it case by case.
  */
+import type { Calendar } from '#gateway/policy/calendar.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 
 /** Contents of a counter. The algorithm says what the two numbers mean. */
@@ -18,6 +20,15 @@ export interface Rule {
   readonly windowMs: Millis;
   /** Requests per window. It may be a fraction: this process's share of a limit. */
   readonly limit: number;
+  /** null unless the windows are those of a calendar. */
+  readonly calendar: Calendar | null;
+}
+
+type Windows = Pick<Rule, 'windowMs' | 'calendar'>;
+
+/** @param limit of the client, or this process's share */
+export function ruleOf({ windowMs, calendar }: Pick<Policy, keyof Windows>, limit: number): Rule {
+  return { windowMs, limit, calendar };
 }
 
 export interface Algorithm {
@@ -26,7 +37,7 @@ export interface Algorithm {
   /** How much one unit adds to a state. */
   amountPerUnit(windowMs: Millis): number;
   /** Number of the window that contains a moment; 0 where there are no windows. */
-  windowAt(at: Millis, windowMs: Millis): number;
+  windowAt(at: Millis, windows: Windows): number;
   /** The state at a later moment. */
   advance(state: CounterState, now: Millis, rule: Rule): CounterState;
   /** Units in use, rounded up. The state is that of `now`. */
@@ -48,6 +59,7 @@ export interface Algorithm {
 /**
  * The same as function bodies in Lua. `now` is the store's time in ms, `at` the place of the counter among `keys`, and
  * `get(at)` its text, or '' if there is none. `put(at, text, ttl)` replaces it; `fresh` has what was written otherwise.
+ * `window` is its length in ms, and for calendar windows what `scriptWindow` returns.
  */
 export interface AlgorithmLua {
   /** `at`, `window`, `limit` -> a, b: the counter's contents at `now`. Contents that it cannot read are none. */

@@ -11,7 +11,7 @@ import { type Algorithm, untilWindowEnd } from './algorithm.ts';
 export const FIXED_WINDOW: Algorithm = {
   id: 1,
   amountPerUnit: () => 1,
-  windowAt: (at, windowMs) => Math.floor(at / windowMs),
+  windowAt: (at, { windowMs }) => Math.floor(at / windowMs),
 
   advance(state, now, { windowMs }) {
     const isSame = Math.floor(state.at / windowMs) >= Math.floor(now / windowMs);

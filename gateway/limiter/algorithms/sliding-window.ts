@@ -10,7 +10,7 @@ import { type Algorithm, type CounterState, untilWindowEnd } from './algorithm.t
 export const SLIDING_WINDOW: Algorithm = {
   id: 2,
   amountPerUnit: () => 1,
-  windowAt: (at, windowMs) => Math.floor(at / windowMs),
+  windowAt: (at, { windowMs }) => Math.floor(at / windowMs),
 
   advance(state, now, { windowMs }) {
     const behind = windowsBetween(state.at, now, windowMs);

@@ -1,6 +1,7 @@
 /** All algorithms by their names in the policy file. */
 import type { Algorithm as AlgorithmName } from '#gateway/policy/policy.ts';
 import type { Algorithm } from './algorithm.ts';
+import { CALENDAR_WINDOW } from './calendar-window.ts';
 import { CONCURRENCY } from './concurrency.ts';
 import { FIXED_WINDOW } from './fixed-window.ts';
 import { SLIDING_WINDOW } from './sliding-window.ts';
@@ -11,4 +12,5 @@ export const ALGORITHMS: Readonly<Record<AlgorithmName, Algorithm>> = {
   'sliding-window': SLIDING_WINDOW,
   'token-bucket': TOKEN_BUCKET,
   concurrency: CONCURRENCY,
+  'calendar-window': CALENDAR_WINDOW,
 };

@@ -1,5 +1,5 @@
 /** JSON Schemas of the reply of a replay. */
-import { flag, integer, listOf, nullable, number, shape, text, time } from './reply-schemas.ts';
+import { algorithm, flag, integer, listOf, nullable, number, shape, text, time } from './reply-schemas.ts';
 
 const frequent = listOf(
   shape('Frequent', { identity: { ...text, description: 'A digest' }, count: integer }),
@@ -11,6 +11,7 @@ const policies = listOf(
     line: integer,
     limit: number,
     windowSeconds: number,
+    algorithm,
     mode: { enum: ['enforce', 'shadow'] },
     allowed: integer,
     denied: integer,

@@ -51,7 +51,9 @@ const address = {
   description: 'Of the client; null: unknown, or GATEWAY_SHOW_ADDRESSES is off',
 } as const;
 
-const algorithm = { enum: ['fixed-window', 'sliding-window', 'token-bucket', 'concurrency'] } as const;
+export const algorithm = {
+  enum: ['fixed-window', 'sliding-window', 'token-bucket', 'concurrency', 'calendar-window'],
+} as const;
 
 const decision = {
   id: { ...text, description: 'As in x-gateway-decision of the refused reply' },

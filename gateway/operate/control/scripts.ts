@@ -206,7 +206,7 @@ return {
 `);
 
 /**
- * KEYS proof marker, then counters of the same identity; ARGV a JSON list with algorithm, window in ms and limit of each
+ * KEYS proof marker, then counters of the same identity; ARGV a JSON list with algorithm, window and limit of each
  * counter. Returns the time, the marker's PTTL, and the two numbers of each counter.
  */
 export const LOOK = storeScript(`${READ_LUA}

@@ -2,6 +2,7 @@
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { CounterState } from '#gateway/limiter/algorithms/algorithm.ts';
+import { scriptWindow } from '#gateway/limiter/algorithms/calendar-window.ts';
 import { ALGORITHMS } from '#gateway/limiter/algorithms/table.ts';
 import { Bucket, proofKey } from '#gateway/limiter/charge.ts';
 import { SALT_KEY } from '#gateway/limiter/replicas.ts';
@@ -11,7 +12,7 @@ import type { StoreAccess } from '#gateway/store/access.ts';
 import { KEYS_PER_SCRIPT_MAX, type StoreConnection, type StoreScript } from '#gateway/store/connection.ts';
 import { StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
-import type { Millis } from '#shared/clock.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { type Ban, POLICY_BANS_MAX } from './bans.ts';
 import {
@@ -52,13 +53,15 @@ const CALLS_MAX = 32;
 export class StoreControl implements Control {
   readonly #access: StoreAccess;
   readonly #configuredSalt: string | null;
+  readonly #clock: Clock;
   #connection: StoreConnection | null = null;
   #connecting: Promise<void> | null = null;
   #calls = 0;
 
-  /** @param configuredSalt null: the store keeps it */
-  constructor(access: StoreAccess, configuredSalt: string | null) {
+  /** @param configuredSalt null: the store keeps it @param clock may differ from the store's by hours */
+  constructor(access: StoreAccess, configuredSalt: string | null, clock: Clock) {
     this.#access = access;
+    this.#clock = clock;
     this.#configuredSalt = configuredSalt;
   }
 
@@ -84,9 +87,9 @@ export class StoreControl implements Control {
         [proofKey(identity), ...some.map((counter) => new Bucket(counter, identity).key)],
         [
           JSON.stringify(
-            some.flatMap(({ policy: { algorithm, windowMs, limit } }, i) => [
+            some.flatMap(({ policy: { algorithm, windowMs, limit, calendar } }, i) => [
               ALGORITHMS[algorithm].id,
-              windowMs,
+              calendar === null ? windowMs : scriptWindow(calendar, this.#clock()),
               limits[at + i] ?? limit,
             ]),
           ),

@@ -1,5 +1,6 @@
 /** Describes a recorded refusal to people: the reason, who was counted, and how to change it. */
 import { BOUND_NAMES, type BoundName, boundVariable } from '#gateway/bounds/bound-names.ts';
+import { spanText } from '#gateway/policy/allowance.ts';
 import type { DecisionRecord } from './decision-record.ts';
 import { CLOSED_ROUTE } from './refusal.ts';
 
@@ -44,7 +45,7 @@ function reasonOf(record: DecisionRecord): string[] {
       ? 'in flight at once'
       : algorithm === 'token-bucket'
         ? 'at once'
-        : `in ${windowSeconds} s`;
+        : `in ${spanText({ algorithm, windowSeconds })}`;
   const were = algorithm === 'concurrency' ? 'were in flight' : 'were used';
   const counted = `policy ${policy} allows ${limit} ${span}, and ${used ?? limit} ${were}${takes}`;
   if (isUnproven) {

@@ -123,6 +123,7 @@ function keyBytes(suffixLength: number): number {
 function valueBytes({ policy: { algorithm, limit, capacity, windowMs } }: Counter): number {
   switch (algorithm) {
     case 'fixed-window':
+    case 'calendar-window':
       return NUMBER_BYTES;
     case 'sliding-window':
       return textBytes(digits(TIME_MS / windowMs) + 2 * (1 + digits(limit)));

@@ -189,7 +189,7 @@ function quotaOf(headers: Headers, name: string): number | null {
 /** Seconds left of the window and requests left in it; by this machine's clock where replies do not tell. */
 function stateOf(
   headers: Headers,
-  { name, algorithm, windowSeconds }: Policy,
+  { name, algorithm, windowSeconds, calendar }: Policy,
   now: number,
 ): { readonly left: number; readonly remaining: number | null } {
   // It has no end; what was used comes back steadily.
@@ -201,5 +201,6 @@ function stateOf(
     const left = Number(reset) - (algorithm === 'sliding-window' ? windowSeconds : 0);
     return { left: endless ?? left, remaining: Number(remaining) };
   }
-  return { left: endless ?? windowSeconds - ((now / 1000) % windowSeconds), remaining: null };
+  const end = calendar?.windowAt(now).end ?? now + windowSeconds * 1000 - (now % (windowSeconds * 1000));
+  return { left: endless ?? (end - now) / 1000, remaining: null };
 }

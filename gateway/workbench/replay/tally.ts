@@ -11,6 +11,7 @@ export interface PolicyResult {
   readonly line: number;
   readonly limit: number;
   readonly windowSeconds: number;
+  readonly algorithm: Policy['algorithm'];
   readonly mode: Policy['mode'];
   /** Requests that it counted. Rows that share a bucket are told as the first of them. */
   readonly allowed: number;
@@ -129,13 +130,14 @@ class PolicyTally {
   }
 
   get result(): PolicyResult {
-    const { name, line, limit, windowSeconds, mode } = this.#policy;
+    const { name, line, limit, windowSeconds, algorithm, mode } = this.#policy;
     const { allowed, denied, shadowDenied, unknown, seen } = this;
     return {
       name,
       line,
       limit,
       windowSeconds,
+      algorithm,
       mode,
       allowed,
       denied,

@@ -26,7 +26,12 @@ import {
 } from '#test/support/spend.ts';
 
 const POLICIES = 3;
-const ALGORITHMS: readonly Algorithm[] = ['fixed-window', 'sliding-window', 'token-bucket'];
+const ALGORITHMS: readonly Algorithm[] = [
+  'fixed-window',
+  'sliding-window',
+  'token-bucket',
+  'calendar-window',
+];
 
 interface Row {
   readonly algorithm: Algorithm;
@@ -51,6 +56,8 @@ interface Step {
 
 interface Turn {
   readonly afterMs: number;
+  /** The gateway's estimate of the store's time is off by so much. */
+  readonly errorMs: number;
   readonly steps: readonly Step[];
 }
 
@@ -73,6 +80,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 const turn: fc.Arbitrary<Turn> = fc.record({
   // Includes the edges of windows.
   afterMs: fc.oneof(fc.constantFrom(0, 1, 999, 1000, 1001, 2999, 3000), fc.nat(4000)),
+  errorMs: fc.integer({ min: -999, max: 999 }),
   steps: fc.array(step, { minLength: 1, maxLength: 3 }),
 });
 
@@ -114,6 +122,7 @@ class Model {
       list.reduce((sum, one) => (one.at / window === number ? sum + one.units : sum), 0n);
     switch (policy.algorithm) {
       case 'fixed-window':
+      case 'calendar-window':
         return sum(at / window);
       case 'sliding-window':
         return sum(at / window) + ceil(sum(at / window - 1n) * (window - (at % window)), window);
@@ -169,8 +178,12 @@ t.test(
     const redis = await startRedis();
     t.teardown(() => redis.close());
     const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
-    const askScript = async (checks: readonly PendingCheck[], now: number): Promise<readonly Answer[]> => {
-      const { keys, args } = scriptCall(checks);
+    const askScript = async (
+      checks: readonly PendingCheck[],
+      now: number,
+      estimate: number,
+    ): Promise<readonly Answer[]> => {
+      const { keys, args } = scriptCall(estimate, checks);
       const [json] = args;
       const micros = String((now % 1000) * 1000);
       const reply = await redis.client.eval(
@@ -231,7 +244,7 @@ t.test(
               }),
             );
           };
-          for (const { afterMs, steps } of turns) {
+          for (const { afterMs, errorMs, steps } of turns) {
             clock.advance(afterMs);
             const now = clock.now();
             const checks = steps.map((step) => ({
@@ -244,7 +257,7 @@ t.test(
               remembered++;
               ok(!model.wouldAdmit(charge.buckets, now), 'what is denied from memory is surely exhausted');
             }
-            const answers = await askScript(checks, now);
+            const answers = await askScript(checks, now, now + errorMs);
             for (const answer of answers) known.learn(answer, now, now);
             for (const [i, { charge, listeners }] of checks.entries()) {
               const spent = answers[i]?.spent;

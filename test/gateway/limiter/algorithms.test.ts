@@ -36,94 +36,98 @@ interface Case {
 
 const LIMIT = 10;
 
+const FIXED: readonly Case[] = [
+  { what: 'nothing', events: [], now: 1, used: 0, resetMs: 9999, retryMs: 0 },
+  {
+    what: 'counts until the end of the window',
+    events: [
+      { at: 0, units: 4 },
+      { at: 9000, units: 6 },
+    ],
+    now: 9999,
+    used: 10,
+    resetMs: 1,
+    retryMs: 1,
+  },
+  {
+    what: 'begins anew',
+    events: [{ at: 9999, units: 10 }],
+    now: 10_000,
+    used: 0,
+    resetMs: 10_000,
+    retryMs: 0,
+  },
+  {
+    what: 'takes back in the same window',
+    events: [
+      { at: 0, units: 5 },
+      { at: 9, units: -3, chargedAt: 0 },
+    ],
+    now: 10,
+    used: 2,
+    resetMs: 9990,
+    retryMs: 0,
+  },
+  {
+    what: 'never takes back more than there is',
+    events: [
+      { at: 0, units: 2 },
+      { at: 9, units: -3, chargedAt: 0 },
+      { at: 10, units: 1 },
+    ],
+    now: 10,
+    used: 1,
+    resetMs: 9990,
+    retryMs: 0,
+  },
+  {
+    what: 'takes nothing back that an earlier window counted',
+    events: [
+      { at: 9000, units: 5 },
+      { at: 10_000, units: 4 },
+      { at: 10_001, units: -3, chargedAt: 9000 },
+    ],
+    now: 10_001,
+    used: 4,
+    resetMs: 9999,
+    retryMs: 0,
+  },
+  {
+    what: 'is charged late within its window',
+    events: [
+      { at: 8000, units: 3, chargedAt: 100 },
+      { at: 8001, units: 1 },
+    ],
+    now: 8001,
+    used: 4,
+    resetMs: 1999,
+    retryMs: 0,
+  },
+  {
+    what: 'is not charged for a window that has ended',
+    events: [{ at: 10_000, units: 3, chargedAt: 9999 }],
+    now: 10_000,
+    used: 0,
+    resetMs: 10_000,
+    retryMs: 0,
+  },
+  {
+    what: 'counts more than the limit, as an outage may leave it',
+    events: [
+      { at: 0, units: 10 },
+      { at: 1, units: 7, chargedAt: 0 },
+    ],
+    now: 1,
+    used: 17,
+    resetMs: 9999,
+    retryMs: 9999,
+  },
+];
+
 const CASES: Readonly<Record<Algorithm, readonly Case[]>> = {
-  'fixed-window': [
-    { what: 'nothing', events: [], now: 1, used: 0, resetMs: 9999, retryMs: 0 },
-    {
-      what: 'counts until the end of the window',
-      events: [
-        { at: 0, units: 4 },
-        { at: 9000, units: 6 },
-      ],
-      now: 9999,
-      used: 10,
-      resetMs: 1,
-      retryMs: 1,
-    },
-    {
-      what: 'begins anew',
-      events: [{ at: 9999, units: 10 }],
-      now: 10_000,
-      used: 0,
-      resetMs: 10_000,
-      retryMs: 0,
-    },
-    {
-      what: 'takes back in the same window',
-      events: [
-        { at: 0, units: 5 },
-        { at: 9, units: -3, chargedAt: 0 },
-      ],
-      now: 10,
-      used: 2,
-      resetMs: 9990,
-      retryMs: 0,
-    },
-    {
-      what: 'never takes back more than there is',
-      events: [
-        { at: 0, units: 2 },
-        { at: 9, units: -3, chargedAt: 0 },
-        { at: 10, units: 1 },
-      ],
-      now: 10,
-      used: 1,
-      resetMs: 9990,
-      retryMs: 0,
-    },
-    {
-      what: 'takes nothing back that an earlier window counted',
-      events: [
-        { at: 9000, units: 5 },
-        { at: 10_000, units: 4 },
-        { at: 10_001, units: -3, chargedAt: 9000 },
-      ],
-      now: 10_001,
-      used: 4,
-      resetMs: 9999,
-      retryMs: 0,
-    },
-    {
-      what: 'is charged late within its window',
-      events: [
-        { at: 8000, units: 3, chargedAt: 100 },
-        { at: 8001, units: 1 },
-      ],
-      now: 8001,
-      used: 4,
-      resetMs: 1999,
-      retryMs: 0,
-    },
-    {
-      what: 'is not charged for a window that has ended',
-      events: [{ at: 10_000, units: 3, chargedAt: 9999 }],
-      now: 10_000,
-      used: 0,
-      resetMs: 10_000,
-      retryMs: 0,
-    },
-    {
-      what: 'counts more than the limit, as an outage may leave it',
-      events: [
-        { at: 0, units: 10 },
-        { at: 1, units: 7, chargedAt: 0 },
-      ],
-      now: 1,
-      used: 17,
-      resetMs: 9999,
-      retryMs: 9999,
-    },
-  ],
+  'fixed-window': FIXED,
+  // The calendar of these tests has windows of the same length.
+  'calendar-window': FIXED,
   'sliding-window': [
     { what: 'nothing', events: [], now: 1, used: 0, resetMs: 0, retryMs: 0 },
     {
@@ -314,11 +318,12 @@ t.test('case by case', async (t) => {
   const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
   const run = async (
     at: number,
+    errorMs: number,
     checks: readonly PendingCheck[],
     adjustments: readonly Adjustment[] = [],
   ) => {
-    const { keys, args } = scriptCall(checks, adjustments);
     const now = START + at;
+    const { keys, args } = scriptCall(now + errorMs, checks, adjustments);
     const time = [String(Math.floor(now / 1000)), String((now % 1000) * 1000)];
     return readReply(await redis.client.eval(lua, keys.length, ...keys, ...args, ...time), checks);
   };
@@ -327,21 +332,30 @@ t.test('case by case', async (t) => {
     listeners: Array.from({ length: times }, () => ({ onSpent() {}, onStoreUnavailable() {} })),
     leases,
   });
-  const script: Store = async (bucket, events, now) => {
-    await redis.client.flushall();
-    for (const [i, event] of events.entries()) {
-      if (event.chargedAt !== undefined) await run(event.at, [], [adjustmentOf(bucket, event)]);
-      else await run(event.at, [asking(bucket, event.units, `${i}`)]);
-    }
-    const [answer] = await run(now, [asking(bucket, 0, null)]);
-    const state = answer?.spent.states[0] ?? null;
-    if (state === null) throw new Error('it is charged');
-    return state;
+  /** @param errorMs by which the gateway's estimate of the store's clock is off */
+  const scriptWith =
+    (errorMs: number): Store =>
+    async (bucket, events, now) => {
+      await redis.client.flushall();
+      for (const [i, event] of events.entries()) {
+        if (event.chargedAt !== undefined) await run(event.at, errorMs, [], [adjustmentOf(bucket, event)]);
+        else await run(event.at, -errorMs, [asking(bucket, event.units, `${i}`)]);
+      }
+      const [answer] = await run(now, errorMs, [asking(bucket, 0, null)]);
+      const state = answer?.spent.states[0] ?? null;
+      if (state === null) throw new Error('it is charged');
+      return state;
+    };
+  const stores: Readonly<Record<string, Store>> = {
+    memory,
+    script: scriptWith(0),
+    'script, the estimate of its clock ahead or behind': scriptWith(WINDOW_MS - 1),
+    'script, the estimate of its clock behind or ahead': scriptWith(1 - WINDOW_MS),
   };
   for (const [algorithm, cases] of Object.entries(CASES) as [Algorithm, readonly Case[]][]) {
     const bucket = part(policy('p', LIMIT, WINDOW_MS / 1000, { algorithm }));
     for (const { what, events, now, ...expected } of cases)
-      for (const [name, store] of Object.entries({ memory, script })) {
+      for (const [name, store] of Object.entries(stores)) {
         const state = await store(bucket, events, now);
         const { used } = state;
         const found = { used, resetMs: state.resetMs(0), retryMs: state.retryMs(0, 1) };

@@ -142,7 +142,7 @@ t.test('a lease that nobody says again ends after its time, on the clock of the 
         leases: `n${named++}`,
       },
     ];
-    const { keys, args } = scriptCall(asked);
+    const { keys, args } = scriptCall(0, asked);
     const reply = await redis.client.eval(at(SPEND.lua), keys.length, ...keys, ...args, seconds);
     const spent = readReply(reply, asked)[0]?.spent;
     if (spent === undefined) throw new Error('it answers');

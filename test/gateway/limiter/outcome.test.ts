@@ -20,7 +20,12 @@ import { burst, chargeOf, memoryLimiter, part, policy, spend } from '#test/suppo
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
-const ALGORITHMS: readonly Algorithm[] = ['fixed-window', 'sliding-window', 'token-bucket'];
+const ALGORITHMS: readonly Algorithm[] = [
+  'fixed-window',
+  'sliding-window',
+  'token-bucket',
+  'calendar-window',
+];
 const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 
 type Event =
@@ -91,7 +96,7 @@ t.test('never more than the limit of those that count, and what does not is give
             );
             const charge = chargeOf(...parts);
             const asked = [{ charge, listeners: [nobody], leases: null }];
-            const { keys, args } = scriptCall(asked);
+            const { keys, args } = scriptCall(now, asked);
             const reply = await redis.client.eval(at(SPEND.lua), keys.length, ...keys, ...args, ...time(now));
             const spent = readReply(reply, asked)[0]?.spent;
             const alone = await spend(memory, charge);
@@ -112,6 +117,7 @@ t.test('never more than the limit of those that count, and what does not is give
             given += back.length;
             for (const { bucket, chargedAt } of back) note(bucket, chargedAt, -1);
             const { keys, args } = scriptCall(
+              now,
               [],
               back.map(({ bucket, chargedAt }) => refund(bucket, bucket.cost, chargedAt)),
             );

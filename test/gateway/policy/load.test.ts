@@ -17,7 +17,8 @@ function fixture(name: string): string {
 type Mistake = readonly [at: string, mention: string];
 
 const LIMIT = 'requests per window, a whole number from 1 to 1000000000';
-const WINDOW = 'a length of time such as 30s, 1m, 1h or 1d';
+const DURATION = 'a length of time such as 30s, 1m, 1h or 1d';
+const WINDOW = `${DURATION}, or day, week or month for those of the calendar`;
 const ROUTE = 'METHODS PATH, such as POST /api/items or GET,PUT /api/items/*';
 const SOURCE = 'write client-address, or a list such as [ { header: x-api-key }, { bearer: fbk_ } ]';
 const FILE = 'a policy file has version, identifiers and policies';
@@ -27,7 +28,7 @@ const LITERAL =
 const POLICY_KEYS =
   'allowed here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, concurrency, limits, cost, count, bucket, rollout, mode, onStoreFailure, ban, headers';
 const FILE_KEYS =
-  'allowed here: version, identifiers, exclude, ignoreCase, allow, deny, plan, plans, policies, tests';
+  'allowed here: version, identifiers, exclude, ignoreCase, timezone, allow, deny, plan, plans, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
 
@@ -470,6 +471,30 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       'burst 1000000 is more than token-bucket can count in 365d; write at most 142808, or a shorter window',
     ],
   ],
+  'calendar-units': [
+    ['9:13', `window is "year"; expected: ${WINDOW}`],
+    ['15:30', `within is "day"; expected: ${DURATION}`],
+    ['15:40', `for is "week"; expected: ${DURATION}`],
+  ],
+  'calendar-windows': [
+    [
+      '10:5',
+      'a calendar month cannot be a sliding-window; remove algorithm, or write a length such as 30d as the window',
+    ],
+    ['16:5', 'a calendar day cannot have a burst; remove it'],
+    [
+      '22:35',
+      'a calendar week cannot be a token-bucket; remove algorithm, or write a length such as 30d as the window',
+    ],
+    [
+      '23:9',
+      'limits has two entries for a window of day; keep one of them, or give them different identifiers',
+    ],
+    [
+      '29:13',
+      `bucket listed.day is shared with listed.day in line 21, which has a different algorithm; ${UNEQUAL}`,
+    ],
+  ],
   'colon-in-value': [
     ['7:12', 'not valid YAML: a second "key: value" within a value; put a value with a colon in quotes'],
   ],
@@ -492,6 +517,22 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'unquoted-star': [['7:12', 'put a value that begins with * in quotes']],
   'version-2': [['1:10', 'version is 2; expected: write version: 1']],
   'version-text': [['1:10', 'version is "1"; expected: write version: 1']],
+  'timezone-of-nowhere': [
+    [
+      '2:11',
+      'Mars/Olympus is no time zone that this version of Node knows; write a name of the IANA database, such as Europe/Berlin or UTC',
+    ],
+  ],
+  'timezone-offset': [
+    [
+      '2:11',
+      'timezone is "+02:00"; expected: the time zone of calendar windows, such as Europe/Berlin; UTC unless given',
+    ],
+  ],
+  'timezone-unknown': [
+    ['2:11', 'Germany/Berlin is no time zone that this version of Node knows; write Europe/Berlin'],
+    ['9:12', LIMIT],
+  ],
   'window-fraction': [['10:13', `window is "1.5h"; expected: ${WINDOW}`]],
   'window-number': [['10:13', `window is 60; expected: ${WINDOW}`]],
   'window-spaced': [['10:13', `window is "1 minute"; expected: ${WINDOW}`]],

@@ -17,7 +17,13 @@ export const NOTHING: Bounds = {
   finishes: 0,
 };
 
-const ALGORITHMS = ['fixed-window', 'sliding-window', 'token-bucket', 'concurrency'] as const;
+const ALGORITHMS = [
+  'fixed-window',
+  'sliding-window',
+  'token-bucket',
+  'concurrency',
+  'calendar-window',
+] as const;
 
 export function checkAll(t: Test, settings: readonly Omit<Setting, 'algorithm'>[]): Promise<unknown> {
   const all = ALGORITHMS.flatMap((algorithm) =>

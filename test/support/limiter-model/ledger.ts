@@ -44,6 +44,7 @@ export class Ledger {
       case 'concurrency':
         return times.length;
       case 'fixed-window':
+      case 'calendar-window':
         return countIn(window);
       case 'sliding-window': {
         const left = this.#windowMs - (now % this.#windowMs);

@@ -143,5 +143,7 @@ export function spanText(seconds) {
 export function quotaText({ limit, windowSeconds, algorithm }) {
   if (algorithm === 'concurrency') return `${count(limit)} in flight`;
   if (algorithm === 'token-bucket') return `${count(limit)} at once`;
+  if (algorithm === 'calendar-window')
+    return `${count(limit)} in a calendar ${windowSeconds > 604_800 ? 'month' : windowSeconds > 86_400 ? 'week' : 'day'}`;
   return `${count(limit)} in ${spanText(windowSeconds)}`;
 }

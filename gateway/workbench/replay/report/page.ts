@@ -1,4 +1,5 @@
 /** The result of a replay as one page without anything from elsewhere: it can be mailed, and needs no script. */
+import { spanText } from '#gateway/policy/allowance.ts';
 import { count } from '#gateway/workbench/number-text.ts';
 import type { Comparison, ReplayResult } from '#gateway/workbench/replay/replay.ts';
 import type { PolicyResult } from '#gateway/workbench/replay/tally.ts';
@@ -74,10 +75,9 @@ function policyTable(policies: readonly PolicyResult[]): Html {
 }
 
 function policyRow(policy: PolicyResult): Html {
-  const { name, limit, windowSeconds, mode, allowed, identities, identitiesDenied, firstDeniedAt } = policy;
+  const { name, limit, algorithm, mode, allowed, identities, identitiesDenied, firstDeniedAt } = policy;
   const denied = mode === 'shadow' ? policy.shadowDenied : policy.denied;
-  const quota =
-    windowSeconds === 0 ? `${count(limit)} at once` : `${count(limit)} in ${count(windowSeconds)} s`;
+  const quota = `${count(limit)} ${algorithm === 'concurrency' ? '' : 'in '}${spanText(policy)}`;
   return html`<tr><td>${name}${mode === 'shadow' ? html` <span class="soft">(shadow)</span>` : html``} <small>${quota}</small></td>
 <td class="wide">${quota}</td><td class="wide">${count(allowed)}</td><td>${count(denied)}</td>
 <td class="wide">${shareBar(allowed, denied)}</td><td class="wide">${count(identities)}</td><td>${count(identitiesDenied)}</td>

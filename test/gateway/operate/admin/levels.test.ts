@@ -67,7 +67,7 @@ t.test('Redis', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await startLimiter(t, redis.url);
-  const control = new StoreControl(accessTo(redis.url), null);
+  const control = new StoreControl(accessTo(redis.url), null, Date.now);
   t.teardown(() => control.close());
   await same(t, limiter, control);
 });

@@ -1,0 +1,66 @@
+/**
+ * Windows of a calendar (policy/calendar.ts). `a` counts the units of the current window, as for fixed windows.
+ *
+ * The script knows no time zones. So each call has the bounds of three windows: the one at the gateway's estimate of the
+ * store's time, the one before and the one after. The store's clock decides which of them it is. The result is exact as
+ * long as the estimate is off by less than a window.
+ *
+ * In Redis the value is the number of the window times 2^32 plus the count. Numbers follow from local dates. So processes
+ * whose ICU differs in the rules of a zone disagree for an hour or so, in which the later window counts, instead of
+ * emptying each other's counters until the window ends.
+ */
+import type { Calendar, CalendarWindow } from '#gateway/policy/calendar.ts';
+import type { Millis } from '#shared/clock.ts';
+import type { Algorithm, Rule } from './algorithm.ts';
+
+export const CALENDAR_WINDOW: Algorithm = {
+  id: 5,
+  amountPerUnit: () => 1,
+  windowAt: (at, windows) => windowOf(at, windows).number,
+
+  advance(state, now, rule) {
+    return { at: now, a: state.at >= windowOf(now, rule).start ? state.a : 0, b: 0 };
+  },
+
+  used: ({ a }) => a,
+  resetMs: ({ at }, rule) => windowOf(at, rule).end - at,
+  retryMs: ({ at }, _room, rule) => windowOf(at, rule).end - at,
+
+  adjust(state, amount, chargedAt, rule) {
+    const isSame = chargedAt >= windowOf(state.at, rule).start;
+    return isSame ? { ...state, a: Math.max(0, state.a + amount) } : state;
+  },
+
+  lua: {
+    read: `
+local count = (tonumber(get(at)) or 0) - ${numberLua('now')} * 4294967296
+if count >= 0 and count < 9007199254740992 then return count % 4294967296, 0 end
+return 0, 0`,
+    used: 'return a',
+    write: `
+local value = a > added and pcall('INCRBY', keys[at], added)
+if type(value) == 'number' then fresh[keys[at]] = value else
+  local ends = now < window[3] and window[3] or now < window[4] and window[4] or window[5]
+  put(at, ${numberLua('now')} * 4294967296 + a, max(0, ends - now) + 1000)
+end`,
+    adjust: `
+if ${numberLua('moment')} < ${numberLua('now')} then return a, b end
+return max(0, a + amount), b`,
+  },
+};
+
+/** @returns the number of the first of three windows, its start, and the ends of all three */
+export function scriptWindow(calendar: Calendar, storeNow: Millis): readonly number[] {
+  const { number, start, end } = calendar.windowAt(storeNow);
+  return [number - 1, calendar.windowAt(start - 1).start, start, end, calendar.windowAt(end).end];
+}
+
+function numberLua(moment: string): string {
+  const place = [2, 3, 4].map((i) => `${moment} < window[${i}] and ${i - 3}`);
+  return `(window[1] + (${place.join(' or ')} or 2))`;
+}
+
+function windowOf(at: Millis, { calendar }: Pick<Rule, 'calendar'>): CalendarWindow {
+  if (calendar === null) throw new Error('a calendar window has a calendar');
+  return calendar.windowAt(at);
+}

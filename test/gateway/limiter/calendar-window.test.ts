@@ -1,0 +1,175 @@
+/** Calendar windows of real time zones: the store's script, told by gateways whose clocks differ, and memory agree. */
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import fc from 'fast-check';
+import t from 'tap';
+import { scriptWindow } from '#gateway/limiter/algorithms/calendar-window.ts';
+import { readReply, scriptCall } from '#gateway/limiter/check.ts';
+import { SPEND } from '#gateway/limiter/script.ts';
+import { type CalendarUnit, calendarOf } from '#gateway/policy/calendar.ts';
+import type { Policy } from '#gateway/policy/policy.ts';
+import { testClock } from '#test/support/clock.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
+
+const HOUR_MS = 3_600_000;
+const LIMIT = 3;
+
+const UNIT_SECONDS: Readonly<Record<CalendarUnit, number>> = {
+  day: 86_400,
+  week: 604_800,
+  month: 2_678_400,
+};
+
+function calendarPolicy(name: string, unit: CalendarUnit, timezone: string): Policy {
+  const calendar = calendarOf(unit, timezone);
+  return policy(name, LIMIT, UNIT_SECONDS[unit], { algorithm: 'calendar-window', calendar });
+}
+
+async function startScript(owner: { teardown(clean: () => unknown): unknown }) {
+  const redis = await startRedis();
+  owner.teardown(() => redis.close());
+  const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
+  /** @param errorMs by which the gateway's estimate of the store's clock is off */
+  const ask = async (of: Policy, now: number, errorMs: number) => {
+    const asked = [
+      {
+        charge: chargeOf(part(of)),
+        listeners: [{ onSpent() {}, onStoreUnavailable() {} }],
+        leases: null,
+      },
+    ];
+    const { keys, args } = scriptCall(now + errorMs, asked);
+    const time = [String(Math.floor(now / 1000)), String((now % 1000) * 1000)];
+    const reply = await redis.client.eval(lua, keys.length, ...keys, ...args, ...time);
+    const spent = readReply(reply, asked)[0]?.spent;
+    if (spent === undefined) throw new Error('it answers');
+    return spent;
+  };
+  return { redis, ask };
+}
+
+t.test('around midnight: each request counts in the window in which the store decides it', async (t) => {
+  const { ask } = await startScript(t);
+  let run = 0;
+  let denied = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...Intl.supportedValuesOf('timeZone')),
+      fc.constantFrom<CalendarUnit>('day', 'week', 'month'),
+      fc.integer({ min: Date.UTC(2024, 0), max: Date.UTC(2040, 0) }),
+      fc.array(
+        fc.record({
+          afterMs: fc.oneof(fc.constantFrom(0, 1, 2), fc.nat(HOUR_MS)),
+          errorMs: fc.integer({ min: -20 * HOUR_MS, max: 20 * HOUR_MS }),
+        }),
+        { minLength: 4, maxLength: 14 },
+      ),
+      async (zone, unit, at, requests) => {
+        run++;
+        const { end } = calendarOf(unit, zone).windowAt(at);
+        const clock = testClock(end - HOUR_MS);
+        const memory = memoryLimiter({ clock: clock.now });
+        const one = calendarPolicy(`p${run}`, unit, zone);
+        const admitted = { before: 0, after: 0 };
+        for (const { afterMs, errorMs } of requests) {
+          clock.advance(afterMs);
+          const now = clock.now();
+          const alone = await spend(memory, chargeOf(part(one)));
+          if (alone.kind !== 'spent') throw new Error('memory answers');
+          const spent = await ask(one, now, errorMs);
+          const side = now < end ? 'before' : 'after';
+          const expected = admitted[side] < LIMIT;
+          equal(spent.admitted === 1, expected, 'the script');
+          equal(alone.admitted, expected, 'memory');
+          const [state, other] = [spent.states[0], alone.spent.states[0]];
+          deepEqual(state?.state, other?.state);
+          const ends = calendarOf(unit, zone).windowAt(now).end;
+          equal(state?.resetMs(1), ends - now);
+          equal(side === 'before' ? ends : calendarOf(unit, zone).windowAt(ends - 1).start, end);
+          if (expected) admitted[side]++;
+          else denied++;
+        }
+      },
+    ),
+    { numRuns: 300 },
+  );
+  t.ok(denied > 300, `${denied} denials`);
+});
+
+t.test('a counter expires a second after its window, whatever the gateway estimates', async (t) => {
+  const { redis, ask } = await startScript(t);
+  const now = Date.parse('2026-03-28T22:00:00Z');
+  for (const [unit, end] of [
+    ['day', '2026-03-28T23:00:00Z'],
+    ['week', '2026-03-29T22:00:00Z'],
+    ['month', '2026-03-31T22:00:00Z'],
+  ] as const)
+    for (const errorMs of [0, 2 * HOUR_MS, -23 * HOUR_MS]) {
+      const one = calendarPolicy(`${unit}${errorMs}`, unit, 'Europe/Berlin');
+      await ask(one, now, errorMs);
+      const ttl = await redis.client.pttl(part(one).key);
+      const expected = Date.parse(end) - now + 1000;
+      t.ok(ttl <= expected && ttl > expected - HOUR_MS / 2, `${unit}: ${ttl} of ${expected}`);
+    }
+});
+
+t.test('processes that disagree on the rules of a zone do not empty the counter', async (t) => {
+  const { ask } = await startScript(t);
+  const now = Date.parse('2026-06-30T22:30:00Z');
+  const [july, june] = ['Europe/Berlin', 'Europe/London'].map((zone) => calendarPolicy('p', 'month', zone));
+  if (july === undefined || june === undefined) throw new Error('there are two');
+  let admitted = 0;
+  for (let i = 0; i < 10; i++) {
+    admitted += (await ask(july, now + i, 0)).admitted;
+    admitted += (await ask(june, now + i, 0)).admitted;
+  }
+  t.equal(admitted, LIMIT, 'the later window counts for both');
+  t.equal((await ask(june, now + HOUR_MS, 0)).admitted, 0, 'and goes on when they agree again');
+});
+
+t.test('an edit of the time zone keeps what was counted', async (t) => {
+  const { redis, ask } = await startScript(t);
+  const now = Date.parse('2026-06-30T12:00:00Z');
+  const clock = testClock(now);
+  const memory = memoryLimiter({ clock: clock.now });
+  const berlin = calendarPolicy('p', 'month', 'Europe/Berlin');
+  for (let i = 0; i < LIMIT; i++) {
+    t.equal((await ask(berlin, now, 0)).admitted, 1);
+    t.match(await spend(memory, chargeOf(part(berlin))), { admitted: true });
+  }
+  const others = { 'America/New_York': '2026-07-01T04:00:00Z', 'Asia/Tokyo': '2026-06-30T15:00:00Z' };
+  for (const [zone, end] of Object.entries(others)) {
+    const edited = calendarPolicy('p', 'month', zone);
+    t.equal((await ask(edited, now, 0)).admitted, 0, zone);
+    t.match(await spend(memory, chargeOf(part(edited))), { admitted: false }, zone);
+    const midnight = Date.parse(end);
+    t.equal((await ask(edited, midnight - 1, 0)).admitted, 0);
+    t.equal((await ask(edited, now, 0)).states[0]?.resetMs(0), midnight - now);
+  }
+  const [left, berlinLeft] = [await redis.client.pttl(part(berlin).key), 10 * HOUR_MS];
+  t.ok(left <= berlinLeft + 1000, 'the key expires with the window that it was made in');
+});
+
+t.test("somebody else's value under our key is overwritten, not fatal", async (t) => {
+  const { redis, ask } = await startScript(t);
+  const one = calendarPolicy('garbage', 'month', 'UTC');
+  const now = Date.UTC(2026, 10, 23);
+  const { key } = part(one);
+  for (const garbage of ['hello', '-5', '1e300', 'inf', 'nan', '99999999999999999999', '5', '']) {
+    await redis.client.set(key, garbage);
+    const spent = await ask(one, now, 0);
+    t.equal(spent.admitted, 1, garbage);
+    t.equal(spent.states[0]?.used, 0, garbage);
+    t.ok((await redis.client.pttl(key)) > 0, 'and it expires');
+  }
+  await redis.client.del(key);
+  await redis.client.lpush(key, 'a list');
+  t.equal((await ask(one, now, 0)).admitted, 1, 'a list');
+});
+
+t.test('the script gets the bounds of three windows', async (t) => {
+  const bounds = scriptWindow(calendarOf('month', 'UTC'), Date.UTC(2026, 1, 10));
+  const months = [0, 1, 2, 3].map((month) => Date.UTC(2026, month));
+  t.strictSame(bounds, [56 * 12, ...months]);
+  ok(bounds.every(Number.isSafeInteger));
+});

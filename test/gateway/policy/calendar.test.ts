@@ -1,0 +1,112 @@
+/** Compares calendar windows with those of Temporal, and tests the days on which clocks change. */
+import { equal, ok } from 'node:assert/strict';
+import fc from 'fast-check';
+import t from 'tap';
+import { type CalendarUnit, calendarOf } from '#gateway/policy/calendar.ts';
+
+const UNITS: readonly CalendarUnit[] = ['day', 'week', 'month'];
+const HOUR_MS = 3_600_000;
+
+/** Start and end of the window, as Temporal has them. */
+function expectedAt(unit: CalendarUnit, timezone: string, at: number): readonly [number, number] {
+  const date = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timezone).toPlainDate();
+  const first =
+    unit === 'day'
+      ? date
+      : unit === 'week'
+        ? date.subtract({ days: date.dayOfWeek - 1 })
+        : date.with({ day: 1 });
+  const next = first.add({ [`${unit}s`]: 1 });
+  return [first, next].map((day) => day.toZonedDateTime(timezone).epochMilliseconds) as [number, number];
+}
+
+t.test('every zone, many instants: windows are those of the local calendar, and tile time', async (t) => {
+  const zones = Intl.supportedValuesOf('timeZone');
+  let compared = 0;
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...zones),
+      fc.constantFrom(...UNITS),
+      fc.integer({ min: Date.UTC(2000, 0), max: Date.UTC(2060, 0) }),
+      (zone, unit, at) => {
+        const calendar = calendarOf(unit, zone);
+        const { number, start, end } = calendar.windowAt(at);
+        ok(start <= at && at < end, 'the instant is in its window');
+        equal(calendar.windowAt(start).start, start);
+        equal(calendar.windowAt(end - 1).number, number);
+        const after = calendar.windowAt(end);
+        equal(after.start, end, 'the next window begins where this one ends');
+        const before = calendar.windowAt(start - 1);
+        equal(before.end, start, 'and the one before ends where this one begins');
+        ok(before.number < number && number < after.number);
+        equal(calendarOf(unit, zone).windowAt(at).number, number, 'whatever was asked before');
+        const [first, next] = expectedAt(unit, zone, at);
+        // After clocks went back past midnight, the local date is once more that of the window before.
+        if (at >= next) return;
+        compared++;
+        equal(start, first);
+        equal(end, next);
+      },
+    ),
+    { numRuns: 3000 },
+  );
+  t.ok(compared > 2900, `${compared} windows compared`);
+});
+
+t.test('every zone, each change of its clock: the windows around it', async (t) => {
+  let changes = 0;
+  const wrong: string[] = [];
+  for (const zone of Intl.supportedValuesOf('timeZone')) {
+    const calendar = calendarOf('day', zone);
+    let at = Temporal.Instant.fromEpochMilliseconds(Date.UTC(2016, 0)).toZonedDateTimeISO(zone);
+    for (;;) {
+      const change = at.getTimeZoneTransition('next');
+      if (change === null || change.year > 2030) break;
+      at = change;
+      changes++;
+      for (const near of [-1, 0, 1, HOUR_MS - 1, HOUR_MS, -HOUR_MS]) {
+        const moment = change.epochMilliseconds + near;
+        const { start, end } = calendar.windowAt(moment);
+        const expected = expectedAt('day', zone, moment);
+        if (start !== expected[0] || end !== expected[1]) wrong.push(`${zone} ${change} ${near}`);
+      }
+    }
+  }
+  t.strictSame(wrong.slice(0, 5), []);
+  t.ok(changes > 1000, `${changes} changes`);
+});
+
+t.test('days on which clocks change', async (t) => {
+  const hoursOf = (zone: string, noon: string): number => {
+    const { start, end } = calendarOf('day', zone).windowAt(Date.parse(noon));
+    return (end - start) / HOUR_MS;
+  };
+  t.equal(hoursOf('Europe/Berlin', '2026-03-29T10:00:00Z'), 23);
+  t.equal(hoursOf('Europe/Berlin', '2026-10-25T11:00:00Z'), 25);
+  t.equal(hoursOf('Australia/Lord_Howe', '2026-10-04T01:00:00Z'), 23.5, 'by half an hour');
+  t.equal(hoursOf('America/Havana', '2026-11-01T17:00:00Z'), 25, 'midnight comes twice');
+  const startOf = (zone: string, noon: string): string =>
+    new Date(calendarOf('day', zone).windowAt(Date.parse(noon)).start).toISOString();
+  t.equal(startOf('America/Sao_Paulo', '2018-11-04T15:00:00Z'), '2018-11-04T03:00:00.000Z', 'no midnight');
+  t.equal(startOf('Africa/Cairo', '2026-04-24T10:00:00Z'), '2026-04-23T22:00:00.000Z', 'no midnight');
+  t.equal(startOf('Asia/Beirut', '2026-03-29T10:00:00Z'), '2026-03-28T22:00:00.000Z', 'no midnight');
+  t.equal(startOf('Asia/Kolkata', '2026-03-29T10:00:00Z'), '2026-03-28T18:30:00.000Z');
+  t.equal(startOf('America/St_Johns', '2010-11-07T02:45:00Z'), '2010-11-07T02:30:00.000Z', 'midnight twice');
+  const samoa = calendarOf('day', 'Pacific/Apia');
+  const last = samoa.windowAt(Date.parse('2011-12-30T09:59:59Z'));
+  t.equal(new Date(last.end).toISOString(), '2011-12-30T10:00:00.000Z', 'Thursday the 29th');
+  t.equal(samoa.windowAt(last.end).start, last.end, 'is followed by Saturday the 31st');
+});
+
+t.test('weeks begin on Monday, months on the first', async (t) => {
+  const startOf = (unit: CalendarUnit, at: string): string =>
+    new Date(calendarOf(unit, 'UTC').windowAt(Date.parse(at)).start).toISOString();
+  t.equal(startOf('week', '2026-11-22T23:59:59.999Z'), '2026-11-16T00:00:00.000Z', 'a Sunday');
+  t.equal(startOf('week', '2026-11-23T00:00:00Z'), '2026-11-23T00:00:00.000Z', 'a Monday');
+  t.equal(startOf('week', '1970-01-01T00:00:00Z'), '1969-12-29T00:00:00.000Z');
+  const february = calendarOf('month', 'UTC').windowAt(Date.parse('2028-02-29T12:00:00Z'));
+  t.equal((february.end - february.start) / 24 / HOUR_MS, 29, 'a leap year');
+  t.equal(startOf('month', '1969-12-31T00:00:00Z'), '1969-12-01T00:00:00.000Z');
+  const end = calendarOf('month', 'Europe/Berlin').windowAt(8.64e15);
+  t.ok(Number.isFinite(end.end), 'the last date there is');
+});

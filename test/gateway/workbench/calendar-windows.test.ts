@@ -1,0 +1,161 @@
+/** Calendar windows in the tests of a policy file, in `explain`, `diff`, `why` and `replay`. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { textOf } from '#gateway/operate/decisions/decision-text.ts';
+import { differenceOf } from '#gateway/policy/difference.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { explain } from '#gateway/workbench/rehearsal/explain.ts';
+import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
+import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import { LogFiles } from '#gateway/workbench/replay/log-files.ts';
+import { Replay } from '#gateway/workbench/replay/replay.ts';
+import { reportPage } from '#gateway/workbench/replay/report/page.ts';
+import { testClock } from '#test/support/clock.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+
+const fileOf = (window: string, timezone: string | null = 'Europe/Berlin', more = ''): string =>
+  `version: 1
+${timezone === null ? '' : `timezone: ${timezone}`}
+identifiers: { ip: { source: client-address } }
+policies: [{ name: reports, route: GET /reports, identifier: ip, limit: 2, window: ${window} }]
+${more}`;
+
+t.test('tests say the time, and when the window ends', async (t) => {
+  const testAt = (at: string, expect: string): string =>
+    `  - { name: "${at}", request: GET /reports, at: "${at}", times: 3, expect: { allowed: 2, headers: { ${expect} } } }\n`;
+  const month = `tests:
+${testAt('2026-11-30T22:59:00Z', 'Retry-After: 60, RateLimit: \'"reports";r=0;t=60\', RateLimit-Policy: \'"reports";q=2;w=2678400\'')}
+${testAt('2026-11-30T23:00:00Z', `Retry-After: ${31 * 86_400}`)}
+${testAt('2028-01-31T23:00:00Z', `Retry-After: ${29 * 86_400}`)}
+  - { name: the time that a test has by itself, request: GET /reports, times: 3, expect: { allowed: 2 } }
+`;
+  t.strictSame(runTests(loadPolicies(fileOf('month', 'Europe/Berlin', month), 'p.yaml')), []);
+  const day = `tests:
+${testAt('2026-03-28T23:00:00Z', `Retry-After: ${23 * 3600}`)}
+${testAt('2026-10-24T22:00:00Z', `Retry-After: ${25 * 3600}`)}
+  - { name: the first date there is, request: GET /reports, at: "-271821-04-20T00:00:00Z", expect: { status: 200 } }
+  - { name: the last one, request: GET /reports, at: "+275760-09-13T00:00:00Z", expect: { status: 200 } }
+`;
+  t.strictSame(runTests(loadPolicies(fileOf('day', 'Europe/Berlin', day), 'p.yaml')), []);
+  const week = `tests:
+${testAt('2026-11-22T23:00:00Z', `Retry-After: ${3600}`)}
+${testAt('2026-11-23T00:00:00Z', `Retry-After: ${7 * 86_400}`)}
+`;
+  t.strictSame(runTests(loadPolicies(fileOf('week', null, week), 'p.yaml')), [], 'UTC unless given');
+});
+
+t.test('explain and why name the window', async (t) => {
+  const set = loadPolicies(fileOf('month'), 'p.yaml');
+  const rehearsal = new Rehearsal(set, {
+    clock: testClock(Date.UTC(2026, 10, 30)).now,
+    trust: { kind: 'none' },
+    salt: 'salt',
+    countersMax: 64,
+    credentialsMax: 64,
+  });
+  const request = {
+    method: 'GET',
+    target: '/reports',
+    rawHeaders: [],
+    socket: { remoteAddress: '192.0.2.1' },
+  };
+  for (let i = 0; i < 2; i++) rehearsal.ask(request);
+  t.match(await explain(set, rehearsal, request, async () => undefined), {
+    decision: 'deny',
+    reason: 'reports (line 4) allows 2 in a calendar month (Europe/Berlin)',
+    headers: { 'Retry-After': String(23 * 3600) },
+    policies: [{ algorithm: 'calendar-window', used: 2 }],
+  });
+  const { reasons } = textOf({
+    id: 'a',
+    at: '2026-11-30T00:00:00.000Z',
+    decision: 'deny',
+    method: 'GET',
+    path: '/reports',
+    policy: 'reports',
+    line: 4,
+    file: 'p.yaml',
+    policyVersion: '1',
+    violated: ['reports'],
+    limit: 2,
+    used: 2,
+    cost: 1,
+    windowSeconds: 31 * 86_400,
+    algorithm: 'calendar-window',
+    endsAt: '2026-11-30T23:00:00.000Z',
+    identity: 'digest',
+    identifier: 'ip',
+    isUnproven: false,
+    addressFrom: 'the connection',
+    decidedBy: 'store',
+    fromMemory: false,
+    replica: 'one',
+  });
+  t.strictSame(reasons, [
+    'The limit was reached: policy reports allows 2 in a calendar month, and 2 were used.',
+  ]);
+});
+
+t.test('diff says what becomes of the counts', async (t) => {
+  const changesOf = (before: string, after: string) =>
+    differenceOf(loadPolicies(before, 'p.yaml'), loadPolicies(after, 'p.yaml')).map(
+      ({ kind, from, to, effect }) => [kind, from, to, effect],
+    );
+  t.strictSame(changesOf(fileOf('month'), fileOf('month')), []);
+  t.strictSame(changesOf(fileOf('month'), fileOf('month', 'America/New_York')), [
+    [
+      'window',
+      'month (Europe/Berlin)',
+      'month (America/New_York)',
+      'what was counted so far counts until midnight in America/New_York or in Europe/Berlin, whichever ends the month earlier',
+    ],
+  ]);
+  t.strictSame(changesOf(fileOf('31d'), fileOf('month')), [
+    [
+      'algorithm',
+      'fixed-window',
+      'calendar-window',
+      'the whole limit comes back at midnight, when a day, week or month of the calendar begins; its counters start from zero',
+    ],
+    [
+      'window',
+      '2678400s',
+      'month (Europe/Berlin)',
+      '0 requests a minute on average become 0; its counters start from zero',
+    ],
+  ]);
+  t.strictSame(changesOf(fileOf('1d'), fileOf('1d', 'UTC')), [], 'no window of a calendar');
+});
+
+t.test('replay: the days of an access log over a change of the clocks', async (t) => {
+  const log = join(temporaryFolder(t), 'access.log');
+  const line = (day: number, time: string): string =>
+    `192.0.2.1 - - [${day}/Mar/2026:${time} +0000] "GET /reports HTTP/1.1" 200 2 "-" "a"\n`;
+  const times = [
+    // Saturday in Berlin ends at 23:00 UTC, Sunday at 22:00.
+    ...['22:59:57', '22:59:58', '22:59:59', '23:00:00', '23:00:01', '23:00:02'].map((time) => line(28, time)),
+    ...['21:59:59', '22:00:00', '22:00:01', '22:00:02'].map((time) => line(29, time)),
+  ];
+  writeFileSync(log, times.join(''));
+  const run = (window: string, timezone: string) =>
+    new Replay({
+      logs: new LogFiles({
+        files: [{ name: 'access.log', input: log }],
+        format: null,
+        headers: new Map(),
+        onProgress: () => undefined,
+      }),
+      set: loadPolicies(fileOf(window, timezone), 'p.yaml'),
+      against: null,
+      trust: { kind: 'none' },
+      salt: 'salt',
+    }).run();
+  const berlin = await run('day', 'Europe/Berlin');
+  t.match(berlin, { requests: 10, allowed: 6, denied: 4 });
+  t.match(berlin.policies, [{ algorithm: 'calendar-window', firstDeniedAt: '2026-03-28T22:59:59.000Z' }]);
+  t.match(reportPage(berlin), '2 in a calendar day');
+  t.match(await run('day', 'UTC'), { allowed: 4, denied: 6 });
+  t.match(await run('week', 'Europe/Berlin'), { allowed: 4, denied: 6 });
+  t.match(await run('month', 'Europe/Berlin'), { allowed: 2, denied: 8 });
+});
