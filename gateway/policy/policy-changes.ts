@@ -212,6 +212,8 @@ function identifierText(identifier: Identifier): string {
   if (identifier.kind === 'address') return `${identifier.name} (address, /${identifier.ipv6Prefix} of IPv6)`;
   if (identifier.kind === 'everyone') return 'everyone together';
   if (identifier.kind === 'path') return `${identifier.name} ({${identifier.param}} of the path)`;
+  if (identifier.kind === 'body')
+    return `${identifier.name} (${identifier.field} of the body${identifier.isRequired ? ', required' : ''})`;
   if (identifier.kind === 'combined') return identifier.parts.map(identifierText).join(' and ');
   if (identifier.kind === 'token') {
     const tokens = identifier.sources.map(

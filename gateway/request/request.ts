@@ -7,6 +7,7 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
+import { announcedBody, type SentBody, TOO_LARGE } from '#gateway/identity/body-field.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
@@ -16,6 +17,7 @@ import type { Millis } from '#shared/clock.ts';
 import { type Admitted, Forwarding, type ForwardingParts, type RequestOptions } from './forward.ts';
 import { LimitedRequest } from './limited-request.ts';
 import { probeReply } from './probe.ts';
+import { whenSmallArrived } from './small-body.ts';
 
 /** A request that has come, and what belongs to it. */
 export interface Arrival {
@@ -30,7 +32,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   readonly req: ClientRequest;
   readonly res: ClientResponse;
   readonly connection: ClientConnection;
-  readonly options: RequestOptions;
+  options: RequestOptions;
   readonly entry: AccessEntry | null;
   readonly trace: RequestTrace | null;
   readonly #parts: ForwardingParts;
@@ -65,6 +67,22 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   protected pass(added: readonly string[], reservation: Reservation | null, now: Millis): void {
     this.#forwarding = new Forwarding(this.#parts, this, added, reservation, now);
     this.#forwarding.call.start();
+  }
+
+  protected override receiveBody(then: (body: SentBody) => void): void {
+    const { req, res, head, options } = this;
+    const announced = announcedBody(req.rawHeaders, head);
+    if (announced.kind !== 'announced' || req.body === null) {
+      then(announced.kind === 'announced' ? { kind: 'absent' } : announced);
+      return;
+    }
+    if (options.expectsContinue) {
+      res.writeContinue();
+      this.options = { ...options, expectsContinue: false };
+    }
+    whenSmallArrived(req.body, (bytes) =>
+      then(bytes === null ? TOO_LARGE : { kind: announced.format, bytes }),
+    );
   }
 
   answer(reply: OwnReply): void {

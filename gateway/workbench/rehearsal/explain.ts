@@ -175,6 +175,7 @@ function whoIsCounted(identifier: Identifier): string {
     case 'credential':
     case 'token':
     case 'path':
+    case 'body':
       return `its ${identifier.name} is counted`;
     case 'combined':
       return `its ${namesOf(identifier, 'and')} are counted together`;
