@@ -39,6 +39,9 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   /** null: the request is not admitted yet. */
   #forwarding: Forwarding | null = null;
 
+  /** null: no body is waited for. */
+  #waiting: Client | null = null;
+
   constructor(
     { connection, req, res, entry }: Arrival,
     { options, trace }: Pick<GatewayRequest, 'options' | 'trace'>,
@@ -69,20 +72,42 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     this.#forwarding.call.start();
   }
 
+  /** While the body comes, the request takes a place of its client among the waiting ones. */
   protected override receiveBody(then: (body: SentBody) => void): void {
     const { req, res, head, options } = this;
+    const { clients, upstream, refusals } = this.#parts;
     const announced = announcedBody(req.rawHeaders, head);
     if (announced.kind !== 'announced' || req.body === null) {
       then(announced.kind === 'announced' ? { kind: 'absent' } : announced);
       return;
     }
+    const { waiting } = upstream.bounds;
+    const known = this.connection.client;
+    const client = known === null ? clients.enter(this.caller.address.counted()) : clients.hold(known);
+    const refusal = waiting.take(client);
+    if (refusal !== null) {
+      clients.leave(client);
+      waiting.refused(refusal);
+      refusals.failed(this, { kind: 'bound', bound: 'waiting', refusal }, []);
+      return;
+    }
+    this.#waiting = client;
     if (options.expectsContinue) {
       res.writeContinue();
       this.options = { ...options, expectsContinue: false };
     }
-    whenSmallArrived(req.body, (bytes) =>
-      then(bytes === null ? TOO_LARGE : { kind: announced.format, bytes }),
-    );
+    whenSmallArrived(req.body, (bytes) => {
+      this.#stopWaiting();
+      then(bytes === null ? TOO_LARGE : { kind: announced.format, bytes });
+    });
+  }
+
+  #stopWaiting(): void {
+    const client = this.#waiting;
+    if (client === null) return;
+    this.#waiting = null;
+    this.#parts.upstream.bounds.waiting.give(client);
+    this.#parts.clients.leave(client);
   }
 
   answer(reply: OwnReply): void {
@@ -101,7 +126,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   }
 
   get client(): Client | null {
-    return this.#forwarding?.client ?? this.connection.client;
+    return this.#forwarding?.client ?? this.#waiting ?? this.connection.client;
   }
 
   get isClosed(): boolean {
@@ -114,6 +139,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
 
   close(): void {
     this.finish();
+    this.#stopWaiting();
     this.#forwarding?.close();
   }
 

@@ -318,6 +318,34 @@ t.test('a slow body is refused with 408', async (t) => {
   await until(() => server.clients.size === 0, 'everything is given back');
 });
 
+t.test('a client may wait with so many bodies, and others are not refused', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const server = await startBareServer(t, {
+    origin: upstream.origin,
+    policies: FILE,
+    bounds: { waiting: { total: 3, perClient: 2 } },
+    trustedProxies: 'loopback',
+  });
+  const begin = (from: number) =>
+    sendRaw(server.port, head(['Content-Length: 25', `X-Forwarded-For: 192.0.2.${from}`]));
+  const [first, second] = [begin(1), begin(1)];
+  await until(() => server.bounds.waiting.held === 2, 'two bodies are waited for');
+  const third = begin(1);
+  t.match(await third.until(/"decision":"\w*"\}$/), /HTTP\/1\.1 429 [\s\S]*"bound":"waiting","scope":"client"/);
+  const other = begin(2);
+  await until(() => server.bounds.waiting.held === 3, 'another client');
+  t.match(await begin(3).until(/"decision":"\w*"\}$/), /HTTP\/1\.1 503 [\s\S]*"bound":"waiting","scope":"total"/);
+  for (const client of [first, other]) {
+    client.socket.write('{"email":"a@example.org"}');
+    await client.until(/HTTP\/1\.1 200 /);
+    client.socket.destroy();
+  }
+  second.socket.destroy();
+  await until(() => server.bounds.waiting.held === 0, 'places are given back');
+  third.socket.destroy();
+});
+
 t.test('an upstream with TLS', async (t) => {
   await insideLongWindow();
   const authority = createAuthority(t);
