@@ -12,13 +12,15 @@ import {
   presentedCredential,
 } from '#gateway/identity/credential.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import type {
-  BodyIdentifier,
-  CombinedIdentifier,
-  CredentialIdentifier,
-  PathIdentifier,
-  SimpleIdentifier,
-  TokenIdentifier,
+import {
+  type BodyIdentifier,
+  type CombinedIdentifier,
+  type CredentialIdentifier,
+  type Identifier,
+  type PathIdentifier,
+  readsBody,
+  type SimpleIdentifier,
+  type TokenIdentifier,
 } from '#gateway/identity/identifier.ts';
 import { AMBIGUOUS } from '#gateway/identity/pairs.ts';
 import type { Cover } from '#gateway/policy/match.ts';
@@ -93,16 +95,26 @@ export function identify(cover: Cover, request: IdentifiableRequest): Identified
   for (const identifier of cover.identifiers) {
     if (identifier.kind === 'combined') {
       const refusal = addCombined(identifier, request, found);
-      if (refusal !== null) return refusal;
+      if (refusal !== null && !isTried(identifier, cover)) return refusal;
+      if (refusal !== null) found.add(null);
       continue;
     }
-    const identity = identityOf(identifier, request, found);
-    if (typeof identity === 'string') return identity;
+    let identity = identityOf(identifier, request, found);
+    if (typeof identity === 'string') {
+      if (!isTried(identifier, cover)) return identity;
+      identity = null;
+    }
     if (identifier.kind === 'path' && identity !== null) found.addPathValue(identity);
     found.add(identity);
   }
   if (request.req.method === 'OPTIONS') found.proveNothing();
   return found;
+}
+
+/** A body may be refused only for a policy that may deny. Applications that read bodies loosely can try one first. */
+function isTried(identifier: Identifier, { policies }: Cover): boolean {
+  const counting = policies.filter((policy) => policy.identifier === identifier);
+  return readsBody(identifier) && counting.every(({ mode }) => mode === 'shadow');
 }
 
 /** @returns why the request is refused; null: it is not */

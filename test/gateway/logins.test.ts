@@ -130,7 +130,13 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
   t.test(`${parser}: bodies arrive as they were sent`, async (t) => {
     await insideLongWindow();
     const upstream = await startUpstream(t);
-    const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: FILE, env });
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const gateway = await startTestGateway(t, {
+      upstream: upstream.origin,
+      policies: FILE,
+      env: { ...env, GATEWAY_REDIS_URL: redis.url },
+    });
     const { port } = gateway;
     let account = 0;
     for (const bytes of [0, 60, 8192, 8193, 16_384, 16_385, 200_000]) {
@@ -268,6 +274,20 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
   });
 }
 
+t.test('a policy in shadow mode refuses no body', async (t) => {
+  const upstream = await startUpstream(t);
+  const strict = 'route: "POST /login", identifier: { body: email, required: true }, limit: 1, window: 366d';
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: policyFile(`name: trial, ${strict}, mode: shadow`),
+  });
+  for (const text of [whole('{email}'), whole('{"email":["a"]}'), whole('{}')]) {
+    const client = sendRaw(port, text);
+    await client.until(/HTTP\/1\.1 200 /);
+    client.socket.destroy();
+  }
+});
+
 t.test('a client over another limit is denied before its body is read', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
@@ -332,10 +352,16 @@ t.test('a client may wait with so many bodies, and others are not refused', asyn
   const [first, second] = [begin(1), begin(1)];
   await until(() => server.bounds.waiting.held === 2, 'two bodies are waited for');
   const third = begin(1);
-  t.match(await third.until(/"decision":"\w*"\}$/), /HTTP\/1\.1 429 [\s\S]*"bound":"waiting","scope":"client"/);
+  t.match(
+    await third.until(/"decision":"\w*"\}$/),
+    /HTTP\/1\.1 429 [\s\S]*"bound":"waiting","scope":"client"/,
+  );
   const other = begin(2);
   await until(() => server.bounds.waiting.held === 3, 'another client');
-  t.match(await begin(3).until(/"decision":"\w*"\}$/), /HTTP\/1\.1 503 [\s\S]*"bound":"waiting","scope":"total"/);
+  t.match(
+    await begin(3).until(/"decision":"\w*"\}$/),
+    /HTTP\/1\.1 503 [\s\S]*"bound":"waiting","scope":"total"/,
+  );
   for (const client of [first, other]) {
     client.socket.write('{"email":"a@example.org"}');
     await client.until(/HTTP\/1\.1 200 /);
