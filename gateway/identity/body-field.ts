@@ -5,7 +5,7 @@
  * the application. So a body that can be read in two ways is refused. The query is read as well, because PHP's $_REQUEST,
  * Rails and Java servlets take a field from either place.
  */
-import { AMBIGUOUS, queryValue } from './pairs.ts';
+import { percentDecoded, queryValue } from './pairs.ts';
 
 export const BODY_BYTES_MAX = 8192;
 
@@ -145,22 +145,26 @@ const BAD_ESCAPE = /%(?![0-9a-f]{2})/i;
 /** @param text one code unit for each byte */
 function formValues(text: string, field: string): string[] | Malformed {
   const values: string[] = [];
-  for (const pair of text.split(/[&;]/)) {
+  for (const pair of text.split(/[&;]+/)) {
     const [name = ''] = pair.split('=', 1);
     // Classic ASP reads %u0065 as "e".
     if (BAD_ESCAPE.test(name))
       return malformed('the name of a field has a % without two hex digits after it');
     const bracket = BRACKET.exec(name);
-    if (bracket !== null && queryValue(`?${name.slice(0, bracket.index)}=1`, field) !== null)
+    if (bracket !== null && isNamed(name.slice(0, bracket.index), field))
       return malformed(`${field} must be a single value`);
-    const value = queryValue(`?${pair}`, field);
-    if (value === null || value === AMBIGUOUS) continue;
-    if (BAD_ESCAPE.test(pair)) return malformed(`${field} has a % without two hex digits after it`);
-    const read = decoded(Buffer.from(value, 'latin1'));
+    if (name.length === pair.length || !isNamed(name, field)) continue;
+    const value = pair.slice(name.length + 1);
+    if (BAD_ESCAPE.test(value)) return malformed(`${field} has a % without two hex digits after it`);
+    const read = decoded(Buffer.from(percentDecoded(value.replaceAll('+', ' ')), 'latin1'));
     if (read === null) return malformed(`${field} is not valid UTF-8`);
     values.push(read);
   }
   return values;
+}
+
+function isNamed(name: string, field: string): boolean {
+  return queryValue(`?${name}=1`, field) !== null;
 }
 
 function decoded(bytes: Buffer): string | null {
@@ -171,9 +175,17 @@ function decoded(bytes: Buffer): string | null {
   }
 }
 
+/** A normalized character can be 18 characters. */
+const COMPARED_LENGTH_MAX = 1024;
+
 /** Databases find the same account whatever the case, accents and invisible characters are. */
 function comparable(value: string): string {
-  return caseless(value.normalize('NFKD').replace(/[\p{M}\p{C}]/gu, '')).trim();
+  return caseless(
+    value
+      .slice(0, COMPARED_LENGTH_MAX)
+      .normalize('NFKD')
+      .replace(/[\p{M}\p{C}]/gu, ''),
+  ).trim();
 }
 
 /** Upper case first: it maps the long s, for one, to S. */

@@ -38,8 +38,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   readonly #parts: ForwardingParts;
   /** null: the request is not admitted yet. */
   #forwarding: Forwarding | null = null;
-
-  /** null: no body is waited for. */
+  /** The holder of a place while its body comes; null: no body is waited for. */
   #waiting: Client | null = null;
 
   constructor(

@@ -87,6 +87,8 @@ t.test('a field of a form', async (t) => {
     ['email=a+b', 'a b'],
     ['email=J%C3%BCrgen', 'jurgen'],
     ['email=J\u00fcrgen', 'jurgen'],
+    ['email=x%C3%A0', 'xa'],
+    ['email=%C2%A0', null],
     ['email=a&email=A', 'a'],
     ['email=a&email=', 'a'],
     ['email', null],
@@ -164,6 +166,12 @@ t.test('the deepest JSON and the longest string', async (t) => {
   const half = BODY_BYTES_MAX / 2 - 10;
   t.equal(read(json(`{"email":"a","x":${'['.repeat(half)}${']'.repeat(half)}}`)), 'a');
   t.equal(read(json(`{"x":"${'\\"'.repeat(half - 5)}","email":"a"}`)), 'a');
+});
+
+t.test('long values are compared by their beginning', async (t) => {
+  const long = 'a'.repeat(1024);
+  t.equal(read(json(`{"email":"${long}b"}`)), read(form(`email=${long}c`)));
+  t.not(read(json(`{"email":"${long.slice(1)}b"}`)), read(form(`email=${long.slice(1)}c`)));
 });
 
 t.test('at random', async (t) => {
