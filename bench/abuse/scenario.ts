@@ -49,6 +49,17 @@ export function scenario(
   return { name, title, attack, ...surroundings };
 }
 
+/** Counts responses by a field of their body as well. */
+export function countByEmail({ policies }: PolicyFile): void {
+  policies.push({
+    name: 'account',
+    route: `POST ${RESPONSES}`,
+    identifier: { body: 'email' },
+    limit: 5,
+    window: '1m',
+  });
+}
+
 /** The limits of the shipped policy file. */
 export const shipped = { policies: () => undefined };
 /** The shipped policy file admits 100 requests a minute on these routes. */

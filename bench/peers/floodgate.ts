@@ -12,7 +12,7 @@ export interface PolicyFile {
   policies: {
     name: string;
     route: string;
-    identifier: string;
+    identifier: string | { readonly body: string };
     limit?: number;
     window?: string;
     count?: string;

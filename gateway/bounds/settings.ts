@@ -13,7 +13,8 @@ export const BOUND_VARIABLES = [
   {
     name: 'GATEWAY_WAITING',
     default: '4096',
-    meaning: 'maximum number of requests that wait for a connection to the application',
+    meaning:
+      'maximum number of requests that wait for a connection to the application, or whose body is read before the decision',
   },
   {
     name: 'GATEWAY_UPLOADS',

@@ -1,5 +1,6 @@
 /** Refuses policies that the decision listener cannot apply, because it sees neither bodies nor replies. */
 
+import { readsBody } from '#gateway/identity/identifier.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { PolicyFileError, type Problem } from '#gateway/policy/problems.ts';
 import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
@@ -24,8 +25,9 @@ export function loadPredictable(text: string, file: string, readReferenced?: Rea
   return set;
 }
 
-function unpredictability({ algorithm, cost, count }: Policy): string | null {
+function unpredictability({ algorithm, cost, count, identifier }: Policy): string | null {
   if (algorithm === 'concurrency') return 'counts requests in flight, so it depends on the end of replies';
   if (count !== 'request') return `has "count: ${count}", so it depends on the status of replies`;
+  if (readsBody(identifier)) return 'counts a field of bodies';
   return cost.kind === 'body-bytes' ? 'depends on the length of bodies' : null;
 }

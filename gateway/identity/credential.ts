@@ -39,6 +39,7 @@ export function carriersOf(identifier: SimpleIdentifier): readonly CredentialSou
       return identifier.sources.map(({ carrier }) => carrier);
     case 'address':
     case 'path':
+    case 'body':
     case 'everyone':
       return [];
     default:

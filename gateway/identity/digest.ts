@@ -83,6 +83,8 @@ function subjectOf(identifier: SimpleIdentifier, value: string): string {
       return `claim\0${identifier.name}\0${value}`;
     case 'path':
       return `path\0${identifier.param}\0${value}`;
+    case 'body':
+      return `body\0${identifier.field}\0${value}`;
     case 'everyone':
       return 'everyone';
     default:

@@ -9,6 +9,7 @@ export type SimpleIdentifier =
   | CredentialIdentifier
   | TokenIdentifier
   | PathIdentifier
+  | BodyIdentifier
   | EveryoneIdentifier;
 
 export interface AddressIdentifier {
@@ -51,6 +52,15 @@ export interface PathIdentifier {
   readonly ignoresCase: boolean;
 }
 
+/** A field at the top of a small JSON or form body, or of the query. */
+export interface BodyIdentifier {
+  readonly name: string;
+  readonly kind: 'body';
+  readonly field: string;
+  /** Requests whose body is not read, or that do not present the field, are refused. */
+  readonly isRequired: boolean;
+}
+
 /** All clients are counted as one. */
 interface EveryoneIdentifier {
   readonly name: 'everyone';
@@ -81,6 +91,8 @@ export function needsProof(identifier: Identifier): boolean {
   switch (identifier.kind) {
     case 'address':
     case 'everyone':
+    // Many people share an address, and each may log in for the first time.
+    case 'body':
     // The signature is the proof.
     case 'token':
       return false;
@@ -97,6 +109,11 @@ export function needsProof(identifier: Identifier): boolean {
 /** Whether requests present a value of their own choice, unlike an address. */
 export function isPresented({ kind }: Identifier): boolean {
   return kind !== 'address' && kind !== 'everyone';
+}
+
+/** Whether the body has to be read before the request is decided. */
+export function readsBody(identifier: Identifier): boolean {
+  return partsOf(identifier).some(({ kind }) => kind === 'body');
 }
 
 export function partsOf(identifier: Identifier): readonly SimpleIdentifier[] {

@@ -129,7 +129,7 @@ function queryText(raw: string): string {
 }
 
 /** Decodes byte by byte and leaves malformed escapes as they are. */
-function percentDecoded(text: string): string {
+export function percentDecoded(text: string): string {
   if (!text.includes('%')) return text;
   return text.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) =>
     String.fromCharCode(Number.parseInt(digits, 16)),

@@ -4,8 +4,10 @@
  */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import { readsBody } from '#gateway/identity/identifier.ts';
 import { loadPolicies as load } from '#gateway/policy/load.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
+import { PolicyFileError } from '#gateway/policy/problems.ts';
 import { type InnerGateway, openGateway } from './inner-gateway.ts';
 import { type LibraryLog, readSettings } from './settings.ts';
 
@@ -34,7 +36,17 @@ export interface CreateGatewayOptions {
  * @throws PolicyFileError with all mistakes: line, column and how to fix them
  */
 export function loadPolicies(text: string, file = 'policies.yaml'): PolicySet {
-  return load(text, file);
+  const set = load(text, file);
+  const problems = set.policies
+    .filter(({ identifier }) => readsBody(identifier))
+    .map(({ name, line }) => ({
+      line,
+      column: 1,
+      message: `${name} counts a field of bodies, which the library does not read`,
+      fix: 'remove it, or use it in a gateway',
+    }));
+  if (problems.length > 0) throw new PolicyFileError(set.file, problems);
+  return set;
 }
 
 /**

@@ -2,6 +2,24 @@ import { FIELD_NAME, REFERENCED_FILE } from './schema-parts.ts';
 
 const PARAMETER = '^[A-Za-z][A-Za-z0-9_]*$';
 
+export const BODY_FIELD = {
+  type: 'object',
+  required: ['body'],
+  properties: {
+    body: {
+      type: 'string',
+      pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$',
+      description: 'the name of a field at the top of the body, such as email',
+    },
+    required: {
+      type: 'boolean',
+      description: 'true refuses requests of which the gateway cannot read the field',
+    },
+  },
+  additionalProperties: false,
+  description: 'write { body: FIELD }, such as { body: email }',
+} as const;
+
 const credentialSource = {
   anyOf: [
     {
@@ -65,9 +83,10 @@ const credentialSource = {
       properties: { path: { type: 'string', pattern: PARAMETER } },
       additionalProperties: false,
     },
+    BODY_FIELD,
   ],
   description:
-    'write { header: NAME }, { bearer: PREFIX }, { cookie: NAME }, { query: NAME }, { path: PARAMETER } or { jwt: { bearer: true, claim: sub, jwks: FILE } }',
+    'write { header: NAME }, { bearer: PREFIX }, { cookie: NAME }, { query: NAME }, { path: PARAMETER }, { body: FIELD } or { jwt: { bearer: true, claim: sub, jwks: FILE } }',
 } as const;
 
 export const identifierSchema = {

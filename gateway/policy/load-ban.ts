@@ -36,6 +36,7 @@ export function whyNotBanned(identifier: Identifier): string | null {
     case 'token':
       return null;
     case 'path':
+    case 'body':
     case 'everyone':
     case 'combined':
       return `${identifier.name} names no single client`;

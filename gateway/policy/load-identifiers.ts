@@ -1,6 +1,7 @@
 /** Builds the identifiers of a policy file: the declared ones, and those that policies make of them. */
 
 import {
+  type BodyIdentifier,
   type CombinedIdentifier,
   type CredentialSource,
   EVERYONE,
@@ -17,17 +18,22 @@ import type { PolicyFile } from './schema.ts';
 
 type Entry = PolicyFile['identifiers'][string];
 type SourceEntry = Exclude<Entry['source'], string>[number];
+type BodyEntry = Extract<SourceEntry, { body: unknown }>;
+type Written = PolicyFile['policies'][number]['identifier'];
 type TokenEntry = Extract<SourceEntry, { jwt: unknown }>['jwt'];
 
 const ANY_BEARER: CredentialSource = { kind: 'bearer', prefix: '' };
 
 const PATH = 'path.';
+const BODY = 'body.';
 
 export class IdentifierTable {
   readonly #report: Report;
   readonly #declared = new Map<string, SimpleIdentifier>();
   /** Entries with `source: [{ path: NAME }]`, which depend on the route of each policy. Value: the parameter. */
   readonly #params = new Map<string, string>();
+  /** Those that policies write themselves. */
+  readonly #bodies = new Map<string, BodyIdentifier>();
   /** Identifiers in use by their meaning, so that equal ones are one object. */
   readonly #used = new Map<string, Identifier>();
 
@@ -41,7 +47,7 @@ export class IdentifierTable {
   }
 
   get declared(): SimpleIdentifier[] {
-    return [...this.#declared.values()];
+    return [...this.#declared.values(), ...this.#bodies.values()];
   }
 
   /**
@@ -50,8 +56,9 @@ export class IdentifierTable {
    * @param route null: the route is invalid, so mistakes that depend on it are not reported
    * @returns null if there is a mistake, which is reported
    */
-  of(written: string | readonly string[], route: Route | null, here: Path): Identifier | null {
+  of(written: Written, route: Route | null, here: Path): Identifier | null {
     if (typeof written === 'string') return this.#simple(written, route, here);
+    if (!Array.isArray(written)) return this.#body(written);
     if (written.includes(EVERYONE.name)) {
       this.#report(
         here,
@@ -86,17 +93,16 @@ export class IdentifierTable {
       this.#report(here, 'ipv6Prefix is only for source: client-address', 'remove it', 'key');
     }
     const param = source.find((entry) => 'path' in entry);
-    if (param === undefined) {
-      this.#declared.set(name, this.#credential(name, source));
-      return;
-    }
-    if (source.length > 1)
+    const body = source.find((entry) => 'body' in entry);
+    if (source.length > 1 && (param ?? body) !== undefined)
       this.#report(
         ['identifiers', name, 'source'],
-        'a path parameter must be the only source',
+        `a ${param === undefined ? 'field of the body' : 'path parameter'} must be the only source`,
         'give the other sources an identifier of their own, and write a list of both in the policy',
       );
-    this.#params.set(name, param.path);
+    if (param !== undefined) this.#params.set(name, param.path);
+    else if (body !== undefined) this.#declared.set(name, bodyIdentifier(name, body));
+    else this.#declared.set(name, this.#credential(name, source));
   }
 
   #credential(name: string, source: readonly SourceEntry[]): SimpleIdentifier {
@@ -113,6 +119,14 @@ export class IdentifierTable {
         'give the other sources an identifier of their own',
       );
     return { name, kind: 'token', sources: tokens };
+  }
+
+  #body(entry: BodyEntry): BodyIdentifier {
+    const identifier = bodyIdentifier(`${BODY}${entry.body}`, entry);
+    const key = `${identifier.name} ${identifier.isRequired}`;
+    const known = this.#bodies.get(key) ?? identifier;
+    this.#bodies.set(key, known);
+    return known;
   }
 
   #tokenSource(entry: TokenEntry, here: Path): TokenSource | null {
@@ -195,6 +209,10 @@ function meaning(identifier: SimpleIdentifier): string {
     : identifier.name;
 }
 
+function bodyIdentifier(name: string, { body: field, required = false }: BodyEntry): BodyIdentifier {
+  return { name, kind: 'body', field, isRequired: required };
+}
+
 function combined(parts: readonly SimpleIdentifier[]): CombinedIdentifier {
   const credentialAt = parts.findIndex(({ kind }) => kind === 'credential');
   const isVouchedFor = parts.some(({ kind }) => kind === 'token');
@@ -212,7 +230,7 @@ function credentialSource(entry: SourceEntry): CredentialSource {
   if ('bearer' in entry) return { kind: 'bearer', prefix: entry.bearer };
   if ('cookie' in entry) return { kind: 'cookie', cookie: entry.cookie };
   if ('query' in entry) return { kind: 'query', parameter: entry.query };
-  throw new Error('a claim or a path parameter is no credential');
+  throw new Error('a claim, a path parameter or a field of the body is no credential');
 }
 
 /** @returns null unless exactly one place is given */

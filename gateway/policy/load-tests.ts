@@ -77,6 +77,7 @@ function buildTest(
       line,
       ...parseRequestLine(entry.request),
       rawHeaders: Object.entries(entry.headers ?? {}).flatMap(([name, value]) => [name, String(value)]),
+      body: entry.body ?? '',
       from: addresses ?? [],
       times,
       reply,

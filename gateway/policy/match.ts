@@ -3,7 +3,7 @@
  * Requests with the same set of policies share one `Cover` object, so facts about the set are computed once.
  */
 
-import { type Identifier, isPresented, needsProof } from '#gateway/identity/identifier.ts';
+import { type Identifier, isPresented, needsProof, readsBody } from '#gateway/identity/identifier.ts';
 import { Counter } from './counter.ts';
 import type { ListEntry } from './lists.ts';
 import type { Cost, Policy, PolicySet } from './policy.ts';
@@ -15,6 +15,8 @@ export interface Cover {
   /** Each counter once, represented by the first policy of the file that uses it. */
   readonly counters: readonly CoverCounter[];
   readonly identifiers: readonly Identifier[];
+  /** Some policies count a field of the body. */
+  readonly readsBody: boolean;
   readonly hasOverrides: boolean;
   /** All requests of one address are charged alike. */
   readonly isByAddress: boolean;
@@ -94,6 +96,7 @@ export function createMatcher(set: PolicySet): Matcher {
         policies: sorted,
         counters: counted,
         identifiers,
+        readsBody: identifiers.some(readsBody),
         hasOverrides: sorted.some(({ overrides }) => overrides !== null),
         isByAddress:
           !identifiers.some(isPresented) &&

@@ -1,5 +1,5 @@
 /** Lists what changes in one policy, and for which clients. Pure. */
-import type { CredentialSource, Identifier } from '#gateway/identity/identifier.ts';
+import { type CredentialSource, type Identifier, partsOf } from '#gateway/identity/identifier.ts';
 import { spanText } from './allowance.ts';
 import { type Algorithm, banText, type Cost, type Count, type Policy } from './policy.ts';
 
@@ -24,6 +24,7 @@ type ChangeKind =
   | 'identifier'
   | 'bucket'
   | 'mode'
+  | 'required'
   | 'on-store-failure'
   | 'headers'
   | 'ban'
@@ -105,6 +106,14 @@ export function changesOf(old: Policy, now: Policy): Change[] {
     identifierText(now.identifier),
     `clients are identified differently${afresh}`,
   );
+  add(
+    'required',
+    onOff(isRequired(old)),
+    onOff(isRequired(now)),
+    isRequired(now)
+      ? 'requests without a field of the body that the gateway can read get 400'
+      : 'requests without a field of the body that the gateway can read pass uncounted',
+  );
   add('bucket', old.bucket, now.bucket, `it shares its counter with other policies${afresh}`);
   add(
     'mode',
@@ -125,6 +134,10 @@ export function changesOf(old: Policy, now: Policy): Change[] {
     now.headers ? 'replies have its limit headers' : 'replies no longer have its limit headers',
   );
   return changes;
+}
+
+function isRequired({ identifier }: Policy): boolean {
+  return partsOf(identifier).some((part) => part.kind === 'body' && part.isRequired);
 }
 
 function isInFlight({ algorithm }: Policy): boolean {
@@ -212,6 +225,7 @@ function identifierText(identifier: Identifier): string {
   if (identifier.kind === 'address') return `${identifier.name} (address, /${identifier.ipv6Prefix} of IPv6)`;
   if (identifier.kind === 'everyone') return 'everyone together';
   if (identifier.kind === 'path') return `${identifier.name} ({${identifier.param}} of the path)`;
+  if (identifier.kind === 'body') return `${identifier.name} (${identifier.field} of the body)`;
   if (identifier.kind === 'combined') return identifier.parts.map(identifierText).join(' and ');
   if (identifier.kind === 'token') {
     const tokens = identifier.sources.map(

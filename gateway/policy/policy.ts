@@ -90,6 +90,7 @@ export interface PolicyTest {
   readonly method: string;
   readonly target: string;
   readonly rawHeaders: readonly string[];
+  readonly body: string;
   /** Addresses of the client, used in turn. */
   readonly from: readonly string[];
   readonly times: number;

@@ -5,7 +5,7 @@
  * It is plain JSON Schema, without TypeBox's builder, which would cost 12 MB in every gateway process.
  */
 import type { XStatic } from 'typebox/schema';
-import { identifierSchema } from './identifier-schema.ts';
+import { BODY_FIELD, identifierSchema } from './identifier-schema.ts';
 import { FIELD_NAME, LIMIT_MAX, REFERENCED_FILE, route } from './schema-parts.ts';
 import { testSchema } from './test-schema.ts';
 
@@ -107,9 +107,10 @@ const policy = {
       anyOf: [
         { type: 'string' },
         { type: 'array', items: { type: 'string' }, minItems: 2, maxItems: 4, uniqueItems: true },
+        BODY_FIELD,
       ],
       description:
-        'the name of an entry under identifiers, path.NAME for a parameter of the route, everyone, or a list of 2 to 4 names',
+        'the name of an entry under identifiers, path.NAME for a parameter of the route, { body: FIELD }, everyone, or a list of 2 to 4 names',
     },
     ...quota,
     limits: {

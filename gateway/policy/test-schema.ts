@@ -17,6 +17,12 @@ export const testSchema = {
         'the address of the client, such as 192.0.2.1 (the default), or an IPv4 network whose addresses are used in turn',
     },
     headers: headerFields('header fields of the request, such as { x-api-key: fbk_1 }'),
+    body: {
+      type: 'string',
+      maxLength: 16_384,
+      description:
+        'the body of the request; the Content-Type is that of JSON where it begins with {, else of a form',
+    },
     times: {
       type: 'integer',
       minimum: 1,

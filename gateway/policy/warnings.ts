@@ -2,7 +2,7 @@
 
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { carriersOf } from '#gateway/identity/credential.ts';
-import { type Identifier, partsOf } from '#gateway/identity/identifier.ts';
+import { type Identifier, partsOf, readsBody } from '#gateway/identity/identifier.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { inOrder, type Path, type Problem, type Report } from './problems.ts';
 import { coveredBy, type Route } from './route.ts';
@@ -26,6 +26,7 @@ export function warningsOf(
     const row = here.slice(0, 2);
     warnOfBucket(policy, buckets, (message, fix) => warn([...row, 'bucket'], message, fix));
     warnOfRoute(policy.route, (message, fix) => warn([...row, 'route'], message, fix));
+    warnOfInvented(policy, set, (message, fix) => warn([...row, 'identifier'], message, fix));
     warnOfLimit(policy, buckets, (message, fix) => warn([...here, 'limit'], message, fix));
   }
   return inOrder(warnings);
@@ -73,6 +74,20 @@ function warnOfRoute({ methods, text }: Route, say: Say): void {
   say(
     `${text} matches no request: the gateway answers CONNECT and TRACE with 405`,
     'name another method, or remove the policy',
+  );
+}
+
+/** Each field of a body has a counter of its own, so somebody has to bound how many fields one client sends. */
+function warnOfInvented({ name, identifier, route }: Policy, { policies }: PolicySet, say: Say): void {
+  if (!readsBody(identifier)) return;
+  const counts = (other: Policy): boolean =>
+    other.identifier.kind === 'address' &&
+    other.mode === 'enforce' &&
+    coveredBy(route, [other.route]).length > 0;
+  if (policies.some(counts)) return;
+  say(
+    `${name} counts a field that clients can invent, and no policy counts their addresses on this route`,
+    'add a policy by address, or one client can try any number of values',
   );
 }
 

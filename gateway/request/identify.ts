@@ -4,6 +4,7 @@
  * A reply can prove a credential only if it was the only one of its request. Otherwise the upstream may have answered to
  * another one, above all to a session's cookie.
  */
+import { fieldOf, type SentBody } from '#gateway/identity/body-field.ts';
 import {
   ambiguityOf,
   isOnlyCredential,
@@ -11,12 +12,15 @@ import {
   presentedCredential,
 } from '#gateway/identity/credential.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
-import type {
-  CombinedIdentifier,
-  CredentialIdentifier,
-  PathIdentifier,
-  SimpleIdentifier,
-  TokenIdentifier,
+import {
+  type BodyIdentifier,
+  type CombinedIdentifier,
+  type CredentialIdentifier,
+  type Identifier,
+  type PathIdentifier,
+  readsBody,
+  type SimpleIdentifier,
+  type TokenIdentifier,
 } from '#gateway/identity/identifier.ts';
 import { AMBIGUOUS } from '#gateway/identity/pairs.ts';
 import type { Cover } from '#gateway/policy/match.ts';
@@ -34,6 +38,8 @@ export interface IdentifiableRequest {
   /** As matched: the canonical path and the query. */
   readonly target: string;
   readonly caller: Caller;
+  /** null: no policy of the route counts a field of the body, or it is not read yet. */
+  readonly sentBody: SentBody | null;
 }
 
 const NO_IDENTITIES: readonly Identity[] = [];
@@ -46,11 +52,12 @@ class Identified implements KnownAs {
   pathValues: readonly Identity[] = NO_IDENTITIES;
   /** The credential that was found last; null: none was. */
   #presented: PresentedCredential | null = null;
-  #hasToken = false;
+  /** A signed token or a field of the body: the reply may be an answer to it. */
+  #hasOther = false;
 
   get provable(): Identity | null {
     const [only, ...others] = this.credentials;
-    if (only === undefined || others.length > 0 || this.#hasToken) return null;
+    if (only === undefined || others.length > 0 || this.#hasOther) return null;
     return this.#presented !== null && isOnlyCredential(this.#presented) ? only : null;
   }
 
@@ -67,8 +74,8 @@ class Identified implements KnownAs {
     this.#presented = presented;
   }
 
-  addToken(): void {
-    this.#hasToken = true;
+  addOther(): void {
+    this.#hasOther = true;
   }
 
   addPathValue(value: Identity): void {
@@ -88,16 +95,26 @@ export function identify(cover: Cover, request: IdentifiableRequest): Identified
   for (const identifier of cover.identifiers) {
     if (identifier.kind === 'combined') {
       const refusal = addCombined(identifier, request, found);
-      if (refusal !== null) return refusal;
+      if (refusal !== null && !isTried(identifier, cover)) return refusal;
+      if (refusal !== null) found.add(null);
       continue;
     }
-    const identity = identityOf(identifier, request, found);
-    if (typeof identity === 'string') return identity;
+    let identity = identityOf(identifier, request, found);
+    if (typeof identity === 'string') {
+      if (!isTried(identifier, cover)) return identity;
+      identity = null;
+    }
     if (identifier.kind === 'path' && identity !== null) found.addPathValue(identity);
     found.add(identity);
   }
   if (request.req.method === 'OPTIONS') found.proveNothing();
   return found;
+}
+
+/** A body may be refused only for a policy that may deny. Applications that read bodies loosely can try one first. */
+function isTried(identifier: Identifier, { policies }: Cover): boolean {
+  const counting = policies.filter((policy) => policy.identifier === identifier);
+  return readsBody(identifier) && counting.every(({ mode }) => mode === 'shadow');
 }
 
 /** @returns why the request is refused; null: it is not */
@@ -138,6 +155,8 @@ export function identityOf(
       return request.caller.table.everyone;
     case 'path':
       return pathIdentity(identifier, request);
+    case 'body':
+      return bodyIdentity(identifier, request, found);
     case 'credential':
       return credentialIdentity(identifier, request, found);
     case 'token':
@@ -157,6 +176,22 @@ function pathIdentity(
   if (value === null) return null;
   if (value === AMBIGUOUS) return 'the path can be read in two ways; send it without segment parameters';
   return caller.table.digester.identify(identifier, value);
+}
+
+function bodyIdentity(
+  identifier: BodyIdentifier,
+  { sentBody, target, caller }: IdentifiableRequest,
+  found: Identified | null,
+): Identity | string | null {
+  if (sentBody === null) return null;
+  const read = fieldOf(sentBody, target, identifier.field);
+  if (read.kind === 'malformed') return read.reason;
+  if (read.value !== null) {
+    found?.addOther();
+    return caller.table.digester.identify(identifier, read.value);
+  }
+  if (!identifier.isRequired) return null;
+  return sentBody.kind === 'unread' ? sentBody.reason : `the request presents no ${identifier.field}`;
 }
 
 function credentialIdentity(
@@ -184,7 +219,7 @@ function tokenIdentity(
     const presented = presentedCredential(rawHeaders, [source.carrier]);
     if (presented.kind === 'ambiguous') return ambiguityOf(identifier);
     if (presented.kind === 'none') continue;
-    found?.addToken();
+    found?.addOther();
     const claimed = caller.table.tokens.identify(identifier, source, presented.value);
     if (identity !== null && claimed !== null && claimed.digest !== identity.digest)
       return ambiguityOf(identifier);

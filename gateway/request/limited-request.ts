@@ -6,11 +6,13 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import { isClientRoute } from '#gateway/http/header-names.ts';
 import { EMPTY_HEAD } from '#gateway/http/request-head.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
+import type { SentBody } from '#gateway/identity/body-field.ts';
 import { decide, type Violation } from '#gateway/limiter/decision.ts';
 import type { Spent } from '#gateway/limiter/limiter.ts';
 import { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
 import type { RefusedRequest } from '#gateway/operate/decisions/decisions.ts';
+import type { Cover } from '#gateway/policy/match.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import type { OwnReply } from '#gateway/reply/own-reply.ts';
@@ -54,6 +56,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   target = '';
   /** Browsers on other origins may read the reply. true until the route is known. */
   cors = true;
+  sentBody: SentBody | null = null;
   charged: ChargedTo | null = null;
   arrivedAt: Millis = 0;
   readonly #parts: LimitedParts;
@@ -79,6 +82,11 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
 
   deny(violated: readonly Violation[], decision: string): void {
     this.answer(denialReply(violated, { cors: this.cors, close: this.closes, decision }));
+  }
+
+  /** Reads the body of a request whose policies count a field of it. Never calls back if the client leaves. */
+  protected receiveBody(then: (body: SentBody) => void): void {
+    then({ kind: 'absent' });
   }
 
   /** @returns whether it was a probe of `floodgate doctor`, and is answered */
@@ -126,6 +134,37 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
       this.#follow(listing);
       return;
     }
+    if (cover?.readsBody === true) this.#chargeWithBody(cover);
+    else this.#charge(cover);
+  }
+
+  /** A request that the other policies are known to deny is denied before its body is read. */
+  #chargeWithBody(cover: Cover): void {
+    const { enforcement, refusals } = this.#parts;
+    const { options, metrics } = enforcement;
+    const others = chargeOf(enforcement, cover, this);
+    if (typeof others === 'string') {
+      refusals.malformed(this, others);
+      return;
+    }
+    if (others !== null && options.limiter.knownExhausted(others.charge) !== null) {
+      this.#charge(cover);
+      return;
+    }
+    this.receiveBody((body) => {
+      if (this.#isDone) return;
+      this.sentBody = body;
+      if (body.kind === 'unread') metrics.unreadBodies++;
+      // The wait for the client is no part of the decision.
+      this.arrivedAt = this.#now;
+      const listing = listingOf(enforcement, this, null);
+      if (listing === null) this.#charge(cover);
+      else this.#follow(listing);
+    });
+  }
+
+  #charge(cover: Cover | null): void {
+    const { enforcement, refusals } = this.#parts;
     const charged = cover === null ? null : chargeOf(enforcement, cover, this);
     if (typeof charged === 'string') {
       refusals.malformed(this, charged);

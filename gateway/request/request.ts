@@ -7,6 +7,7 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
+import { announcedBody, type SentBody, TOO_LARGE } from '#gateway/identity/body-field.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
@@ -16,6 +17,7 @@ import type { Millis } from '#shared/clock.ts';
 import { type Admitted, Forwarding, type ForwardingParts, type RequestOptions } from './forward.ts';
 import { LimitedRequest } from './limited-request.ts';
 import { probeReply } from './probe.ts';
+import { whenSmallArrived } from './small-body.ts';
 
 /** A request that has come, and what belongs to it. */
 export interface Arrival {
@@ -30,12 +32,14 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   readonly req: ClientRequest;
   readonly res: ClientResponse;
   readonly connection: ClientConnection;
-  readonly options: RequestOptions;
+  options: RequestOptions;
   readonly entry: AccessEntry | null;
   readonly trace: RequestTrace | null;
   readonly #parts: ForwardingParts;
   /** null: the request is not admitted yet. */
   #forwarding: Forwarding | null = null;
+  /** The holder of a place while its body comes; null: no body is waited for. */
+  #waiting: Client | null = null;
 
   constructor(
     { connection, req, res, entry }: Arrival,
@@ -67,6 +71,44 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     this.#forwarding.call.start();
   }
 
+  /** While the body comes, the request takes a place of its client among the waiting ones. */
+  protected override receiveBody(then: (body: SentBody) => void): void {
+    const { req, res, head, options } = this;
+    const { clients, upstream, refusals } = this.#parts;
+    const announced = announcedBody(req.rawHeaders, head);
+    if (announced.kind !== 'announced' || req.body === null) {
+      then(announced.kind === 'announced' ? { kind: 'absent' } : announced);
+      return;
+    }
+    const { waiting } = upstream.bounds;
+    const known = this.connection.client;
+    const client = known === null ? clients.enter(this.caller.address.counted()) : clients.hold(known);
+    const refusal = waiting.take(client);
+    if (refusal !== null) {
+      clients.leave(client);
+      waiting.refused(refusal);
+      refusals.failed(this, { kind: 'bound', bound: 'waiting', refusal }, []);
+      return;
+    }
+    this.#waiting = client;
+    if (options.expectsContinue) {
+      res.writeContinue();
+      this.options = { ...options, expectsContinue: false };
+    }
+    whenSmallArrived(req.body, (bytes) => {
+      this.#stopWaiting();
+      then(bytes === null ? TOO_LARGE : { kind: announced.format, bytes });
+    });
+  }
+
+  #stopWaiting(): void {
+    const client = this.#waiting;
+    if (client === null) return;
+    this.#waiting = null;
+    this.#parts.upstream.bounds.waiting.give(client);
+    this.#parts.clients.leave(client);
+  }
+
   answer(reply: OwnReply): void {
     sendOwn(this.req, this.res, reply);
   }
@@ -83,7 +125,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   }
 
   get client(): Client | null {
-    return this.#forwarding?.client ?? this.connection.client;
+    return this.#forwarding?.client ?? this.#waiting ?? this.connection.client;
   }
 
   get isClosed(): boolean {
@@ -96,6 +138,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
 
   close(): void {
     this.finish();
+    this.#stopWaiting();
     this.#forwarding?.close();
   }
 

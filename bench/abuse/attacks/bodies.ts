@@ -1,8 +1,9 @@
 /** Bodies that are sent slowly or in tiny pieces, are abandoned, or never come. */
 import { connect } from 'node:tls';
+import { raiseLimits } from '#bench/peers/floodgate.ts';
 import { beginFramed } from '#test/support/http2-frames.ts';
 import { type Attacker, head } from '../attacker.ts';
-import { RESPONSES, scenario } from '../scenario.ts';
+import { countByEmail, RESPONSES, scenario } from '../scenario.ts';
 
 const PIECE = Buffer.alloc(65_536, 'x');
 /** As many bytes as the window of a stream has. */
@@ -66,6 +67,24 @@ function sendFrames(attacker: Attacker): void {
   );
 }
 
+/** Bodies that are read before the decision: a third comes slowly, a third is endless, a third leaves half-way. */
+function sendToBeRead(attacker: Attacker): void {
+  let i = 0;
+  attacker.hold(500, (connection) => {
+    const { socket } = connection;
+    const kind = i++ % 3;
+    const framing = kind === 1 ? 'Transfer-Encoding: chunked' : 'Content-Length: 8000';
+    const fields = ['Content-Type: application/json', framing];
+    attacker.request(connection, `${head('POST', RESPONSES, fields)}`);
+    if (kind === 0) attacker.drip(connection, 1000, () => socket.write('{'));
+    else if (kind === 1) attacker.drip(connection, 100, () => socket.write(`400\r\n${' '.repeat(1024)}\r\n`));
+    else {
+      socket.write('{"email":"a'.padEnd(4000));
+      setTimeout(() => socket.destroy(), 500);
+    }
+  });
+}
+
 export const BODIES = [
   scenario(
     'early-413-leave',
@@ -97,6 +116,18 @@ export const BODIES = [
       },
       { onData: ({ socket }) => socket.destroy() },
     ),
+  ),
+  scenario(
+    'bodies-to-be-read',
+    '500 bodies that are read before the decision: slow, endless, or abandoned',
+    sendToBeRead,
+    {
+      isForFloodgateOnly: true,
+      policies(file) {
+        raiseLimits(file);
+        countByEmail(file);
+      },
+    },
   ),
   scenario('half-sent-bodies', '200 bodies that end early with a half-closed socket', (attacker) =>
     attacker.hold(

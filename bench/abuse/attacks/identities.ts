@@ -1,6 +1,6 @@
 /** Floods of identities: invented keys, keys that try to look proven, endless addresses; and trouble with Redis meanwhile. */
 import { type Attacker, head, invented } from '../attacker.ts';
-import { counted, ENVIRONMENT, SURVEYS, scenario, shipped } from '../scenario.ts';
+import { countByEmail, counted, ENVIRONMENT, RESPONSES, SURVEYS, scenario, shipped } from '../scenario.ts';
 
 /** Requests in a row with one key. If the first one proved the key, the others would have a budget of their own. */
 const REQUESTS_PER_KEY = 50;
@@ -34,7 +34,19 @@ function floodFrom(forwardedFor: (i: number) => string) {
   };
 }
 
+function floodWithAccounts(attacker: Attacker): void {
+  attacker.flood(1500, () => {
+    const body = JSON.stringify({ email: `${invented()}@example.org` });
+    const fields = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+    return head('POST', RESPONSES, fields) + body;
+  });
+}
+
 export const IDENTITIES = [
+  scenario('invented-accounts', 'bodies with invented accounts, 1,500 a second', floodWithAccounts, {
+    ...{ ...counted, ...onFloodgate },
+    policies: countByEmail,
+  }),
   scenario(
     'long-keys',
     'invented keys of 15 KB, 500 a second',

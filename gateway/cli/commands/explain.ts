@@ -14,6 +14,7 @@ interface ExplainOptions extends AdminAccess, GlobalOptions {
   readonly request: string;
   readonly header: readonly string[];
   readonly from: string;
+  readonly data: string;
   readonly plan: string | undefined;
   readonly file: string | undefined;
 }
@@ -26,6 +27,12 @@ export const addExplain: AddCommand = (program, context) =>
       command
         .positional('request', { type: 'string', demandOption: true, describe: "'METHOD PATH'" })
         .option('header', { ...HEADER_OPTION, describe: "'name: value'; may be given several times" })
+        .option('data', {
+          alias: 'd',
+          type: 'string',
+          default: '',
+          describe: 'Body of the request, JSON or a form',
+        })
         .option('plan', { type: 'string', describe: 'Plan of the client, as a trusted proxy would name it' })
         .option('from', { type: 'string', default: '127.0.0.1', describe: 'Address of the client' })
         .option('file', { type: 'string', describe: 'A policy file to ask instead of the running gateway' })
@@ -39,14 +46,15 @@ export const addExplain: AddCommand = (program, context) =>
   );
 
 async function run(options: ExplainOptions, { terminal, env, now }: CommandContext): Promise<ExitCode> {
-  const { header, from, plan, file } = options;
-  const request = { ...readRequest(options.request, header, from), plan };
+  const { header, from, data: body, plan, file } = options;
+  const request = { ...readRequest(options.request, header, from), body, plan };
   const explanation =
     file === undefined
       ? ((await askAdmin(accessOf(options, env), 'POST', '/api/explain', {
           request: options.request,
           headers: header,
           from,
+          ...(body === '' ? {} : { body }),
           ...(plan === undefined ? {} : { plan }),
         })) as Explanation)
       : await explainFile(file, request, now);

@@ -57,6 +57,8 @@ export class Metrics {
   readonly listed = { allow: 0, deny: 0 };
   /** Key: name of a row with `ban`. */
   readonly #bans = new Map<string, Record<'enforce' | 'shadow', number>>();
+  /** Requests whose policies count a field of the body, which the gateway did not read. */
+  unreadBodies = 0;
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
@@ -143,6 +145,11 @@ export class Metrics {
             list,
           },
         ),
+      ),
+      counter(
+        'floodgate_unread_bodies_total',
+        'Requests of which a policy counts a field of the body, but the body is too large, encoded or of another type.',
+        this.unreadBodies,
       ),
       counter(
         'floodgate_untrusted_chains_total',

@@ -24,6 +24,7 @@ const explainSchema = input(
       maxItems: HEADERS_MAX,
     },
     from: { type: 'string', maxLength: 64, description: 'Address of the client; 127.0.0.1 unless given' },
+    body: { type: 'string', maxLength: 16_384, description: 'Body of the request, JSON or a form' },
     plan: { type: 'string', minLength: 1, maxLength: 64 },
   },
   ['request'],
@@ -67,10 +68,10 @@ export async function policyRoutes(app: FastifyInstance, options: AdminContext):
       },
     },
     async ({ body }) => {
-      const { request, headers = [], from = '127.0.0.1', plan } = body;
+      const { request, headers = [], from = '127.0.0.1', body: sent = '', plan } = body;
       if (isIP(from) === 0) throw new AdminError(400, 'from must be an address such as 192.0.2.1');
       return explainLive(
-        { ...readRequest(request, headers, from), plan },
+        { ...readRequest(request, headers, from), body: sent, plan },
         { set: shadowed(policies(), await control.shadows()), trust, control, clock },
       );
     },

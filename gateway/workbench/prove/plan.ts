@@ -1,5 +1,5 @@
 /** Decides which policies can be tested from outside, and with which request. */
-import { partsOf } from '#gateway/identity/identifier.ts';
+import { partsOf, readsBody } from '#gateway/identity/identifier.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { type SampleRequest, sampleRequest } from '#gateway/workbench/rehearsal/sample-request.ts';
 import { REQUESTS_PER_SECOND } from './prove-policy.ts';
@@ -66,6 +66,7 @@ function reasonToSkip(
   if (rollout !== null) return `it counts ${rollout.percent}% of all clients only`;
   if (request !== null) return null;
   if (partsOf(identifier).some(({ kind }) => kind === 'token')) return 'it counts signed tokens';
+  if (readsBody(identifier)) return 'it counts a field of the body';
   if (!allMethods && methods !== null && !methods.has('GET'))
     return 'its methods may change data; add --all-methods';
   return 'another policy denies all of its requests earlier';

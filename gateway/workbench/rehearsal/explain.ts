@@ -1,6 +1,6 @@
 /** One request, explained: every policy of the file, whether it applies, why not, and what its counter says. */
 
-import { type Identifier, partsOf } from '#gateway/identity/identifier.ts';
+import { type Identifier, partsOf, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
 import { allowanceOf } from '#gateway/policy/allowance.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
@@ -47,6 +47,16 @@ interface ExplainedPolicy {
 
 /** Puts live counts into a rehearsal, where there are any, before it is asked. */
 type Seed = (rehearsal: Rehearsal, request: RehearsedRequest) => Promise<void>;
+
+/** Where the gateway looks for it, if that is not plain. */
+const WHERE: Readonly<Record<SimpleIdentifier['kind'], string>> = {
+  address: '',
+  everyone: '',
+  path: '',
+  credential: '',
+  token: ' in a valid token',
+  body: ' in a JSON or form body of at most 8 KiB',
+};
 
 /** Part of the reason of a policy in shadow mode. */
 export const NEVER_DENIES = 'shadow: it never denies';
@@ -175,6 +185,7 @@ function whoIsCounted(identifier: Identifier): string {
     case 'credential':
     case 'token':
     case 'path':
+    case 'body':
       return `its ${identifier.name} is counted`;
     case 'combined':
       return `its ${namesOf(identifier, 'and')} are counted together`;
@@ -185,7 +196,7 @@ function whoIsCounted(identifier: Identifier): string {
 
 function namesOf(identifier: Identifier, between: string): string {
   return partsOf(identifier)
-    .map(({ name, kind }) => (kind === 'token' && between !== 'and' ? `${name} in a valid token` : name))
+    .map(({ name, kind }) => (between === 'and' ? name : name + WHERE[kind]))
     .join(` ${between} `);
 }
 

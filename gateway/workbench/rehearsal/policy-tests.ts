@@ -43,11 +43,11 @@ export function loadTestedPolicies(text: string, file: string, readReferenced?: 
 
 function runTest(set: PolicySet, test: PolicyTest): string[] {
   const rehearsal = new Rehearsal(set, { clock: () => test.at });
-  const { method, target, rawHeaders, plan } = test;
+  const { method, target, rawHeaders, body, plan } = test;
   const sockets = test.from.map((remoteAddress) => ({ remoteAddress }));
   const ask = (i: number): Rehearsed => {
     const socket = sockets[i % sockets.length] ?? {};
-    return rehearsal.ask({ method, target, rawHeaders, socket, plan: plan ?? undefined });
+    return rehearsal.ask({ method, target, rawHeaders, body, socket, plan: plan ?? undefined });
   };
   let allowed = 0;
   let last = ask(0);

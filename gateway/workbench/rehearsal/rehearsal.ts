@@ -5,7 +5,9 @@
  */
 
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
+import type { CheckedHead } from '#gateway/http/request-head.ts';
 import { Origins, type PeerSocket } from '#gateway/http/request-origin.ts';
+import { announcedBody, BODY_BYTES_MAX, type SentBody, TOO_LARGE } from '#gateway/identity/body-field.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import { isPresented } from '#gateway/identity/identifier.ts';
 import { chargeFor } from '#gateway/limiter/charge.ts';
@@ -60,6 +62,8 @@ export interface RehearsedRequest {
   readonly rawHeaders: readonly string[];
   /** The connection it comes on, with its address. */
   readonly socket: PeerSocket;
+  /** Unset: nobody knows it. */
+  readonly body?: string | undefined;
   /** The client's plan, as a trusted proxy would name it. */
   readonly plan?: string | undefined;
 }
@@ -124,10 +128,10 @@ export class Rehearsal {
   }
 
   /** Finds the identities that a request is counted for, without charging them. */
-  read({ method, target, rawHeaders, socket, plan }: RehearsedRequest): ReadRequest {
+  read({ method, target, rawHeaders, body, socket, plan }: RehearsedRequest): ReadRequest {
     const { enforcement } = this;
     const { table } = enforcement;
-    const headers = hasHost(rawHeaders) ? rawHeaders : [...rawHeaders, 'Host', 'localhost'];
+    const headers = completed(rawHeaders, body ?? '');
     const origin = this.#origins.of(socket);
     const head = table.checkHead({ rawHeaders: headers, httpVersion: '1.1' }, origin);
     if (!head.ok) return malformed(head.reason);
@@ -139,6 +143,7 @@ export class Rehearsal {
       head,
       target: match.target,
       caller: enforcement.callerOf(origin, head.forwardedFor),
+      sentBody: body === undefined ? null : sentBodyOf(body, headers, head),
       isVouchedFor: false,
       plan,
     };
@@ -258,7 +263,26 @@ class Asker implements Pick<Spender, 'onSpent' | 'onStoreUnavailable'> {
   }
 }
 
-function hasHost(rawHeaders: readonly string[]): boolean {
-  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') return true;
+function hasField(rawHeaders: readonly string[], lower: string): boolean {
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === lower) return true;
   return false;
+}
+
+/** The header section with the fields that every client sends. */
+function completed(rawHeaders: readonly string[], body: string): readonly string[] {
+  const headers = hasField(rawHeaders, 'host') ? rawHeaders : [...rawHeaders, 'Host', 'localhost'];
+  if (body === '') return headers;
+  const added: string[] = [];
+  const type = body.trimStart().startsWith('{') ? 'application/json' : 'application/x-www-form-urlencoded';
+  if (!hasField(headers, 'content-type')) added.push('Content-Type', type);
+  if (!hasField(headers, 'content-length') && !hasField(headers, 'transfer-encoding'))
+    added.push('Content-Length', String(Buffer.byteLength(body)));
+  return [...headers, ...added];
+}
+
+function sentBodyOf(body: string, rawHeaders: readonly string[], head: CheckedHead): SentBody {
+  const announced = announcedBody(rawHeaders, head);
+  if (announced.kind !== 'announced') return announced;
+  const bytes = Buffer.from(body);
+  return bytes.length > BODY_BYTES_MAX ? TOO_LARGE : { kind: announced.format, bytes };
 }

@@ -11,6 +11,7 @@ import {
   type Identifier,
   isPresented,
   partsOf,
+  readsBody,
 } from '#gateway/identity/identifier.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
@@ -219,6 +220,7 @@ function digestOf(identifier: Identifier, digests: LoggedDigests | null): string
 /** Tells whether the log shows if the request presents such a credential. */
 function isTold(identifier: Identifier, { holds, concealed }: LoggedSender): boolean {
   if (!isPresented(identifier)) return true;
+  if (readsBody(identifier)) return false;
   return partsOf(identifier)
     .flatMap(carriersOf)
     .map(headerOf)

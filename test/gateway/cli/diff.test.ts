@@ -124,3 +124,15 @@ t.test('the lists allow and deny', async (t) => {
     ],
   );
 });
+
+t.test('a field of the body', async (t) => {
+  const cwd = temporaryFolder(t);
+  const login = (identifier: string): string =>
+    file([`name: login, route: POST /login, identifier: ${identifier}, limit: 1, window: 1m`]);
+  writeFileSync(join(cwd, 'old.yaml'), login('{ body: email }'));
+  writeFileSync(join(cwd, 'new.yaml'), login('{ body: email, required: true }'));
+  const { stdout } = await floodgateCommand(['diff', 'old.yaml', 'new.yaml', '--json'], { cwd });
+  t.match(JSON.parse(stdout).changes, [
+    { kind: 'required', policy: 'login', from: 'off', to: 'on', effect: /that the gateway can read get 400/ },
+  ]);
+});

@@ -19,6 +19,29 @@ policies:
   - { name: other, route: "GET /b", identifier: ip, limit: 5, window: 1h, mode: shadow }
 `;
 
+t.test('a body that a policy counts', async (t) => {
+  const cwd = temporaryFolder(t);
+  const row = '{ name: account, route: POST /a/login, identifier: { body: email }, limit: 3, window: 1h }';
+  writeFileSync(join(cwd, 'p.yaml'), `${FILE}  - ${row}\n`);
+  const explain = async (...more: string[]) => {
+    const args = ['explain', 'POST /a/login', '--file', 'p.yaml', '--json', ...more];
+    const { code, stdout } = await floodgateCommand(args, { cwd });
+    const { decision, reason, policies } = JSON.parse(stdout);
+    return { code, decision, reason, account: policies.at(-1)?.reason };
+  };
+  const counted = { code: 0, decision: 'allow', account: 'route matches, its body.email is counted' };
+  t.match(await explain('-d', 'email=ada%40example.org'), counted);
+  t.match(await explain('--data', '{"email":"ada@example.org"}'), counted);
+  const absent = 'the request presents no body.email in a JSON or form body of at most 8 KiB';
+  t.match(await explain(), { code: 0, decision: 'allow', account: absent });
+  t.match(await explain('-d', 'email=a', '-H', 'Content-Type: text/plain'), { account: absent });
+  t.match(await explain('-d', '{"email":"a","email":"b"}'), {
+    code: 1,
+    decision: 'malformed',
+    reason: /two different/,
+  });
+});
+
 t.test('each policy says whether it applies, and why', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'p.yaml'), FILE);

@@ -24,6 +24,7 @@ const ROWS = [
   'name: both, route: GET /both, identifier: ip, limits: [{ limit: 30, window: 1h }, { concurrency: 4 }]',
   'name: large, route: GET /l, identifier: ip, limit: 10001, window: 1h',
   'name: whole, route: GET /whole, identifier: everyone, limit: 3, window: 1h',
+  'name: account, route: GET /account, identifier: { body: email }, limit: 3, window: 1h',
 ];
 /** The clock is in the middle of a window of an hour, so no window ends during a test. */
 const NOON = Date.parse('2026-11-20T12:10:00Z');
@@ -71,6 +72,7 @@ t.test('each row admits its limit; what is not tried is named', async (t) => {
       { policy: 'fast', reason: /gets back 600 a second/ },
       { policy: 'large', reason: /--limit-max/ },
       { policy: 'whole', reason: /everyone together/ },
+      { policy: 'account', reason: /field of the body/ },
     ],
   });
   const all = await prove(origin, '--all-methods');

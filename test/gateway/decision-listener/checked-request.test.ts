@@ -377,6 +377,10 @@ t.test('policies that depend on what is not seen here keep the gateway from star
     [`${row}, limit: 2, window: 1m, count: failure`, /odd has "count: failure", .*status of replies/],
     [`${row}, limit: 2, window: 1m, count: success`, /odd has "count: success"/],
     [`${row}, limit: 2, window: 1m, cost: body-bytes`, /odd depends on the length of bodies/],
+    [
+      'name: odd, route: POST /login, identifier: { body: email }, limit: 2, window: 1m',
+      /odd counts a field of bodies.* cannot see on GATEWAY_DECISION_PORT/,
+    ],
   ];
   for (const [text, message] of cases)
     await t.rejects(startAsked(t, {}, policyFile(text)), { name: 'PolicyFileError', message }, text);

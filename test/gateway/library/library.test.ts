@@ -226,6 +226,10 @@ t.test('a client that leaves has its request counted', async (t) => {
 
 t.test('mistakes are told as the gateway tells them', async (t) => {
   t.throws(() => loadPolicies('version: 2\n', 'mine.yaml'), PolicyFileError);
+  const login = 'name: login, route: POST /login, identifier: { body: email }, limit: 2, window: 1m';
+  t.throws(() => loadPolicies(policyFile(login)), {
+    message: /login counts a field of bodies, which the library does not read; remove it/,
+  });
   await t.rejects(
     createGateway({
       policies: loadPolicies(limited(1)),

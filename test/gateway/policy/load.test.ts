@@ -43,6 +43,9 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'alias-bomb': [['2:8', 'the aliases of this file expand to too many values; write the values out']],
   'alias-of-itself': [['5:17', '*loop is inside its own anchor; write the value out']],
   'alias-without-anchor': [['9:12', '*five has no anchor &five above it; write the value out']],
+  'ban-by-body': [
+    ['15:5', 'body.email names no single client; ban in a policy by address, with ipv6Prefix 64, or by key'],
+  ],
   'ban-of-nobody': [
     ['12:5', 'everyone names no single client; ban in a policy by address, with ipv6Prefix 64, or by key'],
     ['18:5', 'a ban is by /64, and host counts by /128'],
@@ -54,6 +57,17 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ['16:30', 'within 2d is too long; write at most 1d'],
     ['16:39', 'a ban of 30d is too long; write at most 7d'],
     ['22:13', `bucket other is shared with other in line 11, which has a different ban; ${UNEQUAL}`],
+  ],
+  'body-beside-a-header': [
+    [
+      '4:22',
+      'a field of the body must be the only source; give the other sources an identifier of their own, and write a list of both in the policy',
+    ],
+    ['5:21', `source is [{"body":"user.email"}]; expected: ${SOURCE}`],
+    [
+      '19:17',
+      'identifier is {"body":"user.email"}; expected: the name of an entry under identifiers, path.NAME for a parameter of the route, { body: FIELD }, everyone, or a list of 2 to 4 names',
+    ],
   ],
   'bucket-name': [
     ['11:13', 'bucket is "My bucket"; expected: the name of a counter that several policies share'],
@@ -434,7 +448,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'source-empty': [['4:22', `source is []; expected: ${SOURCE}`]],
-  'source-entry': [['4:22', `source is [{"body":"session"},{"bearer":"fbk_"}]; expected: ${SOURCE}`]],
+  'source-entry': [['4:22', `source is [{"form":"session"},{"bearer":"fbk_"}]; expected: ${SOURCE}`]],
   'source-header-name': [
     ['4:22', `source is [{"header":"x api key"},{"bearer":"fbk_"}]; expected: ${SOURCE}`],
   ],

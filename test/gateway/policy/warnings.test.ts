@@ -112,3 +112,13 @@ t.test('what can never deny, and what nobody uses', async (t) => {
     /^4:3 the gateway removes the header x_key of key/,
   ]);
 });
+
+t.test('a field of the body that one client can invent without a limit', async (t) => {
+  const login = 'name: login, route: "POST /login", identifier: { body: email }, limit: 5, window: 1m';
+  const address = 'name: address, route: "POST /*", identifier: ip, limit: 100, window: 1m';
+  const told =
+    '5:54 login counts a field that clients can invent, and no policy counts their addresses on this route; add a policy by address, or one client can try any number of values';
+  t.strictSame(warnings([login, address]), []);
+  t.strictSame(warnings([login, address.replace('/*', '/other')])[0], told);
+  t.strictSame(warnings([login, `${address}, mode: shadow`])[0], told);
+});

@@ -30,6 +30,8 @@ export interface BareServer {
 export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds' | 'clock'>> {
   readonly origin: string;
   readonly bounds?: Readonly<Partial<Record<BoundName, Partial<BoundLimits>>>>;
+  /** Text of the policy file; unset: it has no policies. */
+  readonly policies?: string;
   readonly trustedProxies?: string;
   readonly checkMs?: number;
   readonly penaltyMs?: number;
@@ -42,6 +44,7 @@ export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds
 export async function startBareServer(owner: Owner, options: BareServerOptions): Promise<BareServer> {
   const {
     bounds: changes = {},
+    policies = policyFile(),
     trustedProxies = 'none',
     checkMs,
     penaltyMs,
@@ -70,7 +73,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     clock,
     bounds: createBounds(settings, { clock, log }),
   });
-  const enforcement = new Enforcement(loadPolicies(policyFile(), 'test.yaml'), 'salt', {
+  const enforcement = new Enforcement(loadPolicies(policies, 'test.yaml'), 'salt', {
     clock,
     wallClock: Date.now,
     limiter: memoryLimiter({ clock }),

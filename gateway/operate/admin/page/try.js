@@ -28,12 +28,14 @@ async function submit(form) {
     .split('\n')
     .map((line) => line.trim());
   const plan = String(fields.get('plan')).trim();
+  const body = String(fields.get('body')).trim();
   const result = byId('try-result');
   try {
     const explanation = await call('POST', '/api/explain', {
       request: `${fields.get('method')} ${String(fields.get('path')).trim()}`,
       headers: headers.filter((line) => line !== ''),
       from: String(fields.get('from')).trim(),
+      ...(body === '' ? {} : { body }),
       ...(plan === '' ? {} : { plan }),
     });
     result.replaceChildren(told(explanation));

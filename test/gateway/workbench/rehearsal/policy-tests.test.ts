@@ -55,6 +55,21 @@ t.test('what is right passes', async (t) => {
   );
 });
 
+t.test('a body', async (t) => {
+  const rows = `
+  - { name: account, route: POST /sign-in, identifier: { body: email }, limit: 2, window: 15m }
+  - { name: strict, route: POST /strict, identifier: { body: email, required: true }, limit: 2, window: 15m }
+tests:
+  - { name: by account, request: POST /sign-in, from: 192.0.2.0/24, body: '{"email":"a@example.org"}', times: 4, expect: { allowed: 2, status: 429, policies: [account, site] } }
+  - { name: by form, request: POST /sign-in, from: 192.0.2.0/24, body: email=a%40example.org, times: 4, expect: { allowed: 2 } }
+  - { name: another type, request: POST /sign-in, body: email=a, headers: { content-type: text/plain }, expect: { policies: [site] } }
+  - { name: no body, request: POST /sign-in, expect: { policies: [site] } }
+  - { name: two accounts, request: POST /sign-in, body: email=a&email=b, expect: { status: 400 } }
+  - { name: required, request: POST /strict, body: name=a, expect: { status: 400 } }
+`;
+  t.strictSame(runTests(loadPolicies(TABLE.replace('\ntests:\n', rows), 'p.yaml')), []);
+});
+
 t.test('a network: its addresses are used in turn', async (t) => {
   t.strictSame(
     failuresOf(`

@@ -1,0 +1,198 @@
+/**
+ * Reads one field of a small request body: JSON, or a form as browsers send it.
+ *
+ * Applications read such bodies in different ways, and a client could present one value to the gateway and another one to
+ * the application. So a body that can be read in two ways is refused. The query is read as well, because PHP's $_REQUEST,
+ * Rails and Java servlets take a field from either place.
+ */
+import { percentDecoded, queryValue } from './pairs.ts';
+
+export const BODY_BYTES_MAX = 8192;
+
+type BodyFormat = 'json' | 'form';
+
+/** What the header section says about the body. */
+export type AnnouncedBody =
+  | { readonly kind: 'announced'; readonly format: BodyFormat }
+  | { readonly kind: 'absent' }
+  /** The gateway does not read such a body. */
+  | { readonly kind: 'unread'; readonly reason: string }
+  | Malformed;
+
+export type SentBody =
+  | { readonly kind: BodyFormat; readonly bytes: Buffer }
+  | Exclude<AnnouncedBody, { kind: 'announced' }>;
+
+interface Malformed {
+  readonly kind: 'malformed';
+  readonly reason: string;
+}
+
+/** null: the request does not present the field. */
+type Field = { readonly kind: 'value'; readonly value: string | null } | Malformed;
+
+export const TOO_LARGE = { kind: 'unread', reason: 'the body is larger than 8 KiB' } as const;
+const ABSENT = { kind: 'absent' } as const;
+const CODED = { kind: 'unread', reason: 'the body has a Content-Encoding' } as const;
+const OTHER_TYPE = {
+  kind: 'unread',
+  reason: 'the Content-Type is neither application/json nor application/x-www-form-urlencoded',
+} as const;
+
+const FORMATS: Readonly<Record<string, BodyFormat>> = {
+  'application/json': 'json',
+  'application/x-www-form-urlencoded': 'form',
+};
+const CHARSET = /;[ \t]*charset[ \t]*=[ \t]*"?([^\s";]*)/gi;
+const UTF8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii']);
+
+/** @param rawHeaders names and values in turn */
+export function announcedBody(
+  rawHeaders: readonly string[],
+  { hasBody, contentLength }: { readonly hasBody: boolean; readonly contentLength: number | null },
+): AnnouncedBody {
+  if (!hasBody) return ABSENT;
+  let type: string | null = null;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]?.toLowerCase();
+    const value = rawHeaders[i + 1]?.trim() ?? '';
+    if (name === 'content-encoding' && value !== '' && value.toLowerCase() !== 'identity') return CODED;
+    if (name !== 'content-type') continue;
+    if (type !== null || value.includes(',')) return malformed('the request has more than one Content-Type');
+    type = value;
+  }
+  const [media = ''] = (type ?? '').split(';', 1);
+  const format = FORMATS[media.trim().toLowerCase()];
+  if (format === undefined) return OTHER_TYPE;
+  for (const [, charset = ''] of (type ?? '').matchAll(CHARSET))
+    if (!UTF8.has(charset.toLowerCase())) return malformed('the body must be in UTF-8');
+  if (contentLength !== null && contentLength > BODY_BYTES_MAX) return TOO_LARGE;
+  return { kind: 'announced', format };
+}
+
+/**
+ * @param target of the request, one code unit for each byte
+ * @param field its name; case does not matter
+ */
+export function fieldOf(body: SentBody, target: string, field: string): Field {
+  if (body.kind === 'malformed') return body;
+  const mark = target.indexOf('?');
+  const inQuery = mark < 0 ? [] : formValues(target.slice(mark + 1), field);
+  const inBody = valuesIn(body, field);
+  if (!Array.isArray(inQuery)) return inQuery;
+  if (!Array.isArray(inBody)) return inBody;
+  const [value = null, ...others] = new Set([...inQuery, ...inBody].map(comparable).filter(Boolean));
+  return others.length > 0
+    ? malformed(`the request presents two different values of ${field}; send one`)
+    : { kind: 'value', value };
+}
+
+function valuesIn(body: Exclude<SentBody, Malformed>, field: string): string[] | Malformed {
+  if (body.kind === 'absent' || body.kind === 'unread' || body.bytes.length === 0) return [];
+  return body.kind === 'json'
+    ? jsonValues(body.bytes, field)
+    : formValues(body.bytes.toString('latin1'), field);
+}
+
+const DECODER = new TextDecoder('utf-8', { fatal: true });
+/** A string, or a character of the structure. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],]/g;
+
+function jsonValues(bytes: Buffer, field: string): string[] | Malformed {
+  const text = decoded(bytes);
+  if (text === null) return malformed('the body is not valid UTF-8');
+  let whole: unknown;
+  try {
+    whole = JSON.parse(text);
+  } catch {
+    return malformed('the body is not valid JSON');
+  }
+  if (typeof whole !== 'object' || whole === null || Array.isArray(whole)) return [];
+  const values: string[] = [];
+  for (const [name, value] of members(text)) {
+    if (caseless(name) !== caseless(field) || value === null) continue;
+    if (typeof value !== 'string' && typeof value !== 'number')
+      return malformed(`${field} must be a string or a number`);
+    values.push(String(value));
+  }
+  return values;
+}
+
+/** Members of the outermost object, those with the same name too. @param text valid JSON */
+function* members(text: string): Generator<[name: string, value: unknown]> {
+  let depth = 0;
+  let name: string | null = null;
+  let valueFrom = 0;
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    if (token === '{' || token === '[') depth++;
+    else if (token.startsWith('"')) {
+      if (depth !== 1 || name !== null) continue;
+      name = JSON.parse(token) as string;
+      valueFrom = text.indexOf(':', index + token.length) + 1;
+    } else {
+      if (depth === 1 && name !== null) {
+        yield [name, JSON.parse(text.slice(valueFrom, index))];
+        name = null;
+      }
+      if (token !== ',') depth--;
+    }
+  }
+}
+
+const BRACKET = /\[|%5b/i;
+const BAD_ESCAPE = /%(?![0-9a-f]{2})/i;
+
+/** @param text one code unit for each byte */
+function formValues(text: string, field: string): string[] | Malformed {
+  const values: string[] = [];
+  for (const pair of text.split(/[&;]+/)) {
+    const [name = ''] = pair.split('=', 1);
+    // Classic ASP reads %u0065 as "e".
+    if (BAD_ESCAPE.test(name))
+      return malformed('the name of a field has a % without two hex digits after it');
+    const bracket = BRACKET.exec(name);
+    if (bracket !== null && isNamed(name.slice(0, bracket.index), field))
+      return malformed(`${field} must be a single value`);
+    if (name.length === pair.length || !isNamed(name, field)) continue;
+    const value = pair.slice(name.length + 1);
+    if (BAD_ESCAPE.test(value)) return malformed(`${field} has a % without two hex digits after it`);
+    const read = decoded(Buffer.from(percentDecoded(value.replaceAll('+', ' ')), 'latin1'));
+    if (read === null) return malformed(`${field} is not valid UTF-8`);
+    values.push(read);
+  }
+  return values;
+}
+
+function isNamed(name: string, field: string): boolean {
+  return queryValue(`?${name}=1`, field) !== null;
+}
+
+function decoded(bytes: Buffer): string | null {
+  try {
+    return DECODER.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** A normalized character can be 18 characters. */
+const COMPARED_LENGTH_MAX = 1024;
+
+/** Databases find the same account whatever the case, accents and invisible characters are. */
+function comparable(value: string): string {
+  return caseless(
+    value
+      .slice(0, COMPARED_LENGTH_MAX)
+      .normalize('NFKD')
+      .replace(/[\p{M}\p{C}]/gu, ''),
+  ).trim();
+}
+
+/** Upper case first: it maps the long s, for one, to S. */
+function caseless(text: string): string {
+  return text.toUpperCase().toLowerCase();
+}
+
+function malformed(reason: string): Malformed {
+  return { kind: 'malformed', reason };
+}

@@ -1,0 +1,205 @@
+/** Tests fields of ordinary bodies, and of clients that try to present one value here and another to the application. */
+import fc from 'fast-check';
+import t from 'tap';
+import { announcedBody, BODY_BYTES_MAX, fieldOf, type SentBody } from '#gateway/identity/body-field.ts';
+import { anyText } from '#test/support/any-text.ts';
+
+const json = (text: string | Buffer): SentBody => ({ kind: 'json', bytes: Buffer.from(text) });
+const form = (text: string | Buffer): SentBody => ({ kind: 'form', bytes: Buffer.from(text) });
+
+function read(body: SentBody, target = '/login', field = 'email'): string | null {
+  const found = fieldOf(body, target, field);
+  return found.kind === 'value' ? found.value : `400: ${found.reason}`;
+}
+
+t.test('a field of JSON', async (t) => {
+  const cases = [
+    ['{"email":"a@example.org","password":"x"}', 'a@example.org'],
+    ['\ufeff { "password" : "x" ,\n "email" : "a@example.org" } ', 'a@example.org'],
+    ['{"e\\u006dail":"\\u0061@example.org"}', 'a@example.org'],
+    ['{"Email":"a@example.org"}', 'a@example.org'],
+    ['{"EMA\u0130L":"a@example.org"}', null],
+    ['{"email":12}', '12'],
+    ['{"email":1.2e1}', '12'],
+    ['{"email":"12"}', '12'],
+    ['{"email":"a","EMAIL":"A"}', 'a'],
+    ['{"email":"a{b}[c],\\"email\\":\\"d\\""}', 'a{b}[c],"email":"d"'],
+    ['{"x":{"email":"b"},"y":[{"email":"c"}],"email":"a"}', 'a'],
+    ['{"x":"\\\\","email":"a"}', 'a'],
+    ['{}', null],
+    ['', null],
+    ['[]', null],
+    ['[{"email":"a"}]', null],
+    ['"email"', null],
+    ['null', null],
+    ['{"email":null}', null],
+    ['{"email":""}', null],
+    ['{"email":" \\u200b "}', null],
+    ['{"user":{"email":"a"}}', null],
+    ['{"__proto__":{"email":"a"}}', null],
+  ] as const;
+  for (const [text, value] of cases) t.equal(read(json(text)), value, text);
+});
+
+t.test('JSON that is refused, because an application may read it otherwise', async (t) => {
+  const two = '400: the request presents two different values of email; send one';
+  const single = '400: email must be a string or a number';
+  const invalid = '400: the body is not valid JSON';
+  const cases = [
+    ['{"email":"a","email":"b"}', two],
+    ['{"email":"a","x":{"email":"c"},"EMAIL":"b"}', two],
+    ['{"email":"a","ema\\u0069l":"b"}', two],
+    ['{"key":"b","\u212aEY":"a"}', '400: the request presents two different values of key; send one', 'key'],
+    [
+      '{"user":"b","u\u017fer":"a"}',
+      '400: the request presents two different values of user; send one',
+      'user',
+    ],
+    ['{"email":["a"]}', single],
+    ['{"email":{"$ne":null}}', single],
+    ['{"email":true}', single],
+    ['{"email":"a"} {"email":"b"}', invalid],
+    ['{"email":"a"}x', invalid],
+    ['{"email":"a",}', invalid],
+    ["{'email':'a'}", invalid],
+    ['{email:"a"}', invalid],
+    ['{"email":"a"/**/}', invalid],
+    ['{"email":"a","x":NaN}', invalid],
+    ['{"email":"a\nb"}', invalid],
+    ['{"email":"a"', invalid],
+    [' ', invalid],
+    [Buffer.from('{"email":"a"}', 'utf16le'), invalid],
+    [Buffer.from('{"email":"\xe9"}', 'latin1'), '400: the body is not valid UTF-8'],
+  ] as const;
+  for (const [text, reason, field] of cases)
+    t.equal(read(json(text as string), '/login', field), reason, String(text));
+});
+
+t.test('a field of a form', async (t) => {
+  const two = '400: the request presents two different values of email; send one';
+  const badEscape = '400: email has a % without two hex digits after it';
+  const cases = [
+    ['email=a%40example.org&password=x', 'a@example.org'],
+    ['password=x&email=a@example.org', 'a@example.org'],
+    ['e%6dail=a', 'a'],
+    ['EMAIL=a', 'a'],
+    ['+email=a', 'a'],
+    ['email=a+b', 'a b'],
+    ['email=J%C3%BCrgen', 'jurgen'],
+    ['email=J\u00fcrgen', 'jurgen'],
+    ['email=x%C3%A0', 'xa'],
+    ['email=%C2%A0', null],
+    ['email=a&email=A', 'a'],
+    ['email=a&email=', 'a'],
+    ['email', null],
+    ['email=', null],
+    ['x=1', null],
+    ['user[email]=a', null],
+    ['password=50%&email=a', 'a'],
+    ['email=a&email=b', two],
+    ['email=a;email=b', two],
+    ['email=a&e%6Dail=b', two],
+    ['email[]=a', '400: email must be a single value'],
+    ['email%5b0%5d=a', '400: email must be a single value'],
+    ['Email[x]=a', '400: email must be a single value'],
+    ['email=%u0061', badEscape],
+    ['email=a%', badEscape],
+    ['%u0065mail=a', '400: the name of a field has a % without two hex digits after it'],
+    ['email=%ff', '400: email is not valid UTF-8'],
+  ] as const;
+  for (const [text, value] of cases) t.equal(read(form(text)), value, text);
+});
+
+t.test('the query, which some applications read as well', async (t) => {
+  t.equal(read({ kind: 'absent' }, '/login?email=a'), 'a');
+  t.equal(read({ kind: 'unread', reason: 'it is too large' }, '/login?email=a'), 'a');
+  t.equal(read(json('{"email":"a"}'), '/login?x=1'), 'a');
+  t.equal(read(json('{"email":"a"}'), '/login?email=A'), 'a');
+  t.match(read(json('{"email":"a"}'), '/login?email=b'), /^400: .* two different values/);
+  t.match(read(form('email=a'), '/login?email=b'), /^400: .* two different values/);
+  t.match(read(form('email=a'), '/login?email[]=b'), /^400: /);
+});
+
+t.test('spellings that databases take for the same account', async (t) => {
+  const spellings = [
+    ...['admin@example.org', ' Admin@Example.org\t', 'ÁDMIN@example.org', 'a\u0301dmin@example.org'],
+    ...['\uff41dmin@example.org', 'ad\u200bmin@example.org', 'admin@example.org\u0000'],
+  ];
+  for (const spelling of spellings)
+    t.equal(read(json(JSON.stringify({ email: spelling }))), 'admin@example.org', JSON.stringify(spelling));
+  t.equal(read(json('{"email":"stra\u00dfe"}')), read(json('{"email":"STRASSE"}')));
+  t.equal(read(json('{"email":"\u039f\u03a3"}')), read(json('{"email":"\u03bf\u03c3"}')), 'two small sigmas');
+});
+
+t.test('which bodies are read', async (t) => {
+  const small = { hasBody: true, contentLength: 10 };
+  const kindOf = (type: string, length = small, more: string[] = []): string => {
+    const announced = announcedBody(['Host', 'a', 'Content-Type', type, ...more], length);
+    return announced.kind === 'announced' ? announced.format : announced.kind;
+  };
+  const cases = [
+    ['application/json', 'json'],
+    ['Application/JSON ; charset=UTF-8', 'json'],
+    ['application/json; charset="utf8"; x=1', 'json'],
+    ['application/x-www-form-urlencoded', 'form'],
+    ['application/x-www-form-urlencoded;charset=us-ascii', 'form'],
+    ['application/ld+json', 'unread'],
+    ['application/json5', 'unread'],
+    ['text/plain', 'unread'],
+    ['', 'unread'],
+    ['multipart/form-data; boundary=x', 'unread'],
+    ['application/json, text/plain', 'malformed'],
+    ['application/json; charset=utf-16', 'malformed'],
+    ['application/x-www-form-urlencoded; charset=utf-8; charset=IBM037', 'malformed'],
+  ] as const;
+  for (const [type, kind] of cases) t.equal(kindOf(type), kind, type);
+  t.equal(announcedBody([], small).kind, 'unread', 'no type');
+  t.equal(announcedBody([], { hasBody: false, contentLength: null }).kind, 'absent');
+  t.equal(kindOf('application/json', { ...small, contentLength: BODY_BYTES_MAX }), 'json');
+  t.equal(kindOf('application/json', { ...small, contentLength: BODY_BYTES_MAX + 1 }), 'unread');
+  t.equal(kindOf('application/json', small, ['content-encoding', 'gzip']), 'unread');
+  t.equal(kindOf('application/json', small, ['content-encoding', 'identity']), 'json');
+  t.equal(kindOf('application/json', small, ['content-type', 'application/json']), 'malformed');
+});
+
+t.test('the deepest JSON and the longest string', async (t) => {
+  const half = BODY_BYTES_MAX / 2 - 10;
+  t.equal(read(json(`{"email":"a","x":${'['.repeat(half)}${']'.repeat(half)}}`)), 'a');
+  t.equal(read(json(`{"x":"${'\\"'.repeat(half - 5)}","email":"a"}`)), 'a');
+});
+
+t.test('long values are compared by their beginning', async (t) => {
+  const long = 'a'.repeat(1024);
+  t.equal(read(json(`{"email":"${long}b"}`)), read(form(`email=${long}c`)));
+  t.not(read(json(`{"email":"${long.slice(1)}b"}`)), read(form(`email=${long.slice(1)}c`)));
+});
+
+t.test('at random', async (t) => {
+  const other = anyText().filter((name) => name.toUpperCase().toLowerCase() !== 'email');
+  const word = fc.stringMatching(/^[a-z0-9@.+_-]{1,20}$/);
+  const rest = fc.dictionary(other, fc.jsonValue(), { maxKeys: 5 });
+
+  fc.assert(
+    fc.property(rest, rest, word, fc.constantFrom(0, 1, 4), (before, after, email, space) => {
+      const text = JSON.stringify({ ...before, email, ...after }, null, space);
+      t.equal(read(json(text)), email, text);
+      const twice = `{"email":${JSON.stringify(`${email}x`)},${text.slice(text.indexOf('{') + 1)}`;
+      t.match(read(json(twice)), /^400: .* two different values/, twice);
+    }),
+  );
+  fc.assert(
+    fc.property(anyText({ minLength: 1 }), (email) => {
+      const inForm = read(form(new URLSearchParams({ email }).toString()));
+      t.equal(inForm, read(json(JSON.stringify({ email }))), 'a form and JSON give the same identity');
+    }),
+  );
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), anyText({ maxLength: 20 }), (bytes, query) => {
+      for (const body of [json(Buffer.from(bytes)), form(Buffer.from(bytes))])
+        t.match(
+          fieldOf(body, `/?${Buffer.from(query).toString('latin1')}`, 'email').kind,
+          /^(value|malformed)$/,
+        );
+    }),
+  );
+});
