@@ -6,7 +6,8 @@ import { Refusals } from '#gateway/request/refuse.ts';
 import { assertFree } from '#shared/assert-free.ts';
 import type { Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
-import { type CheckedOptions, CheckedRequest } from './checked-request.ts';
+import { CheckedRequest } from './checked-request.ts';
+import type { DescribedOptions } from './described-request.ts';
 import type { DecisionSettings } from './settings.ts';
 
 export interface DecisionListeners {
@@ -36,11 +37,13 @@ export async function openDecisionListeners(
       'anyone who reaches GATEWAY_DECISION_HOST can claim any client address; set networks instead of a number in GATEWAY_TRUSTED_PROXIES',
     );
   }
-  const options: CheckedOptions = {
+  const options: DescribedOptions = {
     isCredentialProven,
     onBadRequest: onceAMinute(clock, (reason: string) =>
       log.warn({ reason }, 'a proxy sent an authorization request that cannot be answered; it is refused'),
     ),
+    parts: { enforcement, refusals: new Refusals(shared) },
+    accessLog,
   };
   const decisionServer: DecisionServer = {
     keepAliveMs: KEEP_ALIVE_MS,
@@ -48,17 +51,11 @@ export async function openDecisionListeners(
     begin: (arrival, parts) => new CheckedRequest(arrival, parts, options).run(),
   };
   const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, decisionServer });
-  const parts = { enforcement, refusals: new Refusals(shared) };
   // Loaded only if gRPC is on, to save memory.
   const grpc =
     grpcPort === null
       ? null
-      : new (await import('./rate-limit-server.ts')).RateLimitServer({
-          ...options,
-          parts,
-          upstream,
-          accessLog,
-        });
+      : new (await import('./rate-limit-server.ts')).RateLimitServer({ ...options, upstream });
   return {
     http,
     async listen(reusePort) {
