@@ -32,6 +32,7 @@ export interface Answer {
   readonly status: number;
   /** Names and values in turn. */
   readonly headers: readonly string[];
+  /** In UTF-8, one code unit for each byte. */
   readonly body: string;
 }
 
@@ -97,7 +98,7 @@ class DescribedRequest extends LimitedRequest {
   }
 
   answer(reply: OwnReply): void {
-    this.#send(ERRORS[reply.code].status, headersOf({ ...reply, close: false }), reply.body);
+    this.#send(ERRORS[reply.code].status, headersOf({ ...reply, close: false }), reply.bodyBytes);
   }
 
   #send(status: number, all: readonly string[], body: string): void {

@@ -1,4 +1,4 @@
-/** Listeners for proxies that ask the gateway about each request, over HTTP or gRPC. */
+/** Listeners for proxies that ask the gateway about each request, over HTTP, SPOP (HAProxy) or gRPC. */
 import type { Logger } from 'pino';
 import { ListenError, LOOPBACK } from '#gateway/listen/listener.ts';
 import { type DecisionServer, PublicServer, type PublicServerOptions } from '#gateway/listen/server.ts';
@@ -8,6 +8,7 @@ import type { Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import { CheckedRequest } from './checked-request.ts';
 import type { DescribedOptions } from './described-request.ts';
+import { HaproxyAgent } from './haproxy-agent.ts';
 import type { DecisionSettings } from './settings.ts';
 
 export interface DecisionListeners {
@@ -45,10 +46,13 @@ export async function openDecisionListeners(
     parts: { enforcement, refusals: new Refusals(shared) },
     accessLog,
   };
+  const agent = new HaproxyAgent(options);
   const decisionServer: DecisionServer = {
     keepAliveMs: KEEP_ALIVE_MS,
     headerBytesMax: HEADER_BYTES_MAX,
     begin: (arrival, parts) => new CheckedRequest(arrival, parts, options).run(),
+    open: (connection, toHttp) => agent.open(connection, toHttp),
+    closeIdle: () => agent.closeIdle(),
   };
   const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, decisionServer });
   // Loaded only if gRPC is on, to save memory.

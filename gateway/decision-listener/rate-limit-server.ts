@@ -100,7 +100,12 @@ function responseOf({ status, headers, body }: Answer): RateLimitResponse {
   const responseHeadersToAdd: { key: string; value: string }[] = [];
   for (let i = 0; i < headers.length; i += 2)
     responseHeadersToAdd.push({ key: headers[i] ?? '', value: headers[i + 1] ?? '' });
-  return { overallCode: code, statuses: [{ code }], responseHeadersToAdd, rawBody: Buffer.from(body) };
+  return {
+    overallCode: code,
+    statuses: [{ code }],
+    responseHeadersToAdd,
+    rawBody: Buffer.from(body, 'latin1'),
+  };
 }
 
 function serviceDefinition(): ServiceDefinition {
