@@ -5,7 +5,7 @@
 
 /** How a kind of proxy asks and expects the answer. */
 export type Dialect =
-  /** Traefik, Caddy, HAProxy: a refusal is forwarded to the client as it is. */
+  /** Traefik, Caddy: a refusal is forwarded to the client as it is. */
   | 'forward-auth'
   /** NGINX: a refusal must have status 403 and can only carry header fields. */
   | 'auth-request'
@@ -105,6 +105,6 @@ function missing(name: string, why: string): BadAuthorizationRequest {
   return bad(`the proxy sent no ${name}: ${why}`);
 }
 
-function bad(reason: string): BadAuthorizationRequest {
+export function bad(reason: string): BadAuthorizationRequest {
   return { ok: false, reason };
 }

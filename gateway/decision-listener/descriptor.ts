@@ -1,5 +1,6 @@
 /** Reads requests to Envoy's rate limit service. A descriptor has the properties of one request as its entries. */
-import { type BadAuthorizationRequest, METHOD_TOKEN } from './authorization-request.ts';
+import { type BadAuthorizationRequest, bad, METHOD_TOKEN } from './authorization-request.ts';
+import type { Described } from './described-request.ts';
 
 export interface RateLimitRequest {
   readonly descriptors: readonly Descriptor[];
@@ -9,14 +10,6 @@ export interface RateLimitRequest {
 interface Descriptor {
   readonly entries: readonly { readonly key: string; readonly value: string }[];
   readonly hitsAddend: { readonly value: number } | null;
-}
-
-interface Described {
-  readonly ok: true;
-  readonly method: string;
-  readonly target: string;
-  /** Names and values alternate; one code unit for each byte. */
-  readonly rawHeaders: readonly string[];
 }
 
 const METHOD = 'method';
@@ -62,8 +55,4 @@ export function describedBy({
 
 function missing(key: string, header: string): BadAuthorizationRequest {
   return bad(`the descriptor has no entry ${key}; add the header ${header} under this descriptor_key`);
-}
-
-function bad(reason: string): BadAuthorizationRequest {
-  return { ok: false, reason };
 }

@@ -1,4 +1,4 @@
-/** Listeners for proxies that ask the gateway about each request, over HTTP or gRPC. */
+/** Listeners for proxies that ask the gateway about each request, over HTTP, SPOP (HAProxy) or gRPC. */
 import type { Logger } from 'pino';
 import { ListenError, LOOPBACK } from '#gateway/listen/listener.ts';
 import { type DecisionServer, PublicServer, type PublicServerOptions } from '#gateway/listen/server.ts';
@@ -6,7 +6,9 @@ import { Refusals } from '#gateway/request/refuse.ts';
 import { assertFree } from '#shared/assert-free.ts';
 import type { Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
-import { type CheckedOptions, CheckedRequest } from './checked-request.ts';
+import { CheckedRequest } from './checked-request.ts';
+import type { DescribedOptions } from './described-request.ts';
+import { HaproxyAgent } from './haproxy-agent.ts';
 import type { DecisionSettings } from './settings.ts';
 
 export interface DecisionListeners {
@@ -36,29 +38,28 @@ export async function openDecisionListeners(
       'anyone who reaches GATEWAY_DECISION_HOST can claim any client address; set networks instead of a number in GATEWAY_TRUSTED_PROXIES',
     );
   }
-  const options: CheckedOptions = {
+  const options: DescribedOptions = {
     isCredentialProven,
     onBadRequest: onceAMinute(clock, (reason: string) =>
       log.warn({ reason }, 'a proxy sent an authorization request that cannot be answered; it is refused'),
     ),
+    parts: { enforcement, refusals: new Refusals(shared) },
+    accessLog,
   };
+  const agent = new HaproxyAgent(options);
   const decisionServer: DecisionServer = {
     keepAliveMs: KEEP_ALIVE_MS,
     headerBytesMax: HEADER_BYTES_MAX,
     begin: (arrival, parts) => new CheckedRequest(arrival, parts, options).run(),
+    open: (connection, toHttp) => agent.open(connection, toHttp),
+    closeIdle: () => agent.closeIdle(),
   };
   const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, decisionServer });
-  const parts = { enforcement, refusals: new Refusals(shared) };
   // Loaded only if gRPC is on, to save memory.
   const grpc =
     grpcPort === null
       ? null
-      : new (await import('./rate-limit-server.ts')).RateLimitServer({
-          ...options,
-          parts,
-          upstream,
-          accessLog,
-        });
+      : new (await import('./rate-limit-server.ts')).RateLimitServer({ ...options, upstream });
   return {
     http,
     async listen(reusePort) {

@@ -12,19 +12,11 @@ import {
 import { loadSync } from '@grpc/proto-loader';
 import { originOf } from '#gateway/http/request-origin.ts';
 import { Listener, type ListenOptions } from '#gateway/listen/listener.ts';
-import {
-  AccessEntry,
-  type LoggedRequest,
-  type LoggedResponse,
-} from '#gateway/observe/access-log/access-entry.ts';
-import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
-import type { LimitedParts, Sent } from '#gateway/request/limited-request.ts';
 import type { Millis } from '#shared/clock.ts';
-import { methodProblem } from './authorization-request.ts';
-import { type CheckedOptions, UNTRUSTED } from './checked-request.ts';
+import { UNTRUSTED } from './checked-request.ts';
+import { type Answer, type DescribedOptions, decideDescribed } from './described-request.ts';
 import { describedBy, type RateLimitRequest } from './descriptor.ts';
-import { RateLimitCall, type RateLimitResponse } from './rate-limit-call.ts';
 
 const PROTO = fileURLToPath(new URL('./rate-limit.proto', import.meta.url));
 const SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
@@ -32,10 +24,15 @@ const SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
 const MESSAGE_BYTES_MAX = 65_536;
 const STREAMS_MAX = 1024;
 
-interface RateLimitServerOptions extends CheckedOptions {
-  readonly parts: LimitedParts;
+interface RateLimitServerOptions extends DescribedOptions {
   readonly upstream: Upstream;
-  readonly accessLog: AccessLog | null;
+}
+
+export interface RateLimitResponse {
+  readonly overallCode: 'OK' | 'OVER_LIMIT';
+  readonly statuses: readonly { readonly code: 'OK' | 'OVER_LIMIT' }[];
+  readonly responseHeadersToAdd: readonly { readonly key: string; readonly value: string }[];
+  readonly rawBody: Uint8Array;
 }
 
 type Call = ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
@@ -92,40 +89,24 @@ export class RateLimitServer {
   }
 
   #decide(call: Call, reply: (response: RateLimitResponse) => void): void {
-    const { parts, isCredentialProven, onBadRequest } = this.#options;
-    const described = describedBy(call.request);
-    const socket = { remoteAddress: addressOf(call.getPeer()) };
-    const { method = '', target = '', rawHeaders = [] } = described.ok ? described : {};
-    // HTTP/1.0, because it needs no Host field.
-    const req: Sent = { method, url: target, rawHeaders, httpVersion: '1.0' };
-    const connection = { origin: originOf(socket, parts.enforcement.options.trust) };
-    const asked = { req, connection, isVouchedFor: isCredentialProven };
-    const request = new RateLimitCall(parts, asked, reply, this.#entryFor(req));
-    const problem = described.ok ? methodProblem(method) : described.reason;
-    if (!described.ok) onBadRequest(described.reason);
-    if (problem === null) request.run();
-    else parts.refusals.malformed(request, problem);
-  }
-
-  #entryFor({ method, url }: Sent): AccessEntry | null {
-    const { accessLog, parts } = this.#options;
-    if (accessLog === null || !accessLog.takes()) return null;
-    const { clock, wallClock } = parts.enforcement.options;
-    return new AccessEntry(accessLog, { ...UNMEASURED, method, url }, ANSWERED, clock, wallClock);
+    const { trust } = this.#options.parts.enforcement.options;
+    const origin = originOf({ remoteAddress: addressOf(call.getPeer()) }, trust);
+    decideDescribed(describedBy(call.request), origin, this.#options, (answer) => reply(responseOf(answer)));
   }
 }
 
-/** For calls no byte counts are logged, and a log entry ends with the answer. */
-const UNMEASURED: LoggedRequest = {
-  headers: {},
-  socket: { bytesWritten: 0, bytesRead: 0, destroyed: false, once: () => undefined, off: () => undefined },
-};
-const ANSWERED: LoggedResponse = {
-  headersSent: true,
-  statusCode: 200,
-  writableFinished: true,
-  once: () => undefined,
-};
+function responseOf({ status, headers, body }: Answer): RateLimitResponse {
+  const code = status === 200 ? 'OK' : 'OVER_LIMIT';
+  const responseHeadersToAdd: { key: string; value: string }[] = [];
+  for (let i = 0; i < headers.length; i += 2)
+    responseHeadersToAdd.push({ key: headers[i] ?? '', value: headers[i + 1] ?? '' });
+  return {
+    overallCode: code,
+    statuses: [{ code }],
+    responseHeadersToAdd,
+    rawBody: Buffer.from(body, 'latin1'),
+  };
+}
 
 function serviceDefinition(): ServiceDefinition {
   const definition = loadSync(PROTO, { longs: Number, enums: String, defaults: true });

@@ -48,7 +48,7 @@ export function stopParsing(socket: Duplex): void {
 }
 
 /** Ends the gateway's side, and reads until the peer ends its own or the time is up. */
-export function lingeringClose(socket: Duplex, lastWords?: string): void {
+export function lingeringClose(socket: Duplex, lastWords?: string | Uint8Array): void {
   if (socket.destroyed) return;
   if (!socket.writableEnded) socket.end(lastWords);
   socket.resume();

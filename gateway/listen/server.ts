@@ -77,6 +77,10 @@ export interface DecisionServer {
   readonly keepAliveMs: Millis;
   readonly headerBytesMax: number;
   begin(arrival: Arrival, parts: ForwardingParts): void;
+  /** @param toHttp takes a connection that speaks HTTP */
+  open(connection: ClientConnection, toHttp: () => void): void;
+  /** Ends idle connections that do not speak HTTP. Called several times during a drain. */
+  closeIdle(): void;
 }
 
 export class PublicServer {
@@ -207,7 +211,10 @@ export class PublicServer {
       this.watch.forget(connection);
       this.#pipelining.forget(connection);
     });
-    if (this.#plain === null) this.#http.emit('connection', socket);
+    const { decisionServer } = this.#options;
+    const toHttp = (): unknown => this.#http.emit('connection', socket);
+    if (decisionServer !== undefined) decisionServer.open(connection, toHttp);
+    else if (this.#plain === null) toHttp();
     else this.#plain.open(connection);
   }
 
@@ -292,6 +299,7 @@ export class PublicServer {
     this.#entrance.drain();
     const closeIdle = (): void => {
       this.#plain?.closeIdle();
+      this.#options.decisionServer?.closeIdle();
       this.#http.closeIdleConnections();
       this.#entrance.cutUnsecured();
     };

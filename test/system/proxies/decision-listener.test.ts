@@ -1,14 +1,18 @@
 /** NGINX, Caddy and HAProxy, for real, with the files of the examples: what their clients see. */
 
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';
 import { type AskingProxyName, askingProxyNames, startAskingProxy } from '#test/support/asking-proxies.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { environment, launch } from '#test/support/gateway-process.ts';
 import { freePort } from '#test/support/ports.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
@@ -21,6 +25,8 @@ const ROWS = [
   `name: some, route: "* /some/*", identifier: api-key, limit: 10, ${WINDOW}`,
   `name: many, route: "* /many/*", identifier: ip, limit: 50, ${WINDOW}`,
 ];
+
+const ANSWERED = 'unless { var(txn.floodgate.status) -m int 200 }';
 
 async function startGateway(t: Test, env: Record<string, string> = {}, extra = '') {
   const decision = await freePort();
@@ -107,7 +113,7 @@ t.test('nginx and haproxy can be told to let requests pass without a gateway', a
   const to = { decision: await freePort(), application: application.port };
   const open: readonly (readonly [AskingProxyName, string, string])[] = [
     ['nginx', 'proxy_read_timeout 5s;', 'proxy_read_timeout 5s;\nerror_page 502 504 = @floodgate_away;'],
-    ['haproxy', 'pass_without_floodgate = false', 'pass_without_floodgate = true'],
+    ['haproxy', ANSWERED, `${ANSWERED} || { var(txn.floodgate.error) -m int 1:2 256: }`],
   ];
   for (const [name, closed, opened] of open) {
     const { port } = await startAskingProxy(t, name, to, (text) => text.replace(closed, opened));
@@ -168,11 +174,94 @@ t.test('a gateway that does not answer in time is one that is not there', async 
   const short = (text: string): string =>
     text
       .replace('proxy_read_timeout 5s', 'proxy_read_timeout 100ms')
-      .replace('timeout = 5000', 'timeout = 100');
+      .replace('timeout processing 5s', 'timeout processing 100ms');
   for (const name of ['nginx', 'haproxy'] as const) {
     const { port } = await startAskingProxy(t, name, to, short);
     const { status } = await send(port, '/elsewhere');
     t.ok(status >= 500, `${name}: ${status}`);
+  }
+});
+
+t.test('haproxy loses no request when one of two gateways is restarted or killed', async (t) => {
+  const application = await startUpstream(t);
+  const two = await startGateway(t);
+  const file = join(temporaryFolder(t), 'policies.yaml');
+  writeFileSync(file, policyFile(...ROWS));
+  const env = await environment({
+    GATEWAY_UPSTREAM: 'http://127.0.0.1:9',
+    GATEWAY_DECISION_PORT: String(await freePort()),
+    GATEWAY_TRUSTED_PROXIES: 'loopback',
+    GATEWAY_POLICIES: file,
+  });
+  let one = await launch(t, env);
+  const decision = Number(env.GATEWAY_DECISION_PORT);
+  const second = `\n    server two 127.0.0.1:${two.decision} check\n`;
+  const { port } = await startAskingProxy(t, 'haproxy', { decision, application: application.port }, (text) =>
+    text.replace(/(server floodgate .*) check\n/, `$1 check inter 100ms${second}`),
+  );
+  const statuses = new Map<number, number>();
+  let isOver = false;
+  let sent = 0;
+  const load = Array.from({ length: 16 }, async () => {
+    while (!isOver) {
+      const { status } = await send(port, '/elsewhere');
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      sent++;
+    }
+  });
+  const further = async (): Promise<void> => {
+    const before = sent;
+    await until(() => sent > before + 300);
+  };
+  await further();
+  t.equal(await one.stop('SIGTERM'), 0);
+  await further();
+  one = await launch(t, env);
+  await further();
+  await one.stop('SIGKILL');
+  await further();
+  isOver = true;
+  await Promise.all(load);
+  t.strictSame([...statuses.keys()], [200]);
+});
+
+t.test('haproxy asks again when its connection breaks before the answer', async (t) => {
+  const application = await startUpstream(t);
+  const { decision } = await startGateway(t);
+  let cuts = 0;
+  const relay = createTcpServer((socket) => {
+    const gateway = connect(decision, '127.0.0.1');
+    gateway.on('error', () => socket.destroy()).pipe(socket);
+    socket.on('error', () => gateway.destroy()).on('close', () => gateway.destroy());
+    socket.on('data', (chunk: Buffer) => {
+      // The type of a frame is behind its length.
+      if (chunk[4] !== 3 || cuts > 0) gateway.write(chunk);
+      else {
+        cuts++;
+        socket.resetAndDestroy();
+      }
+    });
+  }).listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  t.teardown(() => relay.close());
+  const to = { decision: (relay.address() as AddressInfo).port, application: application.port };
+  const { port } = await startAskingProxy(t, 'haproxy', to);
+  const { status, headers } = await send(port, '/read/a');
+  t.equal(status, 200);
+  t.match(headers, { 'x-ratelimit-remaining': '2' }, 'counted once');
+  t.equal(cuts, 1);
+});
+
+t.test('haproxy describes the largest requests that it accepts', async (t) => {
+  const application = await startUpstream(t);
+  const { decision } = await startGateway(t);
+  const { port } = await startAskingProxy(t, 'haproxy', { decision, application: application.port });
+  for (const fields of [1, 90]) {
+    const value = 'x'.repeat(Math.floor(13_000 / fields));
+    const headers = Object.fromEntries(Array.from({ length: fields }, (_, i) => [`x-large-${i}`, value]));
+    const { status, body } = await send(port, '/read/a', { headers });
+    t.equal(status, 200);
+    t.ok(body.length > 13_000);
   }
 });
 

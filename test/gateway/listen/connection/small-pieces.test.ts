@@ -2,6 +2,7 @@
  * Tests bodies in small pieces over HTTP/1.1: they are joined, charged, and the connection is cut if there are too
  * many.
  */
+import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import type { Gateway } from '#gateway/app.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
@@ -186,3 +187,99 @@ t.test('who sends them fast is not accepted for a moment, and others are', async
   const other = sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', '127.0.0.9');
   t.match(await other.ended(), /^HTTP\/1\.1 200 /);
 });
+
+for (const [way, GATEWAY_OWN_PARSER] of [
+  ['own parser', '1'],
+  ['node:http', '0'],
+] as const) {
+  const env = { GATEWAY_OWN_PARSER };
+  const lengthHead = (length: number): string =>
+    `POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n`;
+
+  t.test(`${way}: a body with a length, each piece in a read of its own`, async (t) => {
+    let received = 0;
+    let onData = (): void => undefined;
+    const upstream = await startUpstream(t, (req, res) => {
+      received = 0;
+      req.on('error', () => undefined);
+      req.on('data', (chunk: Buffer) => {
+        received += chunk.length;
+        onData();
+      });
+      req.on('end', () => res.end('whole'));
+    });
+    const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin, env });
+    /** Sends a piece when the application has the one before, so no two are read together. */
+    const sendPieces = async (pieces: number, bytes: number, length: number) => {
+      const client = sendRaw(port, lengthHead(length));
+      for (let sent = 0; sent < pieces * bytes; ) {
+        sent += bytes;
+        const arrived = new Promise<void>((resolve) => {
+          onData = () => void (received === sent && resolve());
+        });
+        client.socket.write('x'.repeat(bytes));
+        await arrived;
+      }
+      return client;
+    };
+    const usual = await sendPieces(PIECES + 100, AVERAGE_BYTES, (PIECES + 100) * AVERAGE_BYTES);
+    t.match(await usual.until(/whole$/), /^HTTP\/1\.1 200 OK/);
+    usual.socket.destroy();
+    const mended = await sendPieces(PIECES - 1, 1, 100_000);
+    mended.socket.write('x'.repeat(100_001 - PIECES));
+    t.match(
+      await mended.until(/whole$/),
+      /^HTTP\/1\.1 200 OK/,
+      'fewer are not judged, and the average counts',
+    );
+    mended.socket.destroy();
+    t.equal(cuts(gateway), 0);
+
+    const tiny = await sendPieces(PIECES - 1, 1, 1_000_000);
+    tiny.socket.write('x');
+    t.match(await tiny.ended(), /^HTTP\/1\.1 408 Request Timeout\r\n[\s\S]*too small pieces/);
+    t.equal(received, PIECES - 1, 'the last piece does not go on');
+    t.equal(cuts(gateway), 1);
+    await until(() => heldBy(gateway) === 0, 'everything is given back');
+  });
+
+  t.test(`${way}: many such bodies at once, and others are served meanwhile`, async (t) => {
+    const HOSTILE = 12;
+    let whole = 0;
+    const upstream = await startUpstream(t, (req, res) => {
+      req.on('error', () => undefined);
+      req.resume().on('end', () => {
+        if (req.method === 'POST') whole++;
+        res.end('ok');
+      });
+    });
+    const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin, env });
+    const floods = Array.from({ length: HOSTILE }, async (_, i) => {
+      const client = sendRaw(port, lengthHead(1_000_000), `127.0.1.${i + 1}`);
+      client.socket.setNoDelay(true);
+      while (!client.socket.destroyed && client.received() === '') {
+        client.socket.write('x');
+        await turn();
+      }
+      return client.ended();
+    });
+    let served = 0;
+    const others = async (): Promise<void> => {
+      while (cuts(gateway) < HOSTILE) {
+        const other = sendRaw(port, 'GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', '127.0.0.9');
+        if (/^HTTP\/1\.1 200 OK/.test(await other.ended())) served++;
+        else throw new Error(`another client got ${other.received()}`);
+      }
+    };
+    const [answers] = await Promise.all([Promise.all(floods), others()]);
+    for (const answer of answers) t.match(answer, /^HTTP\/1\.1 408 |^$/);
+    t.ok(served > 0, `${served} requests of others`);
+    t.equal(whole, 0);
+    await until(() => heldBy(gateway) === 0, 'everything is given back');
+  });
+}
+
+function heldBy(gateway: Gateway): number {
+  const held = gateway.samples().filter(({ name }) => name === 'floodgate_held');
+  return held.reduce((sum, { value }) => sum + value, 0);
+}

@@ -1,0 +1,132 @@
+/** Requests that a proxy describes in a message of its own protocol. They are decided like those over HTTP. */
+import { privateHeaderProblem } from '#gateway/http/header-filter.ts';
+import type { RequestOrigin } from '#gateway/http/request-origin.ts';
+import {
+  AccessEntry,
+  type LoggedRequest,
+  type LoggedResponse,
+} from '#gateway/observe/access-log/access-entry.ts';
+import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
+import { ERRORS } from '#gateway/reply/errors.ts';
+import { headersOf, type OwnReply } from '#gateway/reply/own-reply.ts';
+import {
+  type LimitedParts,
+  LimitedRequest,
+  type Sent,
+  type Source,
+} from '#gateway/request/limited-request.ts';
+import { probeReply } from '#gateway/request/probe.ts';
+import { type BadAuthorizationRequest, methodProblem } from './authorization-request.ts';
+import type { CheckedOptions } from './checked-request.ts';
+
+export interface Described {
+  readonly ok: true;
+  readonly method: string;
+  readonly target: string;
+  /** Names and values in turn, one code unit for each byte. */
+  readonly rawHeaders: readonly string[];
+}
+
+export interface Answer {
+  /** 200: the request may pass. */
+  readonly status: number;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  /** In UTF-8, one code unit for each byte. */
+  readonly body: string;
+}
+
+export interface DescribedOptions extends CheckedOptions {
+  readonly parts: LimitedParts;
+  readonly accessLog: AccessLog | null;
+}
+
+/** @param reply called once, also for a description that is refused */
+export function decideDescribed(
+  described: Described | BadAuthorizationRequest,
+  origin: RequestOrigin,
+  options: DescribedOptions,
+  reply: (answer: Answer) => void,
+): void {
+  const { method, target, rawHeaders } = described.ok ? described : NOTHING;
+  // HTTP/1.0, because it needs no Host field.
+  const req: Sent = { method, url: target, rawHeaders, httpVersion: '1.0' };
+  const request = new DescribedRequest(req, { origin }, options, reply);
+  const problem = described.ok
+    ? (methodProblem(method) ?? privateHeaderProblem(rawHeaders))
+    : described.reason;
+  if (!described.ok) options.onBadRequest(described.reason);
+  if (problem === null) request.run();
+  else options.parts.refusals.malformed(request, problem);
+}
+
+const NOTHING: Omit<Described, 'ok'> = { method: '', target: '', rawHeaders: [] };
+/** Fields that describe the gateway's own message, which proxies do not forward. */
+const NOT_FORWARDED: ReadonlySet<string> = new Set(['content-length', 'connection']);
+
+class DescribedRequest extends LimitedRequest {
+  readonly req: Sent;
+  readonly connection: Source;
+  readonly entry: AccessEntry | null;
+  readonly client = null;
+  readonly closes = false;
+  readonly #options: DescribedOptions;
+  readonly #reply: (answer: Answer) => void;
+
+  constructor(req: Sent, connection: Source, options: DescribedOptions, reply: (answer: Answer) => void) {
+    super(options.parts);
+    this.req = req;
+    this.connection = connection;
+    this.#options = options;
+    this.#reply = reply;
+    this.entry = entryFor(req, options);
+  }
+
+  override get isVouchedFor(): boolean {
+    return this.#options.isCredentialProven;
+  }
+
+  protected override answersProbe(token: string): boolean {
+    const body = probeReply(this, token, this.#options.parts.enforcement, true);
+    if (body !== null) this.#send(403, [], body);
+    return body !== null;
+  }
+
+  protected pass(added: readonly string[]): void {
+    this.finish();
+    this.#send(200, added, '');
+  }
+
+  answer(reply: OwnReply): void {
+    this.#send(ERRORS[reply.code].status, headersOf({ ...reply, close: false }), reply.bodyBytes);
+  }
+
+  #send(status: number, all: readonly string[], body: string): void {
+    const headers: string[] = [];
+    for (let i = 0; i < all.length; i += 2) {
+      const name = (all[i] ?? '').toLowerCase();
+      if (!NOT_FORWARDED.has(name)) headers.push(name, all[i + 1] ?? '');
+    }
+    if (this.entry !== null && status !== 200) this.entry.status = status;
+    this.entry?.end();
+    this.#reply({ status, headers, body });
+  }
+}
+
+function entryFor({ method, url }: Sent, { accessLog, parts }: DescribedOptions): AccessEntry | null {
+  if (accessLog === null || !accessLog.takes()) return null;
+  const { clock, wallClock } = parts.enforcement.options;
+  return new AccessEntry(accessLog, { ...UNMEASURED, method, url }, ANSWERED, clock, wallClock);
+}
+
+/** No byte counts are logged, and a log entry ends with the answer. */
+const UNMEASURED: LoggedRequest = {
+  headers: {},
+  socket: { bytesWritten: 0, bytesRead: 0, destroyed: false, once: () => undefined, off: () => undefined },
+};
+const ANSWERED: LoggedResponse = {
+  headersSent: true,
+  statusCode: 200,
+  writableFinished: true,
+  once: () => undefined,
+};

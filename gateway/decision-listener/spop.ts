@@ -1,0 +1,170 @@
+/**
+ * Frames of SPOP, the protocol in which HAProxy asks agents over long connections (section 3 of its doc/SPOE.txt). A frame
+ * is bytes when read and text when written, with one code unit for each byte. Frames are never fragmented.
+ */
+
+/** A frame that cannot be read. The connection ends. */
+export class FrameError extends Error {
+  /** For the DISCONNECT frame, of the list in section 3.5. */
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.name = 'FrameError';
+    this.status = status;
+  }
+}
+
+type Value = string | number | boolean | null;
+export type Values = ReadonlyMap<string, Value>;
+
+export type Frame =
+  | { readonly kind: 'hello'; readonly frameBytesMax: number; readonly isHealthCheck: boolean }
+  /** `ids`: of stream and frame, which an ACK repeats. `args` is null unless there is exactly one message. */
+  | { readonly kind: 'notify'; readonly ids: string; readonly args: Values | null }
+  | { readonly kind: 'disconnect' | 'unknown' };
+
+/** Every peer must accept frames of this size. */
+const FRAME_BYTES_MAX_LEAST = 256;
+
+class Reader {
+  at = 0;
+  readonly #bytes: Buffer;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get isAtEnd(): boolean {
+    return this.at >= this.#bytes.length;
+  }
+
+  byte(): number {
+    const byte = this.#bytes[this.at++];
+    if (byte === undefined) throw new FrameError(4, 'the frame ends too early');
+    return byte;
+  }
+
+  number(): number {
+    let value = this.byte();
+    if (value < 240) return value;
+    for (let scale = 16; scale < 2 ** 67; scale *= 128) {
+      const byte = this.byte();
+      value += byte * scale;
+      if (byte < 128) return value;
+    }
+    throw new FrameError(4, 'a number has more than 64 bits');
+  }
+
+  text(length = this.number()): string {
+    const end = this.at + length;
+    if (end > this.#bytes.length) throw new FrameError(4, 'the frame ends too early');
+    const text = this.#bytes.toString('latin1', this.at, end);
+    this.at = end;
+    return text;
+  }
+
+  value(): Value {
+    const typeAndFlag = this.byte();
+    const type = typeAndFlag & 15;
+    if (type === 0) return null;
+    if (type === 1) return typeAndFlag > 15;
+    if (type < 6) return this.number();
+    if (type === 6) return [...Buffer.from(this.text(4), 'latin1')].join('.');
+    if (type === 7)
+      return Buffer.from(this.text(16), 'latin1')
+        .toString('hex')
+        .replace(/.{4}(?=.)/g, '$&:');
+    if (type < 10) return this.text();
+    throw new FrameError(4, 'a value has an unknown type');
+  }
+}
+
+/** @param bytes without the four of the length @throws FrameError */
+export function readFrame(bytes: Buffer): Frame {
+  const reader = new Reader(bytes);
+  const type = reader.byte();
+  const isWhole = (reader.text(4).charCodeAt(3) & 1) === 1;
+  if (type === 0 || !isWhole) throw new FrameError(10, 'frames must not be fragmented');
+  reader.number();
+  reader.number();
+  const ids = bytes.toString('latin1', 5, reader.at);
+  if (type === 1) return helloOf(reader);
+  if (type === 2) return { kind: 'disconnect' };
+  if (type !== 3) return { kind: 'unknown' };
+  reader.text();
+  const args = new Map<string, Value>();
+  for (let left = reader.byte(); left > 0; left--) args.set(reader.text(), reader.value());
+  return { kind: 'notify', ids, args: reader.isAtEnd ? args : null };
+}
+
+function helloOf(reader: Reader): Frame {
+  const items = new Map<string, Value>();
+  while (!reader.isAtEnd) items.set(reader.text(), reader.value());
+  const frameBytesMax = Number(items.get('max-frame-size'));
+  if (!/(?:^|,) *2\./.test(String(items.get('supported-versions'))))
+    throw new FrameError(8, 'only version 2.0 is supported');
+  if (!(frameBytesMax >= FRAME_BYTES_MAX_LEAST))
+    throw new FrameError(9, `max-frame-size is not at least ${FRAME_BYTES_MAX_LEAST}`);
+  return { kind: 'hello', frameBytesMax, isHealthCheck: items.get('healthcheck') === true };
+}
+
+/**
+ * Reads the value of HAProxy's `req.hdrs_bin`.
+ *
+ * @returns names and values in turn
+ * @throws FrameError
+ */
+export function headersIn(value: string): string[] {
+  const reader = new Reader(Buffer.from(value, 'latin1'));
+  const headers: string[] = [];
+  for (;;) {
+    const name = reader.text();
+    const text = reader.text();
+    if (name === '') return headers;
+    headers.push(name, text);
+  }
+}
+
+export function writeHello(frameBytesMax: number): string {
+  const version = textOf('version') + typed('2.0');
+  const size = textOf('max-frame-size') + typed(frameBytesMax);
+  return frameOf(101, '\0\0', version + size + textOf('capabilities') + typed('pipelining'));
+}
+
+export function writeDisconnect(status: number, message: string): string {
+  const payload = textOf('status-code') + typed(status) + textOf('message') + typed(message);
+  return frameOf(102, '\0\0', payload);
+}
+
+/** @param actions texts of `setVariable`, joined */
+export function writeAck(ids: string, actions: string): string {
+  return frameOf(103, ids, actions);
+}
+
+/** An action that sets a variable of the transaction. */
+export function setVariable(name: string, value: string | number): string {
+  return `\x01\x03\x02${textOf(name)}${typed(value)}`;
+}
+
+function frameOf(type: number, ids: string, payload: string): string {
+  const body = `${String.fromCharCode(type)}\0\0\0\x01${ids}${payload}`;
+  const { length } = body;
+  return String.fromCharCode(0, (length >> 16) & 255, (length >> 8) & 255, length & 255) + body;
+}
+
+function typed(value: string | number): string {
+  return typeof value === 'number' ? `\x03${numberOf(value)}` : `\x08${textOf(value)}`;
+}
+
+function textOf(value: string): string {
+  return numberOf(value.length) + value;
+}
+
+function numberOf(value: number): string {
+  if (value < 240) return String.fromCharCode(value);
+  let text = String.fromCharCode((value & 15) | 240);
+  let rest = (value - 240) >>> 4;
+  for (; rest >= 128; rest = (rest - 128) >>> 7) text += String.fromCharCode((rest & 127) | 128);
+  return text + String.fromCharCode(rest);
+}

@@ -1,0 +1,302 @@
+/** HAProxy's agent, over sockets: decisions, and peers that are slow, strange or hostile. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { policyFile, startTestGateway, type TestGateway } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
+import {
+  frame,
+  HELLO,
+  hello,
+  notify,
+  question,
+  type SpopClient,
+  spopClient,
+  withLength,
+} from '#test/support/spop-client.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
+import { send } from '../proxy/exchange.ts';
+
+const ROWS = [
+  'name: ip, route: "GET /ip/*", identifier: ip, limit: 3, window: 366d',
+  'name: keys, route: "* /keys/*", identifier: api-key, limit: 3, window: 366d',
+  'name: many, route: "* /many", identifier: ip, limit: 50, window: 366d',
+];
+const ACK = 103;
+const DISCONNECT = 102;
+
+interface Asked extends TestGateway {
+  readonly decisionPort: number;
+  /** Said hello already. */
+  client(): SpopClient;
+}
+
+async function startAsked(t: Test, env: Record<string, string> = {}, extra = ''): Promise<Asked> {
+  const decisionPort = await freePort();
+  const gateway = await startTestGateway(t, {
+    upstream: 'http://127.0.0.1:9',
+    policies: `${policyFile(...ROWS)}\n${extra}`,
+    env: { GATEWAY_DECISION_PORT: String(decisionPort), GATEWAY_TRUSTED_PROXIES: 'loopback', ...env },
+  });
+  const client = (): SpopClient => {
+    const spop = spopClient(t, decisionPort);
+    spop.send(hello());
+    return spop;
+  };
+  return { ...gateway, decisionPort, client };
+}
+
+function connectionsOf({ gateway }: TestGateway): number | undefined {
+  return gateway
+    .samples()
+    .find(({ name, labels }) => name === 'floodgate_held' && labels?.bound === 'connections')?.value;
+}
+
+t.test('the same counters as over HTTP, and all that the client is to be told', async (t) => {
+  const { client, decisionPort } = await startAsked(t);
+  const { ask, frames } = client();
+  const [said] = await frames(1);
+  t.strictSame(said?.items, { version: '2.0', 'max-frame-size': 16_380, capabilities: 'pipelining' });
+  t.match(await ask(question('/ip/a?b=c', '192.0.2.1')), {
+    status: 200,
+    x_ratelimit_limit: '3',
+    x_ratelimit_remaining: '2',
+    ratelimit: /^"ip";r=2;t=\d+$/,
+    body: undefined,
+  });
+  const headers = { 'x-forwarded-for': '192.0.2.1' };
+  t.equal((await send(decisionPort, '/ext-authz/ip/a', { headers })).headers['x-ratelimit-remaining'], '1');
+  await ask(question('/ip//a', '192.0.2.1'));
+  const denied = await ask(question('/ip/a', '192.0.2.1'));
+  t.equal(denied.status, 429);
+  const plain = await send(decisionPort, '/ext-authz/ip/a', { headers });
+  const { decision, ...problem } = JSON.parse(String(denied.body));
+  t.equal(denied.x_gateway_decision, decision);
+  t.match(JSON.parse(plain.body.toString()), problem);
+  for (const name of ['x-gateway-ratelimited', 'x-ratelimit-limit', 'cache-control', 'content-type'])
+    t.equal(denied[name.replaceAll('-', '_')], plain.headers[name], name);
+  t.match(denied.retry_after, /^[1-9]\d*$/);
+  t.equal((await ask(question('/ip/a', '192.0.2.2'))).status, 200, 'another client');
+  t.strictSame(await ask(question('/elsewhere', '192.0.2.1')), { status: 200 });
+});
+
+t.test('headers, addresses and chains', async (t) => {
+  const { client } = await startAsked(t, { GATEWAY_DECISION_CREDENTIALS: 'proven' });
+  const { ask } = client();
+  const key = (from: string, name = 'x-api-key') => question('/keys/a', from, [[name, 'one']]);
+  for (const from of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) t.equal((await ask(key(from))).status, 200);
+  t.equal((await ask(key('192.0.2.4', 'X-Api-Key'))).status, 429);
+  t.strictSame(await ask(question('/keys/a', '192.0.2.4')), { status: 200 }, 'no key');
+  const forged = [
+    ['x-forwarded-for', '203.0.113.1'],
+    ['x-forwarded-proto', 'gopher'],
+    ['x-forwarded-host', '///'],
+    ['connection', 'x-api-key'],
+    ['content-length', 'x'],
+    ['transfer-encoding', 'gzip'],
+    ['host', 'example.org'],
+  ] as const;
+  for (let i = 0; i < 3; i++) t.equal((await ask(question('/ip/a', '192.0.2.1', forged))).status, 200);
+  t.equal((await ask(question('/ip/a', '192.0.2.1'))).status, 429, 'what the client says of its address');
+  const internal = await ask(question('/ip/a', '192.0.2.9', [['x-formbricks-client-ip', '192.0.2.1']]));
+  t.equal(internal.status, 400);
+
+  const hops = (await startAsked(t, { GATEWAY_TRUSTED_PROXIES: '2' })).client();
+  const chain = (first: string) => question('/ip/a', `${first}, 192.0.2.1, 10.0.0.1`);
+  for (const first of ['a', 'b', 'c']) t.equal((await hops.ask(chain(first))).status, 200);
+  t.equal((await hops.ask(chain('d'))).status, 429);
+});
+
+t.test('400 for what is not described, with the line that is missing; the connection stays', async (t) => {
+  const { client, log } = await startAsked(t);
+  const { ask, isClosed } = client();
+  const whole = question('/elsewhere', '192.0.2.1');
+  const cases: readonly (readonly [Readonly<Record<string, string | Buffer | null>>, RegExp])[] = [
+    [{}, /add method=method/],
+    [{ ...whole, method: 'G T' }, /add method=method/],
+    [{ ...whole, client: null }, /add client=src/],
+    [{ method: 'GET', client: '192.0.2.1' }, /add uri=pathq/],
+    [{ ...whole, headers: null }, /add headers=req.hdrs_bin/],
+    [{ ...whole, headers: 'a: b\r\n' }, /add headers=req.hdrs_bin/],
+    [{ ...whole, method: 'get' }, /"get" is not in upper case/],
+    [{ ...whole, uri: '/a%2Fb' }, /encoded slash/],
+    [
+      question(
+        '/',
+        '192.0.2.1',
+        Array.from({ length: 129 }, (_, i) => [`a${i}`, '']),
+      ),
+      /more than 128 fields/,
+    ],
+  ];
+  for (const [args, reason] of cases) {
+    const { status, body } = await ask(args);
+    t.equal(status, 400);
+    t.match(JSON.parse(String(body)).message, reason);
+  }
+  t.match(await ask({ ...whole, method: 'OPTIONS', uri: null }), { status: 400 }, 'OPTIONS *');
+  t.equal((await ask(whole)).status, 200);
+  t.notOk(isClosed());
+  t.equal(log.filter(({ msg }) => /sent an authorization request/.test(String(msg))).length, 1);
+});
+
+t.test('a body is UTF-8', async (t) => {
+  const extra = 'deny: [{ address: 192.0.2.7, status: 403, reason: "écrivez-nous 🙂" }]';
+  const { client } = await startAsked(t, {}, extra);
+  const { status, body } = await client().ask(question('/elsewhere', '192.0.2.7'));
+  t.equal(status, 403);
+  t.match(JSON.parse(Buffer.from(String(body), 'latin1').toString()).message, /écrivez-nous 🙂/);
+});
+
+t.test('an answer that is larger than the frames of HAProxy has the status alone', async (t) => {
+  const gateway = await startAsked(t);
+  const { ask, send, frames } = spopClient(t, gateway.decisionPort);
+  send(hello({ ...HELLO, 'max-frame-size': 300 }));
+  t.equal((await frames(1))[0]?.items['max-frame-size'], 300);
+  for (let i = 0; i < 3; i++) t.match(await ask(question('/ip/a', '192.0.2.1')), { x_ratelimit_limit: '3' });
+  t.strictSame(await ask(question('/ip/a', '192.0.2.1')), { status: 429 });
+});
+
+t.test('each byte in a write of its own; a health check; a disconnect', async (t) => {
+  const gateway = await startAsked(t);
+  const slow = spopClient(t, gateway.decisionPort);
+  slow.socket.setNoDelay(true);
+  const args = question('/elsewhere', '192.0.2.1');
+  for (const byte of Buffer.concat([hello(), notify([9, 300], args)].map(withLength))) {
+    slow.socket.write(Buffer.from([byte]));
+    await turn();
+  }
+  await slow.frames(2);
+  t.match(slow.received, [{ type: 101 }, { type: ACK, ids: [9, 300], items: { status: 200 } }]);
+
+  const check = spopClient(t, gateway.decisionPort);
+  check.send(hello({ ...HELLO, healthcheck: true }));
+  await until(check.isClosed);
+  t.match(check.received, [{ type: 101 }]);
+  slow.send(frame(2, [0, 0], Buffer.alloc(0)));
+  await until(slow.isClosed);
+  t.match(slow.received.at(-1), { type: DISCONNECT, items: { 'status-code': 0 } });
+  await until(() => connectionsOf(gateway) === 0);
+});
+
+t.test('garbage gets a DISCONNECT that says why; others go on', async (t) => {
+  const gateway = await startAsked(t);
+  const other = gateway.client();
+  const whole = notify([1, 1], question('/elsewhere', '192.0.2.1'));
+  const length = (bytes: number): Buffer => withLength(Buffer.alloc(bytes)).subarray(0, 4);
+  const cases: readonly (readonly [string, readonly Buffer[], number])[] = [
+    ['a huge frame', [length(65_537)], 3],
+    ['the hugest', [length(2 ** 24 - 1)], 3],
+    ['a short frame', [withLength(Buffer.alloc(6))], 4],
+    ['no hello', [withLength(whole)], 4],
+    ['two hellos', [hello(), hello()].map(withLength), 4],
+    ['a frame above what was agreed', [withLength(hello()), length(16_381)], 3],
+    ['a fragment', [withLength(hello()), withLength(Buffer.from(whole).fill(0, 4, 5))], 10],
+    ['a cut message', [withLength(hello()), withLength(whole.subarray(0, 40))], 4],
+    ['zeros', [Buffer.alloc(1_000_000)], 4],
+  ];
+  for (const [name, pieces, status] of cases) {
+    const spop = spopClient(t, gateway.decisionPort);
+    spop.socket.write(Buffer.concat(pieces));
+    await until(spop.isClosed);
+    const last = spop.received.at(-1);
+    t.match(last, { type: DISCONNECT, items: { 'status-code': status, message: /./ } }, name);
+  }
+  const http = sendRaw(gateway.decisionPort, '\x01\0\0\0');
+  t.match(await http.ended(), /^HTTP\/1\.1 400 /, 'what begins with another byte is HTTP');
+  t.equal((await other.ask(question('/elsewhere', '192.0.2.1'))).status, 200);
+  other.socket.destroy();
+  await until(() => connectionsOf(gateway) === 0);
+
+  const strange = await startAsked(t, { GATEWAY_TRUSTED_PROXIES: '10.0.0.0/8' });
+  const cut = strange.client();
+  await until(cut.isClosed);
+  t.match(cut.received, [{ type: DISCONNECT, items: { message: /GATEWAY_TRUSTED_PROXIES/ } }]);
+  t.match(strange.log.at(-1), { reason: /GATEWAY_TRUSTED_PROXIES/ });
+});
+
+t.test('who is silent, sends half a frame or reads no answers is cut; who is only idle is not', async (t) => {
+  const gateway = await startAsked(t);
+  const idle = gateway.client();
+  const silent = spopClient(t, gateway.decisionPort);
+  const half = gateway.client();
+  half.socket.write(withLength(hello()).subarray(0, 20));
+  const prefix = gateway.client();
+  prefix.socket.write(Buffer.from([0, 0]));
+  const noHello = spopClient(t, gateway.decisionPort);
+  noHello.send(frame(77, [0, 0], Buffer.alloc(0)));
+  const deaf = gateway.client();
+  await deaf.frames(1);
+  deaf.socket.pause();
+  const questions = Buffer.concat(
+    Array.from({ length: 20_000 }, (_, i) => withLength(notify([1, i], question('/ip/a', '192.0.2.1')))),
+  );
+  deaf.socket.write(questions);
+  const open = [silent, half, prefix, noHello];
+  await until(() => open.every(({ isClosed }) => isClosed()));
+  for (const { received } of open.slice(1))
+    t.match(received.at(-1), { type: DISCONNECT, items: { 'status-code': 2 } });
+  await until(() => connectionsOf(gateway) === 1, 'the connection of the client that reads nothing ends');
+  t.equal((await idle.ask(question('/elsewhere', '192.0.2.1'))).status, 200);
+});
+
+t.test('exactly the limit: thousands at once, with HTTP, over two gateways', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const env = { GATEWAY_REDIS_URL: redis.url };
+  const [one, two] = [await startAsked(t, env), await startAsked(t, env)];
+  const clients = [one.client(), two.client(), two.client()];
+  const args = question('/many', '192.0.2.1');
+  for (const { socket } of clients)
+    socket.write(Buffer.concat(Array.from({ length: 3000 }, (_, i) => withLength(notify([5, i], args)))));
+  const headers = { 'x-forwarded-for': '192.0.2.1' };
+  const http = await Promise.all(
+    Array.from(
+      { length: 50 },
+      async () => (await send(one.decisionPort, '/ext-authz/many', { headers })).status,
+    ),
+  );
+  for (const { frames } of clients) await frames(3001);
+  const answers = clients.flatMap(({ received }) => received.filter(({ type }) => type === ACK));
+  t.equal(answers.length, 9000, 'each has an answer');
+  t.equal(new Set(clients[0]?.received.map(({ ids }) => ids[1])).size, 3000, 'and each its own');
+  const passed = [...http, ...answers.map(({ items }) => items.status)].filter((status) => status === 200);
+  t.equal(passed.length, 50);
+});
+
+t.test(
+  'a shutdown answers what has come, then disconnects; the access log has a line for each',
+  async (t) => {
+    const file = join(temporaryFolder(t), 'access.jsonl');
+    const { gateway, client, decisionPort } = await startAsked(t, {
+      GATEWAY_ACCESS_LOG: file,
+      GATEWAY_DRAIN_TIMEOUT_MS: '600000',
+    });
+    const idle = client();
+    const busy = client();
+    const unknown = spopClient(t, decisionPort);
+    await busy.frames(1);
+    await idle.frames(1);
+    for (let i = 0; i < 4; i++) busy.send(notify([1, i], question('/ip/a?secret', '192.0.2.1')));
+    const closed = gateway.close();
+    await Promise.all([busy, idle, unknown].map(({ isClosed }) => until(isClosed)));
+    await closed;
+    const statuses = busy.received.filter(({ type }) => type === ACK).map(({ items }) => items.status);
+    t.strictSame(statuses, [200, 200, 200, 429]);
+    for (const { received } of [idle, busy])
+      t.match(received.at(-1), { type: DISCONNECT, items: { 'status-code': 0, message: /shuts down/ } });
+    const lines = readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    t.strictSame(
+      lines.map(({ status }) => status),
+      [200, 200, 200, 429],
+    );
+    t.match(lines[3], { method: 'GET', path: '/ip/a', decision: 'deny', policy: 'ip', cut: false });
+  },
+);
