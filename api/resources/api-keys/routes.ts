@@ -12,7 +12,7 @@ import { Id, OneOf } from '#api/schemas.ts';
 import { changeApiKey, revokeApiKey } from './change.ts';
 import { createApiKey } from './create.ts';
 import { managed } from './managed.ts';
-import { type ApiKey, listApiKeys } from './store.ts';
+import { listApiKeys } from './store.ts';
 
 const PERMISSIONS_MAX = 500;
 
@@ -63,7 +63,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
   app.get(
     '/api/v1/api-keys',
     { schema: { response: { 200: Type.Object({ data: Type.Array(ApiKeyReply) }) } }, config: forPeople },
-    async (request) => ({ data: [...(await listApiKeys(db, managed(sessionOf(request))))].map(toReply) }),
+    async (request) => ({ data: await listApiKeys(db, managed(sessionOf(request))) }),
   );
 
   app.post(
@@ -81,7 +81,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
         organizationAccess,
         reach: { allWorkspaces, workspacePermissions },
       });
-      return { data: { ...toReply(key), apiKey } };
+      return { data: { ...key, apiKey } };
     },
   );
 
@@ -99,7 +99,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
       const { id } = request.params;
       const changed = await changeApiKey(db, sessionOf(request), id, request.body);
       if (changed === null) throw notFound('API Key', id);
-      return { data: toReply(changed) };
+      return { data: changed };
     },
   );
 
@@ -116,7 +116,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
       const { id } = request.params;
       const key = await revokeApiKey(db, sessionOf(request), id);
       if (key === null) throw notFound('API Key', id);
-      return { data: toReply(key) };
+      return { data: key };
     },
   );
 };
@@ -132,8 +132,4 @@ function organizationOf(principal: SessionPrincipal, given: string | undefined):
     throw badRequest('organizationId must be provided by members of several organizations');
   }
   return only;
-}
-
-function toReply(key: ApiKey) {
-  return { ...key, workspacePermissions: [...key.workspacePermissions] };
 }

@@ -84,7 +84,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
       const found = await readPage({ request, reply }, request.query, { limitMax: INVITES_MAX }, (page) =>
         listInvites(db, organizationId, page),
       );
-      return { data: found.map(toReply) };
+      return { data: found };
     },
   );
 
@@ -163,7 +163,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
         await managerNow(trx, request, organizationId);
         const invite = await inviteIn(trx, organizationId, inviteId);
         await revokeInvite(trx, invite.id, toTimestamp(clock()));
-        return { data: toReply(invite) };
+        return { data: invite };
       });
     },
   );
@@ -188,7 +188,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
     { invite, token }: { readonly invite: Invite; readonly token: string },
   ) {
     const link = inviteLink(publicUrl, token);
-    if (!mailer.hasServer) return { data: { ...toReply(invite), link } };
+    if (!mailer.hasServer) return { data: { ...invite, link } };
     if (!(await mayMail(context, trx, { to: invite.email, kind: 'invite' }))) {
       throw new RetryLater(
         'too_many_requests',
@@ -200,7 +200,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
     const inviter = await findUser(trx, invite.invitedBy);
     const names = { organizationName: organization?.name ?? '', inviterName: inviter?.name ?? '' };
     await mailer.accept(trx, inviteMail({ ...invite, ...names }, link));
-    return { data: { ...toReply(invite), link: null } };
+    return { data: { ...invite, link: null } };
   }
 };
 
@@ -208,10 +208,6 @@ async function inviteIn(trx: Kysely<Database>, organizationId: string, id: strin
   const invite = await findInvite(trx, organizationId, id);
   if (invite === null) throw notFound('Invite', id);
   return invite;
-}
-
-function toReply(invite: Invite) {
-  return { ...invite, teamIds: [...invite.teamIds] };
 }
 
 function inviteLink(publicUrl: string, token: string): string {

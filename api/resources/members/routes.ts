@@ -64,7 +64,7 @@ export const memberRoutes: Routes = async (app, { context }) => {
       const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
         listMembers(db, request.params.organizationId, page),
       );
-      return { data: found.map(toReply) };
+      return { data: found };
     },
   );
 
@@ -88,7 +88,7 @@ export const memberRoutes: Routes = async (app, { context }) => {
         if (!mayGive(actor, member.role) || !mayGive(actor, role)) throw unauthorized();
         if (role !== 'owner') await keepAnOwner(trx, organizationId, member);
         await changeRole(trx, organizationId, userId, role);
-        return { data: toReply({ ...member, role }) };
+        return { data: { ...member, role } };
       });
     },
   );
@@ -120,7 +120,7 @@ export const memberRoutes: Routes = async (app, { context }) => {
         await keepAnOwner(trx, organizationId, member);
         const apiKeyIds = await keysMadeBy(trx, organizationId, userId);
         await removeMember(trx, organizationId, userId);
-        return { data: toReply(member), meta: { apiKeyIds: [...apiKeyIds] } };
+        return { data: member, meta: { apiKeyIds } };
       });
     },
   );
@@ -136,8 +136,4 @@ async function memberOf(trx: Kysely<Database>, organizationId: string, userId: s
 async function keepAnOwner(trx: Kysely<Database>, organizationId: string, member: Member): Promise<void> {
   if (member.role !== 'owner' || (await hasOtherOwner(trx, organizationId, member.id))) return;
   throw conflict('An organization keeps its last owner; make somebody else an owner first');
-}
-
-function toReply(member: Member) {
-  return { ...member, teams: [...member.teams] };
 }

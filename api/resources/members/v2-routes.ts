@@ -27,15 +27,7 @@ import { listTeams, removeTeamMember, setTeamMember } from '#api/resources/teams
 import { TEAMS_MAX } from '#api/resources/teams/write.ts';
 import { Id, Nullable, OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import {
-  changeRole,
-  deleteInvitesBy,
-  findMember,
-  findUsersOf,
-  hasOtherOwner,
-  type Member,
-  type OrganizationUser,
-} from './store.ts';
+import { changeRole, deleteInvitesBy, findMember, findUsersOf, hasOtherOwner, type Member } from './store.ts';
 
 const url = '/api/v2/organizations/:organizationId/users';
 const onRequest = requireOrganizationAccess;
@@ -91,10 +83,7 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
         );
       if (id !== undefined) matching = matching.where('id', '=', id);
       if (email !== undefined) matching = matching.where('email', '=', email.trim().toLowerCase());
-      const { data, meta } = await readV2Page(matching, pageFrom(request.query), (ids) =>
-        findUsersOf(db, organizationId, ids),
-      );
-      return { data: data.map(toReply), meta };
+      return readV2Page(matching, pageFrom(request.query), (ids) => findUsersOf(db, organizationId, ids));
     },
   );
 
@@ -132,7 +121,7 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
         if (body.teams !== undefined) await setTeams(trx, organizationId, member, body.teams);
         const [changed] = await findUsersOf(trx, organizationId, [member.id]);
         if (changed === undefined) throw notFound('Member', member.id);
-        return { data: toReply(changed) };
+        return { data: changed };
       });
     },
   );
@@ -209,8 +198,4 @@ async function refuseShared(trx: Kysely<Database>, organizationId: string, userI
   if (other === undefined) return;
   const problem = 'The user belongs to other organizations too, so name and isActive cannot be changed here';
   throw forbidden(problem, { email: problem });
-}
-
-function toReply({ teams, ...user }: OrganizationUser) {
-  return { ...user, teams: [...teams] };
 }

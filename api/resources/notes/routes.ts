@@ -36,7 +36,7 @@ export const noteRoutes: Routes = async (app, { context }) => {
 
   app.get(url, { schema: { params: Params, response: many }, onRequest: responses.load }, async (request) => {
     const { id } = responses.of(request);
-    return { data: [...((await listNotesOf(db, [id])).get(id) ?? [])] };
+    return { data: (await listNotesOf(db, [id])).get(id) ?? [] };
   });
 
   app.post(

@@ -30,7 +30,7 @@ export const organizationRoutes: Routes = async (app, { context }) => {
       schema: { response: { 200: Type.Object({ data: Type.Array(OrganizationReply) }) } },
       config: forPeople,
     },
-    async (request) => ({ data: [...(await listOrganizations(db, sessionOf(request).userId))] }),
+    async (request) => ({ data: await listOrganizations(db, sessionOf(request).userId) }),
   );
 
   app.put(

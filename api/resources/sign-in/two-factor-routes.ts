@@ -81,7 +81,7 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
         const secret = await enroll(trx, context, user.id, toTimestamp(clock()));
         return {
           totpURI: uriOf(secret, user, issuer),
-          backupCodes: [...(await renewBackupCodes(trx, context, user.id))],
+          backupCodes: await renewBackupCodes(trx, context, user.id),
         };
       });
     },
@@ -118,7 +118,7 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
         return renewBackupCodes(trx, context, user.id);
       });
       await noteChange(request, sessionOf(request).userId, 'backupCodes');
-      return { status: true, backupCodes: [...backupCodes] };
+      return { status: true, backupCodes: backupCodes };
     },
   );
 

@@ -174,7 +174,7 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
         return { data: { valid: true, operation, invalid_params: [], languages } };
       } catch (error) {
         if (!(error instanceof FieldError)) throw error;
-        return { data: { valid: false, operation, invalid_params: [...paramsOf(error)] } };
+        return { data: { valid: false, operation, invalid_params: paramsOf(error) } };
       }
     },
   );

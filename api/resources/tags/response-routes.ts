@@ -69,7 +69,7 @@ export const responseTagRoutes: Routes = async (app, { context }) => {
       const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
         listTags(db, workspaceIds, page),
       );
-      return { data: [...(await withEnvironmentIds(db, found))] };
+      return { data: await withEnvironmentIds(db, found) };
     },
   );
 

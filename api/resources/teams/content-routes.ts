@@ -107,8 +107,7 @@ export const teamContentRoutes: Routes = async (app, { context }) => {
   /** @returns the team after the change */
   async function change(work: (trx: Kysely<Database>) => Promise<Team>) {
     return db.transaction().execute(async (trx) => {
-      const { members, workspaces, ...team } = await withDetails(trx, await work(trx));
-      return { data: { ...team, members: [...members], workspaces: [...workspaces] } };
+      return { data: await withDetails(trx, await work(trx)) };
     });
   }
 };

@@ -52,7 +52,7 @@ export const legacyUserRoutes: Routes = async (app, { context }) => {
           data: {
             changed: isChanged,
             message: isChanged ? 'The attributes were updated' : 'There was nothing to update',
-            ...(errors.length === 0 ? {} : { messages: [...errors] }),
+            ...(errors.length === 0 ? {} : { messages: errors }),
           },
         };
       },
@@ -72,9 +72,8 @@ export const legacyUserRoutes: Routes = async (app, { context }) => {
         const userId = checkedUserId(request.params.userId);
         const { contact, attributes } = await identify(context, workspaceOf(request).id, userId, {});
         const device = deviceOf(request.headers['user-agent'] ?? '');
-        const state = await readUserState({ db, segments }, { contact, userId, attributes, device }, clock());
         return {
-          data: state,
+          data: await readUserState({ db, segments }, { contact, userId, attributes, device }, clock()),
         };
       },
     );

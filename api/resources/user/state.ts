@@ -3,7 +3,7 @@
  * whatever their number, because the segments of the workspace are in memory.
  */
 import type { Kysely } from 'kysely';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Database } from '#api/db/schema.ts';
 import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
 import { readUserAgent } from '#api/resources/responses/user-agent.ts';
 import { readCompiledSegments, type SegmentCache } from '#api/resources/segments/compiled.ts';
@@ -15,20 +15,6 @@ import type { Millis } from '#shared/clock.ts';
 const DISPLAYS_MAX = 1_000;
 const RESPONSES_MAX = 1_000;
 
-interface UserState {
-  readonly contactId: string;
-  readonly userId: string;
-  /** Ids of the contact's segments. SDKs show only surveys whose segment is among them. */
-  readonly segments: string[];
-  /** The newest first. */
-  readonly displays: { readonly surveyId: string; readonly createdAt: Timestamp }[];
-  /** Survey ids, one for each response, the newest first. */
-  readonly responses: string[];
-  readonly lastDisplayAt: Timestamp | null;
-  /** Absent when the contact has none. */
-  readonly language?: string;
-}
-
 export async function readUserState(
   { db, segments: cache }: { readonly db: Kysely<Database>; readonly segments: SegmentCache },
   user: {
@@ -38,7 +24,7 @@ export async function readUserState(
     readonly device: Device;
   },
   now: Millis,
-): Promise<UserState> {
+) {
   const { contact, userId, attributes, device } = user;
   const displays = await listDisplaysOfContact(db, contact.id, DISPLAYS_MAX);
   const responses = await listResponsesOfContact(db, contact.id, RESPONSES_MAX);
@@ -48,8 +34,8 @@ export async function readUserState(
   return {
     contactId: contact.id,
     userId,
-    segments: [...segmentsOf(segments, { now, userId, attributes, device, displays, responses })],
-    displays: [...displays],
+    segments: segmentsOf(segments, { now, userId, attributes, device, displays, responses }),
+    displays,
     responses: responses.map(({ surveyId }) => surveyId),
     lastDisplayAt: displays[0]?.createdAt ?? null,
     ...(language === undefined || language === '' ? {} : { language }),

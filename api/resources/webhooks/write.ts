@@ -7,7 +7,7 @@ import { badRequest, forbidden, notFound } from '#api/errors.ts';
 import { assertTarget } from '#api/events/targets.ts';
 import { newId } from '#api/ids.ts';
 import { reachOf } from '#api/resources/organizations/store.ts';
-import type { Shown, Workspace } from '#api/resources/workspaces/store.ts';
+import type { Workspace } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import {
   countWebhooks,
@@ -137,8 +137,4 @@ export function surveysOf(readable: readonly string[]): CheckSurveys {
 /** Picks the fields that a caller may write, without duplicates. */
 function onlyFields({ name, source, surveyIds, triggers, url }: WebhookFields): WebhookFields {
   return { name, source, url, triggers: [...new Set(triggers)], surveyIds: [...new Set(surveyIds)] };
-}
-
-export function toWebhookReply({ triggers, surveyIds, ...webhook }: Shown<Webhook>) {
-  return { ...webhook, triggers: [...triggers], surveyIds: [...surveyIds] };
 }

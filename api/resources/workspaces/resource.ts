@@ -13,7 +13,7 @@ import { workspacesWith } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Code, ResourceType } from '#api/errors.ts';
 import { type ListPage, ListQuery, readPage } from '#api/http/pagination.ts';
-import { Id } from '#api/schemas.ts';
+import { Id, type ReplyOf } from '#api/schemas.ts';
 import { findShown, workspaceRow } from './row.ts';
 import { loadBodyWorkspace, type WithDatabase, workspaceOf } from './scope.ts';
 import { type Shown, type Workspace, withEnvironmentIds } from './store.ts';
@@ -33,7 +33,7 @@ interface Resource<R extends Row, Reply extends TSchema> {
   readonly reply: Reply;
   readonly toReplies: (
     rows: readonly Shown<R>[],
-  ) => readonly Static<Reply>[] | Promise<readonly Static<Reply>[]>;
+  ) => readonly ReplyOf<Reply>[] | Promise<readonly ReplyOf<Reply>[]>;
 }
 
 /** The errors of the route's own code, see `config.refuses`. */
@@ -117,7 +117,7 @@ function rowRoutes<R extends Row, Reply extends TSchema>(
   const rows = workspaceRow({ db, type, param, find: findShown(find) });
   const loading = version === 'v1' ? { onRequest: rows.load } : { preHandler: rows.load };
 
-  async function show(row: Shown<R>): Promise<{ data: Static<Reply> }> {
+  async function show(row: Shown<R>): Promise<{ data: ReplyOf<Reply> }> {
     const [data] = await toReplies([row]);
     if (data === undefined) throw new Error(`There is no reply for a row of the type ${type}`);
     return { data };
