@@ -5,7 +5,7 @@
  * guess. A key that the operator sets (BOOTSTRAP_API_KEY) is as strong as the operator made it.
  */
 import { createHash } from 'node:crypto';
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import type { ApiKeyTable, Database, Permission, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -73,7 +73,7 @@ export async function findApiKey(db: Kysely<Database>, key: string): Promise<Fou
 
 async function permissionsOf(
   db: Kysely<Database>,
-  { id, organizationId, allWorkspaces }: Selectable<ApiKeyTable>,
+  { id, organizationId, allWorkspaces }: ApiKeyTable,
 ): Promise<ReadonlyMap<string, Permission>> {
   if (allWorkspaces !== null) {
     const workspaces = await db

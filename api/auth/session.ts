@@ -3,7 +3,7 @@
  * enough, because the token is 32 random bytes. This file writes only the table `sessions`.
  */
 import { createHash } from 'node:crypto';
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, SessionTable } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
@@ -75,7 +75,7 @@ export async function findSession(
   db: Kysely<Database>,
   token: string,
   clock: Clock,
-): Promise<Pick<Selectable<SessionTable>, 'userId' | 'createdAt' | 'expiresAt'> | null> {
+): Promise<Pick<SessionTable, 'userId' | 'createdAt' | 'expiresAt'> | null> {
   if (token.length > TOKEN_LENGTH_MAX) return null;
   const row = await db
     .selectFrom('sessions')

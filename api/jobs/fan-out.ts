@@ -9,7 +9,7 @@
  *
  * A crash before the commit leaves the events in the outbox.
  */
-import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { kept, unlocked } from '#api/db/locks.ts';
 import type { Database, EventTable, EventType } from '#api/db/schema.ts';
@@ -29,7 +29,7 @@ const ROWS_MAX = 500;
 /** A statement ends with the payload that makes it this long, in characters. */
 const STATEMENT_LENGTH_MAX = 1_048_576;
 
-interface OpenEvent extends Pick<Selectable<EventTable>, 'id' | 'workspaceId' | 'surveyId' | 'type'> {
+interface OpenEvent extends Pick<EventTable, 'id' | 'workspaceId' | 'surveyId' | 'type'> {
   readonly survey: Snapshot['survey'];
   readonly response: ResponseWithRelations;
 }

@@ -1,13 +1,13 @@
 /** People who log in, and the links that mails send them. This file writes the tables `users` and `accountTokens`. */
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import { hashToken, newToken } from '#api/auth/session.ts';
 import { lockRow, unlocked } from '#api/db/locks.ts';
-import type { AccountTokenTable, Database, Timestamp, UserTable } from '#api/db/schema.ts';
+import type { AccountTokenTable, Database, Decoded, Timestamp, UserTable } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export type User = Selectable<UserTable>;
+export type User = Decoded<UserTable>;
 type Purpose = AccountTokenTable['purpose'];
 
 export interface Choice {

@@ -1,20 +1,10 @@
 /** Action classes: events in an app that may trigger a survey. */
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { ActionClassTable, Database, Timestamp } from '#api/db/schema.ts';
+import type { ActionClassTable, Database, Decoded } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-export interface ActionClass {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly name: string;
-  readonly description: string | null;
-  readonly type: 'code' | 'noCode' | 'automatic';
-  readonly key: string | null;
-  readonly noCodeConfig: unknown;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type ActionClass = Decoded<ActionClassTable, { noCodeConfig: unknown }>;
 
 export async function listActionClasses(
   db: Kysely<Database>,
@@ -109,6 +99,6 @@ export async function insertActionClass(db: Kysely<Database>, actionClass: Actio
     .execute();
 }
 
-export function toActionClass(row: Selectable<ActionClassTable>): ActionClass {
+export function toActionClass(row: ActionClassTable): ActionClass {
   return { ...row, noCodeConfig: row.noCodeConfig === null ? null : JSON.parse(row.noCodeConfig) };
 }

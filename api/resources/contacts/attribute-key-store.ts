@@ -1,27 +1,12 @@
 /** The keys of contact attributes. Attribute classes are another view of the same rows. */
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { ContactAttributeKeyTable, Database, Timestamp } from '#api/db/schema.ts';
+import type { ContactAttributeKeyTable, Database, Decoded } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
 
-export interface AttributeKey {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly key: string;
-  readonly name: string;
-  readonly description: string;
-  /** No two contacts of the workspace have the same value. */
-  readonly isUnique: boolean;
-  /** Default keys come with the workspace, and cannot be deleted. */
-  readonly type: 'default' | 'custom';
-  readonly dataType: 'string' | 'number' | 'date';
-  /** Only attribute classes show it, and nothing else depends on it. */
-  readonly isArchived: boolean;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type AttributeKey = Decoded<ContactAttributeKeyTable, { isUnique: boolean; isArchived: boolean }>;
 
 /** Lists those of several workspaces, the oldest first, ties by id. */
 export async function listAttributeKeys(
@@ -95,22 +80,10 @@ export async function deleteAttributeKey(db: Kysely<Database>, id: string): Prom
   await db.deleteFrom('contactAttributeKeys').where('id', '=', id).execute();
 }
 
-function toRow(key: AttributeKey): Selectable<ContactAttributeKeyTable> {
-  return {
-    id: key.id,
-    workspaceId: key.workspaceId,
-    key: key.key,
-    name: key.name,
-    description: key.description,
-    isUnique: key.isUnique ? 1 : 0,
-    type: key.type,
-    dataType: key.dataType,
-    isArchived: key.isArchived ? 1 : 0,
-    createdAt: key.createdAt,
-    updatedAt: key.updatedAt,
-  };
+function toRow(key: AttributeKey): ContactAttributeKeyTable {
+  return { ...key, isUnique: key.isUnique ? 1 : 0, isArchived: key.isArchived ? 1 : 0 };
 }
 
-function toAttributeKey(row: Selectable<ContactAttributeKeyTable>): AttributeKey {
+function toAttributeKey(row: ContactAttributeKeyTable): AttributeKey {
   return { ...row, isUnique: row.isUnique === 1, isArchived: row.isArchived === 1 };
 }

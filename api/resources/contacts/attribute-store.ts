@@ -1,18 +1,11 @@
 /** The values that contacts have for attribute keys. */
 import type { Kysely } from 'kysely';
 import { isOneOf } from '#api/db/dialect.ts';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { ContactAttributeTable, Database, Decoded } from '#api/db/schema.ts';
 import { digestOfValue } from '#api/db/unique-values.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-interface ContactAttribute {
-  readonly id: string;
-  readonly attributeKeyId: string;
-  readonly contactId: string;
-  readonly value: string;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+type ContactAttribute = Omit<Decoded<ContactAttributeTable>, 'uniqueDigest'>;
 
 /**
  * Grouped by attribute key, in each the oldest first, ties by id. This is the order of the index

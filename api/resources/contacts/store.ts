@@ -1,16 +1,10 @@
 /** Contacts and their attributes. */
 import type { Kysely } from 'kysely';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { ContactTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { isId, newId, type Random } from '#api/ids.ts';
 
-export interface Contact {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly userId: string | null;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type Contact = Decoded<ContactTable>;
 
 /** Attribute key -> value, as in replies and in responses. */
 export type Attributes = Readonly<Record<string, string>>;

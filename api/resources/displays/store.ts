@@ -1,17 +1,10 @@
 /** Displays: a survey was shown. Which response came of it is written on the response. */
 import type { Kysely } from 'kysely';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Database, Decoded, DisplayTable, Timestamp } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
 
-export interface Display {
-  readonly id: string;
-  readonly surveyId: string;
-  /** That of the survey. */
-  readonly workspaceId: string;
-  readonly contactId: string | null;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+/** With the workspace of its survey. */
+export type Display = Decoded<DisplayTable, { workspaceId: string }>;
 
 export async function findDisplay(db: Kysely<Database>, id: string): Promise<Display | null> {
   if (!isId(id)) return null;

@@ -1,8 +1,8 @@
 /** Invites to an organization. */
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import { hashToken, newToken } from '#api/auth/session.ts';
 import { countRows } from '#api/db/count.ts';
-import type { Database, InviteTable, Role, Timestamp } from '#api/db/schema.ts';
+import type { Database, Decoded, InviteTable, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -14,16 +14,7 @@ const INVITE_LIFETIME: Millis = 7 * DAY;
 const ENDED_KEPT: Millis = 30 * DAY;
 const TOKEN_LENGTH_MAX = 128;
 
-export interface Invite {
-  readonly id: string;
-  readonly organizationId: string;
-  readonly email: string;
-  readonly role: Role;
-  readonly teamIds: readonly string[];
-  readonly invitedBy: string;
-  readonly createdAt: Timestamp;
-  readonly expiresAt: Timestamp;
-}
+export type Invite = Omit<Decoded<InviteTable, { teamIds: readonly string[] }>, 'hashedToken' | 'revokedAt'>;
 
 /** An invite with a valid link, and the names that its page shows. */
 export interface OpenInvite extends Invite {
@@ -185,6 +176,6 @@ export async function takeInvite(db: Kysely<Database>, id: string): Promise<bool
   return numDeletedRows > 0n;
 }
 
-function toInvite({ hashedToken: _, revokedAt: __, teamIds, ...row }: Selectable<InviteTable>): Invite {
+function toInvite({ hashedToken: _, revokedAt: __, teamIds, ...row }: InviteTable): Invite {
   return { ...row, teamIds: JSON.parse(teamIds) };
 }

@@ -1,7 +1,7 @@
 /**
  * The members of an organization. This file writes the table `memberships`, and deletes what depends on a membership.
  */
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { Database, Role, TeamRole, Timestamp, UserTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
@@ -163,7 +163,7 @@ export async function deleteInvitesBy(
     .execute();
 }
 
-type MemberRow = Pick<Selectable<UserTable>, 'id' | 'name' | 'email' | 'isActive' | 'createdAt'> & {
+type MemberRow = Pick<UserTable, 'id' | 'name' | 'email' | 'isActive' | 'createdAt'> & {
   readonly role: Role;
 };
 

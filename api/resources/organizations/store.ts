@@ -1,15 +1,10 @@
 /** Organizations and their members. This file writes the tables `organizations` and `memberships`. */
 import type { Kysely } from 'kysely';
 import { lockRow } from '#api/db/locks.ts';
-import type { Database, Role, Timestamp } from '#api/db/schema.ts';
+import type { Database, Decoded, OrganizationTable, Role, Timestamp } from '#api/db/schema.ts';
 import type { Reach } from '#api/events/targets.ts';
 
-interface Organization {
-  readonly id: string;
-  readonly name: string;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+type Organization = Omit<Decoded<OrganizationTable>, 'isOperators'>;
 
 /** In the order in which the user joined. */
 export function listOrganizations(

@@ -1,40 +1,23 @@
 /** Queries for responses. They write only to `responses`, and also read contacts, tags and notes. */
-import { type Kysely, type Selectable, sql } from 'kysely';
-import type { Database, ResponseTable, Timestamp } from '#api/db/schema.ts';
+import { type Kysely, sql } from 'kysely';
+import type { Database, Decoded, ResponseTable, TagTable, Timestamp } from '#api/db/schema.ts';
 import type { SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
 import { type Attributes, attributesOf, type Contact } from '#api/resources/contacts/store.ts';
 import type { Times } from './merge.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
 
-export interface Response {
-  readonly id: string;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-  /** The workspace of the survey. */
-  readonly workspaceId: string;
-  readonly surveyId: string;
-  readonly contactId: string | null;
-  readonly displayId: string | null;
-  readonly endingId: string | null;
-  readonly finished: boolean;
-  readonly data: Answers;
-  readonly variables: Readonly<Record<string, string | number>>;
-  readonly ttc: Times;
-  readonly meta: ResponseMeta;
-  /** The attributes that the contact had when the response was created. */
-  readonly contactAttributes: Attributes | null;
-  readonly singleUseId: string | null;
-  readonly language: string | null;
+interface Decodings {
+  finished: boolean;
+  data: Answers;
+  variables: Readonly<Record<string, string | number>>;
+  ttc: Times;
+  meta: ResponseMeta;
+  contactAttributes: Attributes | null;
 }
+export type Response = Omit<Decoded<ResponseTable, Decodings>, 'emailDigest'>;
 
-export interface Tag {
-  readonly id: string;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-  readonly name: string;
-  readonly workspaceId: string;
-}
+export type Tag = Decoded<TagTable>;
 
 export interface Note {
   readonly id: string;
@@ -268,7 +251,7 @@ export async function hasFinished(
 
 export function toRow(
   response: Omit<Response, 'contactId' | 'contactAttributes'>,
-): Omit<Selectable<ResponseTable>, 'contactId' | 'contactAttributes' | 'emailDigest'> {
+): Omit<ResponseTable, 'contactId' | 'contactAttributes' | 'emailDigest'> {
   return {
     ...response,
     finished: response.finished ? 1 : 0,
@@ -279,7 +262,7 @@ export function toRow(
   };
 }
 
-function toResponse({ emailDigest: _, ...row }: Selectable<ResponseTable>): Response {
+function toResponse({ emailDigest: _, ...row }: ResponseTable): Response {
   return {
     ...row,
     finished: row.finished === 1,

@@ -2,22 +2,12 @@
  * Segments: groups of contacts that surveys are shown to. Every app survey has one; if it is for everybody, a private
  * one without filters.
  */
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { Database, SegmentTable, Timestamp } from '#api/db/schema.ts';
+import type { Database, Decoded, SegmentTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-export interface Segment {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly title: string;
-  readonly description: string | null;
-  /** Belongs to one survey and is deleted with it. */
-  readonly isPrivate: boolean;
-  readonly filters: readonly unknown[];
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type Segment = Decoded<SegmentTable, { isPrivate: boolean; filters: readonly unknown[] }>;
 
 export async function findSegment(db: Kysely<Database>, id: string): Promise<Segment | null> {
   const row = await db.selectFrom('segments').selectAll().where('id', '=', id).executeTakeFirst();
@@ -186,6 +176,6 @@ export async function findPrivateSegment(
   return row === undefined ? null : toSegment(row);
 }
 
-export function toSegment(row: Selectable<SegmentTable>): Segment {
+export function toSegment(row: SegmentTable): Segment {
   return { ...row, isPrivate: row.isPrivate === 1, filters: JSON.parse(row.filters) };
 }

@@ -2,7 +2,7 @@
  * Surveys with their triggers and languages. This file writes the tables `surveys`, `surveyTriggers`,
  * `surveyLanguages` and `countdowns`.
  */
-import { type Kysely, type Selectable, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
 import type { SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
@@ -202,7 +202,7 @@ async function insertReferences(db: Kysely<Database>, survey: Survey): Promise<v
   }
 }
 
-type SurveyRow = Selectable<SurveyTable> & { readonly legacyEnvironmentId: string | null };
+type SurveyRow = SurveyTable & { readonly legacyEnvironmentId: string | null };
 
 /** For `toBareSurvey`. */
 export function selectSurveys(db: Kysely<Database>) {

@@ -1,16 +1,18 @@
 /** Teams, with their members and workspaces. */
 import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { Database, TeamPermission, TeamRole, Timestamp } from '#api/db/schema.ts';
+import type {
+  Database,
+  Decoded,
+  TeamPermission,
+  TeamRole,
+  TeamTable,
+  TeamWorkspaceTable,
+  Timestamp,
+} from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-export interface Team {
-  readonly id: string;
-  readonly organizationId: string;
-  readonly name: string;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type Team = Decoded<TeamTable>;
 
 export interface TeamDetails extends Team {
   /** In the order of their names. */
@@ -162,13 +164,7 @@ export async function setTeamWorkspace(
     .execute();
 }
 
-export interface TeamWorkspace {
-  readonly teamId: string;
-  readonly workspaceId: string;
-  readonly permission: TeamPermission;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type TeamWorkspace = Decoded<TeamWorkspaceTable>;
 
 export async function findTeamWorkspace(
   db: Kysely<Database>,

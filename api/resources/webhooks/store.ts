@@ -1,27 +1,12 @@
 /** Webhooks, which are notified of responses. Their deliveries are in events/. */
-import { type Expression, expressionBuilder, type Kysely, type Selectable, type SqlBool } from 'kysely';
+import { type Expression, expressionBuilder, type Kysely, type SqlBool } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { Database, Timestamp, WebhookTable } from '#api/db/schema.ts';
+import type { Database, Decoded, EventType, WebhookTable } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import type { Random } from '#api/ids.ts';
-import type { triggers } from './schema.ts';
 
-export interface Webhook {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly name: string | null;
-  readonly url: string;
-  /** The integration that created it, one of `sources`. */
-  readonly source: string;
-  readonly triggers: readonly (typeof triggers)[number][];
-  /** Empty: all surveys. */
-  readonly surveyIds: readonly string[];
-  /** `whsec_` and 32 bytes in base64; null for webhooks from before signatures existed. */
-  readonly secret: string | null;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type Webhook = Decoded<WebhookTable, { triggers: readonly EventType[]; surveyIds: readonly string[] }>;
 
 const SECRET_BYTES = 32;
 
@@ -102,7 +87,7 @@ export async function deleteWebhook(db: Kysely<Database>, id: string): Promise<v
   await db.deleteFrom('webhooks').where('id', '=', id).execute();
 }
 
-function toRow(webhook: Webhook): Selectable<WebhookTable> {
+function toRow(webhook: Webhook): WebhookTable {
   return {
     ...webhook,
     triggers: JSON.stringify(webhook.triggers),
@@ -110,6 +95,6 @@ function toRow(webhook: Webhook): Selectable<WebhookTable> {
   };
 }
 
-function toWebhook(row: Selectable<WebhookTable>): Webhook {
+function toWebhook(row: WebhookTable): Webhook {
   return { ...row, triggers: JSON.parse(row.triggers), surveyIds: JSON.parse(row.surveyIds) };
 }

@@ -1,7 +1,7 @@
 /** Workspaces and their languages. A workspace has two ids: its own, and the legacy environment id. */
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { Database, LanguageTable, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
+import type { Database, Decoded, LanguageTable, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
 
 export interface Workspace {
@@ -26,7 +26,7 @@ export interface WorkspaceSettings {
   readonly styling: unknown;
 }
 
-export type Language = Selectable<LanguageTable>;
+export type Language = Decoded<LanguageTable>;
 
 export const defaultSettings: WorkspaceSettings = {
   recontactDays: 7,
@@ -177,7 +177,7 @@ function settingColumns(settings: WorkspaceSettings) {
   } as const;
 }
 
-function toWorkspace(row: Selectable<WorkspaceTable>): Workspace {
+function toWorkspace(row: WorkspaceTable): Workspace {
   return {
     id: row.id,
     organizationId: row.organizationId,
