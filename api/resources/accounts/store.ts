@@ -50,7 +50,7 @@ export async function findUser(db: Kysely<Database>, id: string): Promise<User |
 /** @throws the driver's unique violation when the address is taken */
 export async function insertUser(
   db: Kysely<Database>,
-  user: { readonly name: string; readonly email: string; readonly passwordHash: string },
+  user: Pick<User, 'name' | 'email' | 'passwordHash'> & Partial<Pick<User, 'emailVerified'>>,
   now: Timestamp,
   random: Random,
 ): Promise<string> {
@@ -58,11 +58,11 @@ export async function insertUser(
   await db
     .insertInto('users')
     .values({
+      emailVerified: null,
       ...user,
       id,
       createdAt: now,
       updatedAt: now,
-      emailVerified: null,
       isActive: 1,
       twoFactorEnabled: 0,
       identityProvider: 'email',

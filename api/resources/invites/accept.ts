@@ -89,12 +89,9 @@ export async function acceptInvite<T>(
       return user.id;
     }
     if (account === null) throw inviteEnded();
-    if (user === null) {
-      const id = await insertUser(trx, { ...account, email }, now, random);
-      await updateUser(trx, id, { emailVerified: now }, now);
-      return id;
-    }
-    await updateUser(trx, user.id, { ...account, emailVerified: now }, now);
+    const verified = { ...account, emailVerified: now };
+    if (user === null) return insertUser(trx, { ...verified, email }, now, random);
+    await updateUser(trx, user.id, verified, now);
     await deleteTokens(trx, user.id, ['verifyEmail', 'resetPassword', 'changeEmail']);
     return user.id;
   }
