@@ -7,7 +7,7 @@ import { Type } from 'typebox';
 import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, notFound, unauthorized } from '#api/errors.ts';
+import { badRequest, existing, unauthorized } from '#api/errors.ts';
 import { Id, OneOf } from '#api/schemas.ts';
 import { changeApiKey, revokeApiKey } from './change.ts';
 import { createApiKey } from './create.ts';
@@ -97,8 +97,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const { id } = request.params;
-      const changed = await changeApiKey(db, sessionOf(request), id, request.body);
-      if (changed === null) throw notFound('API Key', id);
+      const changed = existing(await changeApiKey(db, sessionOf(request), id, request.body), 'API Key', id);
       return { data: changed };
     },
   );
@@ -114,8 +113,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const { id } = request.params;
-      const key = await revokeApiKey(db, sessionOf(request), id);
-      if (key === null) throw notFound('API Key', id);
+      const key = existing(await revokeApiKey(db, sessionOf(request), id), 'API Key', id);
       return { data: key };
     },
   );

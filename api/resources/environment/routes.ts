@@ -5,7 +5,7 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { badRequest, notFound } from '#api/errors.ts';
+import { badRequest, existing } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
 import { withoutBody } from '#api/http/media.ts';
 import { isId } from '#api/ids.ts';
@@ -38,8 +38,7 @@ export const environmentRoutes: Routes = async (app, { context }) => {
 
   const build = async (scopeId: string): Promise<State> => {
     const now = clock();
-    const workspace = await findWorkspace(db, scopeId);
-    if (workspace === null) throw notFound('Workspace', scopeId);
+    const workspace = existing(await findWorkspace(db, scopeId), 'Workspace', scopeId);
     // The other id of the workspace finds the same state.
     if (workspace.id !== scopeId) return states.get(workspace.id, () => build(workspace.id));
     if (!workspace.appSetupCompleted) await markAppSetUp(db, workspace.id);

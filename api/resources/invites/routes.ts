@@ -10,7 +10,7 @@ import { normalizeEmail } from '#api/auth/password.ts';
 import { forPeople } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { conflict, forbidden, invalidFields, notFound, RetryLater, unauthorized } from '#api/errors.ts';
+import { conflict, existing, forbidden, invalidFields, RetryLater, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import type { Mail } from '#api/mail/mail.ts';
 import { mayMail } from '#api/resources/accounts/mails.ts';
@@ -205,9 +205,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
 };
 
 async function inviteIn(trx: Kysely<Database>, organizationId: string, id: string): Promise<Invite> {
-  const invite = await findInvite(trx, organizationId, id);
-  if (invite === null) throw notFound('Invite', id);
-  return invite;
+  return existing(await findInvite(trx, organizationId, id), 'Invite', id);
 }
 
 function inviteLink(publicUrl: string, token: string): string {

@@ -7,7 +7,7 @@ import { Type } from 'typebox';
 import { normalizeEmail } from '#api/auth/password.ts';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { badRequest, existing, invalidFields } from '#api/errors.ts';
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { isOpen } from '#api/resources/surveys/answered.ts';
 import { newSingleUseLink } from '#api/resources/surveys/single-use.ts';
@@ -31,8 +31,7 @@ export const linkEmailRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const { surveyId } = request.params;
-      const survey = await findSurvey(db, surveyId);
-      if (survey === null) throw notFound('Survey', surveyId);
+      const survey = existing(await findSurvey(db, surveyId), 'Survey', surveyId);
       requireRight(request, survey.workspaceId);
       if (survey.content.type !== 'link')
         throw badRequest('Only link surveys have a link; this one is shown in apps');

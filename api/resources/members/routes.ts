@@ -10,7 +10,7 @@ import { forPeople } from '#api/auth/plugin.ts';
 import { runsOrganization } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { conflict, notFound, unauthorized } from '#api/errors.ts';
+import { conflict, existing, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import {
   actorNow,
@@ -127,9 +127,7 @@ export const memberRoutes: Routes = async (app, { context }) => {
 };
 
 async function memberOf(trx: Kysely<Database>, organizationId: string, userId: string): Promise<Member> {
-  const member = await findMember(trx, organizationId, userId);
-  if (member === null) throw notFound('Member', userId);
-  return member;
+  return existing(await findMember(trx, organizationId, userId), 'Member', userId);
 }
 
 /** @throws ApiError conflict when the member is the last owner, because nobody could give that role again */

@@ -12,7 +12,7 @@ import type { ApiKeyPrincipal } from '#api/auth/principal.ts';
 import { endSessionsOf } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { badRequest, conflict, forbidden, invalidFields, notFound } from '#api/errors.ts';
+import { badRequest, conflict, existing, forbidden, invalidFields } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import { findUserToChange, updateUser } from '#api/resources/accounts/store.ts';
 import { mayGive } from '#api/resources/organizations/access.ts';
@@ -104,8 +104,11 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
         const { organizationId } = key;
         await lockOrganization(trx, organizationId);
         const user = await findUserToChange(trx, email);
-        const member = user === null ? null : await findMember(trx, organizationId, user.id);
-        if (member === null) throw notFound('Member', null);
+        const member = existing(
+          user === null ? null : await findMember(trx, organizationId, user.id),
+          'Member',
+          null,
+        );
         await refuseUnlessGiven(trx, key, [member.role, body.role ?? member.role]);
         await keepAnOwner(trx, organizationId, member, body);
         if (name !== undefined || body.isActive !== undefined) {
@@ -119,8 +122,8 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
         }
         if (body.role !== undefined) await changeRole(trx, organizationId, member.id, body.role);
         if (body.teams !== undefined) await setTeams(trx, organizationId, member, body.teams);
-        const [changed] = await findUsersOf(trx, organizationId, [member.id]);
-        if (changed === undefined) throw notFound('Member', member.id);
+        const [found] = await findUsersOf(trx, organizationId, [member.id]);
+        const changed = existing(found, 'Member', member.id);
         return { data: changed };
       });
     },

@@ -11,7 +11,7 @@ import { NOTE_LENGTH_MAX, RESPONSE_NOTES_MAX } from '#api/content-limits.ts';
 import type { Routes } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { forbidden, notFound } from '#api/errors.ts';
+import { existing, forbidden, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { NoteReply } from '#api/resources/responses/schema.ts';
 import { findResponse, listNotesOf, type Note } from '#api/resources/responses/store.ts';
@@ -110,9 +110,7 @@ export const noteRoutes: Routes = async (app, { context }) => {
 };
 
 async function noteIn(trx: Kysely<Database>, responseId: string, id: string): Promise<Note> {
-  const note = await findNote(trx, responseId, id);
-  if (note === null) throw notFound('Note', id);
-  return note;
+  return existing(await findNote(trx, responseId, id), 'Note', id);
 }
 
 /** The author of a note that a key writes is the person who created the key. */

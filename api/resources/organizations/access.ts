@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely';
 import { sessionOf } from '#api/auth/plugin.ts';
 import { type Role, runsOrganization } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
-import { notFound, unauthorized } from '#api/errors.ts';
+import { existing, unauthorized } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { isRecord } from '#api/schemas.ts';
 import { lockPeople } from './store.ts';
@@ -20,8 +20,7 @@ const ofStrangers = ['not_found', 'unauthorized'] as const;
 /** @throws ApiError not_found for strangers, who do not learn which organizations exist */
 export function actorIn(request: FastifyRequest, organizationId: string): Actor {
   const { userId, roles } = sessionOf(request);
-  const role = roles.get(organizationId);
-  if (role === undefined) throw notFound('Organization', organizationId);
+  const role = existing(roles.get(organizationId), 'Organization', organizationId);
   return { userId, role };
 }
 
@@ -54,8 +53,7 @@ export async function actorNow(
   organizationId: string,
 ): Promise<Actor> {
   const { userId } = sessionOf(request);
-  const role = await lockPeople(trx, organizationId, userId);
-  if (role === null) throw notFound('Organization', organizationId);
+  const role = existing(await lockPeople(trx, organizationId, userId), 'Organization', organizationId);
   return { userId, role };
 }
 

@@ -4,7 +4,7 @@ import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { badRequest, conflict, notFound } from '#api/errors.ts';
+import { badRequest, conflict, existing, notFound } from '#api/errors.ts';
 import { newId, type Random } from '#api/ids.ts';
 import {
   type AnsweredSurvey,
@@ -172,8 +172,7 @@ export async function changeResponse(
   const { response, ...effects } = await parts.db.transaction().execute(async (trx) => {
     const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen);
     await lockRow(trx, 'responses', responseId);
-    const stored = await findResponse(trx, responseId);
-    if (stored === null) throw notFound('Response', responseId);
+    const stored = existing(await findResponse(trx, responseId), 'Response', responseId);
     mayChange(stored);
     const data = { ...base(change, stored.data, change.data), ...change.data };
     const finished = change.finished ?? stored.finished;
@@ -240,8 +239,7 @@ async function checkSurvey(
   mustBeOpen: boolean,
 ): Promise<SurveyNow> {
   if (content.autoComplete !== null) await lockRow(trx, 'surveys', id);
-  const now = await findSurveyNow(trx, id);
-  if (now === null) throw notFound('Survey', id);
+  const now = existing(await findSurveyNow(trx, id), 'Survey', id);
   if (mustBeOpen && !now.isOpen) throw surveyClosed(id);
   return now;
 }

@@ -8,7 +8,7 @@ import { Type } from 'typebox';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, notFound } from '#api/errors.ts';
+import { badRequest, existing, notFound } from '#api/errors.ts';
 import { readLargePage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
@@ -132,8 +132,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       async (request) => {
         const { surveyId } = request.params;
         const { limit = SINGLE_USE_LINKS_DEFAULT } = request.query;
-        const survey = await findSurvey(db, surveyId);
-        if (survey === null) throw notFound('Survey', surveyId);
+        const survey = existing(await findSurvey(db, surveyId), 'Survey', surveyId);
         // A person with such a link may write, so the right to read is not enough.
         requireRight(request, survey.workspaceId, 'write');
         if (limit < 1) throw badRequest('Limit cannot be less than 1');

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely';
 import { sessionOf } from '#api/auth/plugin.ts';
 import { runsOrganization } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
-import { notFound, unauthorized } from '#api/errors.ts';
+import { existing, unauthorized } from '#api/errors.ts';
 import { actorIn, actorNow, managerNow } from '#api/resources/organizations/access.ts';
 import { findTeam, type Team, teamRoleOf } from './store.ts';
 
@@ -51,7 +51,5 @@ export async function staffedTeam(
 }
 
 async function teamIn(db: Kysely<Database>, { organizationId, teamId }: TeamPath): Promise<Team> {
-  const team = await findTeam(db, organizationId, teamId);
-  if (team === null) throw notFound('Team', teamId);
-  return team;
+  return existing(await findTeam(db, organizationId, teamId), 'Team', teamId);
 }

@@ -7,7 +7,7 @@ import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { notFound } from '#api/errors.ts';
+import { existing } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import {
   aboutOrganization,
@@ -123,7 +123,5 @@ async function teamToChange(trx: Kysely<Database>, path: Path): Promise<Team> {
 }
 
 async function teamIn(db: Kysely<Database>, { organizationId, id }: Path): Promise<Team> {
-  const team = await findTeam(db, organizationId, id);
-  if (team === null) throw notFound('Team', id);
-  return team;
+  return existing(await findTeam(db, organizationId, id), 'Team', id);
 }

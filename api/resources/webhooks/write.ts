@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { badRequest, forbidden, notFound } from '#api/errors.ts';
+import { badRequest, existing, forbidden, notFound } from '#api/errors.ts';
 import { assertTarget } from '#api/events/targets.ts';
 import { newId } from '#api/ids.ts';
 import { reachOf } from '#api/resources/organizations/store.ts';
@@ -81,14 +81,12 @@ export async function changeWebhook(
   checkSurveys: CheckSurveys,
 ): Promise<Webhook> {
   if (change.url !== undefined) {
-    const stored = await findWebhook(db, id);
-    if (stored === null) throw notFound('Webhook', id);
+    const stored = existing(await findWebhook(db, id), 'Webhook', id);
     await assertTarget(change.url, targets, await reachOf(db, stored.workspaceId));
   }
   return db.transaction().execute(async (trx) => {
     await lockRow(trx, 'webhooks', id);
-    const stored = await findWebhook(trx, id);
-    if (stored === null) throw notFound('Webhook', id);
+    const stored = existing(await findWebhook(trx, id), 'Webhook', id);
     const changed: Webhook = {
       ...stored,
       ...onlyFields({

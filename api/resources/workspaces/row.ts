@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Database } from '#api/db/schema.ts';
-import { notFound, type ResourceType } from '#api/errors.ts';
+import { existing, type ResourceType } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isId } from '#api/ids.ts';
@@ -39,8 +39,7 @@ export function workspaceRow<R extends OfWorkspace>({
     load: refusing(
       async (request: FastifyRequest) => {
         const id = isRecord(request.params) ? String(request.params[param]) : '';
-        const row = isId(id) ? await find(db, id) : null;
-        if (row === null) throw notFound(type, id);
+        const row = existing(isId(id) ? await find(db, id) : null, type, id);
         requireRight(request, row.workspaceId);
         slot.set(request, row);
       },

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { may, type Right, rightOf } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
-import { type ApiError, badRequest, forbidden, NO_ACCESS, notFound } from '#api/errors.ts';
+import { type ApiError, badRequest, existing, forbidden, NO_ACCESS } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isRecord } from '#api/schemas.ts';
@@ -30,9 +30,7 @@ export function findPathWorkspace({ db }: WithDatabase, request: FastifyRequest)
 }
 
 async function existingWorkspace(db: Kysely<Database>, scope: string): Promise<Workspace> {
-  const workspace = await findWorkspace(db, scope);
-  if (workspace === null) throw notFound('Workspace', scope);
-  return workspace;
+  return existing(await findWorkspace(db, scope), 'Workspace', scope);
 }
 
 /** The workspace id in the path, or the legacy environment id. There may be no such workspace. */
