@@ -6,7 +6,7 @@
  */
 import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
-import { normalizeEmail } from '#api/auth/password.ts';
+import { emailIn } from '#api/auth/password.ts';
 import { forPeople } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -102,10 +102,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
     async (request) => {
       const { organizationId } = request.params;
       const { role = 'member' } = request.body;
-      const email = normalizeEmail(request.body.email);
-      if (email === null) {
-        throw invalidFields({ email: 'must be an e-mail address of at most 255 characters' });
-      }
+      const email = emailIn(request.body.email);
       const teamIds = [...new Set(request.body.teamIds)];
       return db.transaction().execute(async (trx) => {
         const actor = await managerNow(trx, request, organizationId);
