@@ -30,7 +30,7 @@ const SEARCHES = { runningMax: 2, waitingMax: 10, retryAfterSeconds: 5 };
 const expirationDays = Type.Optional(Type.Integer({ minimum: 1, maximum: 365 }));
 
 export const v2ContactLinkRoutes: Routes = async (app, { context }) => {
-  const { db, clock, config, random, signer } = context;
+  const { db, clock, config } = context;
   const search = limitConcurrency(membersOf, SEARCHES, (_db, { workspaceId }) => workspaceId);
 
   app.get(
@@ -126,7 +126,7 @@ export const v2ContactLinkRoutes: Routes = async (app, { context }) => {
     const expiresAt = days === undefined ? null : Math.ceil((clock() + days * DAY) / 1_000) * 1_000;
     const address = linkAddressOf(config, survey.id);
     return {
-      surveyUrl: newContactLink({ signer, random }, address, survey, { contactId, expiresAt }),
+      surveyUrl: newContactLink(context, address, survey, { contactId, expiresAt }),
       expiresAt: expiresAt === null ? null : toTimestamp(expiresAt),
     };
   }

@@ -19,7 +19,7 @@ import { removeSurvey } from './deletion.ts';
 import { toDeletedSurveyReply, toSurveyReply } from './reply.ts';
 import { NewSurvey, SurveyChange } from './request-shapes.ts';
 import { DeletedSurveyReply, SurveyReply } from './schema.ts';
-import { newSingleUseLink } from './single-use.ts';
+import { newLink } from './single-use.ts';
 import { checkSurveySize } from './size.ts';
 import { findSurvey, findSurveys, listSurveys } from './store.ts';
 import { completed, insertNewSurvey, rewriteSurvey, saveSurvey } from './write.ts';
@@ -145,10 +145,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
           throw badRequest('Single use links are not enabled for this survey');
         }
         const address = linkAddressOf(context.config, survey.id);
-        const links = Array.from({ length: limit }, () =>
-          newSingleUseLink(address, survey.id, singleUse.isEncrypted, context.signer, random),
-        );
-        return { data: links };
+        return { data: Array.from({ length: limit }, () => newLink(context, address, survey)) };
       },
     );
   }
