@@ -1,9 +1,10 @@
 /** Queries for responses. They write only to `responses`, and also read contacts, tags and notes. */
 import { type Kysely, sql } from 'kysely';
 import type { Database, Decoded, ResponseTable, TagTable, Timestamp } from '#api/db/schema.ts';
-import type { SizedRow } from '#api/http/pagination.ts';
+import type { ListPage, SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
-import { type Attributes, attributesOf, type Contact } from '#api/resources/contacts/store.ts';
+import { type Attributes, attributesOf, type Contact, findContacts } from '#api/resources/contacts/store.ts';
+import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import type { Times } from './merge.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
 
@@ -37,11 +38,6 @@ export interface ResponseWithRelations extends Response {
   readonly notes: readonly Note[];
 }
 
-interface Page {
-  readonly limit: number;
-  readonly skip: number;
-}
-
 export async function findResponse(db: Kysely<Database>, id: string): Promise<Response | null> {
   if (!isId(id)) return null;
   const row = await db.selectFrom('responses').selectAll().where('id', '=', id).executeTakeFirst();
@@ -64,7 +60,7 @@ export const responseBytes = sql<number>`octet_length("data") + octet_length("va
 export async function listResponses(
   db: Kysely<Database>,
   owner: { readonly column: 'surveyId' | 'workspaceId'; readonly id: string },
-  page: Page,
+  page: ListPage,
 ): Promise<readonly SizedRow[]> {
   return db
     .selectFrom('responses')
@@ -84,7 +80,7 @@ export async function listResponses(
 export async function listResponsesOfWorkspaces(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
-  page: Page,
+  page: ListPage,
 ): Promise<readonly SizedRow[]> {
   const [first, ...others] = workspaceIds;
   if (first === undefined) return [];
@@ -117,21 +113,11 @@ export async function withRelations(
   if (responses.length === 0) return [];
   const ids = responses.map(({ id }) => id);
   const contactIds = [...new Set(responses.flatMap(({ contactId }) => contactId ?? []))];
-  const contacts =
-    contactIds.length === 0
-      ? []
-      : await db.selectFrom('contacts').selectAll().where('id', 'in', contactIds).execute();
+  const contacts = await findContacts(db, contactIds);
   const attributes = await attributesOf(db, contactIds);
   const contactOf = new Map(
     contacts.map((contact) => [contact.id, { ...contact, attributes: attributes.get(contact.id) ?? {} }]),
   );
-  const workspaceIds = [...new Set(responses.map(({ workspaceId }) => workspaceId))];
-  const workspaces = await db
-    .selectFrom('workspaces')
-    .select(['id', 'legacyEnvironmentId'])
-    .where('id', 'in', workspaceIds)
-    .execute();
-  const environmentOf = new Map(workspaces.map((row) => [row.id, row.legacyEnvironmentId ?? row.id]));
   const tags = Map.groupBy(
     await db
       .selectFrom('responseTags')
@@ -144,9 +130,8 @@ export async function withRelations(
     ({ responseId }) => responseId,
   );
   const notes = await listNotesOf(db, ids);
-  return responses.map((response) => ({
+  return (await withEnvironmentIds(db, responses)).map((response) => ({
     ...response,
-    environmentId: environmentOf.get(response.workspaceId) ?? response.workspaceId,
     contact: response.contactId === null ? null : (contactOf.get(response.contactId) ?? null),
     tags: (tags.get(response.id) ?? []).map(({ responseId: _, ...tag }) => tag),
     notes: notes.get(response.id) ?? [],

@@ -4,7 +4,7 @@
  */
 import { type Kysely, sql } from 'kysely';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
-import type { SizedRow } from '#api/http/pagination.ts';
+import type { ListPage, SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
 import { type ActionClass, toActionClass } from '#api/resources/action-classes/store.ts';
 import { type Segment, toSegment } from '#api/resources/segments/store.ts';
@@ -61,7 +61,7 @@ export async function workspaceOfSurvey(db: Kysely<Database>, id: string): Promi
 export async function listSurveys(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
-  page: { readonly limit: number; readonly skip: number },
+  page: ListPage,
 ): Promise<readonly SizedRow[]> {
   if (workspaceIds.length === 0) return [];
   return db

@@ -4,6 +4,7 @@ import { countRows } from '#api/db/count.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
 import type { Tag } from '#api/resources/responses/store.ts';
 
@@ -23,7 +24,7 @@ export async function findTag(db: Kysely<Database>, id: string): Promise<Tag | n
 export async function listTags(
   db: Kysely<Database>,
   workspaceIds: readonly string[],
-  page: { readonly limit: number; readonly skip: number },
+  page: ListPage,
 ): Promise<readonly CountedTag[]> {
   if (workspaceIds.length === 0) return [];
   const tags = await db

@@ -2,6 +2,7 @@
 import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { Database, Decoded, LanguageTable, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
 
 export interface Workspace {
@@ -94,7 +95,7 @@ export async function insertWorkspace(db: Kysely<Database>, workspace: Workspace
 export async function listWorkspaces(
   db: Kysely<Database>,
   ids: readonly string[],
-  page: { readonly limit: number; readonly skip: number },
+  page: ListPage,
 ): Promise<readonly Workspace[]> {
   const wanted = ids.toSorted().slice(page.skip, page.skip + page.limit);
   if (wanted.length === 0) return [];
