@@ -105,6 +105,12 @@ export async function findApiKey(
   return (await listApiKeys(db, organizationIds)).find((key) => key.id === id) ?? null;
 }
 
+/** null: unknown. */
+export async function creatorOfKey(db: Kysely<Database>, id: string): Promise<string | null> {
+  const key = await db.selectFrom('apiKeys').select('createdBy').where('id', '=', id).executeTakeFirst();
+  return key?.createdBy ?? null;
+}
+
 export async function insertApiKey(db: Kysely<Database>, key: ApiKey, hashedKey: string): Promise<void> {
   const { accessControl } = key.organizationAccess;
   await db

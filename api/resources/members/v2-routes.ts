@@ -15,6 +15,7 @@ import type { Database } from '#api/db/schema.ts';
 import { badRequest, conflict, existing, forbidden, invalidFields } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import { findUserToChange, updateUser } from '#api/resources/accounts/store.ts';
+import { creatorOfKey } from '#api/resources/api-keys/store.ts';
 import { mayGive } from '#api/resources/organizations/access.ts';
 import {
   aboutOrganization,
@@ -163,12 +164,7 @@ async function refuseUnlessGiven(
   { apiKeyId, organizationId }: ApiKeyPrincipal,
   roles: readonly Member['role'][],
 ): Promise<void> {
-  const key = await trx
-    .selectFrom('apiKeys')
-    .select('createdBy')
-    .where('id', '=', apiKeyId)
-    .executeTakeFirst();
-  const userId = key?.createdBy ?? '';
+  const userId = (await creatorOfKey(trx, apiKeyId)) ?? '';
   const maker = await findMember(trx, organizationId, userId);
   const isAllowed =
     maker?.isActive === true && roles.every((one) => mayGive({ userId, role: maker.role }, one));

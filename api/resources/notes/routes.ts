@@ -13,6 +13,7 @@ import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { existing, forbidden, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
+import { creatorOfKey } from '#api/resources/api-keys/store.ts';
 import { NoteReply } from '#api/resources/responses/schema.ts';
 import { findResponse, listNotesOf, type Note } from '#api/resources/responses/store.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
@@ -116,10 +117,5 @@ async function noteIn(trx: Kysely<Database>, responseId: string, id: string): Pr
 /** The author of a note that a key writes is the person who created the key. */
 async function authorOf(db: Kysely<Database>, principal: Principal): Promise<string | null> {
   if (principal.kind === 'session') return principal.userId;
-  const key = await db
-    .selectFrom('apiKeys')
-    .select('createdBy')
-    .where('id', '=', principal.apiKeyId)
-    .executeTakeFirst();
-  return key?.createdBy ?? null;
+  return creatorOfKey(db, principal.apiKeyId);
 }
