@@ -4,7 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
-import { deleteSessionCookies, sessionCookies } from '#api/auth/cookies.ts';
+import { deleteSessionCookies, sessionCookie, sessionCookies } from '#api/auth/cookies.ts';
 import { type SecondFactor, useSecondFactor } from '#api/auth/second-factor.ts';
 import { endSession, findSession, startSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
@@ -19,6 +19,7 @@ import {
   deleteToken,
   findToken,
   findTokenToUse,
+  findUser,
   insertToken,
   isAsProven,
   noteLogin,
@@ -183,6 +184,22 @@ function noteFactor(
 ): Promise<void> {
   const changes = { provider: 'credentials', method: factor?.kind };
   return noteAccountEvent(context, request, { action: 'twoFactorVerified', userId, changes });
+}
+
+/** The session of a request, with its token and its user. null: there is none, or it has ended. */
+export async function loggedIn(
+  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  { cookies }: FastifyRequest,
+): Promise<LoggedIn | null> {
+  const token = sessionCookie(cookies);
+  const session = token === null ? null : await findSession(db, token, clock);
+  const user = session === null ? null : await findUser(db, session.userId);
+  return token === null || session === null || user === null ? null : { ...session, token, user };
+}
+
+interface LoggedIn extends NonNullable<Awaited<ReturnType<typeof findSession>>> {
+  readonly token: string;
+  readonly user: User;
 }
 
 /** Ends the session of the request, if there is one, and deletes its cookie. */
