@@ -82,7 +82,6 @@ export interface AuditLog {
   record(entry: AuditEntry): Promise<void>;
   /** Resolves when the failure is written, or skipped because of the counts. Never rejects. */
   authFailed(failure: AuthFailure): Promise<void>;
-  /** Like `authFailed`. */
   fileDeleted(deletion: FileDeletion): Promise<void>;
   stats(): { readonly written: number; readonly throttled: number; readonly skipped: number };
 }

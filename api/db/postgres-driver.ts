@@ -33,9 +33,7 @@ export interface PostgresOptions {
   readonly poolSize?: number;
   /** How long a statement may take. 0: without limit. */
   readonly statementTimeoutMs?: Millis;
-  /** How long to wait for a connection. */
   readonly connectTimeoutMs?: Millis;
-  /** How long to wait for a lock. */
   readonly lockTimeoutMs?: Millis;
   /** `normal`: the server acknowledges commits before they are on its disk. */
   readonly synchronous?: 'full' | 'normal';

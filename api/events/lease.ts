@@ -23,7 +23,6 @@ export interface Leased {
   readonly url: string;
   readonly secret: string | null;
   readonly payload: string;
-  /** Includes this attempt. */
   readonly reach: Reach;
   readonly attemptCount: number;
   /** Includes this attempt, which counts as failed until it is settled. */
@@ -38,7 +37,6 @@ export interface Head {
 }
 
 interface HeadRow extends Head {
-  /** When its first delivery is due. */
   readonly dueAt: Timestamp;
 }
 
@@ -117,7 +115,6 @@ export function leaseQuery(
   );
 }
 
-/** Leases the deliveries that have been due longest, until `lease.until`. */
 export async function leaseDeliveries(
   db: Kysely<Database>,
   wanted: { readonly webhookId: string; readonly count: number; readonly now: Timestamp },

@@ -55,7 +55,6 @@ export class QuotaExceeded extends Error {
 /** The row for all workspaces together. No id is empty. */
 const TOTAL = '';
 
-/** @throws QuotaExceeded */
 export async function reserveBytes(
   trx: Kysely<Database>,
   { workspaceBytesMax, totalBytesMax }: StorageQuota,

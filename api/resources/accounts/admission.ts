@@ -202,7 +202,6 @@ interface LoggedIn extends NonNullable<Awaited<ReturnType<typeof findSession>>> 
   readonly user: User;
 }
 
-/** Ends the session of the request, if there is one, and deletes its cookie. */
 export async function signOut(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { db, clock, config } = context;
   for (const token of sessionCookies(request.cookies)) {

@@ -41,7 +41,6 @@ export async function findSurveyVersion(db: Kysely<Database>, id: string): Promi
   return row?.version ?? null;
 }
 
-/** The version of a survey, for a query on `surveys`. */
 export function versionOf(db: Kysely<Database>) {
   const survey = expressionBuilder<Database, 'surveys'>();
   const environmentId = survey

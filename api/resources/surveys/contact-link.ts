@@ -17,7 +17,6 @@ interface ContactLink {
   readonly expiresAt: Millis | null;
 }
 
-/** @param address the address of the survey */
 export function newContactLink(
   parts: Pick<Context, 'signer' | 'random'>,
   address: string,

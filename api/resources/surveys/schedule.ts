@@ -9,7 +9,6 @@ import type { Kysely } from 'kysely';
 import { inTurn } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 
-/** A survey whose state has changed. */
 interface ChangedSurvey {
   readonly workspaceId: string;
 }
@@ -17,7 +16,6 @@ interface ChangedSurvey {
 /** Surveys that one call changes. The next call goes on. */
 const SURVEYS_MAX = 200;
 
-/** Ends surveys that are due. */
 export async function closeDueSurveys(
   db: Kysely<Database>,
   now: Timestamp,

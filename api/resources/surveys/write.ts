@@ -25,7 +25,6 @@ import {
   workspaceOfSurvey,
 } from './store.ts';
 
-/** The parts of the context that a write needs. */
 export type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'states'>;
 
 /** Adds the other rows that the author refers to. */

@@ -11,7 +11,6 @@ import type { Tag } from '#api/resources/responses/store.ts';
 const NAME_LENGTH_MAX = 255;
 
 interface CountedTag extends Tag {
-  /** The number of responses. */
   readonly count: number;
 }
 

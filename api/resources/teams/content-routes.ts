@@ -104,7 +104,6 @@ export const teamContentRoutes: Routes = async (app, { context }) => {
       }),
   );
 
-  /** @returns the team after the change */
   async function change(work: (trx: Kysely<Database>) => Promise<Team>) {
     return db.transaction().execute(async (trx) => {
       return { data: await withDetails(trx, await work(trx)) };
