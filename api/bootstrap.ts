@@ -3,7 +3,6 @@
  * at once. Generated credentials are shown once and stored only as hashes. Later starts find an organization and
  * change nothing.
  */
-import type { Kysely } from 'kysely';
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
 import type { Secrets } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
@@ -101,6 +100,6 @@ function newPassword(random: Random): string {
   return `F1${Buffer.from(random(PASSWORD_RANDOM_BYTES)).toString('base64url')}`;
 }
 
-export async function hasOrganization(db: Kysely<Database>): Promise<boolean> {
+export async function hasOrganization(db: Database): Promise<boolean> {
   return (await db.selectFrom('organizations').select('id').limit(1).executeTakeFirst()) !== undefined;
 }

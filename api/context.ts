@@ -1,6 +1,5 @@
 /** Everything that routes may use. It is built once, from the settings; tests replace parts of it. */
 import type { FastifyPluginAsync, FastifyTypeProvider, RawServerDefault } from 'fastify';
-import type { Kysely } from 'kysely';
 import type { Static, TSchema } from 'typebox';
 import type { AuditLog } from '#api/audit/audit.ts';
 import type { Passwords } from '#api/auth/password.ts';
@@ -25,7 +24,7 @@ import type { StateCache } from './state-cache.ts';
 
 export interface Context {
   readonly config: Config;
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   readonly health: DatabaseHealth;
   readonly clock: Clock;
   readonly random: Random;

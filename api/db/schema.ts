@@ -1,5 +1,5 @@
 /** Table types of workspaces, surveys, contacts and responses. Other tables have files of their own. */
-import type { Generated } from 'kysely';
+import type { Generated, Kysely } from 'kysely';
 import type {
   AccountTokenTable,
   ApiKeyPermissionTable,
@@ -23,7 +23,10 @@ export type { Decoded, Flag, Json, Timestamp } from './columns.ts';
 export type * from './event-tables.ts';
 export type * from './people-tables.ts';
 
-export interface Database {
+/** The database, or a transaction in it. */
+export type Database = Kysely<Tables>;
+
+export interface Tables {
   secrets: SecretTable;
   organizations: OrganizationTable;
   users: UserTable;

@@ -5,7 +5,6 @@
  * If the server refuses every mail (SenderRefused), all of them wait. After a pause, one mail tries whether that has
  * changed.
  */
-import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { type QueueRunner, startQueueRunner } from '#api/queue-runner.ts';
@@ -47,7 +46,7 @@ export interface Mailer {
    * Accepts a mail. Call it in the transaction of the change that the mail is about: either both happen or neither.
    * The mail is sent after the commit, and `accept` does not wait for that.
    */
-  accept(db: Kysely<Database>, mail: Mail): Promise<void>;
+  accept(db: Database, mail: Mail): Promise<void>;
   /** Call it when there may be something to send. */
   wake(): void;
   start(): void;
@@ -58,7 +57,7 @@ export interface Mailer {
 }
 
 interface MailerOptions {
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   /** null: nothing is sent, and mails stay in the table for the operator to read. */
   readonly transport: MailTransport | null;
   readonly clock: Clock;

@@ -1,5 +1,4 @@
 /** The table `mailOutbox`. A mail is accepted, then leased, then sent, tried again, or parked. */
-import type { Kysely } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, MailOutboxTable, Timestamp } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
@@ -18,12 +17,7 @@ export interface LeasedMail extends OutgoingMail {
   readonly createdAt: Timestamp;
 }
 
-export async function insertMail(
-  db: Kysely<Database>,
-  mail: Mail,
-  now: Millis,
-  random: Random,
-): Promise<string> {
+export async function insertMail(db: Database, mail: Mail, now: Millis, random: Random): Promise<string> {
   const id = newId(random);
   await db
     .insertInto('mailOutbox')
@@ -50,7 +44,7 @@ export async function insertMail(
  * from here, so a mail that crashes the process does so a bounded number of times.
  */
 export async function leaseMails(
-  db: Kysely<Database>,
+  db: Database,
   options: { readonly now: Millis; readonly leaseMs: Millis; readonly limit: number },
 ): Promise<readonly LeasedMail[]> {
   const now = toTimestamp(options.now);
@@ -89,7 +83,7 @@ export async function leaseMails(
 
 /** Writes down the result of an attempt. */
 export async function updateMail(
-  db: Kysely<Database>,
+  db: Database,
   id: string,
   { lastError, ...result }: Pick<MailOutboxTable, 'lastError'> & Partial<MailOutboxTable>,
 ): Promise<void> {
@@ -102,7 +96,7 @@ export async function updateMail(
 
 /** Deletes mails that are older than a month, sent or not. */
 export async function forgetOldMails(
-  db: Kysely<Database>,
+  db: Database,
   now: Millis,
   isStopping: () => boolean = () => false,
 ): Promise<void> {

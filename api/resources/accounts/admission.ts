@@ -3,7 +3,6 @@
  * entries. Also ends sessions.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { deleteSessionCookies, sessionCookie, sessionCookies } from '#api/auth/cookies.ts';
 import { type SecondFactor, useSecondFactor } from '#api/auth/second-factor.ts';
 import { endSession, findSession, startSession } from '#api/auth/session.ts';
@@ -235,7 +234,7 @@ async function noteRefusal(
 
 async function beginSession(
   { clock, random, config }: Context,
-  trx: Kysely<Database>,
+  trx: Database,
   userId: string,
 ): Promise<string> {
   await noteLogin(trx, userId, toTimestamp(clock()));

@@ -2,7 +2,6 @@
  * Finds the contacts of a segment. Filters are functions and not SQL, so every contact of the workspace is looked at,
  * a portion at a time.
  */
-import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest } from '#api/errors.ts';
@@ -32,7 +31,7 @@ interface Members {
  * @throws ApiError bad_request when there are too many contacts to look at
  */
 export async function membersOf(
-  db: Kysely<Database>,
+  db: Database,
   segment: Segment,
   page: ListPage,
   now: Millis,
@@ -85,7 +84,7 @@ export async function membersOf(
 /** As much as parsing a quarter of a megabyte: other requests get a turn after a few portions. */
 const PORTION_WORK = 262_144;
 
-async function* portionsOf(db: Kysely<Database>, workspaceId: string): AsyncGenerator<readonly Contact[]> {
+async function* portionsOf(db: Database, workspaceId: string): AsyncGenerator<readonly Contact[]> {
   let last: Contact | undefined;
   for (;;) {
     const after = last;
@@ -112,7 +111,7 @@ interface Actions {
 
 const noActions: Actions = { displays: new Map(), responses: new Map() };
 
-async function actionsOf(db: Kysely<Database>, contactIds: readonly string[]): Promise<Actions> {
+async function actionsOf(db: Database, contactIds: readonly string[]): Promise<Actions> {
   const displays = await db
     .selectFrom('displays')
     .select(['contactId', 'surveyId', 'createdAt'])

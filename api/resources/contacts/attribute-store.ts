@@ -1,5 +1,4 @@
 /** The values that contacts have for attribute keys. */
-import type { Kysely } from 'kysely';
 import { isOneOf } from '#api/db/dialect.ts';
 import type { ContactAttributeTable, Database, Decoded } from '#api/db/schema.ts';
 import { digestOfValue } from '#api/db/unique-values.ts';
@@ -13,7 +12,7 @@ type ContactAttribute = Omit<Decoded<ContactAttributeTable>, 'uniqueDigest'>;
  * of keys is short.
  */
 export function listContactAttributes(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
   page: ListPage,
 ): Promise<readonly ContactAttribute[]> {
@@ -38,7 +37,7 @@ interface KeyedValue {
 
 /** Finds out which of these values another contact has. Reads the index `contactAttributes_value` once per value. */
 export function findTakenValues(
-  db: Kysely<Database>,
+  db: Database,
   contactId: string,
   wanted: readonly KeyedValue[],
 ): Promise<readonly KeyedValue[]> {
@@ -59,7 +58,7 @@ export function findTakenValues(
 
 /** Value -> the contact that has it for this key. Values that no contact has are absent. */
 export async function findOwnersOf(
-  db: Kysely<Database>,
+  db: Database,
   attributeKeyId: string,
   values: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
@@ -85,7 +84,7 @@ export interface NewContactAttribute extends ContactAttribute {
  * @throws the driver's unique violation, `UNIQUE_VALUE`, when another contact has a unique value
  */
 export async function upsertContactAttributes(
-  db: Kysely<Database>,
+  db: Database,
   rows: readonly NewContactAttribute[],
 ): Promise<void> {
   await db

@@ -1,12 +1,11 @@
 /** Displays: a survey was shown. Which response came of it is written on the response. */
-import type { Kysely } from 'kysely';
 import type { Database, Decoded, DisplayTable, Timestamp } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
 
 /** With the workspace of its survey. */
 export type Display = Decoded<DisplayTable, { workspaceId: string }>;
 
-export async function findDisplay(db: Kysely<Database>, id: string): Promise<Display | null> {
+export async function findDisplay(db: Database, id: string): Promise<Display | null> {
   if (!isId(id)) return null;
   const row = await db
     .selectFrom('displays')
@@ -18,13 +17,13 @@ export async function findDisplay(db: Kysely<Database>, id: string): Promise<Dis
   return row ?? null;
 }
 
-export async function insertDisplay(db: Kysely<Database>, display: Display): Promise<void> {
+export async function insertDisplay(db: Database, display: Display): Promise<void> {
   const { workspaceId: _, ...row } = display;
   await db.insertInto('displays').values(row).execute();
 }
 
 export async function setDisplayContact(
-  db: Kysely<Database>,
+  db: Database,
   id: string,
   contactId: string,
   now: Timestamp,
@@ -32,6 +31,6 @@ export async function setDisplayContact(
   await db.updateTable('displays').set({ contactId, updatedAt: now }).where('id', '=', id).execute();
 }
 
-export async function deleteDisplay(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteDisplay(db: Database, id: string): Promise<void> {
   await db.deleteFrom('displays').where('id', '=', id).execute();
 }

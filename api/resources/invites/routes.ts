@@ -4,7 +4,6 @@
  *
  * Callers: sessions of owners, who may invite to every role, and of managers, who may invite members.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { emailIn } from '#api/auth/password.ts';
 import { forPeople } from '#api/auth/plugin.ts';
@@ -166,7 +165,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
   );
 
   /** @throws ApiError conflict for members, and for people with a valid invite */
-  async function refuseKnown(trx: Kysely<Database>, organizationId: string, email: string): Promise<void> {
+  async function refuseKnown(trx: Database, organizationId: string, email: string): Promise<void> {
     const user = await findUserByEmail(trx, email);
     if (user !== null && (await roleOf(trx, organizationId, user.id)) !== null) {
       throw conflict('This address belongs to a member of the organization');
@@ -180,10 +179,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
   }
 
   /** Mails the link or, without a mail server, returns it. @throws RetryLater when the mailbox got too many lately */
-  async function send(
-    trx: Kysely<Database>,
-    { invite, token }: { readonly invite: Invite; readonly token: string },
-  ) {
+  async function send(trx: Database, { invite, token }: { readonly invite: Invite; readonly token: string }) {
     const link = inviteLink(publicUrl, token);
     if (!mailer.hasServer) return { data: { ...invite, link } };
     if (!(await mayMail(context, trx, { to: invite.email, kind: 'invite' }))) {
@@ -201,7 +197,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
   }
 };
 
-async function inviteIn(trx: Kysely<Database>, organizationId: string, id: string): Promise<Invite> {
+async function inviteIn(trx: Database, organizationId: string, id: string): Promise<Invite> {
   return existing(await findInvite(trx, organizationId, id), 'Invite', id);
 }
 

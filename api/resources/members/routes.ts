@@ -4,7 +4,6 @@
  * Callers: sessions of its members, who may list them and leave. Managers may remove members; owners may give and
  * take every role. The last owner stays.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { forPeople } from '#api/auth/plugin.ts';
 import { runsOrganization } from '#api/auth/principal.ts';
@@ -126,12 +125,12 @@ export const memberRoutes: Routes = async (app, { context }) => {
   );
 };
 
-async function memberOf(trx: Kysely<Database>, organizationId: string, userId: string): Promise<Member> {
+async function memberOf(trx: Database, organizationId: string, userId: string): Promise<Member> {
   return existing(await findMember(trx, organizationId, userId), 'Member', userId);
 }
 
 /** @throws ApiError conflict when the member is the last owner, because nobody could give that role again */
-async function keepAnOwner(trx: Kysely<Database>, organizationId: string, member: Member): Promise<void> {
+async function keepAnOwner(trx: Database, organizationId: string, member: Member): Promise<void> {
   if (member.role !== 'owner' || (await hasOtherOwner(trx, organizationId, member.id))) return;
   throw conflict('An organization keeps its last owner; make somebody else an owner first');
 }

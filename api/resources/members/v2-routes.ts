@@ -5,7 +5,6 @@
  * no more than the person who made it: managers change members, owners change everybody, and a person who is
  * deactivated changes nobody.
  */
-import type { Kysely } from 'kysely';
 import { type Static, Type } from 'typebox';
 import { normalizeEmail } from '#api/auth/password.ts';
 import type { ApiKeyPrincipal } from '#api/auth/principal.ts';
@@ -131,7 +130,7 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
   );
 
   async function setTeams(
-    trx: Kysely<Database>,
+    trx: Database,
     organizationId: string,
     member: Member,
     names: readonly string[],
@@ -160,7 +159,7 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
 
 /** @throws ApiError forbidden when the person who made the key may not give, or take, one of the roles */
 async function refuseUnlessGiven(
-  trx: Kysely<Database>,
+  trx: Database,
   { apiKeyId, organizationId }: ApiKeyPrincipal,
   roles: readonly Member['role'][],
 ): Promise<void> {
@@ -175,7 +174,7 @@ async function refuseUnlessGiven(
 
 /** @throws ApiError conflict when the last owner would lose the role or be deactivated */
 async function keepAnOwner(
-  trx: Kysely<Database>,
+  trx: Database,
   organizationId: string,
   member: Member,
   { role = member.role, isActive = member.isActive }: Static<typeof Change>,
@@ -187,7 +186,7 @@ async function keepAnOwner(
 }
 
 /** An account is of one person, so no organization decides about it while there are others. */
-async function refuseShared(trx: Kysely<Database>, organizationId: string, userId: string): Promise<void> {
+async function refuseShared(trx: Database, organizationId: string, userId: string): Promise<void> {
   const other = await trx
     .selectFrom('memberships')
     .select('organizationId')

@@ -3,7 +3,6 @@
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import type { Principal } from '#api/auth/principal.ts';
@@ -110,12 +109,12 @@ export const noteRoutes: Routes = async (app, { context }) => {
   );
 };
 
-async function noteIn(trx: Kysely<Database>, responseId: string, id: string): Promise<Note> {
+async function noteIn(trx: Database, responseId: string, id: string): Promise<Note> {
   return existing(await findNote(trx, responseId, id), 'Note', id);
 }
 
 /** The author of a note that a key writes is the person who created the key. */
-async function authorOf(db: Kysely<Database>, principal: Principal): Promise<string | null> {
+async function authorOf(db: Database, principal: Principal): Promise<string | null> {
   if (principal.kind === 'session') return principal.userId;
   return creatorOfKey(db, principal.apiKeyId);
 }

@@ -1,6 +1,5 @@
 /** Checks what a logged-in person may do in the organization that the path names. */
 import type { FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { sessionOf } from '#api/auth/plugin.ts';
 import { type Role, runsOrganization } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -48,7 +47,7 @@ export const requireManager = refusing(
  * @throws ApiError not_found, unauthorized
  */
 export async function actorNow(
-  trx: Kysely<Database>,
+  trx: Database,
   request: FastifyRequest,
   organizationId: string,
 ): Promise<Actor> {
@@ -59,7 +58,7 @@ export async function actorNow(
 
 /** The same for owners and managers. @throws ApiError not_found, unauthorized */
 export async function managerNow(
-  trx: Kysely<Database>,
+  trx: Database,
   request: FastifyRequest,
   organizationId: string,
 ): Promise<Actor> {

@@ -1,5 +1,5 @@
 /** Queries for responses. They write only to `responses`, and also read contacts, tags and notes. */
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Database, Decoded, ResponseTable, TagTable, Timestamp } from '#api/db/schema.ts';
 import type { ListPage, SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
@@ -38,17 +38,14 @@ export interface ResponseWithRelations extends Response {
   readonly notes: readonly Note[];
 }
 
-export async function findResponse(db: Kysely<Database>, id: string): Promise<Response | null> {
+export async function findResponse(db: Database, id: string): Promise<Response | null> {
   if (!isId(id)) return null;
   const row = await db.selectFrom('responses').selectAll().where('id', '=', id).executeTakeFirst();
   return row === undefined ? null : toResponse(row);
 }
 
 /** In any order; ids without a response are left out. */
-export async function findResponses(
-  db: Kysely<Database>,
-  ids: readonly string[],
-): Promise<readonly Response[]> {
+export async function findResponses(db: Database, ids: readonly string[]): Promise<readonly Response[]> {
   const rows = await db.selectFrom('responses').selectAll().where('id', 'in', ids).execute();
   return rows.map(toResponse);
 }
@@ -58,7 +55,7 @@ export const responseBytes = sql<number>`octet_length("data") + octet_length("va
 
 /** Newest first, ties by id. Reads the index only up to the end of the page. */
 export async function listResponses(
-  db: Kysely<Database>,
+  db: Database,
   owner: { readonly column: 'surveyId' | 'workspaceId'; readonly id: string },
   page: ListPage,
 ): Promise<readonly SizedRow[]> {
@@ -78,7 +75,7 @@ export async function listResponses(
  * the page, and reads only the rows of the page. A key reaches the workspaces of one organization, 100 at most.
  */
 export async function listResponsesOfWorkspaces(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
   page: ListPage,
 ): Promise<readonly SizedRow[]> {
@@ -107,7 +104,7 @@ export async function listResponsesOfWorkspaces(
 
 /** Four queries for any number of responses. */
 export async function withRelations(
-  db: Kysely<Database>,
+  db: Database,
   responses: readonly Response[],
 ): Promise<readonly ResponseWithRelations[]> {
   if (responses.length === 0) return [];
@@ -140,7 +137,7 @@ export async function withRelations(
 
 /** Maps the id of a response to its notes, oldest first. */
 export async function listNotesOf(
-  db: Kysely<Database>,
+  db: Database,
   responseIds: readonly string[],
 ): Promise<ReadonlyMap<string, readonly Note[]>> {
   const rows = await db
@@ -177,7 +174,7 @@ export async function listNotesOf(
  * @throws the driver's unique violation if the respondent finished another response
  */
 export async function updateResponse(
-  db: Kysely<Database>,
+  db: Database,
   response: Response,
   isOnePerEmail: boolean,
 ): Promise<void> {
@@ -192,13 +189,13 @@ export async function updateResponse(
     .execute();
 }
 
-export async function deleteResponse(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteResponse(db: Database, id: string): Promise<void> {
   await db.deleteFrom('responses').where('id', '=', id).execute();
 }
 
 /** @throws the driver's unique violation if another response has the display */
 export async function setResponseDisplay(
-  db: Kysely<Database>,
+  db: Database,
   id: string,
   displayId: string,
   now: Timestamp,
@@ -206,10 +203,7 @@ export async function setResponseDisplay(
   await db.updateTable('responses').set({ displayId, updatedAt: now }).where('id', '=', id).execute();
 }
 
-export async function findResponseIdOfDisplay(
-  db: Kysely<Database>,
-  displayId: string,
-): Promise<string | null> {
+export async function findResponseIdOfDisplay(db: Database, displayId: string): Promise<string | null> {
   const row = await db
     .selectFrom('responses')
     .select('id')
@@ -219,11 +213,7 @@ export async function findResponseIdOfDisplay(
 }
 
 /** Whether this respondent has finished a response. */
-export async function hasFinished(
-  db: Kysely<Database>,
-  surveyId: string,
-  emailDigest: string,
-): Promise<boolean> {
+export async function hasFinished(db: Database, surveyId: string, emailDigest: string): Promise<boolean> {
   const row = await db
     .selectFrom('responses')
     .select('id')

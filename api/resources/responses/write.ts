@@ -1,5 +1,4 @@
 /** Creates and changes responses, for all APIs: checks the answers, writes the row, and does what follows from it. */
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
@@ -126,7 +125,7 @@ export async function createResponseAlone(
   return insert(db, { response, respondent, emailDigest, version: survey.version });
 }
 
-async function insert(db: Kysely<Database>, insertion: Insertion): Promise<Response | null> {
+async function insert(db: Database, insertion: Insertion): Promise<Response | null> {
   try {
     return await insertResponse(db, insertion);
   } catch (error) {
@@ -234,7 +233,7 @@ function beginsInTheMiddle({ url }: ResponseMeta): boolean {
  * count is exact.
  */
 async function checkSurvey(
-  trx: Kysely<Database>,
+  trx: Database,
   { content, id }: BareSurvey,
   mustBeOpen: boolean,
 ): Promise<SurveyNow> {
@@ -265,7 +264,7 @@ function spread(
 
 /** Does what follows from a change, in its transaction. */
 async function settleChange(
-  trx: Kysely<Database>,
+  trx: Database,
   parts: WriteParts,
   written: Omit<ResponseWritten, 'isSurveyCompleted'>,
 ): Promise<Effects> {

@@ -3,7 +3,6 @@
  * hour. After one of these actions they ask at once, so that "has completed survey X" shows the next survey in the
  * same visit.
  */
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import type { Interaction } from './conditions.ts';
 import { compileFilters } from './filters.ts';
@@ -13,10 +12,7 @@ import { findSegments, type Segment } from './store.ts';
 export type Interactions = Readonly<Record<Interaction['kind'], ReadonlySet<string> | null>>;
 
 /** The segments, and all that they refer to, directly or by way of others. Makes one query for each step. */
-export async function withReferred(
-  db: Kysely<Database>,
-  segments: readonly Segment[],
-): Promise<readonly Referred[]> {
+export async function withReferred(db: Database, segments: readonly Segment[]): Promise<readonly Referred[]> {
   const all: Referred[] = [];
   const seen = new Set(segments.map(({ id }) => id));
   for (let next = segments; next.length > 0; ) {

@@ -5,7 +5,6 @@
  * it. Pages: those of our own origin. At most five codes and passwords a minute for each account.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { deleteHeldLogin, heldLogin, setSessionCookie } from '#api/auth/cookies.ts';
 import { isTooLong } from '#api/auth/password.ts';
@@ -230,7 +229,7 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
   async function withPassword<T>(
     request: FastifyRequest,
     password: string,
-    work: (trx: Kysely<Database>, user: UserRow) => Promise<T>,
+    work: (trx: Database, user: UserRow) => Promise<T>,
   ): Promise<T> {
     const user = await findUser(db, sessionOf(request).userId);
     if (user === null) throw problem('UNAUTHORIZED');

@@ -3,7 +3,6 @@
  *
  * Callers: API keys of the organization. GET needs the right to read the organization, everything else to write it.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { countRows } from '#api/db/count.ts';
@@ -147,7 +146,7 @@ export const v2WorkspaceTeamRoutes: Routes = async (app, { context }) => {
     organizationId: string,
     given: { readonly teamId: string; readonly workspaceId?: string; readonly projectId?: string },
     work: (
-      trx: Kysely<Database>,
+      trx: Database,
       place: { readonly teamId: string; readonly workspaceId: string },
       known: TeamWorkspace | null,
     ) => Promise<void>,

@@ -2,7 +2,6 @@
  * The state of a user for SDKs: the segments, and the surveys that were seen and answered. It takes two queries,
  * whatever their number, because the segments of the workspace are in memory.
  */
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
 import { readUserAgent } from '#api/resources/responses/user-agent.ts';
@@ -16,7 +15,7 @@ const DISPLAYS_MAX = 1_000;
 const RESPONSES_MAX = 1_000;
 
 export async function readUserState(
-  { db, segments: cache }: { readonly db: Kysely<Database>; readonly segments: SegmentCache },
+  { db, segments: cache }: { readonly db: Database; readonly segments: SegmentCache },
   user: {
     readonly contact: Contact;
     readonly userId: string;
@@ -44,7 +43,7 @@ export async function readUserState(
 
 /** The newest first, ties by id. */
 function listDisplaysOfContact(
-  db: Kysely<Database>,
+  db: Database,
   contactId: string,
   limit: number,
 ): Promise<readonly SeenSurvey[]> {
@@ -60,7 +59,7 @@ function listDisplaysOfContact(
 
 /** The newest first, ties by id. */
 async function listResponsesOfContact(
-  db: Kysely<Database>,
+  db: Database,
   contactId: string,
   limit: number,
 ): Promise<readonly AnsweredSurvey[]> {

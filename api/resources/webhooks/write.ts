@@ -1,5 +1,4 @@
 /** Creates and changes webhooks, for v1 and v2. */
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -31,11 +30,7 @@ type WebhookChange = { readonly [Name in keyof WebhookFields]?: WebhookFields[Na
  *
  * @throws ApiError
  */
-type CheckSurveys = (
-  trx: Kysely<Database>,
-  surveyIds: readonly string[],
-  workspaceId: string,
-) => Promise<void>;
+type CheckSurveys = (trx: Database, surveyIds: readonly string[], workspaceId: string) => Promise<void>;
 
 type Parts = Pick<Context, 'db' | 'clock' | 'random' | 'targets'>;
 

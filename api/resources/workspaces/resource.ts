@@ -6,7 +6,6 @@
  * the right to write, DELETE needs the right to manage. The right to a row is checked before the body is read.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { type Static, type TSchema, Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
@@ -29,7 +28,7 @@ interface Resource<R extends Row, Reply extends TSchema> {
   readonly param: string;
   /** The name that a 404 uses. */
   readonly type: ResourceType;
-  readonly find: (db: Kysely<Database>, id: string) => Promise<R | null>;
+  readonly find: (db: Database, id: string) => Promise<R | null>;
   readonly reply: Reply;
   readonly toReplies: (
     rows: readonly Shown<R>[],
@@ -57,7 +56,7 @@ export function v1Resource<R extends Row, Reply extends TSchema>(
     /** @param list in a stated order, with ties broken */
     list(
       limitMax: number,
-      list: (db: Kysely<Database>, workspaceIds: readonly string[], page: ListPage) => Promise<readonly R[]>,
+      list: (db: Database, workspaceIds: readonly string[], page: ListPage) => Promise<readonly R[]>,
     ): void {
       app.get<{ Querystring: ListQuery }>(
         url,

@@ -1,6 +1,5 @@
 /** Finds the workspace of a request: the path of a client route or the body of a management route names it. */
 import type { FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { may, type Right, rightOf } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -11,7 +10,7 @@ import { isRecord } from '#api/schemas.ts';
 import { findWorkspace, type Workspace } from './store.ts';
 
 export interface WithDatabase {
-  readonly db: Kysely<Database>;
+  readonly db: Database;
 }
 
 const slot = requestValue<Workspace>('workspace');
@@ -29,7 +28,7 @@ export function findPathWorkspace({ db }: WithDatabase, request: FastifyRequest)
   return existingWorkspace(db, pathScope(request));
 }
 
-async function existingWorkspace(db: Kysely<Database>, scope: string): Promise<Workspace> {
+async function existingWorkspace(db: Database, scope: string): Promise<Workspace> {
   return existing(await findWorkspace(db, scope), 'Workspace', scope);
 }
 

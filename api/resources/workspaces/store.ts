@@ -1,5 +1,4 @@
 /** Workspaces and their languages. A workspace has two ids: its own, and the legacy environment id. */
-import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { Database, Decoded, LanguageTable, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
@@ -40,7 +39,7 @@ export const defaultSettings: WorkspaceSettings = {
 };
 
 /** @param scopeId a workspace id or a legacy environment id; a workspace id wins */
-export async function findWorkspace(db: Kysely<Database>, scopeId: string): Promise<Workspace | null> {
+export async function findWorkspace(db: Database, scopeId: string): Promise<Workspace | null> {
   if (!isId(scopeId)) return null;
   const rows = await db
     .selectFrom('workspaces')
@@ -57,7 +56,7 @@ export type Shown<R> = R & { readonly environmentId: string };
 
 /** Makes one query for any number of rows. */
 export async function withEnvironmentIds<R extends { readonly workspaceId: string }>(
-  db: Kysely<Database>,
+  db: Database,
   rows: readonly R[],
 ): Promise<readonly Shown<R>[]> {
   if (rows.length === 0) return [];
@@ -73,7 +72,7 @@ export async function withEnvironmentIds<R extends { readonly workspaceId: strin
   }));
 }
 
-export async function insertWorkspace(db: Kysely<Database>, workspace: Workspace): Promise<void> {
+export async function insertWorkspace(db: Database, workspace: Workspace): Promise<void> {
   const { settings } = workspace;
   await db
     .insertInto('workspaces')
@@ -93,7 +92,7 @@ export async function insertWorkspace(db: Kysely<Database>, workspace: Workspace
 
 /** By id. This is the order of the index. */
 export async function listWorkspaces(
-  db: Kysely<Database>,
+  db: Database,
   ids: readonly string[],
   page: ListPage,
 ): Promise<readonly Workspace[]> {
@@ -108,13 +107,13 @@ export async function listWorkspaces(
   return rows.map(toWorkspace);
 }
 
-export function countWorkspaces(db: Kysely<Database>, organizationId: string): Promise<number> {
+export function countWorkspaces(db: Database, organizationId: string): Promise<number> {
   return countRows(db.selectFrom('workspaces').where('organizationId', '=', organizationId));
 }
 
 /** @param except the workspace that may have it */
 export async function isNameTaken(
-  db: Kysely<Database>,
+  db: Database,
   organizationId: string,
   name: string,
   except: string | null,
@@ -131,7 +130,7 @@ export async function isNameTaken(
 
 /** Writes the name and the settings. @returns the workspace after the change */
 export async function changeWorkspace(
-  db: Kysely<Database>,
+  db: Database,
   workspace: Workspace,
   now: Timestamp,
 ): Promise<Workspace> {
@@ -144,7 +143,7 @@ export async function changeWorkspace(
 }
 
 /** Notes that an SDK asked for the workspace's state. No settings change, so `updatedAt` stays. */
-export async function markAppSetUp(db: Kysely<Database>, workspaceId: string): Promise<void> {
+export async function markAppSetUp(db: Database, workspaceId: string): Promise<void> {
   await db
     .updateTable('workspaces')
     .set({ appSetupCompleted: 1 })
@@ -154,7 +153,7 @@ export async function markAppSetUp(db: Kysely<Database>, workspaceId: string): P
 }
 
 /** In the order of their codes. */
-export function listLanguages(db: Kysely<Database>, workspaceId: string): Promise<Language[]> {
+export function listLanguages(db: Database, workspaceId: string): Promise<Language[]> {
   return db
     .selectFrom('languages')
     .selectAll()
@@ -163,7 +162,7 @@ export function listLanguages(db: Kysely<Database>, workspaceId: string): Promis
     .execute();
 }
 
-export async function insertLanguage(db: Kysely<Database>, language: Language): Promise<void> {
+export async function insertLanguage(db: Database, language: Language): Promise<void> {
   await db.insertInto('languages').values(language).execute();
 }
 
