@@ -3,12 +3,13 @@
  * at once. Generated credentials are shown once and stored only as hashes. Later starts find an organization and
  * change nothing.
  */
-import type { Kysely } from 'kysely';
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
 import type { Secrets } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
 import { lockName } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
+import { insertUser } from '#api/resources/accounts/store.ts';
+import { type ApiKey, insertApiKey } from '#api/resources/api-keys/store.ts';
 import { createOrganization } from '#api/resources/organizations/create.ts';
 import { newId, type Random } from './ids.ts';
 import { toTimestamp } from './timestamps.ts';
@@ -38,32 +39,14 @@ export async function bootstrap(
   };
   const passwordHash = await passwords.hash(secrets.bootstrapPassword ?? first.password ?? '');
   const now = toTimestamp(clock());
-  const row = { createdAt: now, updatedAt: now };
 
   return db.transaction().execute(async (trx) => {
     // Ask again inside the transaction: two processes may be starting on the same new database.
     await lockName(trx, 'first start');
     if (await hasOrganization(trx)) return null;
-    const userId = newId(random);
-    const apiKeyId = newId(random);
-    await trx
-      .insertInto('users')
-      .values({
-        ...row,
-        id: userId,
-        name: 'Owner',
-        email: first.email,
-        emailVerified: now,
-        passwordHash,
-        isActive: 1,
-        twoFactorEnabled: 0,
-        identityProvider: 'email',
-        notificationSettings: '{}',
-        locale: 'en-US',
-        lastLoginAt: null,
-      })
-      .execute();
-    const { organizationId } = await createOrganization(
+    const owner = { name: 'Owner', email: first.email, passwordHash, emailVerified: now };
+    const userId = await insertUser(trx, owner, now, random);
+    const { organizationId, workspaceId } = await createOrganization(
       trx,
       {
         name: 'My organization',
@@ -74,25 +57,18 @@ export async function bootstrap(
       },
       random,
     );
-    await trx
-      .insertInto('apiKeys')
-      .values({
-        id: apiKeyId,
-        organizationId,
-        label: 'First key',
-        hashedKey: hashApiKey(first.apiKey),
-        organizationRead: 1,
-        organizationWrite: 1,
-        createdBy: userId,
-        createdAt: now,
-        lastUsedAt: null,
-        allWorkspaces: null,
-      })
-      .execute();
-    await trx
-      .insertInto('apiKeyPermissions')
-      .values({ apiKeyId, workspaceId: first.workspaceId, permission: 'manage' })
-      .execute();
+    const key: ApiKey = {
+      id: newId(random),
+      organizationId,
+      label: 'First key',
+      createdAt: now,
+      createdBy: userId,
+      lastUsedAt: null,
+      organizationAccess: { accessControl: { read: true, write: true } },
+      allWorkspaces: null,
+      workspacePermissions: [{ workspaceId, permission: 'manage' }],
+    };
+    await insertApiKey(trx, key, hashApiKey(first.apiKey));
     return first;
   });
 }
@@ -124,6 +100,6 @@ function newPassword(random: Random): string {
   return `F1${Buffer.from(random(PASSWORD_RANDOM_BYTES)).toString('base64url')}`;
 }
 
-export async function hasOrganization(db: Kysely<Database>): Promise<boolean> {
+export async function hasOrganization(db: Database): Promise<boolean> {
   return (await db.selectFrom('organizations').select('id').limit(1).executeTakeFirst()) !== undefined;
 }

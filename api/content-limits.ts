@@ -26,7 +26,6 @@ export const SURVEY_BYTES_MAX = 1_048_576;
 export const QUESTIONS_MAX = 1_000;
 /** Choices of one question; also rows, and columns, of a matrix. */
 export const CHOICES_MAX = 1_000;
-/** Validation rules of one survey. */
 export const RULES_MAX = 1_000;
 /** Validation rules of one survey that are regular expressions. */
 export const PATTERN_RULES_MAX = 20;

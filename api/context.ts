@@ -1,6 +1,6 @@
 /** Everything that routes may use. It is built once, from the settings; tests replace parts of it. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { Kysely } from 'kysely';
+import type { FastifyPluginAsync, FastifyTypeProvider, RawServerDefault } from 'fastify';
+import type { Static, TSchema } from 'typebox';
 import type { AuditLog } from '#api/audit/audit.ts';
 import type { Passwords } from '#api/auth/password.ts';
 import type { Signer } from '#api/auth/signer.ts';
@@ -16,6 +16,7 @@ import type { Counters } from '#api/limits/counters.ts';
 import type { Limiter } from '#api/limits/limiter.ts';
 import type { Mailer } from '#api/mail/mailer.ts';
 import type { Recaptcha } from '#api/recaptcha.ts';
+import type { ReplyOf } from '#api/schemas.ts';
 import type { SdkScripts } from '#api/sdk-scripts.ts';
 import type { Storage } from '#api/storage/storage.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -23,7 +24,7 @@ import type { StateCache } from './state-cache.ts';
 
 export interface Context {
   readonly config: Config;
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   readonly health: DatabaseHealth;
   readonly clock: Clock;
   readonly random: Random;
@@ -56,4 +57,10 @@ export interface Context {
   readonly outbox: Signal;
 }
 
-export type Routes = FastifyPluginAsyncTypebox<{ readonly context: Context }>;
+/** The schemas of a route give the types of its request and of its replies. */
+interface TypesOfSchemas extends FastifyTypeProvider {
+  validator: this['schema'] extends TSchema ? Static<this['schema']> : unknown;
+  serializer: this['schema'] extends TSchema ? ReplyOf<this['schema']> : unknown;
+}
+
+export type Routes = FastifyPluginAsync<{ readonly context: Context }, RawServerDefault, TypesOfSchemas>;

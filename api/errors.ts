@@ -187,6 +187,12 @@ export function notFound(type: ResourceType, id: string | null): ApiError {
   return new ApiError('not_found', `${type} not found`, { resource_id: id, resource_type: type });
 }
 
+/** @param found null: there is none @throws ApiError not_found */
+export function existing<T>(found: T | null | undefined, type: ResourceType, id: string | null): T {
+  if (found === null || found === undefined) throw notFound(type, id);
+  return found;
+}
+
 export function routeNotFound(): ApiError {
   return new ApiError('not_found', 'There is no such route; check the path against the API description');
 }

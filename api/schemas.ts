@@ -33,6 +33,10 @@ export function OneOf<const Values extends readonly string[]>(values: Values) {
   return Type.Unsafe<Values[number]>({ type: 'string', enum: values });
 }
 
+/** A value that the schema serialises. It is only read, so all of it may be readonly. */
+export type ReplyOf<S extends TSchema> = ReadonlyParts<Static<S>>;
+type ReadonlyParts<T> = unknown extends T ? T : { readonly [Name in keyof T]: ReadonlyParts<T[Name]> };
+
 /** Language code -> text; `default` is always there. */
 export type LocalizedText = { readonly default: string; readonly [languageCode: string]: string };
 

@@ -37,7 +37,6 @@ export function linkAddressOf(
   return addressOf(surveyUrl ?? `${publicUrl}/s/${PLACE}`, surveyId);
 }
 
-/** Appends a parameter to the query of an address. */
 export function withQuery(address: string, added: Readonly<Record<string, string>>): string {
   const url = new URL(address);
   for (const [name, value] of Object.entries(added)) url.searchParams.set(name, value);

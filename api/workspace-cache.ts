@@ -51,7 +51,6 @@ interface WorkspaceCacheOptions extends CacheBounds {
 interface Entry<T> {
   readonly value: Promise<T>;
   readonly madeAt: Millis;
-  /** When the built value expires. */
   validUntil: Millis;
   /** 0 until it is built. A value that is found under two ids is held once and counted twice. */
   bytes: number;

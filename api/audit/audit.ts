@@ -8,7 +8,6 @@
  * written (fail closed); the request is answered as usual.
  */
 import { createHash } from 'node:crypto';
-import type { Kysely } from 'kysely';
 import type { Signer } from '#api/auth/signer.ts';
 import { unlocked } from '#api/db/locks.ts';
 import type { AuditEventTable, Database, Timestamp } from '#api/db/schema.ts';
@@ -82,14 +81,13 @@ export interface AuditLog {
   record(entry: AuditEntry): Promise<void>;
   /** Resolves when the failure is written, or skipped because of the counts. Never rejects. */
   authFailed(failure: AuthFailure): Promise<void>;
-  /** Like `authFailed`. */
   fileDeleted(deletion: FileDeletion): Promise<void>;
   stats(): { readonly written: number; readonly throttled: number; readonly skipped: number };
 }
 
 interface AuditOptions {
   readonly isEnabled: boolean;
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   readonly counters: Counters;
   readonly signer: Signer;
   readonly clock: Clock;
@@ -228,7 +226,7 @@ function actorOf({ userId, email }: AuthFailure): string {
 
 /** Deletes old entries, a few at a time. @returns how many */
 export async function forgetAuditEvents(
-  db: Kysely<Database>,
+  db: Database,
   before: Timestamp,
   isStopping: () => boolean = () => false,
 ): Promise<number> {
@@ -244,7 +242,7 @@ export async function forgetAuditEvents(
   return forgotten;
 }
 
-export function oldAuditEvents(db: Kysely<Database>, before: Timestamp, rowsMax: number) {
+export function oldAuditEvents(db: Database, before: Timestamp, rowsMax: number) {
   return db
     .selectFrom('auditEvents')
     .select('id')

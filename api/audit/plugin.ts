@@ -4,7 +4,6 @@
  */
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import type { Kysely } from 'kysely';
 import type { Principal } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { countedAddress } from '#api/http/client-address.ts';
@@ -16,7 +15,7 @@ import { type Written, writtenBy } from './write.ts';
 
 interface AuditPluginOptions {
   readonly audit: AuditLog;
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   readonly trustedProxies: ProxyTrust;
   /** @param target the router's pattern, or the target where no route matches */
   readonly findSurface: (target: string) => { readonly credentials: unknown };

@@ -5,7 +5,6 @@
  * guess. A key that the operator sets (BOOTSTRAP_API_KEY) is as strong as the operator made it.
  */
 import { createHash } from 'node:crypto';
-import type { Kysely, Selectable } from 'kysely';
 import type { ApiKeyTable, Database, Permission, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -50,7 +49,7 @@ interface FoundApiKey {
 }
 
 /** Finds the owner and the permissions of a key. @returns null when there is no such key */
-export async function findApiKey(db: Kysely<Database>, key: string): Promise<FoundApiKey | null> {
+export async function findApiKey(db: Database, key: string): Promise<FoundApiKey | null> {
   if (key.length > KEY_LENGTH_MAX) return null;
   const row = await db
     .selectFrom('apiKeys')
@@ -72,8 +71,8 @@ export async function findApiKey(db: Kysely<Database>, key: string): Promise<Fou
 }
 
 async function permissionsOf(
-  db: Kysely<Database>,
-  { id, organizationId, allWorkspaces }: Selectable<ApiKeyTable>,
+  db: Database,
+  { id, organizationId, allWorkspaces }: ApiKeyTable,
 ): Promise<ReadonlyMap<string, Permission>> {
   if (allWorkspaces !== null) {
     const workspaces = await db
@@ -101,7 +100,7 @@ interface UseRecorder {
   record(key: FoundApiKey): void;
 }
 
-export function createUseRecorder(db: Kysely<Database>, clock: Clock): UseRecorder {
+export function createUseRecorder(db: Database, clock: Clock): UseRecorder {
   /** Keys whose write is in progress, so that each key has at most one. */
   const pending = new Set<string>();
   return {

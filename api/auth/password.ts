@@ -1,6 +1,7 @@
 /** Passwords and e-mail addresses: which ones are accepted, and how passwords are hashed (argon2id). */
 import { argon2, timingSafeEqual } from 'node:crypto';
 import { type ConcurrencyLimit, limitConcurrency } from '#api/concurrency.ts';
+import { invalidFields } from '#api/errors.ts';
 import type { Random } from '#api/ids.ts';
 
 const PASSWORD_LENGTH_MIN = 8;
@@ -69,6 +70,13 @@ export function normalizeEmail(text: string): string | null {
   const email = text.trim().toLowerCase();
   const isAddress = /^[^\s@<>()[\]\\,;:"\p{C}]+@[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+$/u.test(email);
   return email.length <= EMAIL_LENGTH_MAX && isAddress ? email : null;
+}
+
+/** @returns the address as `normalizeEmail` does @throws ApiError invalid_fields for the field `email` */
+export function emailIn(text: string): string {
+  const email = normalizeEmail(text);
+  if (email !== null) return email;
+  throw invalidFields({ email: `must be an e-mail address of at most ${EMAIL_LENGTH_MAX} characters` });
 }
 
 export function createPasswords(random: Random, derive: Derive = deriveArgon2id): Passwords {

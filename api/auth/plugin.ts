@@ -11,7 +11,6 @@
 import fastifyCookie from '@fastify/cookie';
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { type ApiError, forbidden, notAuthenticated, unauthorized } from '#api/errors.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -55,7 +54,7 @@ declare module 'fastify' {
 type Authenticate = (request: FastifyRequest, accepted: Credentials) => Promise<Principal | null>;
 
 interface AuthOptions {
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   readonly clock: Clock;
   /** Pages of this origin may use a session. */
   readonly publicUrl: string;

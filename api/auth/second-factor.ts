@@ -6,7 +6,6 @@
  * The database has the secret encrypted, and a keyed hash of each backup code. Both keys come from the signing secret.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -39,7 +38,7 @@ type Use = 'right' | 'wrong' | 'none';
 
 /** Begins with a new secret, which no login needs before the first right code. @returns the secret */
 export async function enroll(
-  trx: Kysely<Database>,
+  trx: Database,
   { signer, random }: Parts,
   userId: string,
   now: Timestamp,
@@ -58,7 +57,7 @@ export async function enroll(
 
 /** Replaces all backup codes. @returns the new ones */
 export async function renewBackupCodes(
-  trx: Kysely<Database>,
+  trx: Database,
   { signer, random }: Parts,
   userId: string,
 ): Promise<readonly string[]> {
@@ -72,18 +71,14 @@ export async function renewBackupCodes(
 }
 
 /** @returns null when the account has none */
-export async function totpSecret(
-  db: Kysely<Database>,
-  signer: Signer,
-  userId: string,
-): Promise<Uint8Array | null> {
+export async function totpSecret(db: Database, signer: Signer, userId: string): Promise<Uint8Array | null> {
   const row = await db.selectFrom('twoFactors').selectAll().where('userId', '=', userId).executeTakeFirst();
   return row === undefined ? null : unseal(row.sealedSecret, signer, userId);
 }
 
 /** Uses a code up: of two requests with one code, one gets `right`. Call it in a transaction that locked the user. */
 export async function useSecondFactor(
-  trx: Kysely<Database>,
+  trx: Database,
   signer: Signer,
   userId: string,
   { kind, code }: SecondFactor,
@@ -103,12 +98,7 @@ export async function useSecondFactor(
   return numUpdatedRows > 0n ? 'right' : 'wrong';
 }
 
-async function useBackupCode(
-  trx: Kysely<Database>,
-  signer: Signer,
-  userId: string,
-  code: string,
-): Promise<Use> {
+async function useBackupCode(trx: Database, signer: Signer, userId: string, code: string): Promise<Use> {
   const codes = trx.selectFrom('backupCodes').select('digest').where('userId', '=', userId).limit(1);
   if ((await codes.executeTakeFirst()) === undefined) return 'none';
   if (code.length > CODE_LENGTH_MAX) return 'wrong';
@@ -120,7 +110,7 @@ async function useBackupCode(
   return numDeletedRows > 0n ? 'right' : 'wrong';
 }
 
-export async function removeSecondFactor(trx: Kysely<Database>, userId: string): Promise<void> {
+export async function removeSecondFactor(trx: Database, userId: string): Promise<void> {
   await trx.deleteFrom('twoFactors').where('userId', '=', userId).execute();
   await trx.deleteFrom('backupCodes').where('userId', '=', userId).execute();
 }

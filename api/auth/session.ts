@@ -3,7 +3,6 @@
  * enough, because the token is 32 random bytes. This file writes only the table `sessions`.
  */
 import { createHash } from 'node:crypto';
-import type { Kysely, Selectable } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, SessionTable } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
@@ -27,7 +26,7 @@ export function hashToken(token: string): string {
 
 /** Begins a session, and deletes expired sessions. @returns the token for the cookie */
 export async function startSession(
-  db: Kysely<Database>,
+  db: Database,
   userId: string,
   options: { readonly clock: Clock; readonly random: Random; readonly maxAgeSeconds: Seconds },
 ): Promise<string> {
@@ -60,22 +59,22 @@ export async function startSession(
   return token;
 }
 
-export async function endSession(db: Kysely<Database>, token: string): Promise<void> {
+export async function endSession(db: Database, token: string): Promise<void> {
   if (token.length > TOKEN_LENGTH_MAX) return;
   await db.deleteFrom('sessions').where('hashedToken', '=', hashToken(token)).execute();
 }
 
 /** Ends all sessions of a user, after a new password or a new address. */
-export async function endSessionsOf(db: Kysely<Database>, userId: string): Promise<void> {
+export async function endSessionsOf(db: Database, userId: string): Promise<void> {
   await db.deleteFrom('sessions').where('userId', '=', userId).execute();
 }
 
 /** @returns null when the session has ended or never existed */
 export async function findSession(
-  db: Kysely<Database>,
+  db: Database,
   token: string,
   clock: Clock,
-): Promise<Pick<Selectable<SessionTable>, 'userId' | 'createdAt' | 'expiresAt'> | null> {
+): Promise<Pick<SessionTable, 'userId' | 'createdAt' | 'expiresAt'> | null> {
   if (token.length > TOKEN_LENGTH_MAX) return null;
   const row = await db
     .selectFrom('sessions')
@@ -92,7 +91,7 @@ export async function findSession(
  * Finds the user of a session and the user's permissions. @returns null when the session has ended or never existed
  */
 export async function authenticateSession(
-  db: Kysely<Database>,
+  db: Database,
   token: string,
   clock: Clock,
 ): Promise<SessionPrincipal | null> {
@@ -114,7 +113,7 @@ export async function authenticateSession(
   };
 }
 
-async function permissionsOf(db: Kysely<Database>, userId: string): Promise<ReadonlyMap<string, Permission>> {
+async function permissionsOf(db: Database, userId: string): Promise<ReadonlyMap<string, Permission>> {
   const workspaces = await db
     .selectFrom('workspaces')
     .innerJoin('memberships', 'memberships.organizationId', 'workspaces.organizationId')
@@ -136,7 +135,7 @@ async function permissionsOf(db: Kysely<Database>, userId: string): Promise<Read
   );
 }
 
-function teamRights(db: Kysely<Database>, userId: string) {
+function teamRights(db: Database, userId: string) {
   return db
     .selectFrom('teamMembers')
     .innerJoin('teams', 'teams.id', 'teamMembers.teamId')

@@ -6,7 +6,6 @@
  * for another purpose.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -35,11 +34,7 @@ export function createSigner(secret: Uint8Array): Signer {
 }
 
 /** Reads the secret, and creates it first when there is none. Two processes that start at once get the same one. */
-export async function loadSigningSecret(
-  db: Kysely<Database>,
-  random: Random,
-  clock: Clock,
-): Promise<Uint8Array> {
+export async function loadSigningSecret(db: Database, random: Random, clock: Clock): Promise<Uint8Array> {
   await db
     .insertInto('secrets')
     .values({

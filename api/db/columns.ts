@@ -8,6 +8,9 @@ export type Json = string;
 /** ISO 8601, UTC, three decimals. */
 export type Timestamp = string;
 
+/** A row as its store returns it: readonly, and with some columns in another form. */
+export type Decoded<Table, Forms = unknown> = Readonly<Omit<Table, keyof Forms> & Forms>;
+
 export interface Row {
   id: string;
   createdAt: Timestamp;

@@ -1,4 +1,3 @@
-import type { Kysely } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
 import type { Synchronous } from './address-settings.ts';
 import type { DatabaseBusy, OnFault } from './faults.ts';
@@ -28,7 +27,7 @@ export interface DatabaseOptions {
  * @throws DatabaseUnavailable if the folder cannot be created or written to, the file is not a SQLite database, or a
  *   certificate cannot be read; DatabaseFault if the file is damaged
  */
-export function openDatabase(location: DatabaseLocation, options: DatabaseOptions = {}): Kysely<Database> {
+export function openDatabase(location: DatabaseLocation, options: DatabaseOptions = {}): Database {
   if (location.kind === 'postgres') return new PostgresKysely(location, { ...location.settings, ...options });
   const synchronous = location.kind === 'file' ? location.synchronous : undefined;
   return openSqlite(location, { synchronous, ...options });
@@ -44,7 +43,7 @@ const WAIT_MS: Millis = 30_000;
  * @throws DatabaseUnavailable if the server does not answer in time, refuses the login, or cannot be used
  */
 export async function awaitDatabase(
-  db: Kysely<Database>,
+  db: Database,
   location: DatabaseLocation,
   waitMs: Millis | undefined,
   onWait: (reason: DatabaseBusy, waitMs: Millis) => void,

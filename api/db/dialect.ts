@@ -6,10 +6,10 @@
  * index entries to 2,704 bytes, so columns with longer text are indexed by a digest: 64 bits for lookups, SHA-256 if
  * unique.
  */
-import { type Kysely, PostgresAdapter, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { PostgresAdapter, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from './schema.ts';
 
-export function isPostgres(db: Kysely<Database>): boolean {
+export function isPostgres(db: Database): boolean {
   return db.getExecutor().adapter instanceof PostgresAdapter;
 }
 
@@ -57,7 +57,7 @@ export const uniqueDigests: Readonly<Record<string, readonly [owner: string, tex
  * @param column `table.column`
  */
 export function isOneOf(
-  db: Kysely<Database>,
+  db: Database,
   column: `${string}.${string}`,
   texts: readonly string[],
 ): RawBuilder<SqlBool> {
@@ -75,14 +75,14 @@ export function isOneOf(
  * `surveys`. PostgreSQL stores the writing transaction of each row. In SQLite triggers number all changes, so the text
  * may also differ after a change of another row.
  */
-export function surveyVersion(db: Kysely<Database>): RawBuilder<string> {
+export function surveyVersion(db: Database): RawBuilder<string> {
   if (isPostgres(db)) return sql<string>`${sql.ref('surveys.xmin')}::text`;
   return sql<string>`cast(coalesce((select max("id") from "stateChanges"), 0) as text)`;
 }
 
 /** Aggregates rows to one JSON object in text form, in the order of its keys; `{}` or null without rows. */
 export function jsonObject(
-  db: Kysely<Database>,
+  db: Database,
   key: RawBuilder<unknown>,
   value: RawBuilder<unknown>,
 ): RawBuilder<string | null> {
@@ -92,7 +92,7 @@ export function jsonObject(
 }
 
 /** Whether the table exists in the schema of unqualified names. */
-export async function hasTable(db: Kysely<Database>, name: string): Promise<boolean> {
+export async function hasTable(db: Database, name: string): Promise<boolean> {
   const query = isPostgres(db)
     ? sql<{ name: string | null }>`select to_regclass(quote_ident(${name}))::text as "name"`
     : sql<{ name: string | null }>`select name from sqlite_master where type = 'table' and name = ${name}`;

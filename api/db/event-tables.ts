@@ -5,9 +5,12 @@ export interface WebhookTable extends Row {
   workspaceId: string;
   name: string | null;
   url: string;
+  /** The integration that created it. */
   source: string;
   triggers: Json;
+  /** Empty: all surveys. */
   surveyIds: Json;
+  /** `whsec_` and 32 bytes in base64; null for webhooks from before signatures existed. */
   secret: string | null;
 }
 

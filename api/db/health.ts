@@ -2,7 +2,6 @@
  * Checks whether the database works. Faults of statements are remembered. A check commits a small write, because a full
  * disk shows only then; reachability is checked with a read. Each check runs at most once a second.
  */
-import type { Kysely } from 'kysely';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
@@ -14,9 +13,9 @@ export interface DatabaseHealth {
   /** A statement could not reach the database; null: it is reachable again. */
   noteAway(away: DatabaseBusy | null): void;
   /** Tries a write. @returns the problem, or null */
-  check(db: Kysely<Database>): Promise<DatabaseProblem | 'database_busy' | null>;
+  check(db: Database): Promise<DatabaseProblem | 'database_busy' | null>;
   /** Tries a read. Never rejects, and answers within a bound. */
-  isReached(db: Kysely<Database>): Promise<boolean>;
+  isReached(db: Database): Promise<boolean>;
 }
 
 interface HealthLog {
@@ -36,7 +35,7 @@ export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHeal
   let saidAt: Millis | null = null;
   let awaySaidAt: Millis | null = null;
 
-  const tryIt = async (db: Kysely<Database>): ReturnType<DatabaseHealth['check']> => {
+  const tryIt = async (db: Database): ReturnType<DatabaseHealth['check']> => {
     const row = { name: 'database', at: toTimestamp(clock()) };
     try {
       await db
@@ -87,10 +86,7 @@ export function createDatabaseHealth(clock: Clock, log: HealthLog): DatabaseHeal
 }
 
 /** Calls within a second share one result, even one that is still pending. */
-function onceASecond<T>(
-  clock: Clock,
-  ask: (db: Kysely<Database>) => Promise<T>,
-): (db: Kysely<Database>) => Promise<T> {
+function onceASecond<T>(clock: Clock, ask: (db: Database) => Promise<T>): (db: Database) => Promise<T> {
   let last: { readonly at: Millis; readonly answer: Promise<T> } | null = null;
   return (db) => {
     const now = clock();

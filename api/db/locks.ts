@@ -3,7 +3,7 @@
  * PostgreSQL runs them concurrently. A transaction must first lock the rows that its decision depends on and read them
  * afterwards. docs/architecture.md ("Concurrent writers") defines the order.
  */
-import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
+import { type SelectQueryBuilder, sql } from 'kysely';
 import { isPostgres } from './dialect.ts';
 import type { Database } from './schema.ts';
 
@@ -35,13 +35,13 @@ const clauses = {
 } as const;
 
 /** Whether several transactions can write at the same time. */
-export function hasManyWriters(db: Kysely<Database>): boolean {
+export function hasManyWriters(db: Database): boolean {
   return isPostgres(db);
 }
 
 /** Call it within a transaction, before reading what depends on the row. A missing row is not locked. */
 export async function lockRow(
-  trx: Kysely<Database>,
+  trx: Database,
   table: LockedTable,
   id: string,
   lock: Lock = 'change',
@@ -51,7 +51,7 @@ export async function lockRow(
 
 /** The same for several rows, in the order of their ids. */
 export async function lockRows(
-  trx: Kysely<Database>,
+  trx: Database,
   table: LockedTable,
   ids: readonly string[],
   lock: Lock = 'change',
@@ -64,14 +64,14 @@ export async function lockRows(
 }
 
 /** A lock without a row, for things that exist once in the database. Take it after all row locks. */
-export async function lockName(trx: Kysely<Database>, name: string): Promise<void> {
+export async function lockName(trx: Database, name: string): Promise<void> {
   if (!hasManyWriters(trx)) return;
   await sql`select pg_advisory_xact_lock(hashtextextended(${`floodgate:${name}`}, 0))`.execute(trx);
 }
 
 /** Selects and locks only rows that no other transaction has locked. For queues and sweeps. */
 export function unlocked<Tables, Table extends keyof Tables, Row>(
-  db: Kysely<Database>,
+  db: Database,
   query: SelectQueryBuilder<Tables, Table, Row>,
 ): SelectQueryBuilder<Tables, Table, Row> {
   return hasManyWriters(db) ? query.forUpdate().skipLocked() : query;
@@ -79,7 +79,7 @@ export function unlocked<Tables, Table extends keyof Tables, Row>(
 
 /** Locks rows that are changed together, in the order of their ids; waits for other transactions. */
 export function inTurn<Tables, Table extends keyof Tables, Row>(
-  db: Kysely<Database>,
+  db: Database,
   query: SelectQueryBuilder<Tables, Table, Row>,
 ): SelectQueryBuilder<Tables, Table, Row> {
   return hasManyWriters(db) ? query.orderBy(sql`"id"`).forNoKeyUpdate() : query;
@@ -90,7 +90,7 @@ export function inTurn<Tables, Table extends keyof Tables, Row>(
  * the lock would end with its statement, but still cause a write.
  */
 export function kept<Tables, Table extends keyof Tables, Row>(
-  db: Kysely<Database>,
+  db: Database,
   query: SelectQueryBuilder<Tables, Table, Row>,
 ): SelectQueryBuilder<Tables, Table, Row> {
   return hasManyWriters(db) && db.isTransaction ? query.forKeyShare() : query;

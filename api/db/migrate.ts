@@ -3,7 +3,7 @@
  * their records, so a crash leaves the old or the new schema. Only one process migrates at a time: SQLite allows one
  * write transaction, and PostgreSQL takes a lock. A database that is newer than the program is refused.
  */
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { forPostgres, hasTable, isPostgres } from './dialect.ts';
 import { migrations } from './migrations/index.ts';
@@ -25,7 +25,7 @@ export class SchemaTooNew extends Error {
 const TABLE = 'migrations';
 
 /** Code that runs after the statements of a migration. */
-const afterwards: Readonly<Record<string, (trx: Kysely<Database>) => Promise<void>>> = {
+const afterwards: Readonly<Record<string, (trx: Database) => Promise<void>>> = {
   '011-unique-values': fillUniqueValues,
 };
 
@@ -33,7 +33,7 @@ const afterwards: Readonly<Record<string, (trx: Kysely<Database>) => Promise<voi
  * @returns names of the migrations that ran
  * @throws SchemaTooNew if the database has a migration that this program does not know
  */
-export async function migrate(db: Kysely<Database>): Promise<readonly string[]> {
+export async function migrate(db: Database): Promise<readonly string[]> {
   if (db instanceof PostgresKysely) {
     const own = db.openForMigrations();
     return withMigrationLock(own, migrateAlone).finally(() => own.destroy());
@@ -42,7 +42,7 @@ export async function migrate(db: Kysely<Database>): Promise<readonly string[]> 
   return migrateAlone(db);
 }
 
-async function migrateAlone(db: Kysely<Database>): Promise<readonly string[]> {
+async function migrateAlone(db: Database): Promise<readonly string[]> {
   const migrator = new Migrator({
     db,
     migrationTableName: TABLE,
@@ -73,7 +73,7 @@ function asMigration({ name, statements, only }: (typeof migrations)[number]): [
 }
 
 /** Databases from before the use of the migrator have its table with another column for the time. */
-async function adoptOlderHistory(db: Kysely<Database>): Promise<void> {
+async function adoptOlderHistory(db: Database): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const columns = await sql<{ name: string }>`select name from pragma_table_info(${TABLE})`.execute(trx);
     if (!columns.rows.some(({ name }) => name === 'appliedAt')) return;
@@ -82,7 +82,7 @@ async function adoptOlderHistory(db: Kysely<Database>): Promise<void> {
 }
 
 /** Names of the applied migrations, oldest first. */
-export async function appliedNames(db: Kysely<Database>): Promise<readonly string[]> {
+export async function appliedNames(db: Database): Promise<readonly string[]> {
   if (!(await hasTable(db, TABLE))) return [];
   const { rows } = await sql<{
     name: string;

@@ -23,7 +23,7 @@ import { DatabaseBusy, DatabaseFault, DatabaseUnavailable, type OnFault, reasonO
 import type { PostgresLocation, PostgresTls } from './postgres-address.ts';
 import { DatabaseAway, isBroken, isConflict, isStale, translated } from './postgres-errors.ts';
 import { createPreparedStatements, type PreparedStatements } from './postgres-prepared.ts';
-import type { Database } from './schema.ts';
+import type { Database, Tables } from './schema.ts';
 
 /** Called when the server cannot be reached, and with null when it can be reached again. */
 export type OnAway = (away: DatabaseAway | null) => void;
@@ -33,9 +33,7 @@ export interface PostgresOptions {
   readonly poolSize?: number;
   /** How long a statement may take. 0: without limit. */
   readonly statementTimeoutMs?: Millis;
-  /** How long to wait for a connection. */
   readonly connectTimeoutMs?: Millis;
-  /** How long to wait for a lock. */
   readonly lockTimeoutMs?: Millis;
   /** `normal`: the server acknowledges commits before they are on its disk. */
   readonly synchronous?: 'full' | 'normal';
@@ -56,7 +54,7 @@ const IDLE_MS: Millis = 30_000;
 /** The maximum number of statements that wait for a connection. */
 const WAITING_MAX = 2_000;
 
-export class PostgresKysely extends Kysely<Database> {
+export class PostgresKysely extends Kysely<Tables> {
   readonly #location: PostgresLocation;
   readonly #options: PostgresOptions;
 
@@ -80,7 +78,7 @@ export class PostgresKysely extends Kysely<Database> {
   }
 
   /** Opens one connection to the same database without a limit on statements. The caller destroys it. */
-  openForMigrations(): Kysely<Database> {
+  openForMigrations(): Database {
     const limits = { poolSize: 1, statementTimeoutMs: 0, lockTimeoutMs: MIGRATION_LOCK_TIMEOUT_MS };
     return new PostgresKysely(this.#location, { ...this.#options, ...limits });
   }

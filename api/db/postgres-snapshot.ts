@@ -1,8 +1,8 @@
 /** Opens a consistent snapshot of PostgreSQL, for copies and comparisons. */
-import { type ControlledTransaction, type Kysely, sql } from 'kysely';
+import { type ControlledTransaction, sql } from 'kysely';
 import { DatabaseBusy, DatabaseInUse } from './faults.ts';
 import type { PostgresLocation } from './postgres-address.ts';
-import type { Database } from './schema.ts';
+import type { Database, Tables } from './schema.ts';
 
 /**
  * Begins a transaction on a snapshot. The caller rolls it back.
@@ -13,10 +13,10 @@ import type { Database } from './schema.ts';
  * @throws DatabaseInUse
  */
 export async function beginPostgresSnapshot(
-  db: Kysely<Database>,
+  db: Database,
   { applicationName, database }: PostgresLocation,
   locked: readonly string[],
-): Promise<ControlledTransaction<Database>> {
+): Promise<ControlledTransaction<Tables>> {
   if (locked.length > 0) {
     const { rows } = await sql<{ count: number }>`
       select count(*) as "count" from pg_stat_activity

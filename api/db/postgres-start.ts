@@ -1,6 +1,6 @@
 /** Before the first request: waits for the server, checks it, and lets one process migrate. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
 import { DatabaseBusy, DatabaseFault, DatabaseUnavailable, reasonOf } from './faults.ts';
 import type { PostgresLocation } from './postgres-address.ts';
@@ -16,7 +16,7 @@ const PAUSE_MS: Millis = 250;
  * @throws DatabaseUnavailable if the server does not answer in time, refuses the login, or cannot be used
  */
 export async function awaitPostgres(
-  db: Kysely<Database>,
+  db: Database,
   { host, port, database }: PostgresLocation,
   waitMs: Millis,
   onWait: (reason: DatabaseBusy) => void,
@@ -42,7 +42,7 @@ export async function awaitPostgres(
   }
 }
 
-async function checkServer(db: Kysely<Database>, database: string): Promise<void> {
+async function checkServer(db: Database, database: string): Promise<void> {
   const { rows } = await sql<{ version: string; encoding: string }>`
     select current_setting('server_version_num') as "version", current_setting('server_encoding') as "encoding"`.execute(
     db,
@@ -86,10 +86,7 @@ const LOCK_PAUSE_MS: Millis = 100;
  * Runs the work on one connection. A second process that wants to do the same waits. The lock ends with the connection,
  * so a crash releases it.
  */
-export async function withMigrationLock<T>(
-  db: Kysely<Database>,
-  work: (db: Kysely<Database>) => Promise<T>,
-): Promise<T> {
+export async function withMigrationLock<T>(db: Database, work: (db: Database) => Promise<T>): Promise<T> {
   return db.connection().execute(async (own) => {
     while (!(await tryLock(own))) await sleep(LOCK_PAUSE_MS);
     try {
@@ -102,7 +99,7 @@ export async function withMigrationLock<T>(
   });
 }
 
-async function tryLock(db: Kysely<Database>): Promise<boolean> {
+async function tryLock(db: Database): Promise<boolean> {
   const { rows } = await sql<{ isOurs: number }>`
     select pg_try_advisory_lock(${sql.lit(LOCK)}) as "isOurs"`.execute(db);
   return rows[0]?.isOurs === 1;

@@ -1,5 +1,5 @@
 /** Table types of workspaces, surveys, contacts and responses. Other tables have files of their own. */
-import type { Generated } from 'kysely';
+import type { Generated, Kysely } from 'kysely';
 import type {
   AccountTokenTable,
   ApiKeyPermissionTable,
@@ -19,11 +19,14 @@ import type { DeliveryAttemptTable, DeliveryTable, EventTable, WebhookTable } fr
 import type { InviteTable, TeamMemberTable, TeamTable, TeamWorkspaceTable } from './people-tables.ts';
 
 export type * from './account-tables.ts';
-export type { Flag, Json, Timestamp } from './columns.ts';
+export type { Decoded, Flag, Json, Timestamp } from './columns.ts';
 export type * from './event-tables.ts';
 export type * from './people-tables.ts';
 
-export interface Database {
+/** The database, or a transaction in it. */
+export type Database = Kysely<Tables>;
+
+export interface Tables {
   secrets: SecretTable;
   organizations: OrganizationTable;
   users: UserTable;
@@ -145,7 +148,7 @@ interface CountdownTable {
   skips: number;
 }
 
-interface ContactTable extends Row {
+export interface ContactTable extends Row {
   workspaceId: string;
   /** null: anonymous. */
   userId: string | null;
@@ -156,14 +159,16 @@ export interface ContactAttributeKeyTable extends Row {
   key: string;
   name: string;
   description: string;
+  /** No two contacts of the workspace have the same value. */
   isUnique: Flag;
+  /** Default keys come with the workspace, and cannot be deleted. */
   type: 'default' | 'custom';
   dataType: 'string' | 'number' | 'date';
   /** Only attribute classes can be archived, the older API for the same rows. */
   isArchived: Flag;
 }
 
-interface ContactAttributeTable extends Row {
+export interface ContactAttributeTable extends Row {
   contactId: string;
   attributeKeyId: string;
   value: string;
@@ -171,7 +176,7 @@ interface ContactAttributeTable extends Row {
   uniqueDigest: string | null;
 }
 
-interface DisplayTable extends Row {
+export interface DisplayTable extends Row {
   surveyId: string;
   contactId: string | null;
 }
@@ -196,7 +201,7 @@ export interface ResponseTable extends Row {
   emailDigest: string | null;
 }
 
-interface TagTable extends Row {
+export interface TagTable extends Row {
   workspaceId: string;
   name: string;
 }

@@ -2,7 +2,7 @@
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely } from 'kysely';
 import { DatabaseInUse, DatabaseUnavailable, reasonOf, withFault } from './faults.ts';
-import type { Database } from './schema.ts';
+import type { Database, Tables } from './schema.ts';
 import { createSqliteDialect } from './sqlite-driver.ts';
 
 /**
@@ -10,7 +10,7 @@ import { createSqliteDialect } from './sqlite-driver.ts';
  *   start on it. Otherwise others may go on writing, which the snapshot does not show.
  * @throws DatabaseUnavailable if it cannot be read; DatabaseInUse
  */
-export function openSqliteSnapshot(path: string, isExclusive: boolean): Kysely<Database> {
+export function openSqliteSnapshot(path: string, isExclusive: boolean): Database {
   const sqlite = open(path, !isExclusive);
   try {
     // Integers of 64 bits without loss.
@@ -30,7 +30,7 @@ export function openSqliteSnapshot(path: string, isExclusive: boolean): Kysely<D
     if (isBusy(error)) throw new DatabaseInUse(path, error);
     throw cannotRead(path, error);
   }
-  return new Kysely<Database>({ dialect: createSqliteDialect({ writer: sqlite, reader: sqlite }) });
+  return new Kysely<Tables>({ dialect: createSqliteDialect({ writer: sqlite, reader: sqlite }) });
 }
 
 /**

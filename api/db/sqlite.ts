@@ -6,7 +6,7 @@ import { Kysely } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
 import { DatabaseFault, DatabaseUnavailable, type OnFault, reasonOf, withFault } from './faults.ts';
 import type { DatabaseLocation } from './location.ts';
-import type { Database } from './schema.ts';
+import type { Database, Tables } from './schema.ts';
 import { BUSY_TIMEOUT_MS, createSqliteDialect } from './sqlite-driver.ts';
 
 /** Cache sizes. SQLite's default of 2 MB is too small for the upper index levels of a million responses. */
@@ -29,7 +29,7 @@ interface SqliteOptions {
 export function openSqlite(
   location: SqliteLocation,
   { busyTimeoutMs = BUSY_TIMEOUT_MS, synchronous = 'full', onFault }: SqliteOptions = {},
-): Kysely<Database> {
+): Database {
   const path = location.kind === 'memory' ? ':memory:' : location.path;
   try {
     if (location.kind === 'file') mkdirSync(dirname(location.path), { recursive: true });
@@ -39,7 +39,7 @@ export function openSqlite(
     if (writer.readonly) throw new Error('the file is read-only');
     const reader = location.kind === 'memory' ? writer : open(path, READER_CACHE_KIB);
     for (const handle of [writer, reader]) handle.pragma('busy_timeout = 0');
-    return new Kysely<Database>({
+    return new Kysely<Tables>({
       dialect: createSqliteDialect({ writer, reader }, busyTimeoutMs, onFault),
     });
   } catch (error) {

@@ -5,18 +5,17 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { Kysely } from 'kysely';
 import type { Database } from './schema.ts';
 
 const PAGE = 1_000;
 
-export async function fillUniqueValues(db: Kysely<Database>): Promise<void> {
+export async function fillUniqueValues(db: Database): Promise<void> {
   const keys = await db.selectFrom('contactAttributeKeys').select('id').where('isUnique', '=', 1).execute();
   for (const { id } of keys) await fillKey(db, id);
 }
 
 /** Pages through the values by value and age, so that the first of equal ones is the oldest. */
-async function fillKey(db: Kysely<Database>, attributeKeyId: string): Promise<void> {
+async function fillKey(db: Database, attributeKeyId: string): Promise<void> {
   let after: string | null = null;
   for (;;) {
     let values = db

@@ -146,7 +146,6 @@ export function errorResponsesOf(
   );
 }
 
-/** All statuses of all codes, in every shape. */
 export function errorComponents(): Record<string, Part> {
   const components: Record<string, Part> = {};
   for (const shape of shapes) {

@@ -16,9 +16,7 @@ const PAUSE_MS_MAX: Millis = 60_000;
 const KNOWN_MAX = 10_000;
 
 type BreakerState =
-  /** Deliveries are attempted. */
   | 'closed'
-  /** No attempt may begin. */
   | 'open'
   /** One attempt may test the receiver. */
   | 'probing';

@@ -7,7 +7,7 @@
  * may attempt in parallel. So a receiver that hangs uses only its own share and that of its workspace. Its backlog is not
  * read to find the others: each step goes to the next webhook in the index.
  */
-import { type Kysely, type NotNull, type RawBuilder, sql } from 'kysely';
+import { type NotNull, type RawBuilder, sql } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Reach } from './targets.ts';
@@ -23,7 +23,6 @@ export interface Leased {
   readonly url: string;
   readonly secret: string | null;
   readonly payload: string;
-  /** Includes this attempt. */
   readonly reach: Reach;
   readonly attemptCount: number;
   /** Includes this attempt, which counts as failed until it is settled. */
@@ -38,7 +37,6 @@ export interface Head {
 }
 
 interface HeadRow extends Head {
-  /** When its first delivery is due. */
   readonly dueAt: Timestamp;
 }
 
@@ -75,7 +73,7 @@ export function headsQuery(after: string, limit: number): RawBuilder<HeadRow> {
  * @returns the webhooks, and where the next step begins; null at the end
  */
 export async function findHeads(
-  db: Kysely<Database>,
+  db: Database,
   after: string,
   now: Timestamp,
   limit = HEADS_MAX,
@@ -88,7 +86,7 @@ export async function findHeads(
 }
 
 export function leaseQuery(
-  db: Kysely<Database>,
+  db: Database,
   wanted: { readonly webhookId: string; readonly count: number; readonly now: Timestamp },
   lease: { readonly name: string; readonly until: Timestamp },
 ) {
@@ -117,9 +115,8 @@ export function leaseQuery(
   );
 }
 
-/** Leases the deliveries that have been due longest, until `lease.until`. */
 export async function leaseDeliveries(
-  db: Kysely<Database>,
+  db: Database,
   wanted: { readonly webhookId: string; readonly count: number; readonly now: Timestamp },
   lease: { readonly name: string; readonly until: Timestamp },
 ): Promise<readonly Leased[]> {

@@ -13,7 +13,6 @@
  * Code that changes a response writes its events in the transaction, and calls `context.outbox.notify()` after it. If the
  * process dies between the two, the next poll of any process finds the event.
  */
-import type { Kysely } from 'kysely';
 import type { Database, EventType, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 
@@ -29,7 +28,7 @@ interface NewEvents {
 
 /** Call it within the transaction of the change, after the change. */
 export async function insertEvents(
-  trx: Kysely<Database>,
+  trx: Database,
   { types, ...event }: NewEvents,
   random: Random,
 ): Promise<void> {

@@ -1,5 +1,4 @@
 /** Makes a delivery due again, whatever its status, with the same body and id. */
-import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 
 /**
@@ -8,7 +7,7 @@ import type { Database, Timestamp } from '#api/db/schema.ts';
  * @returns false if the webhook has no such delivery
  */
 export async function makeDueAgain(
-  db: Kysely<Database>,
+  db: Database,
   { webhookId, deliveryId, now }: { webhookId: string; deliveryId: string; now: Timestamp },
 ): Promise<boolean> {
   const { numUpdatedRows } = await db

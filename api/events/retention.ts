@@ -3,7 +3,6 @@
  * attempts, and for each webhook all settled deliveries except the newest. Pending deliveries stay, however old they are,
  * because they will be delivered or parked.
  */
-import type { Kysely } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, DeliveryTable, Timestamp } from '#api/db/schema.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -27,7 +26,7 @@ export interface Forgotten {
 const nothing: Forgotten = { events: 0, delivered: 0, parked: 0, isPartial: false };
 
 /** Events that are older than a week, and whose last delivery was settled more than a week ago. */
-export async function forgetOldEvents(db: Kysely<Database>, now: Millis, step = STEP): Promise<Forgotten> {
+export async function forgetOldEvents(db: Database, now: Millis, step = STEP): Promise<Forgotten> {
   const before = toTimestamp(now - RETENTION);
   return db.transaction().execute(async (trx) => {
     const old = await unlocked(trx, oldEvents(trx, before, step)).execute();
@@ -44,7 +43,7 @@ export async function forgetOldEvents(db: Kysely<Database>, now: Millis, step = 
   });
 }
 
-export function oldEvents(db: Kysely<Database>, before: Timestamp, limit: number) {
+export function oldEvents(db: Database, before: Timestamp, limit: number) {
   return db
     .selectFrom('events')
     .select('id')
@@ -72,7 +71,7 @@ export function oldEvents(db: Kysely<Database>, before: Timestamp, limit: number
 
 /** Also deletes the events of which no delivery is left. */
 export async function forgetSurplusDeliveries(
-  db: Kysely<Database>,
+  db: Database,
   webhookId: string,
   kept = DELIVERIES_KEPT,
 ): Promise<Forgotten> {
@@ -100,7 +99,7 @@ export async function forgetSurplusDeliveries(
   });
 }
 
-async function deleteEventsWithoutDelivery(db: Kysely<Database>, ids: readonly string[]): Promise<number> {
+async function deleteEventsWithoutDelivery(db: Database, ids: readonly string[]): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('events')
     .where('id', 'in', ids)
@@ -124,7 +123,7 @@ function countByStatus(rows: readonly Pick<DeliveryTable, 'status'>[]) {
 }
 
 /** Lists all webhooks by id. @param after '' for the beginning */
-export async function webhooksAfter(db: Kysely<Database>, after: string): Promise<readonly string[]> {
+export async function webhooksAfter(db: Database, after: string): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('webhooks')
     .select('id')

@@ -1,5 +1,4 @@
 /** Records the result of an attempt: the delivery is delivered, due again later, or parked. */
-import type { Kysely } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, DeliveryTable } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
@@ -22,7 +21,7 @@ interface SettleOptions {
 type Counted = Pick<Leased, 'id' | 'lease' | 'attemptCount' | 'failureCount'>;
 
 export async function settleDelivery(
-  db: Kysely<Database>,
+  db: Database,
   { id, lease, attemptCount, failureCount }: Counted,
   attempt: Omit<Attempt, 'isHung'>,
   options: SettleOptions,
@@ -67,7 +66,7 @@ export async function settleDelivery(
   });
 }
 
-async function keepLastAttempts(trx: Kysely<Database>, id: string, attemptCount: number): Promise<void> {
+async function keepLastAttempts(trx: Database, id: string, attemptCount: number): Promise<void> {
   if (attemptCount <= ATTEMPTS_KEPT) return;
   await trx
     .deleteFrom('deliveryAttempts')
@@ -83,7 +82,7 @@ export function hasNoAttemptLeft({ failureCount }: Counted, attemptsMax: number)
 
 /** Parks a delivery that `hasNoAttemptLeft`. */
 export function giveUp(
-  db: Kysely<Database>,
+  db: Database,
   { attemptCount, failureCount, ...leased }: Counted,
   now: Millis,
   options: SettleOptions,
@@ -104,7 +103,7 @@ export function giveUp(
  * @returns the number of deliveries. If it equals `limit`, there may be more
  */
 export async function failDue(
-  db: Kysely<Database>,
+  db: Database,
   webhookId: string,
   { dueBefore, now }: { readonly dueBefore: Millis; readonly now: Millis },
   options: SettleOptions,

@@ -5,7 +5,6 @@
  * Attempts run in parallel within limits: in all, and for each receiver, workspace and webhook (concurrency.ts). A
  * receiver that hangs uses only its own share, and soon nothing (breaker.ts).
  */
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { type Pass, startQueueRunner } from '#api/queue-runner.ts';
@@ -41,7 +40,7 @@ interface WorkerLog {
 }
 
 interface WorkerOptions {
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   readonly clock: Clock;
   readonly random: Random;
   readonly sender: Sender;

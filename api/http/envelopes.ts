@@ -192,7 +192,6 @@ function invalidParams(error: ApiError): readonly InvalidParam[] | null {
   return error.code === 'malformed_json' ? [{ name: 'body', reason: error.message }] : null;
 }
 
-/** The fields of an error, as v3 lists them. */
 export function paramsOf({ issues }: FieldError): readonly InvalidParam[] {
   return Object.entries(issues).map(([name, issue]): InvalidParam => {
     if (typeof issue !== 'string') return { name, ...issue };

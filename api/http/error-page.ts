@@ -16,7 +16,6 @@ export function wantsErrorPage(request: FastifyRequest): boolean {
   return prefersHtml(request) && hasErrorPages(request.url);
 }
 
-/** Whether this path shows errors as pages. */
 export function hasErrorPages(path: string): boolean {
   return !PROGRAM_PATHS.test(path);
 }

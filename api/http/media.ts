@@ -8,7 +8,6 @@ export function media(mediaType: string, schema: TSchema, description: string) {
   return Type.Unsafe<unknown>({ description, content: { [mediaType]: { schema } } });
 }
 
-/** A page for people. */
 export function htmlPage(description: string) {
   return media('text/html', Type.String(), description);
 }

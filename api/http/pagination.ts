@@ -28,7 +28,6 @@ interface PageOptions {
   readonly limitMax: number;
   /** The limit if the caller gives none. By default the maximum. */
   readonly limitDefault?: number;
-  /** The name of the query parameter for the rows to skip. */
   readonly skipName?: string;
 }
 
@@ -144,7 +143,6 @@ async function fill<Row extends { readonly id: string }>(
   return [...rows.values()];
 }
 
-/** @param fitting the number of rows that would fit */
 export function pageTooLarge(fitting: number): ApiError {
   return badRequest(
     `This page has more than ${LIST_PAGE_BYTES_MAX} bytes; ask for at most ${fitting} rows with limit`,

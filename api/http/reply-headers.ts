@@ -24,12 +24,10 @@ const crossOrigin: Readonly<Record<string, string>> = {
   'access-control-allow-credentials': 'true',
 };
 
-/** Header rules of a surface. */
 export interface ReplyRules {
   readonly errorShape: ErrorShape;
   /** Pages of other origins call the surface, so every reply has CORS headers. */
   readonly isCrossOrigin: boolean;
-  /** Every reply has the id of the request as `x-request-id`. */
   readonly showsRequestId: boolean;
 }
 

@@ -3,7 +3,7 @@ import { type Expression, type SelectQueryBuilder, sql } from 'kysely';
 import { type Static, Type } from 'typebox';
 import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
 import { countRows } from '#api/db/count.ts';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Tables, Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
 import { OneOf } from '#api/schemas.ts';
 import { pageTooLarge, readPortions } from './pagination.ts';
@@ -75,8 +75,8 @@ interface FoundPage<Row> {
  * @param bytes of what is large in a row, where any is
  * @throws ApiError bad_request when the rows are too large for one reply
  */
-export async function readV2Page<Table extends keyof Database, Row extends { readonly id: string }>(
-  matching: SelectQueryBuilder<Database, Table, unknown>,
+export async function readV2Page<Table extends keyof Tables, Row extends { readonly id: string }>(
+  matching: SelectQueryBuilder<Tables, Table, unknown>,
   page: V2Page,
   read: (ids: readonly string[]) => Promise<readonly Row[]>,
   bytes: Expression<number> = sql.lit(0),
@@ -108,10 +108,10 @@ export async function readV2Page<Table extends keyof Database, Row extends { rea
 }
 
 /** The rows between the dates of the page. */
-export function withinDates<Table extends keyof Database, Row>(
-  matching: SelectQueryBuilder<Database, Table, Row>,
+export function withinDates<Table extends keyof Tables, Row>(
+  matching: SelectQueryBuilder<Tables, Table, Row>,
   { filterDateField, startDate, endDate }: V2Page,
-): SelectQueryBuilder<Database, Table, Row> {
+): SelectQueryBuilder<Tables, Table, Row> {
   const field = sql.ref<Timestamp>(filterDateField);
   let inRange = matching;
   if (startDate !== null) inRange = inRange.where(sql<boolean>`${field} >= ${startDate}`);

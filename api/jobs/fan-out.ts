@@ -9,7 +9,7 @@
  *
  * A crash before the commit leaves the events in the outbox.
  */
-import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { kept, unlocked } from '#api/db/locks.ts';
 import type { Database, EventTable, EventType } from '#api/db/schema.ts';
@@ -29,7 +29,7 @@ const ROWS_MAX = 500;
 /** A statement ends with the payload that makes it this long, in characters. */
 const STATEMENT_LENGTH_MAX = 1_048_576;
 
-interface OpenEvent extends Pick<Selectable<EventTable>, 'id' | 'workspaceId' | 'surveyId' | 'type'> {
+interface OpenEvent extends Pick<EventTable, 'id' | 'workspaceId' | 'surveyId' | 'type'> {
   readonly survey: Snapshot['survey'];
   readonly response: ResponseWithRelations;
 }
@@ -55,7 +55,7 @@ export async function fanOut(
     return events.length;
   });
 
-  async function write(trx: Kysely<Database>, events: readonly OpenEvent[]): Promise<void> {
+  async function write(trx: Database, events: readonly OpenEvent[]): Promise<void> {
     const now = toTimestamp(clock());
     await claim(trx, events, now);
     const subscriptions = await readSubscriptions(trx, events);
@@ -92,7 +92,7 @@ export async function fanOut(
     for (const mail of await planMails(trx, events)) await mailer.accept(trx, mail);
   }
 
-  async function planMails(trx: Kysely<Database>, events: readonly OpenEvent[]): Promise<readonly Mail[]> {
+  async function planMails(trx: Database, events: readonly OpenEvent[]): Promise<readonly Mail[]> {
     const finished = events.filter(({ type }) => type === 'responseFinished');
     const surveys = await findBareSurveys(
       trx,
@@ -106,7 +106,7 @@ export async function fanOut(
   }
 
   /** In few statements, because over a network each one is a wait. */
-  async function writePayloads(trx: Kysely<Database>, events: readonly OpenEvent[]): Promise<void> {
+  async function writePayloads(trx: Database, events: readonly OpenEvent[]): Promise<void> {
     let rows: RawBuilder<unknown>[] = [];
     let length = 0;
     for (const [i, event] of events.entries()) {
@@ -126,7 +126,7 @@ export async function fanOut(
 }
 
 /** Oldest first, ties by id. */
-async function readOutbox(db: Kysely<Database>): Promise<readonly OpenEvent[]> {
+async function readOutbox(db: Database): Promise<readonly OpenEvent[]> {
   const oldest = db
     .selectFrom('events')
     .select(['id', 'workspaceId', 'surveyId', 'type', 'snapshot'])
@@ -147,7 +147,7 @@ async function readOutbox(db: Kysely<Database>): Promise<readonly OpenEvent[]> {
   });
 }
 
-async function claim(trx: Kysely<Database>, events: readonly OpenEvent[], now: string): Promise<void> {
+async function claim(trx: Database, events: readonly OpenEvent[], now: string): Promise<void> {
   await trx
     .updateTable('events')
     .set({ fannedOutAt: now })
@@ -160,7 +160,7 @@ async function claim(trx: Kysely<Database>, events: readonly OpenEvent[], now: s
 }
 
 async function readSubscriptions(
-  trx: Kysely<Database>,
+  trx: Database,
   events: readonly OpenEvent[],
 ): Promise<readonly Subscription[]> {
   const workspaceIds = [...new Set(events.map(({ workspaceId }) => workspaceId))];

@@ -18,7 +18,6 @@ const SUBJECT_LENGTH_MAX = 255;
 const BODY_LENGTH_MAX = 100_000;
 const EMAIL_PART = formParts.contactInfo.indexOf('email');
 
-/** Whether the finished response triggers the follow-up. */
 export function isTriggered({ trigger }: FollowUp, response: Response): boolean {
   switch (trigger.type) {
     case 'response':

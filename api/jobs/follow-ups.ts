@@ -5,7 +5,6 @@
  * A response has a limited number of follow-ups with one recipient each, and the organization has the limit
  * `actions.surveyFollowUp`. Mails beyond the limit are dropped with a line in the log.
  */
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import type { Limiter } from '#api/limits/limiter.ts';
 import type { Mail } from '#api/mail/mail.ts';
@@ -30,7 +29,7 @@ interface FinishedResponse {
  * @returns the mails within the limit
  */
 export async function planFollowUps(
-  { db, limits, log }: { readonly db: Kysely<Database>; readonly limits: Limiter; readonly log: FollowUpLog },
+  { db, limits, log }: { readonly db: Database; readonly limits: Limiter; readonly log: FollowUpLog },
   finished: readonly FinishedResponse[],
 ): Promise<readonly Mail[]> {
   const due = finished.flatMap(({ survey, response }) =>
@@ -69,7 +68,7 @@ function mailsOf(survey: BareSurvey, response: Response, log: FollowUpLog): read
 
 /** Maps the id of a workspace to that of its organization. */
 async function organizationsOf(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const rows = await db

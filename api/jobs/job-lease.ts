@@ -3,7 +3,6 @@
  * may start: a period after its last start, or when the lease of its process expires. The process that runs a job renews
  * the lease. If it hangs for too long, it has lost the job and is told so.
  */
-import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -18,7 +17,7 @@ export interface JobName {
 }
 
 export interface LeaseParts {
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   readonly clock: Clock;
   readonly random: Random;
 }

@@ -19,7 +19,6 @@ interface Job extends JobName {
 }
 
 export interface JobRunner {
-  /** Waits for running jobs. */
   stop(): Promise<void>;
 }
 

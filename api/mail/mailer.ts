@@ -5,11 +5,12 @@
  * If the server refuses every mail (SenderRefused), all of them wait. After a pause, one mail tries whether that has
  * changed.
  */
-import type { Kysely } from 'kysely';
-import type { Database } from '#api/db/schema.ts';
+import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import { type QueueRunner, startQueueRunner } from '#api/queue-runner.ts';
+import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
+import { within } from '#shared/within.ts';
 import {
   ATTEMPTS_MAX,
   type Mail,
@@ -21,15 +22,7 @@ import {
   SenderRefused,
   senderPauseAfter,
 } from './mail.ts';
-import {
-  insertMail,
-  type LeasedMail,
-  leaseMails,
-  markFailed,
-  markKept,
-  markParked,
-  markSent,
-} from './outbox.ts';
+import { insertMail, type LeasedMail, leaseMails, updateMail } from './outbox.ts';
 
 /** How often the table is read for mails whose pause is over, and for mails of other processes. */
 const POLL_MS: Millis = 5_000;
@@ -53,7 +46,7 @@ export interface Mailer {
    * Accepts a mail. Call it in the transaction of the change that the mail is about: either both happen or neither.
    * The mail is sent after the commit, and `accept` does not wait for that.
    */
-  accept(db: Kysely<Database>, mail: Mail): Promise<void>;
+  accept(db: Database, mail: Mail): Promise<void>;
   /** Call it when there may be something to send. */
   wake(): void;
   start(): void;
@@ -64,7 +57,7 @@ export interface Mailer {
 }
 
 interface MailerOptions {
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   /** null: nothing is sent, and mails stay in the table for the operator to read. */
   readonly transport: MailTransport | null;
   readonly clock: Clock;
@@ -77,6 +70,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
 
   /** Refusals of every mail in a row, and the time until which none is tried. */
   const refusal = { count: 0, pausedUntil: 0 };
+  const now = (): Timestamp => toTimestamp(clock());
 
   const attempt = async (mail: LeasedMail, to: MailTransport): Promise<void> => {
     const { id, kind, attempts } = mail;
@@ -84,7 +78,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       if (attempts > ATTEMPTS_MAX) return await park(mail, 'the last attempt did not end');
       await within(ATTEMPT_TIMEOUT_MS, to.send(mail));
       refusal.count = 0;
-      await markSent(db, id, clock());
+      await updateMail(db, id, { status: 'sent', body: '', settledAt: now(), lastError: null });
       log.info({ mailId: id, kind, attempts }, 'a mail was sent');
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
@@ -92,13 +86,13 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       if (error instanceof MailRefused) refusal.count = 0;
       if (error instanceof MailRefused || attempts >= ATTEMPTS_MAX) return park(mail, reason);
       const pauseMs = pauseAfter(attempts, chance(random));
-      await markFailed(db, id, { error: reason, nextAttemptAt: clock() + pauseMs });
+      await updateMail(db, id, { nextAttemptAt: toTimestamp(clock() + pauseMs), lastError: reason });
       log.warn({ mailId: id, kind, attempts, reason, pauseMs }, 'a mail was not sent; this is tried again');
     }
   };
 
   const park = async ({ id, kind, attempts }: LeasedMail, reason: string): Promise<void> => {
-    await markParked(db, id, { error: reason, now: clock() });
+    await updateMail(db, id, { status: 'parked', settledAt: now(), lastError: reason });
     log.error(
       { mailId: id, kind, attempts, reason },
       "a mail is parked; fix the cause, then set its status to 'pending' in mailOutbox",
@@ -106,16 +100,19 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
   };
 
   const keep = async (mail: LeasedMail, reason: string): Promise<void> => {
-    const now = clock();
+    const time = clock();
     // The first of several mails that were tried together has logged it.
-    if (now >= refusal.pausedUntil) {
+    if (time >= refusal.pausedUntil) {
       refusal.count += 1;
       const pauseMs = senderPauseAfter(refusal.count);
-      refusal.pausedUntil = now + pauseMs;
+      refusal.pausedUntil = time + pauseMs;
       log.error({ reason, pauseMs }, `the mail server refuses every mail (${reason}); mails wait`);
     }
-    if (now - Date.parse(mail.createdAt) > SENDER_REFUSED_MS_MAX) return park(mail, reason);
-    await markKept(db, mail.id, { error: reason, nextAttemptAt: refusal.pausedUntil });
+    if (time - Date.parse(mail.createdAt) > SENDER_REFUSED_MS_MAX) return park(mail, reason);
+    // The attempt does not count: the mail waits as if it had not been tried.
+    const attempts = mail.attempts - 1;
+    const nextAttemptAt = toTimestamp(refusal.pausedUntil);
+    await updateMail(db, mail.id, { attempts, nextAttemptAt, lastError: reason });
   };
 
   const sendAll = async (isStopping: () => boolean): Promise<void> => {
@@ -161,13 +158,6 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
 
 function chance(random: Random): number {
   return (random(1)[0] ?? 0) / 255;
-}
-
-function within<T>(ms: Millis, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }
 
 /** @param url smtp:// or smtps://; null: mails are not sent, and nodemailer is not loaded */

@@ -1,7 +1,6 @@
 /** The table `mailOutbox`. A mail is accepted, then leased, then sent, tried again, or parked. */
-import type { Kysely } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Database, MailOutboxTable, Timestamp } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -18,12 +17,7 @@ export interface LeasedMail extends OutgoingMail {
   readonly createdAt: Timestamp;
 }
 
-export async function insertMail(
-  db: Kysely<Database>,
-  mail: Mail,
-  now: Millis,
-  random: Random,
-): Promise<string> {
+export async function insertMail(db: Database, mail: Mail, now: Millis, random: Random): Promise<string> {
   const id = newId(random);
   await db
     .insertInto('mailOutbox')
@@ -50,7 +44,7 @@ export async function insertMail(
  * from here, so a mail that crashes the process does so a bounded number of times.
  */
 export async function leaseMails(
-  db: Kysely<Database>,
+  db: Database,
   options: { readonly now: Millis; readonly leaseMs: Millis; readonly limit: number },
 ): Promise<readonly LeasedMail[]> {
   const now = toTimestamp(options.now);
@@ -87,65 +81,22 @@ export async function leaseMails(
   }));
 }
 
-export async function markSent(db: Kysely<Database>, id: string, now: Millis): Promise<void> {
-  await db
-    .updateTable('mailOutbox')
-    .set({ status: 'sent', body: '', settledAt: toTimestamp(now), lastError: null })
-    .where('id', '=', id)
-    .execute();
-}
-
-export async function markFailed(
-  db: Kysely<Database>,
+/** Writes down the result of an attempt. */
+export async function updateMail(
+  db: Database,
   id: string,
-  failure: { readonly error: string; readonly nextAttemptAt: Millis },
+  { lastError, ...result }: Pick<MailOutboxTable, 'lastError'> & Partial<MailOutboxTable>,
 ): Promise<void> {
   await db
     .updateTable('mailOutbox')
-    .set({
-      nextAttemptAt: toTimestamp(failure.nextAttemptAt),
-      lastError: failure.error.slice(0, ERROR_LENGTH_MAX),
-    })
-    .where('id', '=', id)
-    .execute();
-}
-
-/** The attempt does not count: the mail waits as if it had not been tried. */
-export async function markKept(
-  db: Kysely<Database>,
-  id: string,
-  failure: { readonly error: string; readonly nextAttemptAt: Millis },
-): Promise<void> {
-  await db
-    .updateTable('mailOutbox')
-    .set((row) => ({
-      attempts: row('attempts', '-', 1),
-      nextAttemptAt: toTimestamp(failure.nextAttemptAt),
-      lastError: failure.error.slice(0, ERROR_LENGTH_MAX),
-    }))
-    .where('id', '=', id)
-    .execute();
-}
-
-export async function markParked(
-  db: Kysely<Database>,
-  id: string,
-  failure: { readonly error: string; readonly now: Millis },
-): Promise<void> {
-  await db
-    .updateTable('mailOutbox')
-    .set({
-      status: 'parked',
-      settledAt: toTimestamp(failure.now),
-      lastError: failure.error.slice(0, ERROR_LENGTH_MAX),
-    })
+    .set({ ...result, lastError: lastError?.slice(0, ERROR_LENGTH_MAX) ?? null })
     .where('id', '=', id)
     .execute();
 }
 
 /** Deletes mails that are older than a month, sent or not. */
 export async function forgetOldMails(
-  db: Kysely<Database>,
+  db: Database,
   now: Millis,
   isStopping: () => boolean = () => false,
 ): Promise<void> {

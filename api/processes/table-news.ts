@@ -2,7 +2,6 @@
  * Reads change notifications from the table `stateChanges` twice a second, which reads one page of an index. It needs
  * none for events and mails, because their queues are polled.
  */
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { every } from '#api/every.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -11,7 +10,7 @@ import type { News, NewsListener } from './news.ts';
 const POLL_MS: Millis = 500;
 
 export interface TableNewsOptions {
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   readonly listener: Pick<NewsListener, 'onStateChange' | 'onGap'>;
   readonly log: { warn(fields: object, message: string): void };
   readonly pollMs?: Millis;
@@ -54,7 +53,7 @@ export async function startTableNews({
   };
 }
 
-async function newestId(db: Kysely<Database>): Promise<number> {
+async function newestId(db: Database): Promise<number> {
   const { id } = await db
     .selectFrom('stateChanges')
     .select((row) => row.fn.max('id').as('id'))

@@ -3,7 +3,6 @@
  * (removal.ts). Whoever writes an answer or a survey claims its files in the same transaction; a claim is never taken back,
  * so a file that was named once stays until it is deleted, or goes with its response, survey or workspace.
  */
-import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
 import { isAccess, keyOf, locationOf } from './key.ts';
@@ -27,7 +26,7 @@ interface Answered {
  * response.
  */
 export async function claimFiles(
-  db: Kysely<Database>,
+  db: Database,
   { id, workspaceId, surveyId, updatedAt, data }: Answered,
 ): Promise<void> {
   const keys = textsIn(data).flatMap((text) => keyIn(text, workspaceId) ?? []);
@@ -57,7 +56,7 @@ function textsIn(data: Answered['data']): readonly string[] {
 
 /** Claims the files that a text names anywhere, such as a survey's document with pictures in its questions. */
 export async function claimFilesIn(
-  db: Kysely<Database>,
+  db: Database,
   {
     workspaceId,
     text,
@@ -82,7 +81,7 @@ export async function claimFilesIn(
 const FILE =
   /\/storage\/([0-9a-z]{1,64})\/(public|private)\/((?:surveys\/[0-9a-z]{1,64}\/elements\/[\w-]{1,128}\/)?[^"/\\<>?#]{1,2000}?--fid--[0-9a-f-]{36}\.[A-Za-z0-9]{1,20})/g;
 
-async function markClaimed(db: Kysely<Database>, keys: readonly string[], now: Timestamp): Promise<void> {
+async function markClaimed(db: Database, keys: readonly string[], now: Timestamp): Promise<void> {
   await db
     .updateTable('files')
     .set({ claimedAt: now })

@@ -3,7 +3,7 @@
  * a row. The rows have no foreign keys, because they must exist until the object is deleted, and as long as an upload
  * under their grant may come. Writes go to `files` and, through quota.ts, to `storageUsage`.
  */
-import type { Kysely, Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { Database, FileTable, Timestamp } from '#api/db/schema.ts';
 import type { FileLocation } from './key.ts';
 import { keyOf } from './key.ts';
@@ -13,7 +13,7 @@ export type File = Selectable<FileTable>;
 
 /** @throws QuotaExceeded if the granted size does not fit */
 export async function insertFile(
-  db: Kysely<Database>,
+  db: Database,
   quota: StorageQuota,
   {
     location,
@@ -45,7 +45,7 @@ export async function insertFile(
 }
 
 /** Whether the key may be uploaded to and served: it was granted, and its file was not deleted. */
-export async function isGranted(db: Kysely<Database>, key: string): Promise<boolean> {
+export async function isGranted(db: Database, key: string): Promise<boolean> {
   const row = await db
     .selectFrom('files')
     .select('key')
@@ -60,7 +60,7 @@ type StoredOutcome = 'stored' | 'gone' | 'full';
 
 /** Call it when the object exists. */
 export async function markStored(
-  db: Kysely<Database>,
+  db: Database,
   quota: StorageQuota,
   key: string,
   size: number,
@@ -96,7 +96,7 @@ export async function markStored(
  * @returns false if it was not marked, or there is no such row
  */
 export async function markRemoved(
-  db: Kysely<Database>,
+  db: Database,
   key: string,
   now: Timestamp,
   onlyUnclaimed = false,
@@ -116,7 +116,7 @@ export async function markRemoved(
  *
  * @param before older grants lose their rows
  */
-export async function settleRemoved(db: Kysely<Database>, key: string, before: Timestamp): Promise<void> {
+export async function settleRemoved(db: Database, key: string, before: Timestamp): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const row = await trx
       .deleteFrom('files')
@@ -131,11 +131,11 @@ export async function settleRemoved(db: Kysely<Database>, key: string, before: T
 }
 
 /** The grant was apparently not used, so its bytes are free. */
-export async function releaseGrant(db: Kysely<Database>, key: string): Promise<void> {
+export async function releaseGrant(db: Database, key: string): Promise<void> {
   await db.transaction().execute((trx) => releaseCounted(trx, key));
 }
 
-async function releaseCounted(trx: Kysely<Database>, key: string): Promise<void> {
+async function releaseCounted(trx: Database, key: string): Promise<void> {
   const row = await trx
     .selectFrom('files')
     .select(['workspaceId', 'countedBytes'])

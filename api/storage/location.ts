@@ -112,7 +112,6 @@ function parseS3Endpoint(value: string): string | null {
   return value.replace(/\/+$/, '');
 }
 
-/** @throws Error */
 function parseS3Region(value: string): string {
   if (!/^[a-z0-9-]{1,64}$/i.test(value)) {
     throw new Error(`"${value}" is not a region; give one such as us-east-1, or auto`);
@@ -120,7 +119,6 @@ function parseS3Region(value: string): string {
   return value;
 }
 
-/** @throws Error */
 function parseForcePathStyle(value: string): boolean {
   if (['1', 'true'].includes(value.toLowerCase())) return true;
   if (['0', 'false'].includes(value.toLowerCase())) return false;

@@ -3,7 +3,6 @@
  * maximum size of the grant, then with its own. So parallel uploads cannot exceed the quota. The sums are in
  * `storageUsage`, and change in the transaction of their row.
  */
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 
 export const quotaVariables = [
@@ -55,9 +54,8 @@ export class QuotaExceeded extends Error {
 /** The row for all workspaces together. No id is empty. */
 const TOTAL = '';
 
-/** @throws QuotaExceeded */
 export async function reserveBytes(
-  trx: Kysely<Database>,
+  trx: Database,
   { workspaceBytesMax, totalBytesMax }: StorageQuota,
   workspaceId: string,
   bytes: number,
@@ -66,7 +64,7 @@ export async function reserveBytes(
   if (!(await add(trx, TOTAL, bytes, totalBytesMax))) throw new QuotaExceeded('total');
 }
 
-export async function releaseBytes(trx: Kysely<Database>, workspaceId: string, bytes: number): Promise<void> {
+export async function releaseBytes(trx: Database, workspaceId: string, bytes: number): Promise<void> {
   if (bytes === 0) return;
   for (const id of [workspaceId, TOTAL]) {
     await trx
@@ -83,7 +81,7 @@ export async function releaseBytes(trx: Kysely<Database>, workspaceId: string, b
     .execute();
 }
 
-export async function usedBytes(db: Kysely<Database>): Promise<number> {
+export async function usedBytes(db: Database): Promise<number> {
   const row = await db
     .selectFrom('storageUsage')
     .select('bytes')
@@ -94,7 +92,7 @@ export async function usedBytes(db: Kysely<Database>): Promise<number> {
 
 /** Checks and adds in one statement, so that no other change comes between. @returns false: it does not fit */
 async function add(
-  trx: Kysely<Database>,
+  trx: Database,
   workspaceId: string,
   bytes: number,
   bytesMax: number | null,

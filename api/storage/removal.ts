@@ -6,7 +6,6 @@
  * The row of a young grant stays for an hour, and then its object is deleted again, in case an upload was still running
  * or the form was used again.
  */
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -38,7 +37,7 @@ export interface RemovalLog {
 }
 
 interface RemovalParts {
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   readonly storage: Storage;
   readonly clock: Clock;
   readonly config: { readonly storageQuota: StorageQuota };

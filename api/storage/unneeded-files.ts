@@ -1,16 +1,15 @@
 /** Queries for files that may have to be deleted. */
-import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { File } from './files.ts';
 
 export type Owner = { readonly responseId: string } | { readonly surveyId: string };
 
-function oldestFiles(db: Kysely<Database>, limit: number) {
+function oldestFiles(db: Database, limit: number) {
   return db.selectFrom('files').selectAll().orderBy('createdAt').orderBy('key').limit(limit);
 }
 
 /** Files that exist or may exist, oldest first. */
-export function listFilesOf(db: Kysely<Database>, owner: Owner, limit: number): Promise<File[]> {
+export function listFilesOf(db: Database, owner: Owner, limit: number): Promise<File[]> {
   const query = oldestFiles(db, limit).where((where) =>
     where.or([where('removedAt', 'is', null), where('countedBytes', '>', 0)]),
   );
@@ -20,7 +19,7 @@ export function listFilesOf(db: Kysely<Database>, owner: Owner, limit: number): 
 }
 
 /** Files whose response, survey or workspace was deleted, in any way. */
-export function listOrphans(db: Kysely<Database>, limit: number): Promise<File[]> {
+export function listOrphans(db: Database, limit: number): Promise<File[]> {
   return db
     .selectFrom('files')
     .selectAll()
@@ -62,7 +61,7 @@ export function listOrphans(db: Kysely<Database>, limit: number): Promise<File[]
 }
 
 /** Stored files that nobody named, with grants before the given time, oldest first. */
-export function unclaimedFiles(db: Kysely<Database>, before: Timestamp, limit: number) {
+export function unclaimedFiles(db: Database, before: Timestamp, limit: number) {
   return oldestFiles(db, limit)
     .where('claimedAt', 'is', null)
     .where('storedAt', 'is not', null)
@@ -71,7 +70,7 @@ export function unclaimedFiles(db: Kysely<Database>, before: Timestamp, limit: n
 }
 
 /** Deleted files whose grant is old enough to delete the row, or whose object may still exist. */
-export function removedFiles(db: Kysely<Database>, before: Timestamp, limit: number) {
+export function removedFiles(db: Database, before: Timestamp, limit: number) {
   return oldestFiles(db, limit)
     .where('removedAt', 'is not', null)
     .where((where) => where.or([where('createdAt', '<', before), where('countedBytes', '>', 0)]));
@@ -83,7 +82,7 @@ export function removedFiles(db: Kysely<Database>, before: Timestamp, limit: num
  * @param times `reserved`: before this time, if they still reserve bytes; `ended`: before this time, in any case
  */
 export function unsettledFiles(
-  db: Kysely<Database>,
+  db: Database,
   times: { readonly reserved: Timestamp; readonly ended: Timestamp },
   limit: number,
 ) {

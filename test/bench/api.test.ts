@@ -1,6 +1,6 @@
 /** The bench of the API: what it is asked for, and the rows that it measures on. */
 import { join } from 'node:path';
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import type { Database } from '#api/db/schema.ts';
 import { type FillPlan, fill, sample } from '#bench/api/fill.ts';
@@ -23,7 +23,7 @@ async function prepare(url: string): Promise<Omit<FillPlan, 'responses'>> {
   return { workspaceId, surveyIds };
 }
 
-async function indexesOf(db: Kysely<Database>, query: string): Promise<readonly unknown[]> {
+async function indexesOf(db: Database, query: string): Promise<readonly unknown[]> {
   return (await sql.raw(query).execute(db)).rows;
 }
 

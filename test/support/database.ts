@@ -3,7 +3,7 @@
  * open it themselves.
  */
 import { join } from 'node:path';
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import { type DatabaseOptions, openDatabase } from '#api/db/database.ts';
 import { parseDatabaseUrl } from '#api/db/location.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -19,7 +19,7 @@ export async function privateDatabase(): Promise<{ readonly url: string; drop():
 }
 
 /** Opens such a database, and drops it with the test. */
-export async function openPrivateDatabase(owner: Owner): Promise<Kysely<Database>> {
+export async function openPrivateDatabase(owner: Owner): Promise<Database> {
   const { url, drop } = await privateDatabase();
   const db = openTestDatabase(url);
   owner.teardown(() => db.destroy().then(drop));
@@ -40,11 +40,11 @@ export async function sharedDatabase(owner: Owner, kind: 'migrated' | 'empty' = 
 }
 
 /** Opens a connection for the test's own queries. */
-export function openTestDatabase(url: string, options?: DatabaseOptions): Kysely<Database> {
+export function openTestDatabase(url: string, options?: DatabaseOptions): Database {
   return openDatabase(parseDatabaseUrl(url, '/'), options);
 }
 
 /** Lists rows whose foreign key has no target. PostgreSQL allows none. */
-export async function brokenReferences(db: Kysely<Database>): Promise<readonly unknown[]> {
+export async function brokenReferences(db: Database): Promise<readonly unknown[]> {
   return isOnPostgres ? [] : (await sql`pragma foreign_key_check`.execute(db)).rows;
 }

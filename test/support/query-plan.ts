@@ -1,12 +1,12 @@
 /** Reads how the database would execute a query. Tests check that lists read an index instead of a table. */
-import { type Compilable, CompiledQuery, type Kysely, sql } from 'kysely';
+import { type Compilable, CompiledQuery, sql } from 'kysely';
 import { isPostgres } from '#api/db/dialect.ts';
 import type { Database } from '#api/db/schema.ts';
 
 /** Returns the statements that a piece of code sends to the database that it is given, in order. */
 export async function queriesOf(
-  db: Kysely<Database>,
-  run: (db: Kysely<Database>) => Promise<unknown>,
+  db: Database,
+  run: (db: Database) => Promise<unknown>,
 ): Promise<readonly CompiledQuery[]> {
   const { db: recording, queries } = recordingOf(db);
   await run(recording);
@@ -14,8 +14,8 @@ export async function queriesOf(
 }
 
 /** Returns the same database, and the statements that it has got so far. */
-export function recordingOf(db: Kysely<Database>): {
-  readonly db: Kysely<Database>;
+export function recordingOf(db: Database): {
+  readonly db: Database;
   readonly queries: CompiledQuery[];
 } {
   const queries: CompiledQuery[] = [];
@@ -40,10 +40,7 @@ export function recordingOf(db: Kysely<Database>): {
  * @returns one line per step, in the words of SQLite on either database, e.g. `SEARCH contacts USING INDEX contacts_list
  *   (workspaceId=?)`; `SCAN` for a table or an index from end to end, `USE TEMP B-TREE FOR ORDER BY` for sorting
  */
-export async function planOf(
-  db: Kysely<Database>,
-  query: Compilable | CompiledQuery,
-): Promise<readonly string[]> {
+export async function planOf(db: Database, query: Compilable | CompiledQuery): Promise<readonly string[]> {
   const { sql: text, parameters } = 'compile' in query ? query.compile() : query;
   if (isPostgres(db)) return planOfPostgres(db, text, parameters);
   const parts = text.split('?');
@@ -68,7 +65,7 @@ interface PlanNode {
  * sorting, unless it would then scan an index for its order.
  */
 async function planOfPostgres(
-  db: Kysely<Database>,
+  db: Database,
   text: string,
   parameters: readonly unknown[],
 ): Promise<readonly string[]> {
@@ -81,7 +78,7 @@ async function planOfPostgres(
 }
 
 function planWithout(
-  db: Kysely<Database>,
+  db: Database,
   ways: readonly string[],
   text: string,
   parameters: readonly unknown[],

@@ -3,7 +3,7 @@
  * their references, in slices by primary key. Each slice is one transaction in the target, which also stores the
  * progress.
  */
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import { withFault } from '../faults.ts';
 import type { Database } from '../schema.ts';
 import { digestOf, isSame } from './digest.ts';
@@ -22,8 +22,8 @@ export class CopyRefused extends Error {
 
 interface CopyOptions {
   readonly shape: Shape;
-  readonly from: Kysely<Database>;
-  readonly to: Kysely<Database>;
+  readonly from: Database;
+  readonly to: Database;
   /** Identifies the source. An interrupted copy can be resumed only from the same source. */
   readonly source: string;
   /** Deletes what an unfinished copy has left in the target, instead of resuming it. */
@@ -105,7 +105,7 @@ function seeded({ tables }: Shape): readonly TableShape[] {
 
 const NAMED_MAX = 3;
 
-async function refuseData(to: Kysely<Database>, { tables }: Shape): Promise<void> {
+async function refuseData(to: Database, { tables }: Shape): Promise<void> {
   const found: string[] = [];
   for (const table of tables) {
     if (!isSame(await digestOf(to, table), table.seed)) found.push(table.name);
@@ -118,7 +118,7 @@ async function refuseData(to: Kysely<Database>, { tables }: Shape): Promise<void
 }
 
 /** Referring tables first, in slices of one transaction. */
-async function empty(to: Kysely<Database>, { tables }: Shape): Promise<void> {
+async function empty(to: Database, { tables }: Shape): Promise<void> {
   for (const { name, key } of tables.toReversed()) {
     const columns = sql.join(key.map((column) => sql.ref(column)));
     let deleted = 1n;
@@ -138,7 +138,7 @@ const DELETED_AT_ONCE = 5_000;
 /** Powers of two, so that few different statements are prepared for any number of rows. */
 const INSERTED_AT_ONCE = 64;
 
-async function insert(trx: Kysely<Database>, table: TableShape, rows: readonly Row[]): Promise<void> {
+async function insert(trx: Database, table: TableShape, rows: readonly Row[]): Promise<void> {
   const columns = sql.join(table.columns.map((column) => sql.ref(column)));
   let size = INSERTED_AT_ONCE;
   for (let start = 0; start < rows.length; start += size) {

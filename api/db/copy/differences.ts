@@ -1,5 +1,4 @@
 /** Finds the first rows in which two tables differ. Both databases order text by bytes, so one pass is enough. */
-import type { Kysely } from 'kysely';
 import type { Database } from '../schema.ts';
 import { digestOfRow } from './digest.ts';
 import { type Key, keyOf, type Readable, type Row, readSlices } from './slices.ts';
@@ -10,8 +9,8 @@ export interface Difference {
 }
 
 export async function findDifferences(
-  from: Kysely<Database>,
-  to: Kysely<Database>,
+  from: Database,
+  to: Database,
   table: Readable,
   max: number,
 ): Promise<readonly Difference[]> {
@@ -40,7 +39,7 @@ export async function findDifferences(
   }
 }
 
-async function* readRows(db: Kysely<Database>, table: Readable): AsyncGenerator<Row> {
+async function* readRows(db: Database, table: Readable): AsyncGenerator<Row> {
   for await (const { rows } of readSlices(db, table)) yield* rows;
 }
 

@@ -3,7 +3,6 @@
  * order of rows. Values are compared as text, which is equal on SQLite and PostgreSQL.
  */
 import { hash } from 'node:crypto';
-import type { Kysely } from 'kysely';
 import type { Database } from '../schema.ts';
 import { type Readable, type Row, readSlices, type Value } from './slices.ts';
 
@@ -16,7 +15,7 @@ export interface TableDigest {
 const DIGITS = 32;
 
 export async function digestOf(
-  db: Kysely<Database>,
+  db: Database,
   table: Readable,
   onRows: (count: number) => void = () => undefined,
 ): Promise<TableDigest> {

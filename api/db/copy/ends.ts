@@ -1,18 +1,18 @@
 /** Opens, checks and closes the source and the target of a copy. */
-import { type ControlledTransaction, type Kysely, sql } from 'kysely';
+import { type ControlledTransaction, sql } from 'kysely';
 import { awaitDatabase, openDatabase } from '../database.ts';
 import { DatabaseBusy } from '../faults.ts';
 import type { DatabaseLocation } from '../location.ts';
 import { appliedNames, migrate } from '../migrate.ts';
 import { beginPostgresSnapshot } from '../postgres-snapshot.ts';
-import type { Database } from '../schema.ts';
+import type { Database, Tables } from '../schema.ts';
 import { openSqliteSnapshot } from '../sqlite-snapshot.ts';
 import { CopyRefused } from './copy.ts';
 import { hasNote } from './note.ts';
 import type { Shape } from './shape.ts';
 
 export interface End {
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   close(): Promise<void>;
 }
 
@@ -60,10 +60,7 @@ export async function openSnapshot(location: DatabaseLocation, options: Snapshot
 }
 
 /** Ends the transaction first, because destroying the pool would wait for it. */
-async function closePostgresSnapshot(
-  snapshot: ControlledTransaction<Database>,
-  db: Kysely<Database>,
-): Promise<void> {
+async function closePostgresSnapshot(snapshot: ControlledTransaction<Tables>, db: Database): Promise<void> {
   try {
     await snapshot.rollback().execute();
   } catch (error) {
@@ -74,7 +71,7 @@ async function closePostgresSnapshot(
   }
 }
 
-async function opening<T>(db: Kysely<Database>, work: () => Promise<T>): Promise<T> {
+async function opening<T>(db: Database, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -91,7 +88,7 @@ function named(location: DatabaseLocation): DatabaseLocation {
 /** Reading a large table takes longer than a request may. */
 const WITHOUT_HURRY = { statementTimeoutMs: 0, poolSize: 2 } as const;
 
-async function refuseOtherSchema(db: Kysely<Database>, { shape, what }: SnapshotOptions): Promise<void> {
+async function refuseOtherSchema(db: Database, { shape, what }: SnapshotOptions): Promise<void> {
   const applied = await appliedNames(db);
   if (applied.length === 0) throw new CopyRefused(`${what} is no database of the API: it has no tables`);
   const newer = applied.filter((name) => !shape.migrations.includes(name));
@@ -125,12 +122,12 @@ export async function openTarget(location: DatabaseLocation): Promise<Target> {
   });
 }
 
-export async function refuseHalf(db: Kysely<Database>): Promise<void> {
+export async function refuseHalf(db: Database): Promise<void> {
   if (await hasNote(db))
     throw new CopyRefused('the source is itself the target of a copy that has not ended');
 }
 
-export async function countRows(db: Kysely<Database>, { tables }: Shape): Promise<number> {
+export async function countRows(db: Database, { tables }: Shape): Promise<number> {
   let sum = 0;
   for (const { name } of tables) {
     const { rows } = await sql<{ count: number }>`select count(*) as "count" from ${sql.table(name)}`.execute(

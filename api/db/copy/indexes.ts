@@ -3,7 +3,7 @@
  * most pages of an index; created at the end, each page is written once. PostgreSQL needs no such help, because it
  * combines these writes until the next checkpoint.
  */
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import { withFault } from '../faults.ts';
 import type { Database } from '../schema.ts';
 
@@ -14,7 +14,7 @@ export interface Index {
   readonly statement: string;
 }
 
-export async function readIndexes(db: Kysely<Database>): Promise<readonly Index[]> {
+export async function readIndexes(db: Database): Promise<readonly Index[]> {
   const { rows } = await sql<Index>`
     select "name", "sql" as "statement" from sqlite_master where "type" = 'index' and "sql" is not null order by "name"`.execute(
     db,
@@ -23,7 +23,7 @@ export async function readIndexes(db: Kysely<Database>): Promise<readonly Index[
 }
 
 /** @param db SQLite. The API must not start while indexes are missing */
-export async function dropIndexes(db: Kysely<Database>): Promise<void> {
+export async function dropIndexes(db: Database): Promise<void> {
   for (const { name } of await readIndexes(db)) await sql`drop index ${sql.table(name)}`.execute(db);
 }
 
@@ -34,7 +34,7 @@ export async function dropIndexes(db: Kysely<Database>): Promise<void> {
  * @throws result of `refused` if the rows violate an index
  */
 export async function makeIndexes(
-  db: Kysely<Database>,
+  db: Database,
   indexes: readonly Index[],
   refused: (index: Index, reason: Error) => Error,
 ): Promise<void> {

@@ -2,7 +2,7 @@
  * Progress of a copy, stored in the target in the transactions of the rows. With it an interrupted copy can be resumed,
  * and the API refuses to start on a partial copy. The table is dropped at the end of the copy.
  */
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import { hasTable } from '../dialect.ts';
 import type { Database } from '../schema.ts';
 import type { TableShape } from './shape.ts';
@@ -20,7 +20,7 @@ export class CopyUnfinished extends Error {
   }
 }
 
-export async function refuseUnfinishedCopy(db: Kysely<Database>): Promise<void> {
+export async function refuseUnfinishedCopy(db: Database): Promise<void> {
   if (await hasNote(db)) throw new CopyUnfinished();
 }
 
@@ -46,11 +46,11 @@ type ProgressRow = {
 
 type NoteTable = { readonly [TABLE]: ProgressRow };
 
-export async function hasNote(db: Kysely<Database>): Promise<boolean> {
+export async function hasNote(db: Database): Promise<boolean> {
   return hasTable(db, TABLE);
 }
 
-export async function readNote(db: Kysely<Database>): Promise<Note | null> {
+export async function readNote(db: Database): Promise<Note | null> {
   if (!(await hasNote(db))) return null;
   const rows = await db.withTables<NoteTable>().selectFrom(TABLE).selectAll().execute();
   const source = rows[0]?.source;
@@ -72,10 +72,7 @@ export async function readNote(db: Kysely<Database>): Promise<Note | null> {
  * @param isRestart replaces an existing note
  * @throws CopyInterfered if another copy has begun in the meantime
  */
-export async function beginNote(
-  trx: Kysely<Database>,
-  { source, tables, isRestart }: NewNote,
-): Promise<void> {
+export async function beginNote(trx: Database, { source, tables, isRestart }: NewNote): Promise<void> {
   if (isRestart) await endNote(trx);
   else if (await hasNote(trx)) throw new CopyInterfered();
   await sql`
@@ -111,7 +108,7 @@ const DUPLICATE_TABLE = '42P07';
  * @throws CopyInterfered if another copy has changed the note
  */
 export async function advanceNote(
-  trx: Kysely<Database>,
+  trx: Database,
   table: string,
   before: TableProgress,
   after: TableProgress,
@@ -134,7 +131,7 @@ export class CopyInterfered extends Error {
   }
 }
 
-export async function endNote(db: Kysely<Database>): Promise<void> {
+export async function endNote(db: Database): Promise<void> {
   await sql`drop table ${sql.table(TABLE)}`.execute(db);
 }
 

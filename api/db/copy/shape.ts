@@ -2,7 +2,7 @@
  * Reads the schema from a database in memory that all migrations have created. So new tables and columns are copied
  * without further code.
  */
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import { openDatabase } from '../database.ts';
 import { migrate } from '../migrate.ts';
 import type { Database } from '../schema.ts';
@@ -56,7 +56,7 @@ export async function readShape(): Promise<Shape> {
   }
 }
 
-async function readTable(db: Kysely<Database>, name: string) {
+async function readTable(db: Database, name: string) {
   const { rows: columns } =
     await sql<Column>`select "name", "type", "pk" from pragma_table_info(${name})`.execute(db);
   const { rows: references } = await sql<{ table: string }>`

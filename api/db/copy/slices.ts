@@ -1,5 +1,5 @@
 /** Reads a table in slices, with memory that does not grow with the table. */
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../schema.ts';
 
 export type Value = string | number | bigint | null;
@@ -26,7 +26,7 @@ const SLICE_BYTES_MAX = 4_194_304;
 
 /** @param after key of the row before the first slice; null: start of the table */
 export async function* readSlices(
-  db: Kysely<Database>,
+  db: Database,
   table: Readable,
   after: Key | null = null,
 ): AsyncGenerator<Slice> {
@@ -43,7 +43,7 @@ export async function* readSlices(
 }
 
 /** Uses the lengths of texts, without reading them. @returns key of the last row that fits into a slice */
-async function endOfSlice(db: Kysely<Database>, table: Readable, after: Key | null): Promise<Key | null> {
+async function endOfSlice(db: Database, table: Readable, after: Key | null): Promise<Key | null> {
   const lengths = table.texts.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`);
   const bytes = lengths.length === 0 ? sql`0` : sql.join(lengths, sql` + `);
   const { rows } = await sql<Row>`

@@ -1,4 +1,3 @@
-import type { Kysely } from 'kysely';
 import type { Database } from '../schema.ts';
 import { type Difference, findDifferences } from './differences.ts';
 import { digestOf, isSame, type TableDigest } from './digest.ts';
@@ -17,8 +16,8 @@ const DIFFERENCES_MAX = 3;
 /** @param onRows called with the number of rows of both databases since the last call */
 export async function compare(
   { tables }: Shape,
-  from: Kysely<Database>,
-  to: Kysely<Database>,
+  from: Database,
+  to: Database,
   onRows: (count: number) => void = () => undefined,
 ): Promise<readonly TableComparison[]> {
   const found: TableComparison[] = [];

@@ -4,7 +4,6 @@
  */
 import { finished } from 'node:stream/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { endSessionsOf } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -137,14 +136,14 @@ export async function resetPassword(
 function behind(
   { db, background }: Context,
   reply: FastifyReply,
-  work: (trx: Kysely<Database>) => Promise<void>,
+  work: (trx: Database) => Promise<void>,
 ): void {
   background.add(() => db.transaction().execute(work), finished(reply.raw));
 }
 
 async function sendVerification(
   context: Context,
-  trx: Kysely<Database>,
+  trx: Database,
   { id: userId, email }: Pick<User, 'id' | 'email'>,
   { choice, next }: { readonly choice: Choice | null; readonly next: string | null },
 ): Promise<void> {

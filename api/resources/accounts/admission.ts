@@ -3,8 +3,7 @@
  * entries. Also ends sessions.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
-import { deleteSessionCookies, sessionCookies } from '#api/auth/cookies.ts';
+import { deleteSessionCookies, sessionCookie, sessionCookies } from '#api/auth/cookies.ts';
 import { type SecondFactor, useSecondFactor } from '#api/auth/second-factor.ts';
 import { endSession, findSession, startSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
@@ -19,6 +18,7 @@ import {
   deleteToken,
   findToken,
   findTokenToUse,
+  findUser,
   insertToken,
   isAsProven,
   noteLogin,
@@ -185,7 +185,22 @@ function noteFactor(
   return noteAccountEvent(context, request, { action: 'twoFactorVerified', userId, changes });
 }
 
-/** Ends the session of the request, if there is one, and deletes its cookie. */
+/** The session of a request, with its token and its user. null: there is none, or it has ended. */
+export async function loggedIn(
+  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  { cookies }: FastifyRequest,
+): Promise<LoggedIn | null> {
+  const token = sessionCookie(cookies);
+  const session = token === null ? null : await findSession(db, token, clock);
+  const user = session === null ? null : await findUser(db, session.userId);
+  return token === null || session === null || user === null ? null : { ...session, token, user };
+}
+
+interface LoggedIn extends NonNullable<Awaited<ReturnType<typeof findSession>>> {
+  readonly token: string;
+  readonly user: User;
+}
+
 export async function signOut(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { db, clock, config } = context;
   for (const token of sessionCookies(request.cookies)) {
@@ -219,7 +234,7 @@ async function noteRefusal(
 
 async function beginSession(
   { clock, random, config }: Context,
-  trx: Kysely<Database>,
+  trx: Database,
   userId: string,
 ): Promise<string> {
   await noteLogin(trx, userId, toTimestamp(clock()));

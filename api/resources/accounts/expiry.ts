@@ -3,7 +3,6 @@
  * An account stays if it was used in any way: if it has logged in, has a session, a key or a valid link, or shares an
  * organization with others or with content.
  */
-import type { Kysely } from 'kysely';
 import { hasManyWriters, lockRow, lockRows } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 
@@ -16,7 +15,7 @@ interface EndedAccounts {
 
 /** @param before accounts are deleted if they were last changed before this time, at sign-up or by a new password */
 export async function endUnverifiedAccounts(
-  db: Kysely<Database>,
+  db: Database,
   { before, now }: { readonly before: Timestamp; readonly now: Timestamp },
   isStopping: () => boolean = () => false,
 ): Promise<EndedAccounts> {
@@ -36,7 +35,7 @@ export async function endUnverifiedAccounts(
   }
 }
 
-export function unverifiedUsers(db: Kysely<Database>, before: Timestamp, after: string, limit = STEP) {
+export function unverifiedUsers(db: Database, before: Timestamp, after: string, limit = STEP) {
   return db
     .selectFrom('users')
     .select('id')
@@ -49,7 +48,7 @@ export function unverifiedUsers(db: Kysely<Database>, before: Timestamp, after: 
 
 /** Call it inside the transaction. @returns the number of deleted organizations; null: the account stays */
 async function endAccount(
-  trx: Kysely<Database>,
+  trx: Database,
   id: string,
   before: Timestamp,
   now: Timestamp,
@@ -103,7 +102,7 @@ async function endAccount(
 }
 
 /** Locks the organizations, so that nobody joins them or adds anything to their workspaces meanwhile. */
-async function lockAccount(trx: Kysely<Database>, id: string): Promise<void> {
+async function lockAccount(trx: Database, id: string): Promise<void> {
   if (!hasManyWriters(trx)) return;
   const organizations = trx.selectFrom('memberships').select('organizationId').where('userId', '=', id);
   const owned = await organizations.execute();
@@ -141,7 +140,7 @@ const contents = [
   'apiKeyPermissions',
 ] as const;
 
-async function isAloneAndEmpty(trx: Kysely<Database>, organizationId: string): Promise<boolean> {
+async function isAloneAndEmpty(trx: Database, organizationId: string): Promise<boolean> {
   const members = await trx
     .selectFrom('memberships')
     .select('userId')

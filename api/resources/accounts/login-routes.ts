@@ -5,22 +5,20 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { sessionCookie, setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
+import { setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
 import type { SecondFactor } from '#api/auth/second-factor.ts';
-import { findSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { redirectTo } from '#api/http/media.ts';
 import { MapOf } from '#api/schemas.ts';
 import { fieldErrors } from './account-forms.ts';
-import { finishLogin, type Login, signOut } from './admission.ts';
+import { finishLogin, type Login, loggedIn, signOut } from './admission.ts';
 import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
 import { loginReplies, sessionReplies, verificationReplies } from './login-replies.ts';
 import { isFormOurs } from './protection.ts';
-import { findUser } from './store.ts';
 import { choiceFields, isRetryable, sendVerifyPage } from './verify-page.ts';
 
 const Text = Type.String();
@@ -60,7 +58,7 @@ const ending = {
 } as const;
 
 export const loginRoutes: Routes = async (app, { context }) => {
-  const { db, clock, random, config, signer } = context;
+  const { random, config, signer } = context;
   const { publicUrl } = config;
   acceptForms(app);
   // A person who sends the form gets a page in every case, also when too many log in at once.
@@ -101,11 +99,9 @@ export const loginRoutes: Routes = async (app, { context }) => {
   );
 
   app.get('/api/auth/session', session, async (request) => {
-    const token = sessionCookie(request.cookies);
-    const session = token === null ? null : await findSession(db, token, clock);
-    const user = session === null ? null : await findUser(db, session.userId);
-    if (session === null || user === null) return {};
-    const { id, name, email } = user;
+    const session = await loggedIn(context, request);
+    if (session === null) return {};
+    const { id, name, email } = session.user;
     return { user: { id, name, email }, expires: session.expiresAt };
   });
 

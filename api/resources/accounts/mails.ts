@@ -1,5 +1,4 @@
 /** The mails of an account: their texts, and how many of them an address may get. */
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { countRows } from '#api/db/count.ts';
 import { lockName } from '#api/db/locks.ts';
@@ -18,7 +17,7 @@ const PER: Millis = 60 * 60 * 1000;
  */
 export async function mayMail(
   { clock }: Pick<Context, 'clock'>,
-  trx: Kysely<Database>,
+  trx: Database,
   { to, kind }: Pick<Mail, 'to' | 'kind'>,
 ): Promise<boolean> {
   await lockName(trx, `mail to ${to}`);
@@ -35,7 +34,7 @@ export async function mayMail(
 /** Accepts the mail. If the recipient got too many of this kind lately, the mail is dropped silently. */
 export async function mailAccount(
   parts: Pick<Context, 'clock' | 'mailer'>,
-  trx: Kysely<Database>,
+  trx: Database,
   mail: Mail,
 ): Promise<void> {
   if (await mayMail(parts, trx, mail)) await parts.mailer.accept(trx, mail);

@@ -5,7 +5,7 @@
  * Callers: anybody, limited by address.
  */
 import { Type } from 'typebox';
-import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
+import { emailIn, passwordProblem } from '#api/auth/password.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, NamedError } from '#api/errors.ts';
 import { redirectTo } from '#api/http/media.ts';
@@ -120,12 +120,6 @@ export const accountRoutes: Routes = async (app, { context }) => {
     },
   );
 };
-
-function emailIn(text: string): string {
-  const email = normalizeEmail(text);
-  if (email === null) throw invalidFields({ email: 'must be an e-mail address of at most 255 characters' });
-  return email;
-}
 
 function linkEnded() {
   return badRequest('This link has ended or was used; ask for a new one at /auth/forgot-password');

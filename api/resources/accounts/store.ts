@@ -1,13 +1,12 @@
 /** People who log in, and the links that mails send them. This file writes the tables `users` and `accountTokens`. */
-import type { Kysely, Selectable } from 'kysely';
 import { hashToken, newToken } from '#api/auth/session.ts';
 import { lockRow, unlocked } from '#api/db/locks.ts';
-import type { AccountTokenTable, Database, Timestamp, UserTable } from '#api/db/schema.ts';
+import type { AccountTokenTable, Database, Decoded, Timestamp, UserTable } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
-export type User = Selectable<UserTable>;
+export type User = Decoded<UserTable>;
 type Purpose = AccountTokenTable['purpose'];
 
 export interface Choice {
@@ -39,18 +38,18 @@ const TOKEN_LENGTH_MAX = 128;
 const ATTEMPTS_MAX = 5;
 
 /** @param email as `normalizeEmail` returns it */
-export async function findUserByEmail(db: Kysely<Database>, email: string): Promise<User | null> {
+export async function findUserByEmail(db: Database, email: string): Promise<User | null> {
   return (await db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirst()) ?? null;
 }
 
-export async function findUser(db: Kysely<Database>, id: string): Promise<User | null> {
+export async function findUser(db: Database, id: string): Promise<User | null> {
   return (await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
 /** @throws the driver's unique violation when the address is taken */
 export async function insertUser(
-  db: Kysely<Database>,
-  user: { readonly name: string; readonly email: string; readonly passwordHash: string },
+  db: Database,
+  user: Pick<User, 'name' | 'email' | 'passwordHash'> & Partial<Pick<User, 'emailVerified'>>,
   now: Timestamp,
   random: Random,
 ): Promise<string> {
@@ -58,11 +57,11 @@ export async function insertUser(
   await db
     .insertInto('users')
     .values({
+      emailVerified: null,
       ...user,
       id,
       createdAt: now,
       updatedAt: now,
-      emailVerified: null,
       isActive: 1,
       twoFactorEnabled: 0,
       identityProvider: 'email',
@@ -76,7 +75,7 @@ export async function insertUser(
 
 /** @throws the driver's unique violation when the address is taken */
 export async function updateUser(
-  db: Kysely<Database>,
+  db: Database,
   id: string,
   change: Partial<
     Pick<User, 'name' | 'email' | 'emailVerified' | 'passwordHash' | 'twoFactorEnabled' | 'isActive'>
@@ -91,13 +90,13 @@ export async function updateUser(
 }
 
 /** A login does not change the account, so `updatedAt` stays. */
-export async function noteLogin(db: Kysely<Database>, id: string, now: Timestamp): Promise<void> {
+export async function noteLogin(db: Database, id: string, now: Timestamp): Promise<void> {
   await db.updateTable('users').set({ lastLoginAt: now }).where('id', '=', id).execute();
 }
 
 /** Creates the token of a link, and deletes expired ones. @param email the address that gets the link */
 export async function insertToken(
-  db: Kysely<Database>,
+  db: Database,
   token: {
     readonly userId: string;
     readonly purpose: Purpose;
@@ -133,7 +132,7 @@ export async function insertToken(
 
 /** Leaves the newest tokens of an account and purpose. */
 export async function deleteOldTokens(
-  db: Kysely<Database>,
+  db: Database,
   userId: string,
   purpose: Purpose,
   left: number,
@@ -155,7 +154,7 @@ export async function deleteOldTokens(
 
 /** @returns null when the link has ended, was used, or never existed */
 export async function findToken(
-  db: Kysely<Database>,
+  db: Database,
   purpose: Purpose,
   token: string,
   now: Millis,
@@ -184,7 +183,7 @@ export async function findToken(
  * The same in the transaction that uses the link. Of two requests with one link, the second sees what the first did.
  */
 export async function findTokenToUse(
-  trx: Kysely<Database>,
+  trx: Database,
   purpose: Purpose,
   token: string,
   now: Millis,
@@ -196,7 +195,7 @@ export async function findTokenToUse(
 }
 
 /** Finds and locks the user with this address, in the transaction that changes the account. */
-export async function findUserToChange(trx: Kysely<Database>, email: string): Promise<User | null> {
+export async function findUserToChange(trx: Database, email: string): Promise<User | null> {
   const found = await findUserByEmail(trx, email);
   if (found === null) return null;
   await lockRow(trx, 'users', found.id);
@@ -208,7 +207,7 @@ export async function findUserToChange(trx: Kysely<Database>, email: string): Pr
  * password takes time, and a new password or address in between must end the attempt.
  */
 export async function isAsProven(
-  trx: Kysely<Database>,
+  trx: Database,
   proven: Pick<User, 'id' | 'email' | 'passwordHash' | 'twoFactorEnabled'>,
 ): Promise<boolean> {
   const { id, email, passwordHash, twoFactorEnabled } = proven;
@@ -219,7 +218,7 @@ export async function isAsProven(
 }
 
 /** Counts a password, or a code, before it is tried with a link. @returns false when too many were tried */
-export async function takeAttempt(db: Kysely<Database>, token: string): Promise<boolean> {
+export async function takeAttempt(db: Database, token: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('accountTokens')
     .set(({ eb }) => ({ passwordAttempts: eb('passwordAttempts', '+', 1) }))
@@ -230,7 +229,7 @@ export async function takeAttempt(db: Kysely<Database>, token: string): Promise<
 }
 
 /** Ends every link of the user but this one, which stays so that a second click learns that it was used. */
-export async function deleteOtherTokens(db: Kysely<Database>, userId: string, token: string): Promise<void> {
+export async function deleteOtherTokens(db: Database, userId: string, token: string): Promise<void> {
   await db
     .deleteFrom('accountTokens')
     .where('userId', '=', userId)
@@ -238,13 +237,13 @@ export async function deleteOtherTokens(db: Kysely<Database>, userId: string, to
     .execute();
 }
 
-export async function deleteToken(db: Kysely<Database>, token: string): Promise<void> {
+export async function deleteToken(db: Database, token: string): Promise<void> {
   await db.deleteFrom('accountTokens').where('hashedToken', '=', hashToken(token)).execute();
 }
 
 /** Ends the user's links of these purposes. */
 export async function deleteTokens(
-  db: Kysely<Database>,
+  db: Database,
   userId: string,
   purposes: readonly Purpose[],
 ): Promise<void> {

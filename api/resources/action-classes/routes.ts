@@ -3,7 +3,6 @@
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
@@ -126,10 +125,7 @@ export const actionClassRoutes: Routes = async (app, { context }) => {
   });
 
   /** Runs a write in a transaction, unless the name or the key is taken. */
-  async function storing(
-    actionClass: ActionClass,
-    write: (trx: Kysely<Database>) => Promise<void>,
-  ): Promise<void> {
+  async function storing(actionClass: ActionClass, write: (trx: Database) => Promise<void>): Promise<void> {
     try {
       await db.transaction().execute(async (trx) => {
         await lockRow(trx, 'workspaces', actionClass.workspaceId);

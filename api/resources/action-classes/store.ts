@@ -1,25 +1,11 @@
 /** Action classes: events in an app that may trigger a survey. */
-import type { Kysely, Selectable } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { ActionClassTable, Database, Timestamp } from '#api/db/schema.ts';
+import type { ActionClassTable, Database, Decoded } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-export interface ActionClass {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly name: string;
-  readonly description: string | null;
-  readonly type: 'code' | 'noCode' | 'automatic';
-  readonly key: string | null;
-  readonly noCodeConfig: unknown;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type ActionClass = Decoded<ActionClassTable, { noCodeConfig: unknown }>;
 
-export async function listActionClasses(
-  db: Kysely<Database>,
-  workspaceId: string,
-): Promise<readonly ActionClass[]> {
+export async function listActionClasses(db: Database, workspaceId: string): Promise<readonly ActionClass[]> {
   const rows = await db
     .selectFrom('actionClasses')
     .selectAll()
@@ -32,7 +18,7 @@ export async function listActionClasses(
 
 /** Lists those of several workspaces, the oldest first, ties by id. */
 export async function listActionClassesOf(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
   page: ListPage,
 ): Promise<readonly ActionClass[]> {
@@ -48,14 +34,14 @@ export async function listActionClassesOf(
   return rows.map(toActionClass);
 }
 
-export async function findActionClass(db: Kysely<Database>, id: string): Promise<ActionClass | null> {
+export async function findActionClass(db: Database, id: string): Promise<ActionClass | null> {
   const row = await db.selectFrom('actionClasses').selectAll().where('id', '=', id).executeTakeFirst();
   return row === undefined ? null : toActionClass(row);
 }
 
 /** @returns the field of this action class that another one of the workspace has already; null: none */
 export async function findTaken(
-  db: Kysely<Database>,
+  db: Database,
   { id, workspaceId, name, key }: Pick<ActionClass, 'id' | 'workspaceId' | 'name' | 'key'>,
 ): Promise<'name' | 'key' | null> {
   const others = await db
@@ -70,7 +56,7 @@ export async function findTaken(
   return others.length > 0 ? 'name' : null;
 }
 
-export function countActionClasses(db: Kysely<Database>, workspaceId: string): Promise<number> {
+export function countActionClasses(db: Database, workspaceId: string): Promise<number> {
   return countRows(db.selectFrom('actionClasses').where('workspaceId', '=', workspaceId));
 }
 
@@ -78,7 +64,7 @@ export function countActionClasses(db: Kysely<Database>, workspaceId: string): P
  * @returns false when it was deleted meanwhile
  * @throws the driver's unique violation when the name or the key is taken
  */
-export async function updateActionClass(db: Kysely<Database>, actionClass: ActionClass): Promise<boolean> {
+export async function updateActionClass(db: Database, actionClass: ActionClass): Promise<boolean> {
   const { id, name, description, type, key, noCodeConfig, updatedAt } = actionClass;
   const { numUpdatedRows } = await db
     .updateTable('actionClasses')
@@ -96,12 +82,12 @@ export async function updateActionClass(db: Kysely<Database>, actionClass: Actio
 }
 
 /** Removes it from the triggers of surveys too. */
-export async function deleteActionClass(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteActionClass(db: Database, id: string): Promise<void> {
   await db.deleteFrom('actionClasses').where('id', '=', id).execute();
 }
 
 /** @throws the driver's unique violation when the name or the key is taken */
-export async function insertActionClass(db: Kysely<Database>, actionClass: ActionClass): Promise<void> {
+export async function insertActionClass(db: Database, actionClass: ActionClass): Promise<void> {
   const { noCodeConfig } = actionClass;
   await db
     .insertInto('actionClasses')
@@ -109,6 +95,6 @@ export async function insertActionClass(db: Kysely<Database>, actionClass: Actio
     .execute();
 }
 
-export function toActionClass(row: Selectable<ActionClassTable>): ActionClass {
+export function toActionClass(row: ActionClassTable): ActionClass {
   return { ...row, noCodeConfig: row.noCodeConfig === null ? null : JSON.parse(row.noCodeConfig) };
 }

@@ -2,7 +2,6 @@
  * Changes the label, the workspaces and the access of an API key, or revokes the key. The text of a key cannot
  * change.
  */
-import type { Kysely } from 'kysely';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { labelIn, reachFrom, type WantedReach } from './create.ts';
@@ -20,7 +19,7 @@ interface ApiKeyChange extends WantedReach {
  * @throws ApiError invalid_fields; unauthorized for people who manage no organization
  */
 export function changeApiKey(
-  db: Kysely<Database>,
+  db: Database,
   principal: SessionPrincipal,
   id: string,
   { label, organizationAccess, ...reach }: ApiKeyChange,
@@ -41,11 +40,7 @@ export function changeApiKey(
 }
 
 /** @returns the revoked key; null when the caller manages no key with this id @throws ApiError as `changeApiKey` */
-export function revokeApiKey(
-  db: Kysely<Database>,
-  principal: SessionPrincipal,
-  id: string,
-): Promise<ApiKey | null> {
+export function revokeApiKey(db: Database, principal: SessionPrincipal, id: string): Promise<ApiKey | null> {
   const organizationIds = managed(principal);
   return db.transaction().execute(async (trx) => {
     const key = await findApiKey(trx, await managedNow(trx, principal, organizationIds), id);

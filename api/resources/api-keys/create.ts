@@ -1,6 +1,5 @@
 /** Creates API keys. Limits how many an organization has, and checks what they reach. */
 
-import type { Kysely } from 'kysely';
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
 import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
@@ -70,7 +69,7 @@ export function labelIn(given: string): string {
 }
 
 export async function reachFrom(
-  trx: Kysely<Database>,
+  trx: Database,
   organizationId: string,
   { allWorkspaces, workspacePermissions: listed }: WantedReach,
 ): Promise<Pick<ApiKey, 'allWorkspaces' | 'workspacePermissions'>> {

@@ -1,5 +1,4 @@
 /** The organizations whose keys a person may see, create and revoke: those that the person owns or manages. */
-import type { Kysely } from 'kysely';
 import { runsOrganization, type SessionPrincipal } from '#api/auth/principal.ts';
 import { lockRows } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -17,7 +16,7 @@ export function managed({ roles }: SessionPrincipal): readonly string[] {
  * person who created it, so a person who was removed during the request must not create one.
  */
 export async function managedNow(
-  trx: Kysely<Database>,
+  trx: Database,
   { userId }: SessionPrincipal,
   organizationIds: readonly string[],
 ): Promise<readonly string[]> {

@@ -7,12 +7,12 @@ import { Type } from 'typebox';
 import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, notFound, unauthorized } from '#api/errors.ts';
+import { badRequest, existing, unauthorized } from '#api/errors.ts';
 import { Id, OneOf } from '#api/schemas.ts';
 import { changeApiKey, revokeApiKey } from './change.ts';
 import { createApiKey } from './create.ts';
 import { managed } from './managed.ts';
-import { type ApiKey, listApiKeys } from './store.ts';
+import { listApiKeys } from './store.ts';
 
 const PERMISSIONS_MAX = 500;
 
@@ -63,7 +63,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
   app.get(
     '/api/v1/api-keys',
     { schema: { response: { 200: Type.Object({ data: Type.Array(ApiKeyReply) }) } }, config: forPeople },
-    async (request) => ({ data: [...(await listApiKeys(db, managed(sessionOf(request))))].map(toReply) }),
+    async (request) => ({ data: await listApiKeys(db, managed(sessionOf(request))) }),
   );
 
   app.post(
@@ -81,7 +81,7 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
         organizationAccess,
         reach: { allWorkspaces, workspacePermissions },
       });
-      return { data: { ...toReply(key), apiKey } };
+      return { data: { ...key, apiKey } };
     },
   );
 
@@ -97,9 +97,8 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const { id } = request.params;
-      const changed = await changeApiKey(db, sessionOf(request), id, request.body);
-      if (changed === null) throw notFound('API Key', id);
-      return { data: toReply(changed) };
+      const changed = existing(await changeApiKey(db, sessionOf(request), id, request.body), 'API Key', id);
+      return { data: changed };
     },
   );
 
@@ -114,9 +113,8 @@ export const apiKeyRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const { id } = request.params;
-      const key = await revokeApiKey(db, sessionOf(request), id);
-      if (key === null) throw notFound('API Key', id);
-      return { data: toReply(key) };
+      const key = existing(await revokeApiKey(db, sessionOf(request), id), 'API Key', id);
+      return { data: key };
     },
   );
 };
@@ -132,8 +130,4 @@ function organizationOf(principal: SessionPrincipal, given: string | undefined):
     throw badRequest('organizationId must be provided by members of several organizations');
   }
   return only;
-}
-
-function toReply(key: ApiKey) {
-  return { ...key, workspacePermissions: [...key.workspacePermissions] };
 }

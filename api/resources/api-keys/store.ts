@@ -1,5 +1,4 @@
 /** API keys as their owners see them. This file writes the tables `apiKeys` and `apiKeyPermissions`. */
-import type { Kysely } from 'kysely';
 import type { Permission } from '#api/auth/principal.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
@@ -22,7 +21,7 @@ export interface ApiKey {
 
 /** Newest first, ties by id. */
 export async function listApiKeys(
-  db: Kysely<Database>,
+  db: Database,
   organizationIds: readonly string[],
 ): Promise<readonly ApiKey[]> {
   if (organizationIds.length === 0) return [];
@@ -82,7 +81,7 @@ function permissionsOf(
 
 /** By organization id. */
 export async function workspacesOf(
-  db: Kysely<Database>,
+  db: Database,
   organizationIds: readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   if (organizationIds.length === 0) return new Map();
@@ -97,7 +96,7 @@ export async function workspacesOf(
 }
 
 export async function findApiKey(
-  db: Kysely<Database>,
+  db: Database,
   organizationIds: readonly string[],
   id: string,
 ): Promise<ApiKey | null> {
@@ -105,7 +104,13 @@ export async function findApiKey(
   return (await listApiKeys(db, organizationIds)).find((key) => key.id === id) ?? null;
 }
 
-export async function insertApiKey(db: Kysely<Database>, key: ApiKey, hashedKey: string): Promise<void> {
+/** null: unknown. */
+export async function creatorOfKey(db: Database, id: string): Promise<string | null> {
+  const key = await db.selectFrom('apiKeys').select('createdBy').where('id', '=', id).executeTakeFirst();
+  return key?.createdBy ?? null;
+}
+
+export async function insertApiKey(db: Database, key: ApiKey, hashedKey: string): Promise<void> {
   const { accessControl } = key.organizationAccess;
   await db
     .insertInto('apiKeys')
@@ -126,7 +131,7 @@ export async function insertApiKey(db: Kysely<Database>, key: ApiKey, hashedKey:
 }
 
 /** Writes label, permissions and access to the organization. Call it inside a transaction. */
-export async function updateApiKey(trx: Kysely<Database>, key: ApiKey): Promise<void> {
+export async function updateApiKey(trx: Database, key: ApiKey): Promise<void> {
   const { accessControl } = key.organizationAccess;
   await trx
     .updateTable('apiKeys')
@@ -142,7 +147,7 @@ export async function updateApiKey(trx: Kysely<Database>, key: ApiKey): Promise<
   await insertPermissions(trx, key);
 }
 
-async function insertPermissions(db: Kysely<Database>, key: ApiKey): Promise<void> {
+async function insertPermissions(db: Database, key: ApiKey): Promise<void> {
   if (key.allWorkspaces !== null || key.workspacePermissions.length === 0) return;
   await db
     .insertInto('apiKeyPermissions')
@@ -150,6 +155,6 @@ async function insertPermissions(db: Kysely<Database>, key: ApiKey): Promise<voi
     .execute();
 }
 
-export async function deleteApiKey(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteApiKey(db: Database, id: string): Promise<void> {
   await db.deleteFrom('apiKeys').where('id', '=', id).execute();
 }

@@ -2,17 +2,16 @@
  * Finds the contacts of a segment. Filters are functions and not SQL, so every contact of the workspace is looked at,
  * a portion at a time.
  */
-import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest } from '#api/errors.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 import { Work } from '#api/http/turn.ts';
 import { attributesOf, type Contact } from '#api/resources/contacts/store.ts';
 import type { AnsweredSurvey, SeenSurvey } from '#api/resources/segments/contact-profile.ts';
 import { compileSegments, segmentsOf } from '#api/resources/segments/evaluate.ts';
-import { compileFilters } from '#api/resources/segments/filters.ts';
-import { interactionsOf } from '#api/resources/segments/interactions.ts';
-import { findSegments, type Segment } from '#api/resources/segments/store.ts';
+import { withReferred } from '#api/resources/segments/interactions.ts';
+import type { Segment } from '#api/resources/segments/store.ts';
 import type { Millis } from '#shared/clock.ts';
 
 /** The most contacts of a workspace whose segments have filters. A request that looks at so many takes seconds. */
@@ -20,11 +19,6 @@ const CONTACTS_MAX = 100_000;
 const PORTION = 100;
 /** Displays and responses that are read for a portion, the newest first. */
 const ACTIONS_MAX = 50_000;
-
-interface Page {
-  readonly limit: number;
-  readonly skip: number;
-}
 
 interface Members {
   readonly ids: readonly string[];
@@ -37,9 +31,9 @@ interface Members {
  * @throws ApiError bad_request when there are too many contacts to look at
  */
 export async function membersOf(
-  db: Kysely<Database>,
+  db: Database,
   segment: Segment,
-  page: Page,
+  page: ListPage,
   now: Millis,
 ): Promise<Members> {
   const { id, workspaceId, filters } = segment;
@@ -59,11 +53,9 @@ export async function membersOf(
     const problem = `The workspace has more than ${CONTACTS_MAX} contacts; ask for the link of one contact at a time`;
     throw badRequest(problem, { segmentId: problem });
   }
-  const needed = await withReferences(db, segment);
+  const needed = (await withReferred(db, [segment])).filter((one) => one.workspaceId === workspaceId);
   const compiled = compileSegments(needed);
-  const needsActions = Object.values(await interactionsOf(db, needed)).some(
-    (surveys) => surveys === null || surveys.size > 0,
-  );
+  const needsActions = needed.some(({ interactions }) => interactions.length > 0);
   const ids: string[] = [];
   let total = 0;
   const work = await Work.begin();
@@ -92,23 +84,7 @@ export async function membersOf(
 /** As much as parsing a quarter of a megabyte: other requests get a turn after a few portions. */
 const PORTION_WORK = 262_144;
 
-/** The segment, and all segments of the workspace that it refers to, directly or by way of others. */
-async function withReferences(db: Kysely<Database>, segment: Segment): Promise<readonly Segment[]> {
-  const found = new Map([[segment.id, segment]]);
-  for (let next: readonly Segment[] = [segment]; next.length > 0; ) {
-    const ids = next.flatMap(({ filters }) => {
-      const compiled = compileFilters(filters);
-      return 'issues' in compiled ? [] : compiled.references;
-    });
-    const missing = new Set(ids.filter((id) => !found.has(id)));
-    const referred = await findSegments(db, [...missing]);
-    next = referred.filter(({ workspaceId }) => workspaceId === segment.workspaceId);
-    for (const one of next) found.set(one.id, one);
-  }
-  return [...found.values()];
-}
-
-async function* portionsOf(db: Kysely<Database>, workspaceId: string): AsyncGenerator<readonly Contact[]> {
+async function* portionsOf(db: Database, workspaceId: string): AsyncGenerator<readonly Contact[]> {
   let last: Contact | undefined;
   for (;;) {
     const after = last;
@@ -135,7 +111,7 @@ interface Actions {
 
 const noActions: Actions = { displays: new Map(), responses: new Map() };
 
-async function actionsOf(db: Kysely<Database>, contactIds: readonly string[]): Promise<Actions> {
+async function actionsOf(db: Database, contactIds: readonly string[]): Promise<Actions> {
   const displays = await db
     .selectFrom('displays')
     .select(['contactId', 'surveyId', 'createdAt'])

@@ -9,7 +9,7 @@ import { Type } from 'typebox';
 import { requireRight } from '#api/auth/plugin.ts';
 import { limitConcurrency } from '#api/concurrency.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { badRequest, existing, invalidFields, notFound } from '#api/errors.ts';
 import { ListMeta } from '#api/http/v2-pagination.ts';
 import { type Attributes, attributesOf, findContact } from '#api/resources/contacts/store.ts';
 import { findSegment } from '#api/resources/segments/store.ts';
@@ -30,7 +30,7 @@ const SEARCHES = { runningMax: 2, waitingMax: 10, retryAfterSeconds: 5 };
 const expirationDays = Type.Optional(Type.Integer({ minimum: 1, maximum: 365 }));
 
 export const v2ContactLinkRoutes: Routes = async (app, { context }) => {
-  const { db, clock, config, random, signer } = context;
+  const { db, clock, config } = context;
   const search = limitConcurrency(membersOf, SEARCHES, (_db, { workspaceId }) => workspaceId);
 
   app.get(
@@ -112,8 +112,7 @@ export const v2ContactLinkRoutes: Routes = async (app, { context }) => {
 
   /** @throws ApiError not_found; unauthorized; bad_request when the survey has no links */
   async function linkSurvey(request: FastifyRequest, surveyId: string): Promise<Survey> {
-    const survey = await findSurvey(db, surveyId);
-    if (survey === null) throw notFound('Survey', surveyId);
+    const survey = existing(await findSurvey(db, surveyId), 'Survey', surveyId);
     requireRight(request, survey.workspaceId);
     if (survey.content.type !== 'link') {
       const problem = 'Only link surveys have links; this one is shown in apps';
@@ -127,7 +126,7 @@ export const v2ContactLinkRoutes: Routes = async (app, { context }) => {
     const expiresAt = days === undefined ? null : Math.ceil((clock() + days * DAY) / 1_000) * 1_000;
     const address = linkAddressOf(config, survey.id);
     return {
-      surveyUrl: newContactLink({ signer, random }, address, survey, { contactId, expiresAt }),
+      surveyUrl: newContactLink(context, address, survey, { contactId, expiresAt }),
       expiresAt: expiresAt === null ? null : toTimestamp(expiresAt),
     };
   }

@@ -10,7 +10,6 @@ import { badRequest, invalidFields, notFound } from '#api/errors.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import type { Shown } from '#api/resources/workspaces/store.ts';
 import { Nullable, OneOf, scopeFields } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
 import { reservedProblem } from './attribute-key-rules.ts';
 import {
   type AttributeKey,
@@ -48,7 +47,7 @@ const AttributeClassReply = Type.Object({
 });
 
 export const attributeClassRoutes: Routes = async (app, { context }) => {
-  const { db, clock } = context;
+  const { db } = context;
   const classes = v1Resource(app, context, {
     url: '/api/v1/management/attribute-classes',
     param: 'attributeClassId',
@@ -70,7 +69,7 @@ export const attributeClassRoutes: Routes = async (app, { context }) => {
   classes.change({ body: ClassChange, refuses: ['bad_request'] }, async (body, { id }) => {
     const { name, description, archived } = body;
     return changeAttributeKey(
-      db,
+      context,
       id,
       (stored) => {
         const isRenamed = name !== undefined && name !== stored.key;
@@ -78,11 +77,9 @@ export const attributeClassRoutes: Routes = async (app, { context }) => {
           throw badRequest('Automatic Attribute Classes cannot be renamed');
         }
         return {
-          ...stored,
           key: isRenamed ? checkedName(name) : stored.key,
-          description: description === undefined ? stored.description : (description ?? ''),
+          description,
           isArchived: archived ?? stored.isArchived,
-          updatedAt: toTimestamp(clock()),
         };
       },
       { alreadyExists: badRequest(ALREADY_EXISTS), gone: notFound('Attribute Class', id) },

@@ -5,14 +5,12 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { badRequest, notFound } from '#api/errors.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import { v3List } from '#api/resources/workspaces/v3-list.ts';
 import { Nullable, OneOf, scopeFields, TextOrNull } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
-import { keyProblem } from './attribute-key-rules.ts';
 import { deleteAttributeKey, findAttributeKey, listAttributeKeys } from './attribute-key-store.ts';
-import { changeAttributeKey, createAttributeKey } from './attribute-key-write.ts';
+import { changeAttributeKey, checkedKey, createAttributeKey } from './attribute-key-write.ts';
 
 const ALREADY_EXISTS = 'Attribute key already exists';
 
@@ -50,7 +48,7 @@ const V3AttributeKey = Type.Object({
 });
 
 export const contactAttributeKeyRoutes: Routes = async (app, { context }) => {
-  const { db, clock } = context;
+  const { db } = context;
   const keys = v1Resource(app, context, {
     url: '/api/v1/management/contact-attribute-keys',
     param: 'contactAttributeKeyId',
@@ -73,18 +71,16 @@ export const contactAttributeKeyRoutes: Routes = async (app, { context }) => {
   keys.change({ body: KeyChange, refuses: ['bad_request'] }, async (body, { id }) => {
     const { name, description, key, dataType } = body;
     return changeAttributeKey(
-      db,
+      context,
       id,
       (stored) => {
         // Clients, segments and SDKs rely on the default keys.
         const isFixed = stored.type === 'default';
         return {
-          ...stored,
           name: name ?? stored.name,
-          description: description === undefined ? stored.description : (description ?? ''),
+          description,
           key: isFixed || key === undefined || key === stored.key ? stored.key : checkedKey(key),
           dataType: isFixed ? stored.dataType : (dataType ?? stored.dataType),
-          updatedAt: toTimestamp(clock()),
         };
       },
       { alreadyExists: badRequest(ALREADY_EXISTS), gone: notFound('Attribute Key', id) },
@@ -105,9 +101,3 @@ export const v3AttributeKeyRoutes: Routes = async (app, { context }) => {
       .where('workspaceId', '=', workspaceId),
   );
 };
-
-function checkedKey(key: string): string {
-  const problem = keyProblem(key);
-  if (problem !== null) throw invalidFields({ key: `The key ${problem}` });
-  return key;
-}

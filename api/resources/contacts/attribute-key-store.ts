@@ -1,31 +1,15 @@
 /** The keys of contact attributes. Attribute classes are another view of the same rows. */
-import type { Kysely, Selectable } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { ContactAttributeKeyTable, Database, Timestamp } from '#api/db/schema.ts';
+import type { ContactAttributeKeyTable, Database, Decoded } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
 
-export interface AttributeKey {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly key: string;
-  readonly name: string;
-  readonly description: string;
-  /** No two contacts of the workspace have the same value. */
-  readonly isUnique: boolean;
-  /** Default keys come with the workspace, and cannot be deleted. */
-  readonly type: 'default' | 'custom';
-  readonly dataType: 'string' | 'number' | 'date';
-  /** Only attribute classes show it, and nothing else depends on it. */
-  readonly isArchived: boolean;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type AttributeKey = Decoded<ContactAttributeKeyTable, { isUnique: boolean; isArchived: boolean }>;
 
 /** Lists those of several workspaces, the oldest first, ties by id. */
 export async function listAttributeKeys(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
   page: ListPage,
 ): Promise<readonly AttributeKey[]> {
@@ -44,45 +28,42 @@ export async function listAttributeKeys(
 /** More than a workspace can have. */
 const ALL_KEYS = { limit: 10 * ATTRIBUTE_KEYS_MAX, skip: 0 };
 
-export function listKeysOf(db: Kysely<Database>, workspaceId: string): Promise<readonly AttributeKey[]> {
+export function listKeysOf(db: Database, workspaceId: string): Promise<readonly AttributeKey[]> {
   return listAttributeKeys(db, [workspaceId], ALL_KEYS);
 }
 
 /** In any order. Ids without a row are left out. */
 export async function findAttributeKeys(
-  db: Kysely<Database>,
+  db: Database,
   ids: readonly string[],
 ): Promise<readonly AttributeKey[]> {
   const rows = await db.selectFrom('contactAttributeKeys').selectAll().where('id', 'in', ids).execute();
   return rows.map(toAttributeKey);
 }
 
-export async function findAttributeKey(db: Kysely<Database>, id: string): Promise<AttributeKey | null> {
+export async function findAttributeKey(db: Database, id: string): Promise<AttributeKey | null> {
   const row = await db.selectFrom('contactAttributeKeys').selectAll().where('id', '=', id).executeTakeFirst();
   return row === undefined ? null : toAttributeKey(row);
 }
 
-export function countAttributeKeys(db: Kysely<Database>, workspaceId: string): Promise<number> {
+export function countAttributeKeys(db: Database, workspaceId: string): Promise<number> {
   return countRows(db.selectFrom('contactAttributeKeys').where('workspaceId', '=', workspaceId));
 }
 
 /** @throws the driver's unique violation when the workspace has the key */
-export async function insertAttributeKeys(
-  db: Kysely<Database>,
-  keys: readonly AttributeKey[],
-): Promise<void> {
+export async function insertAttributeKeys(db: Database, keys: readonly AttributeKey[]): Promise<void> {
   if (keys.length === 0) return;
   await db.insertInto('contactAttributeKeys').values(keys.map(toRow)).execute();
 }
 
 /** @throws the driver's unique violation when the workspace has the key */
-export async function updateAttributeKey(db: Kysely<Database>, key: AttributeKey): Promise<void> {
+export async function updateAttributeKey(db: Database, key: AttributeKey): Promise<void> {
   const { id, workspaceId: _, createdAt: __, ...columns } = toRow(key);
   await db.updateTable('contactAttributeKeys').set(columns).where('id', '=', id).execute();
 }
 
 /** Deletes the contacts' values for it first, in slices, because every contact may have one. */
-export async function deleteAttributeKey(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteAttributeKey(db: Database, id: string): Promise<void> {
   await inSlices(async (rowsMax) => {
     const { numDeletedRows } = await db
       .deleteFrom('contactAttributes')
@@ -95,22 +76,10 @@ export async function deleteAttributeKey(db: Kysely<Database>, id: string): Prom
   await db.deleteFrom('contactAttributeKeys').where('id', '=', id).execute();
 }
 
-function toRow(key: AttributeKey): Selectable<ContactAttributeKeyTable> {
-  return {
-    id: key.id,
-    workspaceId: key.workspaceId,
-    key: key.key,
-    name: key.name,
-    description: key.description,
-    isUnique: key.isUnique ? 1 : 0,
-    type: key.type,
-    dataType: key.dataType,
-    isArchived: key.isArchived ? 1 : 0,
-    createdAt: key.createdAt,
-    updatedAt: key.updatedAt,
-  };
+function toRow(key: AttributeKey): ContactAttributeKeyTable {
+  return { ...key, isUnique: key.isUnique ? 1 : 0, isArchived: key.isArchived ? 1 : 0 };
 }
 
-function toAttributeKey(row: Selectable<ContactAttributeKeyTable>): AttributeKey {
+function toAttributeKey(row: ContactAttributeKeyTable): AttributeKey {
   return { ...row, isUnique: row.isUnique === 1, isArchived: row.isArchived === 1 };
 }

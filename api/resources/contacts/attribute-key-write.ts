@@ -1,13 +1,12 @@
 /** Creates and changes attribute keys and attribute classes, each in one transaction. */
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Timestamp } from '#api/db/schema.ts';
 import { unlessTaken } from '#api/db/taken.ts';
-import { type ApiError, forbidden } from '#api/errors.ts';
+import { type ApiError, forbidden, invalidFields } from '#api/errors.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import { ATTRIBUTE_KEYS_MAX, titleOf } from './attribute-key-rules.ts';
+import { ATTRIBUTE_KEYS_MAX, keyProblem, titleOf } from './attribute-key-rules.ts';
 import {
   type AttributeKey,
   countAttributeKeys,
@@ -22,6 +21,10 @@ interface GivenKey extends Pick<AttributeKey, 'workspaceId' | 'key'> {
   readonly name?: string | null | undefined;
   readonly description?: string | null | undefined;
   readonly dataType?: AttributeKey['dataType'] | undefined;
+}
+
+interface KeyChange extends Partial<Pick<AttributeKey, 'key' | 'name' | 'dataType' | 'isArchived'>> {
+  readonly description?: string | null | undefined;
 }
 
 /** A key that a request creates, either explicitly or by using it. */
@@ -62,6 +65,13 @@ export async function createAttributeKey(
   return key;
 }
 
+/** @throws ApiError invalid_fields for the field `key` */
+export function checkedKey(key: string): string {
+  const problem = keyProblem(key);
+  if (problem !== null) throw invalidFields({ key: `The key ${problem}` });
+  return key;
+}
+
 /** @param count in a workspace, including the new ones @throws ApiError forbidden */
 export function checkCount(count: number): void {
   if (count > ATTRIBUTE_KEYS_MAX) {
@@ -72,14 +82,14 @@ export function checkCount(count: number): void {
 /**
  * Applies a change to the stored key, in one transaction.
  *
- * @param change returns the new key, or throws to refuse the change
+ * @param change returns the new fields, or throws to refuse the change. A description of null is an empty one.
  * @param gone thrown when the key was deleted meanwhile
  * @param alreadyExists thrown when another key of the workspace has the same name
  */
 export async function changeAttributeKey(
-  db: Kysely<Database>,
+  { db, clock }: Pick<Context, 'db' | 'clock'>,
   id: string,
-  change: (stored: AttributeKey) => AttributeKey,
+  change: (stored: AttributeKey) => KeyChange,
   { alreadyExists, gone }: { readonly alreadyExists: ApiError; readonly gone: ApiError },
 ): Promise<AttributeKey> {
   return unlessTaken(KEY_OF_WORKSPACE, alreadyExists, () =>
@@ -87,7 +97,9 @@ export async function changeAttributeKey(
       await lockRow(trx, 'contactAttributeKeys', id);
       const stored = await findAttributeKey(trx, id);
       if (stored === null) throw gone;
-      const changed = change(stored);
+      const { description = stored.description, ...fields } = change(stored);
+      const updatedAt = toTimestamp(clock());
+      const changed = { ...stored, ...fields, description: description ?? '', updatedAt };
       await updateAttributeKey(trx, changed);
       return changed;
     }),

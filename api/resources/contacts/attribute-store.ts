@@ -1,18 +1,10 @@
 /** The values that contacts have for attribute keys. */
-import type { Kysely } from 'kysely';
 import { isOneOf } from '#api/db/dialect.ts';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { ContactAttributeTable, Database, Decoded } from '#api/db/schema.ts';
 import { digestOfValue } from '#api/db/unique-values.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-interface ContactAttribute {
-  readonly id: string;
-  readonly attributeKeyId: string;
-  readonly contactId: string;
-  readonly value: string;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+type ContactAttribute = Omit<Decoded<ContactAttributeTable>, 'uniqueDigest'>;
 
 /**
  * Grouped by attribute key, in each the oldest first, ties by id. This is the order of the index
@@ -20,7 +12,7 @@ interface ContactAttribute {
  * of keys is short.
  */
 export function listContactAttributes(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
   page: ListPage,
 ): Promise<readonly ContactAttribute[]> {
@@ -45,7 +37,7 @@ interface KeyedValue {
 
 /** Finds out which of these values another contact has. Reads the index `contactAttributes_value` once per value. */
 export function findTakenValues(
-  db: Kysely<Database>,
+  db: Database,
   contactId: string,
   wanted: readonly KeyedValue[],
 ): Promise<readonly KeyedValue[]> {
@@ -66,7 +58,7 @@ export function findTakenValues(
 
 /** Value -> the contact that has it for this key. Values that no contact has are absent. */
 export async function findOwnersOf(
-  db: Kysely<Database>,
+  db: Database,
   attributeKeyId: string,
   values: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
@@ -92,7 +84,7 @@ export interface NewContactAttribute extends ContactAttribute {
  * @throws the driver's unique violation, `UNIQUE_VALUE`, when another contact has a unique value
  */
 export async function upsertContactAttributes(
-  db: Kysely<Database>,
+  db: Database,
   rows: readonly NewContactAttribute[],
 ): Promise<void> {
   await db

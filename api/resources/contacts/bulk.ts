@@ -7,7 +7,6 @@
  * stay the same.
  */
 import { setImmediate } from 'node:timers/promises';
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { lockRow, lockRows } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
@@ -122,7 +121,7 @@ export async function writeBatch(
  * the same contacts would otherwise deadlock.
  */
 async function keysFor(
-  trx: Kysely<Database>,
+  trx: Database,
   workspaceId: string,
   batch: readonly BatchContact[],
   now: Timestamp,
@@ -173,7 +172,7 @@ interface Target {
 
 /** Reads in the same transaction who has which address and user id. @returns the contacts that were left out */
 async function writeSlice(
-  trx: Kysely<Database>,
+  trx: Database,
   { workspaceId, now, random }: Target,
   slice: readonly BatchContact[],
 ): Promise<readonly BatchContact[]> {

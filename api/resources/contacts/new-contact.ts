@@ -1,5 +1,4 @@
 /** Creates a contact for the management API, in one transaction. */
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { againWhenTaken, unlessTaken } from '#api/db/taken.ts';
@@ -42,7 +41,7 @@ export async function createContact(
   // If two requests create a contact with one address at once, the second finds the contact of the first.
   return againWhenTaken(UNIQUE_VALUE, () => db.transaction().execute(insert));
 
-  async function insert(trx: Kysely<Database>): Promise<NewContact> {
+  async function insert(trx: Database): Promise<NewContact> {
     const keys = new Map((await listKeysOf(trx, workspaceId)).map((key) => [key.key, key]));
     const unknown = [...texts.keys()].filter((key) => !keys.has(key));
     if (unknown.length > 0) throw keysNotFound(unknown);

@@ -3,7 +3,6 @@
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, DELETE to manage.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -46,19 +45,19 @@ export const peopleRoutes: Routes = async (app, { context }) => {
   people.removeWithMessage('Person deleted successfully', ({ id }) => deleteContact(context.db, id));
 };
 
-async function findPerson(db: Kysely<Database>, id: string) {
+async function findPerson(db: Database, id: string) {
   const contact = await findContactById(db, id);
   const [person = null] = contact === null ? [] : await toPeople(db, [contact]);
   return person;
 }
 
 /** Includes their attributes, which count for the size of a page. */
-async function listPeople(db: Kysely<Database>, workspaceIds: readonly string[], page: ListPage) {
+async function listPeople(db: Database, workspaceIds: readonly string[], page: ListPage) {
   return toPeople(db, await listIdentifiedContacts(db, workspaceIds, page));
 }
 
 /** Leaves out contacts without a user id. Makes one query for any number of contacts. */
-async function toPeople(db: Kysely<Database>, contacts: readonly Contact[]) {
+async function toPeople(db: Database, contacts: readonly Contact[]) {
   const identified = contacts.filter(isIdentified);
   const attributes = await attributesOf(
     db,

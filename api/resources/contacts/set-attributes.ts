@@ -2,7 +2,6 @@
  * Stores the attributes that a client sends for a contact: new keys and changed values. The number of queries does
  * not depend on the number of attributes.
  */
-import type { Kysely } from 'kysely';
 import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
@@ -35,7 +34,7 @@ interface PreparedAttributes {
  * workspace is locked before its contacts.
  */
 export async function prepareAttributes(
-  trx: Kysely<Database>,
+  trx: Database,
   workspaceId: string,
   given: GivenAttributes,
   now: Timestamp,
@@ -65,7 +64,7 @@ export async function prepareAttributes(
  * @throws the driver's unique violation, `UNIQUE_VALUE`, when another contact gets such a value at the same time
  */
 export async function setAttributes(
-  trx: Kysely<Database>,
+  trx: Database,
   contact: Contact,
   { errors, messages, keys, values }: PreparedAttributes,
   now: Timestamp,

@@ -1,16 +1,9 @@
 /** Contacts and their attributes. */
-import type { Kysely } from 'kysely';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { ContactTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { isId, newId, type Random } from '#api/ids.ts';
 
-export interface Contact {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly userId: string | null;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type Contact = Decoded<ContactTable>;
 
 /** Attribute key -> value, as in replies and in responses. */
 export type Attributes = Readonly<Record<string, string>>;
@@ -24,7 +17,7 @@ const defaultKeys = [
 ] as const;
 
 export async function insertDefaultAttributeKeys(
-  db: Kysely<Database>,
+  db: Database,
   workspaceId: string,
   now: Timestamp,
   random: Random,
@@ -46,20 +39,16 @@ export async function insertDefaultAttributeKeys(
     .execute();
 }
 
-export async function findContact(
-  db: Kysely<Database>,
-  workspaceId: string,
-  id: string,
-): Promise<Contact | null> {
+export async function findContact(db: Database, workspaceId: string, id: string): Promise<Contact | null> {
   if (!isId(id)) return null;
   return (await selectContact(db, workspaceId).where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-function selectContact(db: Kysely<Database>, workspaceId: string) {
+function selectContact(db: Database, workspaceId: string) {
   return db.selectFrom('contacts').selectAll().where('workspaceId', '=', workspaceId);
 }
 
-export async function findContactById(db: Kysely<Database>, id: string): Promise<Contact | null> {
+export async function findContactById(db: Database, id: string): Promise<Contact | null> {
   return (await db.selectFrom('contacts').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
@@ -68,7 +57,7 @@ export async function findContactById(db: Kysely<Database>, id: string): Promise
  * it reaches.
  */
 export function listContacts(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
   page: ListPage,
 ): Promise<readonly Contact[]> {
@@ -77,14 +66,14 @@ export function listContacts(
 
 /** Contacts with a user id, in the order of `listContacts`. */
 export function listIdentifiedContacts(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
   page: ListPage,
 ): Promise<readonly Contact[]> {
   return selectContacts(db, workspaceIds, page).where('userId', 'is not', null).execute();
 }
 
-function selectContacts(db: Kysely<Database>, workspaceIds: readonly string[], page: ListPage) {
+function selectContacts(db: Database, workspaceIds: readonly string[], page: ListPage) {
   return db
     .selectFrom('contacts')
     .selectAll()
@@ -97,26 +86,23 @@ function selectContacts(db: Kysely<Database>, workspaceIds: readonly string[], p
 }
 
 /** @throws the driver's unique violation when another contact of the workspace has the user id */
-export async function insertContacts(db: Kysely<Database>, contacts: readonly Contact[]): Promise<void> {
+export async function insertContacts(db: Database, contacts: readonly Contact[]): Promise<void> {
   if (contacts.length > 0) await db.insertInto('contacts').values(contacts).execute();
 }
 
 /** Adds a user id to a contact that had none. @throws the driver's unique violation as above */
-export async function setContactUserId(db: Kysely<Database>, id: string, userId: string): Promise<void> {
+export async function setContactUserId(db: Database, id: string, userId: string): Promise<void> {
   await db.updateTable('contacts').set({ userId }).where('id', '=', id).execute();
 }
 
 /** In any order. Ids without a row are left out. */
-export async function findContacts(
-  db: Kysely<Database>,
-  ids: readonly string[],
-): Promise<readonly Contact[]> {
+export async function findContacts(db: Database, ids: readonly string[]): Promise<readonly Contact[]> {
   return ids.length === 0 ? [] : db.selectFrom('contacts').selectAll().where('id', 'in', ids).execute();
 }
 
 /** User id -> contact id. User ids without a contact are absent. */
 export async function findContactIdsByUserId(
-  db: Kysely<Database>,
+  db: Database,
   workspaceId: string,
   userIds: readonly string[],
 ): Promise<ReadonlyMap<string | null, string>> {
@@ -131,22 +117,18 @@ export async function findContactIdsByUserId(
 }
 
 /** Sets `updatedAt`, after a change of attributes for example. */
-export async function touchContacts(
-  db: Kysely<Database>,
-  ids: readonly string[],
-  now: Timestamp,
-): Promise<void> {
+export async function touchContacts(db: Database, ids: readonly string[], now: Timestamp): Promise<void> {
   if (ids.length === 0) return;
   await db.updateTable('contacts').set({ updatedAt: now }).where('id', 'in', ids).execute();
 }
 
 /** Deletes its attributes and displays too. Its responses stay, without their contact. */
-export async function deleteContact(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteContact(db: Database, id: string): Promise<void> {
   await db.deleteFrom('contacts').where('id', '=', id).execute();
 }
 
 export async function findContactByUserId(
-  db: Kysely<Database>,
+  db: Database,
   workspaceId: string,
   userId: string,
 ): Promise<Contact | null> {
@@ -158,7 +140,7 @@ export async function findContactByUserId(
  * calls at once get the same contact, because the unique index lets only one create it.
  */
 export async function findOrCreateContact(
-  db: Kysely<Database>,
+  db: Database,
   workspaceId: string,
   userId: string,
   now: Timestamp,
@@ -204,7 +186,7 @@ export async function findOrCreateContact(
 
 /** The attributes of several contacts, by contact id. A contact without any is absent. */
 export async function attributesOf(
-  db: Kysely<Database>,
+  db: Database,
   contactIds: readonly string[],
 ): Promise<ReadonlyMap<string, Attributes>> {
   const byContact = new Map<string, Record<string, string>>();

@@ -7,21 +7,19 @@ import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, conflict, invalidFields, notFound } from '#api/errors.ts';
+import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import { v2Resource } from '#api/resources/workspaces/resource.ts';
 import { v2BodyWorkspace, v2Workspace } from '#api/resources/workspaces/scope.ts';
 import { type Shown, withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
-import { toTimestamp } from '#api/timestamps.ts';
-import { keyProblem } from './attribute-key-rules.ts';
 import {
   type AttributeKey,
   deleteAttributeKey,
   findAttributeKey,
   findAttributeKeys,
 } from './attribute-key-store.ts';
-import { changeAttributeKey, createAttributeKey } from './attribute-key-write.ts';
+import { changeAttributeKey, checkedKey, createAttributeKey } from './attribute-key-write.ts';
 
 const url = '/api/v2/management/contact-attribute-keys';
 
@@ -53,7 +51,7 @@ const KeyReply = Type.Object({
 });
 
 export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
-  const { db, clock } = context;
+  const { db } = context;
   const keys = v2Resource(app, context, {
     url,
     param: 'id',
@@ -97,9 +95,8 @@ export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
       config: { refuses: ['bad_request', 'not_found', 'forbidden', 'conflict'] },
     },
     async (request, reply) => {
-      const { key, name, description, dataType } = request.body;
-      const problem = keyProblem(key);
-      if (problem !== null) throw invalidFields({ key: `The key ${problem}` });
+      const { name, description, dataType } = request.body;
+      const key = checkedKey(request.body.key);
       const { id: workspaceId, environmentId } = await v2BodyWorkspace(context, request);
       const given = { workspaceId, key, name, description, dataType };
       const made = await createAttributeKey(context, given, alreadyExists());
@@ -111,16 +108,11 @@ export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
 
   keys.change({ body: KeyChange, refuses: ['bad_request'] }, async ({ name, description }, { id }) =>
     changeAttributeKey(
-      db,
+      context,
       id,
       (stored) => {
         refuseFixed(stored, 'changed');
-        return {
-          ...stored,
-          name: name ?? stored.name,
-          description: description === undefined ? stored.description : (description ?? ''),
-          updatedAt: toTimestamp(clock()),
-        };
+        return { name: name ?? stored.name, description };
       },
       { alreadyExists: alreadyExists(), gone: notFound('Attribute Key', id) },
     ),

@@ -6,7 +6,7 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { badRequest, conflict, notFound } from '#api/errors.ts';
+import { badRequest, conflict, existing } from '#api/errors.ts';
 import { attempt } from '#api/events/deliver.ts';
 import { makeDueAgain } from '#api/events/redeliver.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
@@ -77,8 +77,11 @@ export const deliveryRoutes: Routes = async (app, { context }) => {
       const { id: webhookId } = webhook.of(request);
       const now = toTimestamp(clock());
       const isThere = isId(deliveryId) && (await makeDueAgain(db, { webhookId, deliveryId, now }));
-      const delivery = isThere ? await findDelivery(db, webhookId, deliveryId) : null;
-      if (delivery === null) throw notFound('Delivery', deliveryId);
+      const delivery = existing(
+        isThere ? await findDelivery(db, webhookId, deliveryId) : null,
+        'Delivery',
+        deliveryId,
+      );
       outbox.notify();
       return { data: delivery };
     },

@@ -1,12 +1,11 @@
 /** Reads deliveries for people. events/ writes them. */
-import type { Kysely } from 'kysely';
 import type { Database, DeliveryTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { type DeliveryReply, shown } from './schema.ts';
 
 /** The newest first, ties by id. Makes two queries for any number of deliveries. */
 export async function listDeliveries(
-  db: Kysely<Database>,
+  db: Database,
   webhookId: string,
   filter: { readonly page: ListPage; readonly status: DeliveryTable['status'] | null },
 ): Promise<readonly DeliveryReply[]> {
@@ -22,7 +21,7 @@ export async function listDeliveries(
 }
 
 export async function findDelivery(
-  db: Kysely<Database>,
+  db: Database,
   webhookId: string,
   id: string,
 ): Promise<DeliveryReply | null> {
@@ -34,7 +33,7 @@ export async function findDelivery(
   return delivery ?? null;
 }
 
-function selectDeliveries(db: Kysely<Database>) {
+function selectDeliveries(db: Database) {
   return db
     .selectFrom('deliveries')
     .innerJoin('events', 'events.id', 'deliveries.eventId')
@@ -53,7 +52,7 @@ function selectDeliveries(db: Kysely<Database>) {
 }
 
 async function withAttempts(
-  db: Kysely<Database>,
+  db: Database,
   rows: readonly Omit<DeliveryReply, 'attempts'>[],
 ): Promise<readonly DeliveryReply[]> {
   if (rows.length === 0) return [];

@@ -4,7 +4,6 @@
  *
  * Callers: anybody.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
@@ -71,7 +70,7 @@ export const clientDisplayRoutes: Routes = async (app, { context }) => {
   async function create(
     workspaceId: string,
     surveyId: string,
-    contactIdIn: (trx: Kysely<Database>, now: Timestamp) => Promise<string | null>,
+    contactIdIn: (trx: Database, now: Timestamp) => Promise<string | null>,
   ) {
     const survey = await findAnsweredSurvey(db, surveyId);
     if (survey === null || survey.workspaceId !== workspaceId) throw notFound('Survey', surveyId);

@@ -1,19 +1,11 @@
 /** Displays: a survey was shown. Which response came of it is written on the response. */
-import type { Kysely } from 'kysely';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Database, Decoded, DisplayTable, Timestamp } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
 
-export interface Display {
-  readonly id: string;
-  readonly surveyId: string;
-  /** That of the survey. */
-  readonly workspaceId: string;
-  readonly contactId: string | null;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+/** With the workspace of its survey. */
+export type Display = Decoded<DisplayTable, { workspaceId: string }>;
 
-export async function findDisplay(db: Kysely<Database>, id: string): Promise<Display | null> {
+export async function findDisplay(db: Database, id: string): Promise<Display | null> {
   if (!isId(id)) return null;
   const row = await db
     .selectFrom('displays')
@@ -25,13 +17,13 @@ export async function findDisplay(db: Kysely<Database>, id: string): Promise<Dis
   return row ?? null;
 }
 
-export async function insertDisplay(db: Kysely<Database>, display: Display): Promise<void> {
+export async function insertDisplay(db: Database, display: Display): Promise<void> {
   const { workspaceId: _, ...row } = display;
   await db.insertInto('displays').values(row).execute();
 }
 
 export async function setDisplayContact(
-  db: Kysely<Database>,
+  db: Database,
   id: string,
   contactId: string,
   now: Timestamp,
@@ -39,6 +31,6 @@ export async function setDisplayContact(
   await db.updateTable('displays').set({ contactId, updatedAt: now }).where('id', '=', id).execute();
 }
 
-export async function deleteDisplay(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteDisplay(db: Database, id: string): Promise<void> {
   await db.deleteFrom('displays').where('id', '=', id).execute();
 }

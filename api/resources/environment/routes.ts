@@ -5,12 +5,12 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { badRequest, notFound } from '#api/errors.ts';
+import { badRequest, existing } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
 import { withoutBody } from '#api/http/media.ts';
 import { isId } from '#api/ids.ts';
 import { listActionClasses } from '#api/resources/action-classes/store.ts';
-import { interactionsOf } from '#api/resources/segments/interactions.ts';
+import { interactionsOf, withReferred } from '#api/resources/segments/interactions.ts';
 import { listLiveSurveys } from '#api/resources/surveys/store.ts';
 import { findWorkspace, markAppSetUp } from '#api/resources/workspaces/store.ts';
 import { type State, toCachedState, windowOf } from '#api/state-cache.ts';
@@ -38,21 +38,18 @@ export const environmentRoutes: Routes = async (app, { context }) => {
 
   const build = async (scopeId: string): Promise<State> => {
     const now = clock();
-    const workspace = await findWorkspace(db, scopeId);
-    if (workspace === null) throw notFound('Workspace', scopeId);
+    const workspace = existing(await findWorkspace(db, scopeId), 'Workspace', scopeId);
     // The other id of the workspace finds the same state.
     if (workspace.id !== scopeId) return states.get(workspace.id, () => build(workspace.id));
     if (!workspace.appSetupCompleted) await markAppSetUp(db, workspace.id);
     const { beginsAt, endsAt } = windowOf(workspace.id, now);
     const surveys = await listLiveSurveys(db, workspace.id, SURVEYS_MAX);
+    const segments = surveys.flatMap(({ segment }) => segment ?? []);
     const state = toState({
       workspace,
       actionClasses: await listActionClasses(db, workspace.id),
       surveys,
-      interactions: await interactionsOf(
-        db,
-        surveys.flatMap(({ segment }) => segment ?? []),
-      ),
+      interactions: interactionsOf(await withReferred(db, segments)),
       expiresAt: toTimestamp(beginsAt + STATE_LIFETIME_MS),
       recaptchaSiteKey: recaptcha.siteKey,
       publicUrl: config.publicUrl,

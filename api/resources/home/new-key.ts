@@ -1,5 +1,4 @@
 /** Reads the form for a new API key. */
-import type { Kysely } from 'kysely';
 import type { Permission } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { invalidFields, unauthorized } from '#api/errors.ts';
@@ -15,7 +14,7 @@ const permissions: ReadonlySet<string> = new Set<Permission>(['read', 'write', '
  * @throws ApiError invalid_fields; unauthorized when the user may not give this access
  */
 export async function newKeyFrom(
-  db: Kysely<Database>,
+  db: Database,
   body: unknown,
   managed: readonly string[],
 ): Promise<NewApiKey> {

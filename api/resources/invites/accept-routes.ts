@@ -4,8 +4,8 @@
  * Callers: anybody who has the link. If its address has an account, a session of that account.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { sessionCookie, setSessionCookie } from '#api/auth/cookies.ts';
-import { findSession, startSession } from '#api/auth/session.ts';
+import { setSessionCookie } from '#api/auth/cookies.ts';
+import { startSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
 import { ApiError, badRequest } from '#api/errors.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
@@ -13,11 +13,12 @@ import { htmlPage } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
 import { fieldErrors } from '#api/resources/accounts/account-forms.ts';
+import { loggedIn } from '#api/resources/accounts/admission.ts';
 import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from '#api/resources/accounts/form.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
 import { sessionReplies } from '#api/resources/accounts/login-replies.ts';
 import { isFormOurs, protect } from '#api/resources/accounts/protection.ts';
-import { findUser, findUserByEmail, noteLogin, type User } from '#api/resources/accounts/store.ts';
+import { findUserByEmail, noteLogin } from '#api/resources/accounts/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { acceptInvite, isAccount } from './accept.ts';
 import { type InvitePage, inviteParts, newAccountFields } from './page.ts';
@@ -79,10 +80,10 @@ export const inviteAcceptRoutes: Routes = async (app, { context }) => {
         csrfToken: 'must be the one of GET /api/auth/csrf',
       });
     }
-    const user = await sessionUser(request);
+    const session = await loggedIn(context, request);
     const acceptance = {
       token: fieldOf(body, 'token'),
-      sessionUserId: user?.id ?? null,
+      sessionUserId: session?.userId ?? null,
       name: fieldOf(body, 'name'),
       password: fieldOf(body, 'password'),
     };
@@ -105,12 +106,6 @@ export const inviteAcceptRoutes: Routes = async (app, { context }) => {
     return token;
   }
 
-  async function sessionUser(request: FastifyRequest): Promise<User | null> {
-    const token = sessionCookie(request.cookies);
-    const session = token === null ? null : await findSession(db, token, clock);
-    return session === null ? null : findUser(db, session.userId);
-  }
-
   async function showPage(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -124,7 +119,7 @@ export const inviteAcceptRoutes: Routes = async (app, { context }) => {
       ]);
     }
     const known = await findUserByEmail(db, invite.email);
-    const user = await sessionUser(request);
+    const user = (await loggedIn(context, request))?.user ?? null;
     const isMine = isAccount(known) && known?.id === user?.id;
     const parts = inviteParts({
       ...rest,

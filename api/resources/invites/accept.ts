@@ -2,7 +2,6 @@
  * Accepts an invite. The link proves who owns the mailbox, so a new account needs no other mail. For an existing
  * account the link alone is not enough: its owner must be logged in.
  */
-import type { Kysely } from 'kysely';
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import type { Context } from '#api/context.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
@@ -52,7 +51,7 @@ export function isAccount(user: User | null): boolean {
 export async function acceptInvite<T>(
   { db, clock, random, passwords }: Parts,
   { token, sessionUserId, name, password }: Acceptance,
-  finish: (trx: Kysely<Database>, accepted: Accepted) => Promise<T>,
+  finish: (trx: Database, accepted: Accepted) => Promise<T>,
 ): Promise<T> {
   // Checked before the hash, so that invented links cost little.
   const invite = await findOpenInvite(db, token, clock());
@@ -63,7 +62,7 @@ export async function acceptInvite<T>(
   // If somebody signs up with the address meanwhile, that account is not verified.
   return againWhenTaken(['users.email'], () => db.transaction().execute((trx) => accept(trx, invite)));
 
-  async function accept(trx: Kysely<Database>, { organizationId }: Invite): Promise<T> {
+  async function accept(trx: Database, { organizationId }: Invite): Promise<T> {
     await lockPeople(trx, organizationId, '');
     // Check again: the link may have been used twice at once, or the invite revoked or sent again.
     const open = await findOpenInvite(trx, token, clock());
@@ -80,7 +79,7 @@ export async function acceptInvite<T>(
     return { name: plainName(name), passwordHash: await passwords.hash(password) };
   }
 
-  async function userFor(trx: Kysely<Database>, now: Timestamp): Promise<string> {
+  async function userFor(trx: Database, now: Timestamp): Promise<string> {
     const email = normalizeEmail(invite?.email ?? '') ?? '';
     const user = await findUserToChange(trx, email);
     if (user !== null && user.isActive !== 1) throw forbidden(texts.inactive);
@@ -89,18 +88,15 @@ export async function acceptInvite<T>(
       return user.id;
     }
     if (account === null) throw inviteEnded();
-    if (user === null) {
-      const id = await insertUser(trx, { ...account, email }, now, random);
-      await updateUser(trx, id, { emailVerified: now }, now);
-      return id;
-    }
-    await updateUser(trx, user.id, { ...account, emailVerified: now }, now);
+    const verified = { ...account, emailVerified: now };
+    if (user === null) return insertUser(trx, { ...verified, email }, now, random);
+    await updateUser(trx, user.id, verified, now);
     await deleteTokens(trx, user.id, ['verifyEmail', 'resetPassword', 'changeEmail']);
     return user.id;
   }
 }
 
-async function join(trx: Kysely<Database>, invite: Invite, userId: string, now: Timestamp): Promise<void> {
+async function join(trx: Database, invite: Invite, userId: string, now: Timestamp): Promise<void> {
   const { organizationId, role, teamIds } = invite;
   if ((await roleOf(trx, organizationId, userId)) === null) {
     if ((await countMembers(trx, organizationId)) >= MEMBERS_MAX) {

@@ -4,13 +4,12 @@
  *
  * Callers: sessions of owners, who may invite to every role, and of managers, who may invite members.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
-import { normalizeEmail } from '#api/auth/password.ts';
+import { emailIn } from '#api/auth/password.ts';
 import { forPeople } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { conflict, forbidden, invalidFields, notFound, RetryLater, unauthorized } from '#api/errors.ts';
+import { conflict, existing, forbidden, invalidFields, RetryLater, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import type { Mail } from '#api/mail/mail.ts';
 import { mayMail } from '#api/resources/accounts/mails.ts';
@@ -84,7 +83,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
       const found = await readPage({ request, reply }, request.query, { limitMax: INVITES_MAX }, (page) =>
         listInvites(db, organizationId, page),
       );
-      return { data: found.map(toReply) };
+      return { data: found };
     },
   );
 
@@ -102,10 +101,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
     async (request) => {
       const { organizationId } = request.params;
       const { role = 'member' } = request.body;
-      const email = normalizeEmail(request.body.email);
-      if (email === null) {
-        throw invalidFields({ email: 'must be an e-mail address of at most 255 characters' });
-      }
+      const email = emailIn(request.body.email);
       const teamIds = [...new Set(request.body.teamIds)];
       return db.transaction().execute(async (trx) => {
         const actor = await managerNow(trx, request, organizationId);
@@ -163,13 +159,13 @@ export const inviteRoutes: Routes = async (app, { context }) => {
         await managerNow(trx, request, organizationId);
         const invite = await inviteIn(trx, organizationId, inviteId);
         await revokeInvite(trx, invite.id, toTimestamp(clock()));
-        return { data: toReply(invite) };
+        return { data: invite };
       });
     },
   );
 
   /** @throws ApiError conflict for members, and for people with a valid invite */
-  async function refuseKnown(trx: Kysely<Database>, organizationId: string, email: string): Promise<void> {
+  async function refuseKnown(trx: Database, organizationId: string, email: string): Promise<void> {
     const user = await findUserByEmail(trx, email);
     if (user !== null && (await roleOf(trx, organizationId, user.id)) !== null) {
       throw conflict('This address belongs to a member of the organization');
@@ -183,12 +179,9 @@ export const inviteRoutes: Routes = async (app, { context }) => {
   }
 
   /** Mails the link or, without a mail server, returns it. @throws RetryLater when the mailbox got too many lately */
-  async function send(
-    trx: Kysely<Database>,
-    { invite, token }: { readonly invite: Invite; readonly token: string },
-  ) {
+  async function send(trx: Database, { invite, token }: { readonly invite: Invite; readonly token: string }) {
     const link = inviteLink(publicUrl, token);
-    if (!mailer.hasServer) return { data: { ...toReply(invite), link } };
+    if (!mailer.hasServer) return { data: { ...invite, link } };
     if (!(await mayMail(context, trx, { to: invite.email, kind: 'invite' }))) {
       throw new RetryLater(
         'too_many_requests',
@@ -200,18 +193,12 @@ export const inviteRoutes: Routes = async (app, { context }) => {
     const inviter = await findUser(trx, invite.invitedBy);
     const names = { organizationName: organization?.name ?? '', inviterName: inviter?.name ?? '' };
     await mailer.accept(trx, inviteMail({ ...invite, ...names }, link));
-    return { data: { ...toReply(invite), link: null } };
+    return { data: { ...invite, link: null } };
   }
 };
 
-async function inviteIn(trx: Kysely<Database>, organizationId: string, id: string): Promise<Invite> {
-  const invite = await findInvite(trx, organizationId, id);
-  if (invite === null) throw notFound('Invite', id);
-  return invite;
-}
-
-function toReply(invite: Invite) {
-  return { ...invite, teamIds: [...invite.teamIds] };
+async function inviteIn(trx: Database, organizationId: string, id: string): Promise<Invite> {
+  return existing(await findInvite(trx, organizationId, id), 'Invite', id);
 }
 
 function inviteLink(publicUrl: string, token: string): string {

@@ -1,8 +1,7 @@
 /** Invites to an organization. */
-import type { Kysely, Selectable } from 'kysely';
 import { hashToken, newToken } from '#api/auth/session.ts';
 import { countRows } from '#api/db/count.ts';
-import type { Database, InviteTable, Role, Timestamp } from '#api/db/schema.ts';
+import type { Database, Decoded, InviteTable, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { newId, type Random } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -14,16 +13,7 @@ const INVITE_LIFETIME: Millis = 7 * DAY;
 const ENDED_KEPT: Millis = 30 * DAY;
 const TOKEN_LENGTH_MAX = 128;
 
-export interface Invite {
-  readonly id: string;
-  readonly organizationId: string;
-  readonly email: string;
-  readonly role: Role;
-  readonly teamIds: readonly string[];
-  readonly invitedBy: string;
-  readonly createdAt: Timestamp;
-  readonly expiresAt: Timestamp;
-}
+export type Invite = Omit<Decoded<InviteTable, { teamIds: readonly string[] }>, 'hashedToken' | 'revokedAt'>;
 
 /** An invite with a valid link, and the names that its page shows. */
 export interface OpenInvite extends Invite {
@@ -33,7 +23,7 @@ export interface OpenInvite extends Invite {
 
 /** The newest first, ties by id. Includes those that expired lately, but not revoked ones. */
 export async function listInvites(
-  db: Kysely<Database>,
+  db: Database,
   organizationId: string,
   page: ListPage,
 ): Promise<readonly Invite[]> {
@@ -50,11 +40,7 @@ export async function listInvites(
   return rows.map(toInvite);
 }
 
-export async function findInvite(
-  db: Kysely<Database>,
-  organizationId: string,
-  id: string,
-): Promise<Invite | null> {
+export async function findInvite(db: Database, organizationId: string, id: string): Promise<Invite | null> {
   const row = await db
     .selectFrom('invites')
     .selectAll()
@@ -66,7 +52,7 @@ export async function findInvite(
 }
 
 export async function findInviteFor(
-  db: Kysely<Database>,
+  db: Database,
   organizationId: string,
   email: string,
   now: Millis,
@@ -83,11 +69,7 @@ export async function findInviteFor(
 }
 
 /** Finds the invite of a link. @returns null when it has expired, was used or revoked, or never existed */
-export async function findOpenInvite(
-  db: Kysely<Database>,
-  token: string,
-  now: Millis,
-): Promise<OpenInvite | null> {
+export async function findOpenInvite(db: Database, token: string, now: Millis): Promise<OpenInvite | null> {
   if (token.length > TOKEN_LENGTH_MAX) return null;
   const row = await db
     .selectFrom('invites')
@@ -105,16 +87,12 @@ export async function findOpenInvite(
 }
 
 /** Includes invites that were revoked within a day, because each may have sent a mail to another address. */
-export function countInvites(db: Kysely<Database>, organizationId: string): Promise<number> {
+export function countInvites(db: Database, organizationId: string): Promise<number> {
   return countRows(db.selectFrom('invites').where('organizationId', '=', organizationId));
 }
 
 /** Deletes invites that nobody needs any more. */
-export async function forgetOldInvites(
-  db: Kysely<Database>,
-  organizationId: string,
-  now: Millis,
-): Promise<void> {
+export async function forgetOldInvites(db: Database, organizationId: string, now: Millis): Promise<void> {
   await db
     .deleteFrom('invites')
     .where('organizationId', '=', organizationId)
@@ -129,7 +107,7 @@ export async function forgetOldInvites(
 
 /** Replaces an earlier invite for the address, whose link ends. @returns the invite and the token of its link */
 export async function insertInvite(
-  db: Kysely<Database>,
+  db: Database,
   invite: Pick<Invite, 'organizationId' | 'email' | 'role' | 'teamIds' | 'invitedBy'>,
   now: Millis,
   random: Random,
@@ -156,7 +134,7 @@ export async function insertInvite(
 
 /** Gives the invite a new link and a new end. The old link ends. */
 export async function renewInvite(
-  db: Kysely<Database>,
+  db: Database,
   invite: Invite,
   now: Millis,
   random: Random,
@@ -171,12 +149,12 @@ export async function renewInvite(
   return { invite: { ...invite, expiresAt }, token };
 }
 
-export async function revokeInvite(db: Kysely<Database>, id: string, now: Timestamp): Promise<void> {
+export async function revokeInvite(db: Database, id: string, now: Timestamp): Promise<void> {
   await db.updateTable('invites').set({ revokedAt: now }).where('id', '=', id).execute();
 }
 
 /** Marks it as used. @returns false when it was used or revoked meanwhile */
-export async function takeInvite(db: Kysely<Database>, id: string): Promise<boolean> {
+export async function takeInvite(db: Database, id: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('invites')
     .where('id', '=', id)
@@ -185,6 +163,6 @@ export async function takeInvite(db: Kysely<Database>, id: string): Promise<bool
   return numDeletedRows > 0n;
 }
 
-function toInvite({ hashedToken: _, revokedAt: __, teamIds, ...row }: Selectable<InviteTable>): Invite {
+function toInvite({ hashedToken: _, revokedAt: __, teamIds, ...row }: InviteTable): Invite {
   return { ...row, teamIds: JSON.parse(teamIds) };
 }

@@ -1,5 +1,4 @@
 /** Changes the languages of workspaces; `workspaces/store.ts` lists those of one. */
-import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -12,7 +11,7 @@ const LANGUAGES_MAX = 200;
 
 /** Lists those of several workspaces by workspace and code, which is the order of the index. */
 export function listLanguagesOf(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
   page: ListPage,
 ): Promise<readonly Language[]> {
@@ -27,15 +26,15 @@ export function listLanguagesOf(
     .execute();
 }
 
-export async function findLanguage(db: Kysely<Database>, id: string): Promise<Language | null> {
+export async function findLanguage(db: Database, id: string): Promise<Language | null> {
   return (await db.selectFrom('languages').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-function countLanguages(db: Kysely<Database>, workspaceId: string): Promise<number> {
+function countLanguages(db: Database, workspaceId: string): Promise<number> {
   return countRows(db.selectFrom('languages').where('workspaceId', '=', workspaceId));
 }
 
-export async function isLanguageUsed(db: Kysely<Database>, id: string): Promise<boolean> {
+export async function isLanguageUsed(db: Database, id: string): Promise<boolean> {
   const row = await db
     .selectFrom('surveyLanguages')
     .select('surveyId')
@@ -45,12 +44,12 @@ export async function isLanguageUsed(db: Kysely<Database>, id: string): Promise<
   return row !== undefined;
 }
 
-export async function deleteLanguage(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteLanguage(db: Database, id: string): Promise<void> {
   await db.deleteFrom('languages').where('id', '=', id).execute();
 }
 
 /** @throws ApiError forbidden when there are too many; the driver's unique violation when the code is taken */
-export async function addLanguage(trx: Kysely<Database>, language: Language): Promise<void> {
+export async function addLanguage(trx: Database, language: Language): Promise<void> {
   await lockRow(trx, 'workspaces', language.workspaceId);
   if ((await countLanguages(trx, language.workspaceId)) >= LANGUAGES_MAX) {
     throw forbidden(`A workspace can have ${LANGUAGES_MAX} languages; delete one that is not used`);

@@ -4,20 +4,20 @@
  * Callers: API keys and sessions with the right to write to the survey's workspace, limited by the caller's address.
  */
 import { Type } from 'typebox';
-import { normalizeEmail } from '#api/auth/password.ts';
+import { emailIn } from '#api/auth/password.ts';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { badRequest, existing } from '#api/errors.ts';
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { isOpen } from '#api/resources/surveys/answered.ts';
-import { newSingleUseLink } from '#api/resources/surveys/single-use.ts';
+import { newLink } from '#api/resources/surveys/single-use.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { addressOf, type SurveyUrl, withQuery } from '#api/survey-url.ts';
 
 const SUBJECT_LENGTH_MAX = 200;
 
 export const linkEmailRoutes: Routes = async (app, { context }) => {
-  const { db, config, signer, random, mailer } = context;
+  const { db, config, signer, mailer } = context;
 
   app.post(
     '/api/v1/management/surveys/:surveyId/link-emails',
@@ -31,8 +31,7 @@ export const linkEmailRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const { surveyId } = request.params;
-      const survey = await findSurvey(db, surveyId);
-      if (survey === null) throw notFound('Survey', surveyId);
+      const survey = existing(await findSurvey(db, surveyId), 'Survey', surveyId);
       requireRight(request, survey.workspaceId);
       if (survey.content.type !== 'link')
         throw badRequest('Only link surveys have a link; this one is shown in apps');
@@ -40,10 +39,7 @@ export const linkEmailRoutes: Routes = async (app, { context }) => {
         const remedy = survey.archivedAt === null ? 'set its status to inProgress' : 'restore it';
         throw badRequest(`The survey takes no responses; ${remedy} first`);
       }
-      const email = normalizeEmail(request.body.email);
-      if (email === null) {
-        throw invalidFields({ email: 'must be an e-mail address of at most 255 characters' });
-      }
+      const email = emailIn(request.body.email);
       if (config.surveyUrl === null) {
         throw badRequest(
           'There is no page to link to yet: whoever runs this service has to set SURVEY_URL to the address where surveys are answered',
@@ -63,14 +59,9 @@ export const linkEmailRoutes: Routes = async (app, { context }) => {
   );
 
   function linkFor(surveyUrl: SurveyUrl, survey: Survey, email: string): string {
-    const { singleUse } = survey.content;
-    const address = addressOf(surveyUrl, survey.id);
-    return withQuery(
-      singleUse?.enabled === true
-        ? newSingleUseLink(address, survey.id, singleUse.isEncrypted, signer, random)
-        : address,
-      { verify: verifiedEmailToken(survey.id, email, signer) },
-    );
+    return withQuery(newLink(context, addressOf(surveyUrl, survey.id), survey), {
+      verify: verifiedEmailToken(survey.id, email, signer),
+    });
   }
 };
 

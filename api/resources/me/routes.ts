@@ -6,7 +6,7 @@
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, notAuthenticated, notFound } from '#api/errors.ts';
+import { badRequest, existing, notAuthenticated } from '#api/errors.ts';
 import { findUser, type User as UserRow } from '#api/resources/accounts/store.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
 
@@ -54,8 +54,7 @@ export const meRoutes: Routes = async (app, { context }) => {
         if (workspaceId === undefined || others.length > 0) {
           throw badRequest('This key does not reach exactly one workspace; use GET /api/v2/me instead');
         }
-        const workspace = await findWorkspace(context.db, workspaceId);
-        if (workspace === null) throw notFound('Workspace', workspaceId);
+        const workspace = existing(await findWorkspace(context.db, workspaceId), 'Workspace', workspaceId);
         const { id, name } = workspace;
         return {
           id: workspace.environmentId,

@@ -86,7 +86,7 @@ export const v2MeRoutes: Routes = async (app, { context }) => {
                 },
           ),
           organizationId,
-          organizationAccess: { accessControl: { ...organizationAccess } },
+          organizationAccess: { accessControl: organizationAccess },
         },
       };
     },

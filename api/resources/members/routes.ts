@@ -4,13 +4,12 @@
  * Callers: sessions of its members, who may list them and leave. Managers may remove members; owners may give and
  * take every role. The last owner stays.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { forPeople } from '#api/auth/plugin.ts';
 import { runsOrganization } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { conflict, notFound, unauthorized } from '#api/errors.ts';
+import { conflict, existing, unauthorized } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import {
   actorNow,
@@ -64,7 +63,7 @@ export const memberRoutes: Routes = async (app, { context }) => {
       const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
         listMembers(db, request.params.organizationId, page),
       );
-      return { data: found.map(toReply) };
+      return { data: found };
     },
   );
 
@@ -88,7 +87,7 @@ export const memberRoutes: Routes = async (app, { context }) => {
         if (!mayGive(actor, member.role) || !mayGive(actor, role)) throw unauthorized();
         if (role !== 'owner') await keepAnOwner(trx, organizationId, member);
         await changeRole(trx, organizationId, userId, role);
-        return { data: toReply({ ...member, role }) };
+        return { data: { ...member, role } };
       });
     },
   );
@@ -120,24 +119,18 @@ export const memberRoutes: Routes = async (app, { context }) => {
         await keepAnOwner(trx, organizationId, member);
         const apiKeyIds = await keysMadeBy(trx, organizationId, userId);
         await removeMember(trx, organizationId, userId);
-        return { data: toReply(member), meta: { apiKeyIds: [...apiKeyIds] } };
+        return { data: member, meta: { apiKeyIds } };
       });
     },
   );
 };
 
-async function memberOf(trx: Kysely<Database>, organizationId: string, userId: string): Promise<Member> {
-  const member = await findMember(trx, organizationId, userId);
-  if (member === null) throw notFound('Member', userId);
-  return member;
+async function memberOf(trx: Database, organizationId: string, userId: string): Promise<Member> {
+  return existing(await findMember(trx, organizationId, userId), 'Member', userId);
 }
 
 /** @throws ApiError conflict when the member is the last owner, because nobody could give that role again */
-async function keepAnOwner(trx: Kysely<Database>, organizationId: string, member: Member): Promise<void> {
+async function keepAnOwner(trx: Database, organizationId: string, member: Member): Promise<void> {
   if (member.role !== 'owner' || (await hasOtherOwner(trx, organizationId, member.id))) return;
   throw conflict('An organization keeps its last owner; make somebody else an owner first');
-}
-
-function toReply(member: Member) {
-  return { ...member, teams: [...member.teams] };
 }

@@ -1,7 +1,6 @@
 /**
  * The members of an organization. This file writes the table `memberships`, and deletes what depends on a membership.
  */
-import type { Kysely, Selectable } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { Database, Role, TeamRole, Timestamp, UserTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
@@ -22,7 +21,7 @@ export interface Member {
 
 /** In the order in which they joined, ties by id. Makes two queries for any number of members. */
 export async function listMembers(
-  db: Kysely<Database>,
+  db: Database,
   organizationId: string,
   page: ListPage,
 ): Promise<readonly Member[]> {
@@ -36,7 +35,7 @@ export async function listMembers(
 }
 
 export async function findMember(
-  db: Kysely<Database>,
+  db: Database,
   organizationId: string,
   userId: string,
 ): Promise<Member | null> {
@@ -61,7 +60,7 @@ export interface OrganizationUser {
 
 /** In any order. Ids of other people are left out. */
 export async function findUsersOf(
-  db: Kysely<Database>,
+  db: Database,
   organizationId: string,
   ids: readonly string[],
 ): Promise<readonly OrganizationUser[]> {
@@ -77,16 +76,12 @@ export async function findUsersOf(
   }));
 }
 
-export function countMembers(db: Kysely<Database>, organizationId: string): Promise<number> {
+export function countMembers(db: Database, organizationId: string): Promise<number> {
   return countRows(db.selectFrom('memberships').where('organizationId', '=', organizationId));
 }
 
 /** Nobody who is deactivated counts, because they could not log in to make somebody an owner. */
-export async function hasOtherOwner(
-  db: Kysely<Database>,
-  organizationId: string,
-  userId: string,
-): Promise<boolean> {
+export async function hasOtherOwner(db: Database, organizationId: string, userId: string): Promise<boolean> {
   const other = await selectMembers(db, organizationId)
     .where('memberships.role', '=', 'owner')
     .where('users.isActive', '=', 1)
@@ -97,7 +92,7 @@ export async function hasOtherOwner(
 
 /** Revokes invites to roles that the person may no longer give. Call it inside a transaction. */
 export async function changeRole(
-  trx: Kysely<Database>,
+  trx: Database,
   organizationId: string,
   userId: string,
   role: Role,
@@ -115,11 +110,7 @@ export async function changeRole(
  * Deletes a membership, with the person's places in teams and invites to others. Sessions read memberships at every
  * request, so they reach nothing from the next one on. Call it inside a transaction.
  */
-export async function removeMember(
-  trx: Kysely<Database>,
-  organizationId: string,
-  userId: string,
-): Promise<void> {
+export async function removeMember(trx: Database, organizationId: string, userId: string): Promise<void> {
   await trx
     .deleteFrom('teamMembers')
     .where('userId', '=', userId)
@@ -137,7 +128,7 @@ export async function removeMember(
 
 /** The keys that a person created and may still know. They belong to the organization, and stay. */
 export async function keysMadeBy(
-  db: Kysely<Database>,
+  db: Database,
   organizationId: string,
   userId: string,
 ): Promise<readonly string[]> {
@@ -151,11 +142,7 @@ export async function keysMadeBy(
   return rows.map(({ id }) => id);
 }
 
-export async function deleteInvitesBy(
-  trx: Kysely<Database>,
-  organizationId: string,
-  userId: string,
-): Promise<void> {
+export async function deleteInvitesBy(trx: Database, organizationId: string, userId: string): Promise<void> {
   await trx
     .deleteFrom('invites')
     .where('organizationId', '=', organizationId)
@@ -163,11 +150,11 @@ export async function deleteInvitesBy(
     .execute();
 }
 
-type MemberRow = Pick<Selectable<UserTable>, 'id' | 'name' | 'email' | 'isActive' | 'createdAt'> & {
+type MemberRow = Pick<UserTable, 'id' | 'name' | 'email' | 'isActive' | 'createdAt'> & {
   readonly role: Role;
 };
 
-function selectMembers(db: Kysely<Database>, organizationId: string) {
+function selectMembers(db: Database, organizationId: string) {
   return db
     .selectFrom('memberships')
     .innerJoin('users', 'users.id', 'memberships.userId')
@@ -183,7 +170,7 @@ function selectMembers(db: Kysely<Database>, organizationId: string) {
 }
 
 async function withTeams(
-  db: Kysely<Database>,
+  db: Database,
   organizationId: string,
   rows: readonly MemberRow[],
 ): Promise<readonly Member[]> {

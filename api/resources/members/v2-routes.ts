@@ -5,16 +5,16 @@
  * no more than the person who made it: managers change members, owners change everybody, and a person who is
  * deactivated changes nobody.
  */
-import type { Kysely } from 'kysely';
 import { type Static, Type } from 'typebox';
 import { normalizeEmail } from '#api/auth/password.ts';
 import type { ApiKeyPrincipal } from '#api/auth/principal.ts';
 import { endSessionsOf } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { badRequest, conflict, forbidden, invalidFields, notFound } from '#api/errors.ts';
+import { badRequest, conflict, existing, forbidden, invalidFields } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import { findUserToChange, updateUser } from '#api/resources/accounts/store.ts';
+import { creatorOfKey } from '#api/resources/api-keys/store.ts';
 import { mayGive } from '#api/resources/organizations/access.ts';
 import {
   aboutOrganization,
@@ -27,15 +27,7 @@ import { listTeams, removeTeamMember, setTeamMember } from '#api/resources/teams
 import { TEAMS_MAX } from '#api/resources/teams/write.ts';
 import { Id, Nullable, OneOf } from '#api/schemas.ts';
 import { toTimestamp } from '#api/timestamps.ts';
-import {
-  changeRole,
-  deleteInvitesBy,
-  findMember,
-  findUsersOf,
-  hasOtherOwner,
-  type Member,
-  type OrganizationUser,
-} from './store.ts';
+import { changeRole, deleteInvitesBy, findMember, findUsersOf, hasOtherOwner, type Member } from './store.ts';
 
 const url = '/api/v2/organizations/:organizationId/users';
 const onRequest = requireOrganizationAccess;
@@ -91,10 +83,7 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
         );
       if (id !== undefined) matching = matching.where('id', '=', id);
       if (email !== undefined) matching = matching.where('email', '=', email.trim().toLowerCase());
-      const { data, meta } = await readV2Page(matching, pageFrom(request.query), (ids) =>
-        findUsersOf(db, organizationId, ids),
-      );
-      return { data: data.map(toReply), meta };
+      return readV2Page(matching, pageFrom(request.query), (ids) => findUsersOf(db, organizationId, ids));
     },
   );
 
@@ -115,8 +104,11 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
         const { organizationId } = key;
         await lockOrganization(trx, organizationId);
         const user = await findUserToChange(trx, email);
-        const member = user === null ? null : await findMember(trx, organizationId, user.id);
-        if (member === null) throw notFound('Member', null);
+        const member = existing(
+          user === null ? null : await findMember(trx, organizationId, user.id),
+          'Member',
+          null,
+        );
         await refuseUnlessGiven(trx, key, [member.role, body.role ?? member.role]);
         await keepAnOwner(trx, organizationId, member, body);
         if (name !== undefined || body.isActive !== undefined) {
@@ -130,15 +122,15 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
         }
         if (body.role !== undefined) await changeRole(trx, organizationId, member.id, body.role);
         if (body.teams !== undefined) await setTeams(trx, organizationId, member, body.teams);
-        const [changed] = await findUsersOf(trx, organizationId, [member.id]);
-        if (changed === undefined) throw notFound('Member', member.id);
-        return { data: toReply(changed) };
+        const [found] = await findUsersOf(trx, organizationId, [member.id]);
+        const changed = existing(found, 'Member', member.id);
+        return { data: changed };
       });
     },
   );
 
   async function setTeams(
-    trx: Kysely<Database>,
+    trx: Database,
     organizationId: string,
     member: Member,
     names: readonly string[],
@@ -167,16 +159,11 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
 
 /** @throws ApiError forbidden when the person who made the key may not give, or take, one of the roles */
 async function refuseUnlessGiven(
-  trx: Kysely<Database>,
+  trx: Database,
   { apiKeyId, organizationId }: ApiKeyPrincipal,
   roles: readonly Member['role'][],
 ): Promise<void> {
-  const key = await trx
-    .selectFrom('apiKeys')
-    .select('createdBy')
-    .where('id', '=', apiKeyId)
-    .executeTakeFirst();
-  const userId = key?.createdBy ?? '';
+  const userId = (await creatorOfKey(trx, apiKeyId)) ?? '';
   const maker = await findMember(trx, organizationId, userId);
   const isAllowed =
     maker?.isActive === true && roles.every((one) => mayGive({ userId, role: maker.role }, one));
@@ -187,7 +174,7 @@ async function refuseUnlessGiven(
 
 /** @throws ApiError conflict when the last owner would lose the role or be deactivated */
 async function keepAnOwner(
-  trx: Kysely<Database>,
+  trx: Database,
   organizationId: string,
   member: Member,
   { role = member.role, isActive = member.isActive }: Static<typeof Change>,
@@ -199,7 +186,7 @@ async function keepAnOwner(
 }
 
 /** An account is of one person, so no organization decides about it while there are others. */
-async function refuseShared(trx: Kysely<Database>, organizationId: string, userId: string): Promise<void> {
+async function refuseShared(trx: Database, organizationId: string, userId: string): Promise<void> {
   const other = await trx
     .selectFrom('memberships')
     .select('organizationId')
@@ -209,8 +196,4 @@ async function refuseShared(trx: Kysely<Database>, organizationId: string, userI
   if (other === undefined) return;
   const problem = 'The user belongs to other organizations too, so name and isActive cannot be changed here';
   throw forbidden(problem, { email: problem });
-}
-
-function toReply({ teams, ...user }: OrganizationUser) {
-  return { ...user, teams: [...teams] };
 }

@@ -3,7 +3,6 @@
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import type { Principal } from '#api/auth/principal.ts';
@@ -11,8 +10,9 @@ import { NOTE_LENGTH_MAX, RESPONSE_NOTES_MAX } from '#api/content-limits.ts';
 import type { Routes } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { forbidden, notFound } from '#api/errors.ts';
+import { existing, forbidden, notFound } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
+import { creatorOfKey } from '#api/resources/api-keys/store.ts';
 import { NoteReply } from '#api/resources/responses/schema.ts';
 import { findResponse, listNotesOf, type Note } from '#api/resources/responses/store.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
@@ -36,7 +36,7 @@ export const noteRoutes: Routes = async (app, { context }) => {
 
   app.get(url, { schema: { params: Params, response: many }, onRequest: responses.load }, async (request) => {
     const { id } = responses.of(request);
-    return { data: [...((await listNotesOf(db, [id])).get(id) ?? [])] };
+    return { data: (await listNotesOf(db, [id])).get(id) ?? [] };
   });
 
   app.post(
@@ -109,19 +109,12 @@ export const noteRoutes: Routes = async (app, { context }) => {
   );
 };
 
-async function noteIn(trx: Kysely<Database>, responseId: string, id: string): Promise<Note> {
-  const note = await findNote(trx, responseId, id);
-  if (note === null) throw notFound('Note', id);
-  return note;
+async function noteIn(trx: Database, responseId: string, id: string): Promise<Note> {
+  return existing(await findNote(trx, responseId, id), 'Note', id);
 }
 
 /** The author of a note that a key writes is the person who created the key. */
-async function authorOf(db: Kysely<Database>, principal: Principal): Promise<string | null> {
+async function authorOf(db: Database, principal: Principal): Promise<string | null> {
   if (principal.kind === 'session') return principal.userId;
-  const key = await db
-    .selectFrom('apiKeys')
-    .select('createdBy')
-    .where('id', '=', principal.apiKeyId)
-    .executeTakeFirst();
-  return key?.createdBy ?? null;
+  return creatorOfKey(db, principal.apiKeyId);
 }

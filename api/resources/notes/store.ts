@@ -2,7 +2,6 @@
  * Notes of responses. This file writes the table `responseNotes`; responses/store.ts reads it together with
  * responses.
  */
-import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Note } from '#api/resources/responses/store.ts';
@@ -17,16 +16,16 @@ interface NewNote {
   readonly createdAt: Timestamp;
 }
 
-export function countNotes(db: Kysely<Database>, responseId: string): Promise<number> {
+export function countNotes(db: Database, responseId: string): Promise<number> {
   return countRows(db.selectFrom('responseNotes').where('responseId', '=', responseId));
 }
 
-export async function findNote(db: Kysely<Database>, responseId: string, id: string): Promise<Note | null> {
+export async function findNote(db: Database, responseId: string, id: string): Promise<Note | null> {
   const notes = await listNotesOf(db, [responseId]);
   return notes.get(responseId)?.find((note) => note.id === id) ?? null;
 }
 
-export async function insertNote(db: Kysely<Database>, note: NewNote): Promise<void> {
+export async function insertNote(db: Database, note: NewNote): Promise<void> {
   await db
     .insertInto('responseNotes')
     .values({ ...note, updatedAt: note.createdAt, isResolved: 0, isEdited: 0 })
@@ -34,7 +33,7 @@ export async function insertNote(db: Kysely<Database>, note: NewNote): Promise<v
 }
 
 export async function updateNote(
-  db: Kysely<Database>,
+  db: Database,
   { id, isEdited, isResolved, text, updatedAt }: Note,
 ): Promise<void> {
   await db
@@ -44,6 +43,6 @@ export async function updateNote(
     .execute();
 }
 
-export async function deleteNote(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteNote(db: Database, id: string): Promise<void> {
   await db.deleteFrom('responseNotes').where('id', '=', id).execute();
 }

@@ -3,8 +3,8 @@
  *
  * Callers: anybody, limited by `api.client`.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import type { Routes } from '#api/context.ts';
 import { binary, media } from '#api/http/media.ts';
 import { drawing, readColor, readName } from './drawing.ts';
 import { createImages } from './images.ts';
@@ -20,7 +20,7 @@ const Query = Type.Object({
   ),
 });
 
-export const ogRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const ogRoutes: Routes = async (app) => {
   const images = createImages();
 
   app.get(

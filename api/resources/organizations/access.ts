@@ -1,10 +1,9 @@
 /** Checks what a logged-in person may do in the organization that the path names. */
 import type { FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { sessionOf } from '#api/auth/plugin.ts';
 import { type Role, runsOrganization } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
-import { notFound, unauthorized } from '#api/errors.ts';
+import { existing, unauthorized } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { isRecord } from '#api/schemas.ts';
 import { lockPeople } from './store.ts';
@@ -20,8 +19,7 @@ const ofStrangers = ['not_found', 'unauthorized'] as const;
 /** @throws ApiError not_found for strangers, who do not learn which organizations exist */
 export function actorIn(request: FastifyRequest, organizationId: string): Actor {
   const { userId, roles } = sessionOf(request);
-  const role = roles.get(organizationId);
-  if (role === undefined) throw notFound('Organization', organizationId);
+  const role = existing(roles.get(organizationId), 'Organization', organizationId);
   return { userId, role };
 }
 
@@ -49,19 +47,18 @@ export const requireManager = refusing(
  * @throws ApiError not_found, unauthorized
  */
 export async function actorNow(
-  trx: Kysely<Database>,
+  trx: Database,
   request: FastifyRequest,
   organizationId: string,
 ): Promise<Actor> {
   const { userId } = sessionOf(request);
-  const role = await lockPeople(trx, organizationId, userId);
-  if (role === null) throw notFound('Organization', organizationId);
+  const role = existing(await lockPeople(trx, organizationId, userId), 'Organization', organizationId);
   return { userId, role };
 }
 
 /** The same for owners and managers. @throws ApiError not_found, unauthorized */
 export async function managerNow(
-  trx: Kysely<Database>,
+  trx: Database,
   request: FastifyRequest,
   organizationId: string,
 ): Promise<Actor> {

@@ -1,5 +1,4 @@
 /** Creates an organization with its owner and one workspace, at the first start and for people who sign up. */
-import type { Kysely } from 'kysely';
 import { lockName } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
@@ -18,7 +17,7 @@ interface NewOrganization {
 
 /** Call it inside a transaction. */
 export async function createOrganization(
-  trx: Kysely<Database>,
+  trx: Database,
   { name, ownerId, workspaceId, createdAt, isOperators }: NewOrganization,
   random: Random,
 ): Promise<{ readonly organizationId: string; readonly workspaceId: string }> {
@@ -36,7 +35,7 @@ export async function createOrganization(
 
 /** Creates a workspace with the default attribute keys. Call it inside a transaction. */
 export async function createWorkspace(
-  trx: Kysely<Database>,
+  trx: Database,
   {
     organizationId,
     id,
@@ -73,7 +72,7 @@ export async function createWorkspace(
  * The very first person gets the operator's organization. While sign-up is closed, nobody else gets one.
  */
 export async function ensureOrganization(
-  trx: Kysely<Database>,
+  trx: Database,
   user: { readonly id: string; readonly name: string },
   { now, random, isSignupEnabled }: { now: Timestamp; random: Random; isSignupEnabled: boolean },
 ): Promise<void> {

@@ -1,6 +1,5 @@
 /** Checks what an API key may do with the people of the organization that the path names, on v2. */
 import type { FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { principalOf } from '#api/auth/plugin.ts';
 import { type ApiKeyPrincipal, rightOf } from '#api/auth/principal.ts';
 import { lockRow } from '#api/db/locks.ts';
@@ -34,6 +33,6 @@ export function keyIn(request: FastifyRequest): ApiKeyPrincipal {
 }
 
 /** Locks the organization, as every change of its people begins, see `lockPeople`. */
-export async function lockOrganization(trx: Kysely<Database>, organizationId: string): Promise<void> {
+export async function lockOrganization(trx: Database, organizationId: string): Promise<void> {
   await lockRow(trx, 'organizations', organizationId);
 }

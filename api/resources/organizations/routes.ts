@@ -6,7 +6,7 @@
 import { Type } from 'typebox';
 import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
-import { notFound } from '#api/errors.ts';
+import { existing } from '#api/errors.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { managerNow, requireManager } from './access.ts';
 import { plainName } from './name.ts';
@@ -30,7 +30,7 @@ export const organizationRoutes: Routes = async (app, { context }) => {
       schema: { response: { 200: Type.Object({ data: Type.Array(OrganizationReply) }) } },
       config: forPeople,
     },
-    async (request) => ({ data: [...(await listOrganizations(db, sessionOf(request).userId))] }),
+    async (request) => ({ data: await listOrganizations(db, sessionOf(request).userId) }),
   );
 
   app.put(
@@ -50,8 +50,7 @@ export const organizationRoutes: Routes = async (app, { context }) => {
       return db.transaction().execute(async (trx) => {
         const { role } = await managerNow(trx, request, organizationId);
         await renameOrganization(trx, organizationId, name, toTimestamp(clock()));
-        const renamed = await findOrganization(trx, organizationId);
-        if (renamed === null) throw notFound('Organization', organizationId);
+        const renamed = existing(await findOrganization(trx, organizationId), 'Organization', organizationId);
         return { data: { ...renamed, role } };
       });
     },

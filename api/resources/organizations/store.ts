@@ -1,19 +1,13 @@
 /** Organizations and their members. This file writes the tables `organizations` and `memberships`. */
-import type { Kysely } from 'kysely';
 import { lockRow } from '#api/db/locks.ts';
-import type { Database, Role, Timestamp } from '#api/db/schema.ts';
+import type { Database, Decoded, OrganizationTable, Role, Timestamp } from '#api/db/schema.ts';
 import type { Reach } from '#api/events/targets.ts';
 
-interface Organization {
-  readonly id: string;
-  readonly name: string;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+type Organization = Omit<Decoded<OrganizationTable>, 'isOperators'>;
 
 /** In the order in which the user joined. */
 export function listOrganizations(
-  db: Kysely<Database>,
+  db: Database,
   userId: string,
 ): Promise<readonly (Organization & { readonly role: Role })[]> {
   return db
@@ -32,7 +26,7 @@ export function listOrganizations(
     .execute();
 }
 
-export async function findOrganization(db: Kysely<Database>, id: string): Promise<Organization | null> {
+export async function findOrganization(db: Database, id: string): Promise<Organization | null> {
   const row = await db
     .selectFrom('organizations')
     .select(['id', 'name', 'createdAt', 'updatedAt'])
@@ -42,7 +36,7 @@ export async function findOrganization(db: Kysely<Database>, id: string): Promis
 }
 
 export async function renameOrganization(
-  db: Kysely<Database>,
+  db: Database,
   id: string,
   name: string,
   now: Timestamp,
@@ -57,7 +51,7 @@ export async function renameOrganization(
  * @returns the role that the user has now; null: none
  */
 export async function lockPeople(
-  trx: Kysely<Database>,
+  trx: Database,
   organizationId: string,
   userId: string,
 ): Promise<Role | null> {
@@ -65,11 +59,7 @@ export async function lockPeople(
   return roleOf(trx, organizationId, userId);
 }
 
-export async function roleOf(
-  db: Kysely<Database>,
-  organizationId: string,
-  userId: string,
-): Promise<Role | null> {
+export async function roleOf(db: Database, organizationId: string, userId: string): Promise<Role | null> {
   const row = await db
     .selectFrom('memberships')
     .select('role')
@@ -80,7 +70,7 @@ export async function roleOf(
 }
 
 export async function insertMembership(
-  db: Kysely<Database>,
+  db: Database,
   membership: {
     readonly organizationId: string;
     readonly userId: string;
@@ -92,13 +82,13 @@ export async function insertMembership(
 }
 
 /** Does any organization have a member? False on a server that nobody has set up. */
-export async function hasMembers(db: Kysely<Database>): Promise<boolean> {
+export async function hasMembers(db: Database): Promise<boolean> {
   const row = await db.selectFrom('memberships').select('userId').limit(1).executeTakeFirst();
   return row !== undefined;
 }
 
 /** The targets that webhooks of the workspace's organization may reach. */
-export async function reachOf(db: Kysely<Database>, workspaceId: string): Promise<Reach> {
+export async function reachOf(db: Database, workspaceId: string): Promise<Reach> {
   const row = await db
     .selectFrom('workspaces')
     .innerJoin('organizations', 'organizations.id', 'workspaces.organizationId')

@@ -4,7 +4,6 @@
  * Callers: API keys and sessions. GET needs the right to read the workspace, PUT to manage. POST is for sessions of
  * owners and managers of the organization.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { forPeople, principalOf } from '#api/auth/plugin.ts';
 import { type Principal, workspacesWith } from '#api/auth/principal.ts';
@@ -130,7 +129,7 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
 };
 
 async function refuseTakenName(
-  trx: Kysely<Database>,
+  trx: Database,
   organizationId: string,
   name: string,
   except: string | null,

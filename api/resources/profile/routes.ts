@@ -5,7 +5,7 @@
  * Callers: sessions, with the password of the account.
  */
 import { Type } from 'typebox';
-import { isTooLong, normalizeEmail } from '#api/auth/password.ts';
+import { emailIn, isTooLong } from '#api/auth/password.ts';
 import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, invalidFields, notAuthenticated } from '#api/errors.ts';
@@ -37,10 +37,7 @@ export const profileRoutes: Routes = async (app, { context }) => {
     async (request) => {
       const { userId } = sessionOf(request);
       const { password } = request.body;
-      const email = normalizeEmail(request.body.email);
-      if (email === null) {
-        throw invalidFields({ email: 'must be an e-mail address of at most 255 characters' });
-      }
+      const email = emailIn(request.body.email);
       const user = await findUser(db, userId);
       if (user === null) throw notAuthenticated();
       if (isTooLong(password) || !(await passwords.verify(password, user.passwordHash))) {

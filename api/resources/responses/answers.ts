@@ -63,7 +63,6 @@ export function longOtherQuestion(survey: BareSurvey, data: Answers): string | n
   return tooLong?.id ?? null;
 }
 
-/** A response that is about to be written. */
 interface Submission {
   /** The answers of this request. */
   readonly given: Answers;

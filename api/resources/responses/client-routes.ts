@@ -5,7 +5,7 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { type ApiError, badRequest, notFound } from '#api/errors.ts';
+import { type ApiError, badRequest, existing, notFound } from '#api/errors.ts';
 import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { fieldIdsOf, fileError, otherLengthError } from './answers.ts';
@@ -61,8 +61,7 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
         if (found === null || found.workspaceId !== workspaceOf(request).id) {
           throw notFound('Response', responseId);
         }
-        const survey = await findAnsweredSurvey(db, found.surveyId);
-        if (survey === null) throw notFound('Survey', found.surveyId);
+        const survey = existing(await findAnsweredSurvey(db, found.surveyId), 'Survey', found.surveyId);
         const { body } = request;
         throwFirst(
           () => pinError(survey, body.pinAuthToken, signer),

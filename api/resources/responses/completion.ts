@@ -9,13 +9,12 @@
  *
  * The caller holds the lock of the survey.
  */
-import type { Kysely } from 'kysely';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { type BareSurvey, completeSurvey, isInProgress } from '#api/resources/surveys/store.ts';
 
 /** Call it after a finished response was written. @returns true: the survey has ended */
 export async function completeWhenDue(
-  trx: Kysely<Database>,
+  trx: Database,
   { content: { autoComplete }, id }: BareSurvey,
   now: Timestamp,
 ): Promise<boolean> {
@@ -28,7 +27,7 @@ export async function completeWhenDue(
 }
 
 /** Takes the response as one of those that are not counted. @returns false: a count is due */
-async function isFarFrom(trx: Kysely<Database>, surveyId: string, autoComplete: number): Promise<boolean> {
+async function isFarFrom(trx: Database, surveyId: string, autoComplete: number): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('countdowns')
     .set(({ eb }) => ({ skips: eb('skips', '-', 1) }))
@@ -40,7 +39,7 @@ async function isFarFrom(trx: Kysely<Database>, surveyId: string, autoComplete: 
 }
 
 /** Counts in the index `responses_finished`, up to a maximum. */
-async function countFinished(trx: Kysely<Database>, surveyId: string, most: number): Promise<number> {
+async function countFinished(trx: Database, surveyId: string, most: number): Promise<number> {
   const { count } = await trx
     .selectFrom(({ selectFrom }) =>
       selectFrom('responses')
@@ -56,7 +55,7 @@ async function countFinished(trx: Kysely<Database>, surveyId: string, most: numb
 }
 
 async function skipNext(
-  trx: Kysely<Database>,
+  trx: Database,
   surveyId: string,
   countdown: { readonly autoComplete: number; readonly skips: number },
 ): Promise<void> {

@@ -3,7 +3,6 @@
  *
  * Callers: anybody.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
@@ -56,12 +55,7 @@ export const displayLinkRoutes: Routes = async (app, { context }) => {
   );
 
   /** A display has at most one response, and a response one display. Repeating the request changes nothing. */
-  async function link(
-    trx: Kysely<Database>,
-    display: Display,
-    responseId: string,
-    now: Timestamp,
-  ): Promise<void> {
+  async function link(trx: Database, display: Display, responseId: string, now: Timestamp): Promise<void> {
     await lockRow(trx, 'displays', display.id, 'keep');
     if ((await findDisplay(trx, display.id)) === null) throw notFound('Display', display.id);
     await lockRow(trx, 'responses', responseId);

@@ -2,9 +2,9 @@
  * Inserts a new response. The statement itself looks up the contact, copies the contact's attributes and checks the display,
  * so these rules are stated once, and most responses need neither another statement nor a transaction.
  */
-import { type CompiledQuery, type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import { type CompiledQuery, type ExpressionBuilder, sql } from 'kysely';
 import { isPostgres, jsonObject } from '#api/db/dialect.ts';
-import type { Database } from '#api/db/schema.ts';
+import type { Database, Tables } from '#api/db/schema.ts';
 import { versionOf } from '#api/resources/surveys/answered.ts';
 import { type Response, toRow } from './store.ts';
 
@@ -28,7 +28,7 @@ export interface Insertion {
  * @throws the driver's unique violation if the display has a response, the single-use id was used, or the respondent has
  *   finished another response
  */
-export async function insertResponse(db: Kysely<Database>, insertion: Insertion): Promise<Response | null> {
+export async function insertResponse(db: Database, insertion: Insertion): Promise<Response | null> {
   const { rows } = await db.executeQuery(bind(insertQuery(db, insertion), insertion));
   const [made] = rows;
   if (made === undefined) return null;
@@ -41,7 +41,7 @@ export async function insertResponse(db: Kysely<Database>, insertion: Insertion)
 }
 
 /** Tells why the response cannot have its display. null: it can, or the survey does not exist. */
-export async function findDisplayProblem(db: Kysely<Database>, insertion: Insertion): Promise<string | null> {
+export async function findDisplayProblem(db: Database, insertion: Insertion): Promise<string | null> {
   if (insertion.response.displayId === null) return null;
   const query = db
     .withoutPlugins()
@@ -75,12 +75,12 @@ const texts = [
 
 const parameter = (name: keyof Values) => sql<string>`${name}`;
 
-type SurveyExpressions = ExpressionBuilder<Database, 'surveys'>;
+type SurveyExpressions = ExpressionBuilder<Tables, 'surveys'>;
 
 /** Kysely takes longer to compile the query than the database to run it, so each variant is compiled once. */
 const compiled = new Map<string, ReturnType<typeof compileInsert>>();
 
-function insertQuery(db: Kysely<Database>, insertion: Insertion) {
+function insertQuery(db: Database, insertion: Insertion) {
   const { respondent, response, version } = insertion;
   const key = [isPostgres(db), respondent?.by, response.displayId !== null, version !== null].join();
   const query = compiled.get(key) ?? compileInsert(db.withoutPlugins(), insertion);
@@ -88,7 +88,7 @@ function insertQuery(db: Kysely<Database>, insertion: Insertion) {
   return query;
 }
 
-function compileInsert(db: Kysely<Database>, { respondent, response, version }: Insertion) {
+function compileInsert(db: Database, { respondent, response, version }: Insertion) {
   return db
     .insertInto('responses')
     .columns([...texts, 'finished', 'contactId', 'contactAttributes'])
@@ -124,7 +124,7 @@ function contactsOf({ selectFrom }: SurveyExpressions, { by }: Respondent) {
     .where(`contacts.${by}`, '=', parameter('respondent'));
 }
 
-function attributesOf(db: Kysely<Database>, { selectFrom }: ExpressionBuilder<Database, 'contacts'>) {
+function attributesOf(db: Database, { selectFrom }: ExpressionBuilder<Tables, 'contacts'>) {
   const attributes = selectFrom('contactAttributes')
     .innerJoin('contactAttributeKeys', 'contactAttributeKeys.id', 'contactAttributes.attributeKeyId')
     .select(

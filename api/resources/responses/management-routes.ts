@@ -30,7 +30,6 @@ import {
   withRelations,
 } from './store.ts';
 
-/** The default for the list of one survey. */
 const LIMIT_DEFAULT = 25;
 /** The default and the maximum for the list of all surveys. */
 const LIMIT_MAX = 1_000;

@@ -6,7 +6,7 @@ import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
-import { type ApiError, badRequest, notFound } from '#api/errors.ts';
+import { type ApiError, badRequest, existing } from '#api/errors.ts';
 import { timestampIn } from '#api/http/validation.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
 import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
@@ -25,8 +25,7 @@ export async function reachableSurvey(
   request: FastifyRequest,
   surveyId: string,
 ): Promise<AnsweredSurvey> {
-  const survey = await findAnsweredSurvey(db, surveyId);
-  if (survey === null) throw notFound('Survey', surveyId);
+  const survey = existing(await findAnsweredSurvey(db, surveyId), 'Survey', surveyId);
   requireRight(request, survey.workspaceId);
   return survey;
 }
@@ -93,8 +92,7 @@ export async function changeManagedResponse(
 ): Promise<Response> {
   checkResponseSize(body);
   checkIdLengths(idsIn(body));
-  const survey = await findAnsweredSurvey(context.db, surveyId);
-  if (survey === null) throw notFound('Survey', surveyId);
+  const survey = existing(await findAnsweredSurvey(context.db, surveyId), 'Survey', surveyId);
   const { change, check } = changeFor(survey);
   return changeResponse(
     context,

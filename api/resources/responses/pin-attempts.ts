@@ -17,7 +17,6 @@ const WINDOW: Seconds = 10 * 60;
 interface PinAttempts {
   /** @returns the seconds that this address has to wait; null: check the PIN */
   begin(surveyId: string, address: string): Promise<number | null>;
-  /** Gives the attempt back, because the PIN was right. */
   giveBack(surveyId: string, address: string): Promise<void>;
 }
 

@@ -1,5 +1,4 @@
 /** Records events of responses, with the data that webhooks and follow-up mails will need. */
-import type { Kysely } from 'kysely';
 import type { Database, EventType } from '#api/db/schema.ts';
 import { insertEvents } from '#api/events/outbox.ts';
 import type { Random } from '#api/ids.ts';
@@ -46,7 +45,7 @@ export function hasEvents(
  * @returns whether it has some
  */
 export async function recordEvents(
-  trx: Kysely<Database>,
+  trx: Database,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
   { hasWebhooks, kind, response, survey, isSurveyCompleted }: ResponseWritten,
 ): Promise<boolean> {

@@ -42,5 +42,5 @@ export function toResponseReply(response: ResponseWithRelations, publicUrl: stri
 }
 
 export function toResponseReplyWithNotes(response: ResponseWithRelations, publicUrl: string) {
-  return { ...toResponseReply(response, publicUrl), notes: [...response.notes] };
+  return { ...toResponseReply(response, publicUrl), notes: response.notes };
 }

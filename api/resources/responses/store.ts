@@ -1,40 +1,24 @@
 /** Queries for responses. They write only to `responses`, and also read contacts, tags and notes. */
-import { type Kysely, type Selectable, sql } from 'kysely';
-import type { Database, ResponseTable, Timestamp } from '#api/db/schema.ts';
-import type { SizedRow } from '#api/http/pagination.ts';
+import { sql } from 'kysely';
+import type { Database, Decoded, ResponseTable, TagTable, Timestamp } from '#api/db/schema.ts';
+import type { ListPage, SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
-import { type Attributes, attributesOf, type Contact } from '#api/resources/contacts/store.ts';
+import { type Attributes, attributesOf, type Contact, findContacts } from '#api/resources/contacts/store.ts';
+import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import type { Times } from './merge.ts';
 import type { Answers, ResponseMeta } from './schema.ts';
 
-export interface Response {
-  readonly id: string;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-  /** The workspace of the survey. */
-  readonly workspaceId: string;
-  readonly surveyId: string;
-  readonly contactId: string | null;
-  readonly displayId: string | null;
-  readonly endingId: string | null;
-  readonly finished: boolean;
-  readonly data: Answers;
-  readonly variables: Readonly<Record<string, string | number>>;
-  readonly ttc: Times;
-  readonly meta: ResponseMeta;
-  /** The attributes that the contact had when the response was created. */
-  readonly contactAttributes: Attributes | null;
-  readonly singleUseId: string | null;
-  readonly language: string | null;
+interface Decodings {
+  finished: boolean;
+  data: Answers;
+  variables: Readonly<Record<string, string | number>>;
+  ttc: Times;
+  meta: ResponseMeta;
+  contactAttributes: Attributes | null;
 }
+export type Response = Omit<Decoded<ResponseTable, Decodings>, 'emailDigest'>;
 
-export interface Tag {
-  readonly id: string;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-  readonly name: string;
-  readonly workspaceId: string;
-}
+export type Tag = Decoded<TagTable>;
 
 export interface Note {
   readonly id: string;
@@ -54,22 +38,14 @@ export interface ResponseWithRelations extends Response {
   readonly notes: readonly Note[];
 }
 
-interface Page {
-  readonly limit: number;
-  readonly skip: number;
-}
-
-export async function findResponse(db: Kysely<Database>, id: string): Promise<Response | null> {
+export async function findResponse(db: Database, id: string): Promise<Response | null> {
   if (!isId(id)) return null;
   const row = await db.selectFrom('responses').selectAll().where('id', '=', id).executeTakeFirst();
   return row === undefined ? null : toResponse(row);
 }
 
 /** In any order; ids without a response are left out. */
-export async function findResponses(
-  db: Kysely<Database>,
-  ids: readonly string[],
-): Promise<readonly Response[]> {
+export async function findResponses(db: Database, ids: readonly string[]): Promise<readonly Response[]> {
   const rows = await db.selectFrom('responses').selectAll().where('id', 'in', ids).execute();
   return rows.map(toResponse);
 }
@@ -79,9 +55,9 @@ export const responseBytes = sql<number>`octet_length("data") + octet_length("va
 
 /** Newest first, ties by id. Reads the index only up to the end of the page. */
 export async function listResponses(
-  db: Kysely<Database>,
+  db: Database,
   owner: { readonly column: 'surveyId' | 'workspaceId'; readonly id: string },
-  page: Page,
+  page: ListPage,
 ): Promise<readonly SizedRow[]> {
   return db
     .selectFrom('responses')
@@ -99,9 +75,9 @@ export async function listResponses(
  * the page, and reads only the rows of the page. A key reaches the workspaces of one organization, 100 at most.
  */
 export async function listResponsesOfWorkspaces(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
-  page: Page,
+  page: ListPage,
 ): Promise<readonly SizedRow[]> {
   const [first, ...others] = workspaceIds;
   if (first === undefined) return [];
@@ -128,27 +104,17 @@ export async function listResponsesOfWorkspaces(
 
 /** Four queries for any number of responses. */
 export async function withRelations(
-  db: Kysely<Database>,
+  db: Database,
   responses: readonly Response[],
 ): Promise<readonly ResponseWithRelations[]> {
   if (responses.length === 0) return [];
   const ids = responses.map(({ id }) => id);
   const contactIds = [...new Set(responses.flatMap(({ contactId }) => contactId ?? []))];
-  const contacts =
-    contactIds.length === 0
-      ? []
-      : await db.selectFrom('contacts').selectAll().where('id', 'in', contactIds).execute();
+  const contacts = await findContacts(db, contactIds);
   const attributes = await attributesOf(db, contactIds);
   const contactOf = new Map(
     contacts.map((contact) => [contact.id, { ...contact, attributes: attributes.get(contact.id) ?? {} }]),
   );
-  const workspaceIds = [...new Set(responses.map(({ workspaceId }) => workspaceId))];
-  const workspaces = await db
-    .selectFrom('workspaces')
-    .select(['id', 'legacyEnvironmentId'])
-    .where('id', 'in', workspaceIds)
-    .execute();
-  const environmentOf = new Map(workspaces.map((row) => [row.id, row.legacyEnvironmentId ?? row.id]));
   const tags = Map.groupBy(
     await db
       .selectFrom('responseTags')
@@ -161,9 +127,8 @@ export async function withRelations(
     ({ responseId }) => responseId,
   );
   const notes = await listNotesOf(db, ids);
-  return responses.map((response) => ({
+  return (await withEnvironmentIds(db, responses)).map((response) => ({
     ...response,
-    environmentId: environmentOf.get(response.workspaceId) ?? response.workspaceId,
     contact: response.contactId === null ? null : (contactOf.get(response.contactId) ?? null),
     tags: (tags.get(response.id) ?? []).map(({ responseId: _, ...tag }) => tag),
     notes: notes.get(response.id) ?? [],
@@ -172,7 +137,7 @@ export async function withRelations(
 
 /** Maps the id of a response to its notes, oldest first. */
 export async function listNotesOf(
-  db: Kysely<Database>,
+  db: Database,
   responseIds: readonly string[],
 ): Promise<ReadonlyMap<string, readonly Note[]>> {
   const rows = await db
@@ -209,7 +174,7 @@ export async function listNotesOf(
  * @throws the driver's unique violation if the respondent finished another response
  */
 export async function updateResponse(
-  db: Kysely<Database>,
+  db: Database,
   response: Response,
   isOnePerEmail: boolean,
 ): Promise<void> {
@@ -224,13 +189,13 @@ export async function updateResponse(
     .execute();
 }
 
-export async function deleteResponse(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteResponse(db: Database, id: string): Promise<void> {
   await db.deleteFrom('responses').where('id', '=', id).execute();
 }
 
 /** @throws the driver's unique violation if another response has the display */
 export async function setResponseDisplay(
-  db: Kysely<Database>,
+  db: Database,
   id: string,
   displayId: string,
   now: Timestamp,
@@ -238,10 +203,7 @@ export async function setResponseDisplay(
   await db.updateTable('responses').set({ displayId, updatedAt: now }).where('id', '=', id).execute();
 }
 
-export async function findResponseIdOfDisplay(
-  db: Kysely<Database>,
-  displayId: string,
-): Promise<string | null> {
+export async function findResponseIdOfDisplay(db: Database, displayId: string): Promise<string | null> {
   const row = await db
     .selectFrom('responses')
     .select('id')
@@ -251,11 +213,7 @@ export async function findResponseIdOfDisplay(
 }
 
 /** Whether this respondent has finished a response. */
-export async function hasFinished(
-  db: Kysely<Database>,
-  surveyId: string,
-  emailDigest: string,
-): Promise<boolean> {
+export async function hasFinished(db: Database, surveyId: string, emailDigest: string): Promise<boolean> {
   const row = await db
     .selectFrom('responses')
     .select('id')
@@ -268,7 +226,7 @@ export async function hasFinished(
 
 export function toRow(
   response: Omit<Response, 'contactId' | 'contactAttributes'>,
-): Omit<Selectable<ResponseTable>, 'contactId' | 'contactAttributes' | 'emailDigest'> {
+): Omit<ResponseTable, 'contactId' | 'contactAttributes' | 'emailDigest'> {
   return {
     ...response,
     finished: response.finished ? 1 : 0,
@@ -279,7 +237,7 @@ export function toRow(
   };
 }
 
-function toResponse({ emailDigest: _, ...row }: Selectable<ResponseTable>): Response {
+function toResponse({ emailDigest: _, ...row }: ResponseTable): Response {
   return {
     ...row,
     finished: row.finished === 1,

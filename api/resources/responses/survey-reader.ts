@@ -2,7 +2,6 @@
  * Reads surveys for those who answer them, and remembers them: a short query tells whether one is still the same. The memory
  * is bounded in entries and in bytes; the oldest entry goes first.
  */
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import {
   type AnsweredSurvey,
@@ -27,7 +26,7 @@ interface SurveyReader {
 }
 
 export function createSurveyReader(
-  db: Kysely<Database>,
+  db: Database,
   { entriesMax = ENTRIES_MAX, lengthMax = LENGTH_MAX }: SurveyReaderBounds = {},
 ): SurveyReader {
   const entries = new Map<string, AnsweredSurvey>();

@@ -1,10 +1,9 @@
 /** Creates and changes responses, for all APIs: checks the answers, writes the row, and does what follows from it. */
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { badRequest, conflict, notFound } from '#api/errors.ts';
+import { badRequest, conflict, existing, notFound } from '#api/errors.ts';
 import { newId, type Random } from '#api/ids.ts';
 import {
   type AnsweredSurvey,
@@ -126,7 +125,7 @@ export async function createResponseAlone(
   return insert(db, { response, respondent, emailDigest, version: survey.version });
 }
 
-async function insert(db: Kysely<Database>, insertion: Insertion): Promise<Response | null> {
+async function insert(db: Database, insertion: Insertion): Promise<Response | null> {
   try {
     return await insertResponse(db, insertion);
   } catch (error) {
@@ -172,8 +171,7 @@ export async function changeResponse(
   const { response, ...effects } = await parts.db.transaction().execute(async (trx) => {
     const { hasWebhooks } = await checkSurvey(trx, survey, mustBeOpen);
     await lockRow(trx, 'responses', responseId);
-    const stored = await findResponse(trx, responseId);
-    if (stored === null) throw notFound('Response', responseId);
+    const stored = existing(await findResponse(trx, responseId), 'Response', responseId);
     mayChange(stored);
     const data = { ...base(change, stored.data, change.data), ...change.data };
     const finished = change.finished ?? stored.finished;
@@ -235,13 +233,12 @@ function beginsInTheMiddle({ url }: ResponseMeta): boolean {
  * count is exact.
  */
 async function checkSurvey(
-  trx: Kysely<Database>,
+  trx: Database,
   { content, id }: BareSurvey,
   mustBeOpen: boolean,
 ): Promise<SurveyNow> {
   if (content.autoComplete !== null) await lockRow(trx, 'surveys', id);
-  const now = await findSurveyNow(trx, id);
-  if (now === null) throw notFound('Survey', id);
+  const now = existing(await findSurveyNow(trx, id), 'Survey', id);
   if (mustBeOpen && !now.isOpen) throw surveyClosed(id);
   return now;
 }
@@ -267,7 +264,7 @@ function spread(
 
 /** Does what follows from a change, in its transaction. */
 async function settleChange(
-  trx: Kysely<Database>,
+  trx: Database,
   parts: WriteParts,
   written: Omit<ResponseWritten, 'isSurveyCompleted'>,
 ): Promise<Effects> {

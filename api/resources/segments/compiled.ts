@@ -1,5 +1,4 @@
 /** Reads and compiles the segments of a workspace once, instead of at each request of a user. */
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { Work } from '#api/http/turn.ts';
 import type { StateCache } from '#api/state-cache.ts';
@@ -18,7 +17,7 @@ export function createSegmentCache(states: StateCache): SegmentCache {
   return states.beside({ bytesMax: BYTES_MAX });
 }
 
-export async function readCompiledSegments(db: Kysely<Database>, workspaceId: string): Promise<KeptSegments> {
+export async function readCompiledSegments(db: Database, workspaceId: string): Promise<KeptSegments> {
   const work = await Work.begin();
   const segments: StoredFilters[] = [];
   let bytes = 0;

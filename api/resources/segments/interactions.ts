@@ -3,7 +3,6 @@
  * hour. After one of these actions they ask at once, so that "has completed survey X" shows the next survey in the
  * same visit.
  */
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import type { Interaction } from './conditions.ts';
 import { compileFilters } from './filters.ts';
@@ -12,27 +11,36 @@ import { findSegments, type Segment } from './store.ts';
 /** By action: the surveys in which it counts; null: any. */
 export type Interactions = Readonly<Record<Interaction['kind'], ReadonlySet<string> | null>>;
 
-/** @param segments those that decide who sees a survey. Segments that they refer to are included. */
-export async function interactionsOf(
-  db: Kysely<Database>,
-  segments: readonly Segment[],
-): Promise<Interactions> {
-  const found: Interaction[] = [];
+/** The segments, and all that they refer to, directly or by way of others. Makes one query for each step. */
+export async function withReferred(db: Database, segments: readonly Segment[]): Promise<readonly Referred[]> {
+  const all: Referred[] = [];
   const seen = new Set(segments.map(({ id }) => id));
-  for (let next: readonly Segment[] = segments; next.length > 0; ) {
+  for (let next = segments; next.length > 0; ) {
     const referred = new Set<string>();
-    for (const { filters } of next) {
-      const compiled = compileFilters(filters);
+    for (const segment of next) {
+      const compiled = compileFilters(segment.filters);
       // A segment that cannot be decided has no members, whatever contacts do.
-      if ('issues' in compiled) continue;
-      found.push(...compiled.interactions);
-      for (const id of compiled.references) {
+      const { references, interactions } = 'issues' in compiled ? nothing : compiled;
+      all.push({ ...segment, interactions });
+      for (const id of references) {
         if (!seen.has(id)) referred.add(id);
         seen.add(id);
       }
     }
     next = await findSegments(db, [...referred]);
   }
+  return all;
+}
+
+interface Referred extends Segment {
+  readonly interactions: readonly Interaction[];
+}
+
+const nothing = { references: [], interactions: [] };
+
+/** @param segments those that decide who sees a survey, `withReferred` */
+export function interactionsOf(segments: readonly Referred[]): Interactions {
+  const found = segments.flatMap(({ interactions }) => interactions);
   return {
     display: surveysIn(found, 'display'),
     response: surveysIn(found, 'response'),

@@ -2,7 +2,6 @@
  * The private segment of a survey, which has the survey's id as its title. SDKs show a survey only to members of its
  * segment, so a survey for everybody needs one too.
  */
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { newId } from '#api/ids.ts';
@@ -22,7 +21,7 @@ interface OfSurvey {
  * @throws ApiError invalid_fields under `filters`; the driver's unique violation when a shared segment has the title
  */
 export async function privateSegment(
-  trx: Kysely<Database>,
+  trx: Database,
   { clock, random }: Pick<Context, 'clock' | 'random'>,
   survey: OfSurvey,
   filters: readonly unknown[] | null,

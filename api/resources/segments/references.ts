@@ -1,5 +1,5 @@
 /** Checks the filters of a segment before they are stored. */
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
 import type { EvaluatedSegment } from './evaluate.ts';
@@ -30,7 +30,7 @@ export function referencesIn(filters: readonly unknown[]): readonly string[] {
  *   is outside the workspace, or leads back to the segment
  */
 export async function checkFilters(
-  trx: Kysely<Database>,
+  trx: Database,
   segment: Segment,
   references: readonly string[],
 ): Promise<void> {
@@ -50,7 +50,7 @@ export async function checkFilters(
   }
 }
 
-async function checkTotal(trx: Kysely<Database>, { id, workspaceId, filters }: Segment): Promise<void> {
+async function checkTotal(trx: Database, { id, workspaceId, filters }: Segment): Promise<void> {
   const bytes = bytesOf(filters);
   const stored = sql<string | number | null>`sum(octet_length("filters"))`;
   const ofWorkspace = trx.selectFrom('segments').where('workspaceId', '=', workspaceId);

@@ -8,7 +8,7 @@ import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import { unlessTaken } from '#api/db/taken.ts';
-import { badRequest, conflict, forbidden, notFound } from '#api/errors.ts';
+import { badRequest, conflict, existing, forbidden } from '#api/errors.ts';
 import { newId } from '#api/ids.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import { Nullable, scopeFields } from '#api/schemas.ts';
@@ -114,8 +114,7 @@ export const segmentRoutes: Routes = async (app, { context }) => {
       db.transaction().execute(async (trx) => {
         // Another change may have come while this body was on its way, so the segment is read again.
         await lockRow(trx, 'workspaces', loaded.workspaceId);
-        const stored = await findSegment(trx, loaded.id);
-        if (stored === null) throw notFound('Segment', loaded.id);
+        const stored = existing(await findSegment(trx, loaded.id), 'Segment', loaded.id);
         if (stored.isPrivate && title !== undefined && title !== stored.title) {
           throw badRequest(
             'The segment of a survey has the id of the survey as its title; leave the title out',

@@ -2,39 +2,25 @@
  * Segments: groups of contacts that surveys are shown to. Every app survey has one; if it is for everybody, a private
  * one without filters.
  */
-import type { Kysely, Selectable } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { Database, SegmentTable, Timestamp } from '#api/db/schema.ts';
+import type { Database, Decoded, SegmentTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-export interface Segment {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly title: string;
-  readonly description: string | null;
-  /** Belongs to one survey and is deleted with it. */
-  readonly isPrivate: boolean;
-  readonly filters: readonly unknown[];
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type Segment = Decoded<SegmentTable, { isPrivate: boolean; filters: readonly unknown[] }>;
 
-export async function findSegment(db: Kysely<Database>, id: string): Promise<Segment | null> {
+export async function findSegment(db: Database, id: string): Promise<Segment | null> {
   const row = await db.selectFrom('segments').selectAll().where('id', '=', id).executeTakeFirst();
   return row === undefined ? null : toSegment(row);
 }
 
-export async function findSegments(
-  db: Kysely<Database>,
-  ids: readonly string[],
-): Promise<readonly Segment[]> {
+export async function findSegments(db: Database, ids: readonly string[]): Promise<readonly Segment[]> {
   if (ids.length === 0) return [];
   const rows = await db.selectFrom('segments').selectAll().where('id', 'in', ids).execute();
   return rows.map(toSegment);
 }
 
 /** @throws the driver's unique violation when the title is taken */
-export async function insertSegment(db: Kysely<Database>, segment: Segment): Promise<void> {
+export async function insertSegment(db: Database, segment: Segment): Promise<void> {
   await db
     .insertInto('segments')
     .values({
@@ -47,7 +33,7 @@ export async function insertSegment(db: Kysely<Database>, segment: Segment): Pro
 
 /** By workspace, in each by title, which is unique there. This is the order of the index. */
 export async function listSegments(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
   page: ListPage,
 ): Promise<readonly Segment[]> {
@@ -76,7 +62,7 @@ export interface StoredFilters {
 }
 
 /** All of a workspace, in the order of their titles, which are unique. Reads them in portions. */
-export async function* eachSegment(db: Kysely<Database>, workspaceId: string): AsyncGenerator<StoredFilters> {
+export async function* eachSegment(db: Database, workspaceId: string): AsyncGenerator<StoredFilters> {
   for (let last: string | null = null; ; ) {
     let query = db
       .selectFrom('segments')
@@ -100,7 +86,7 @@ export async function* eachSegment(db: Kysely<Database>, workspaceId: string): A
 }
 
 /** Segments that do not belong to one survey. */
-export function countSharedSegments(db: Kysely<Database>, workspaceId: string): Promise<number> {
+export function countSharedSegments(db: Database, workspaceId: string): Promise<number> {
   return countRows(
     db.selectFrom('segments').where('workspaceId', '=', workspaceId).where('isPrivate', '=', 0),
   );
@@ -108,7 +94,7 @@ export function countSharedSegments(db: Kysely<Database>, workspaceId: string): 
 
 /** Segment id -> ids of its surveys, the oldest first; at most `limit` in all. */
 export async function surveysOfSegments(
-  db: Kysely<Database>,
+  db: Database,
   segmentIds: readonly string[],
   limit: number,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -131,7 +117,7 @@ export async function surveysOfSegments(
  * @returns false when it was deleted meanwhile
  * @throws the driver's unique violation when the title is taken
  */
-export async function updateSegment(db: Kysely<Database>, segment: Segment): Promise<boolean> {
+export async function updateSegment(db: Database, segment: Segment): Promise<boolean> {
   const { id, title, description, filters, updatedAt } = segment;
   const { numUpdatedRows } = await db
     .updateTable('segments')
@@ -141,7 +127,7 @@ export async function updateSegment(db: Kysely<Database>, segment: Segment): Pro
   return numUpdatedRows > 0n;
 }
 
-export async function deleteSegment(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteSegment(db: Database, id: string): Promise<void> {
   await db.deleteFrom('segments').where('id', '=', id).execute();
 }
 
@@ -150,7 +136,7 @@ export async function deleteSegment(db: Kysely<Database>, id: string): Promise<v
  * that one is deleted. Call it after the survey was deleted.
  */
 export async function deletePrivateSegment(
-  db: Kysely<Database>,
+  db: Database,
   workspaceId: string,
   surveyId: string,
 ): Promise<void> {
@@ -172,7 +158,7 @@ export async function deletePrivateSegment(
 
 /** The private segment of a survey, which has its id as the title; null when it has none. */
 export async function findPrivateSegment(
-  db: Kysely<Database>,
+  db: Database,
   workspaceId: string,
   surveyId: string,
 ): Promise<Segment | null> {
@@ -186,6 +172,6 @@ export async function findPrivateSegment(
   return row === undefined ? null : toSegment(row);
 }
 
-export function toSegment(row: Selectable<SegmentTable>): Segment {
+export function toSegment(row: SegmentTable): Segment {
   return { ...row, isPrivate: row.isPrivate === 1, filters: JSON.parse(row.filters) };
 }

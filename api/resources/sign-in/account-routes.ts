@@ -19,6 +19,7 @@ import { redeemVerification, texts } from '#api/resources/accounts/login.ts';
 import { CLOSED, isSignupOpen } from '#api/resources/accounts/signup.ts';
 import { findToken } from '#api/resources/accounts/store.ts';
 import { plainName } from '#api/resources/organizations/name.ts';
+import { withQuery } from '#api/survey-url.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { nameErrors, ownUrl, problem, refuseForeignOrigins } from './errors.ts';
 import { shownUser, User } from './shapes.ts';
@@ -192,12 +193,6 @@ function checkNewPassword(password: string): void {
   if (isTooLong(password)) throw problem('PASSWORD_TOO_LONG');
   const reason = passwordProblem(password);
   if (reason !== null) throw invalidFields({ password: reason });
-}
-
-function withQuery(url: string, fields: Readonly<Record<string, string>>): string {
-  const target = new URL(url);
-  for (const [name, value] of Object.entries(fields)) target.searchParams.set(name, value);
-  return target.href;
 }
 
 function refusal(text: string): Error {

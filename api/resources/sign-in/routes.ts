@@ -6,20 +6,19 @@
  * Callers: anybody, limited by address. Pages: those of our own origin.
  */
 import { Type } from 'typebox';
-import { sessionCookie, setHeldLogin, setSessionCookie } from '#api/auth/cookies.ts';
+import { setHeldLogin, setSessionCookie } from '#api/auth/cookies.ts';
 import { normalizeEmail } from '#api/auth/password.ts';
-import { findSession, hashToken } from '#api/auth/session.ts';
+import { hashToken } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
-import { finishLogin, holdLogin, signOut } from '#api/resources/accounts/admission.ts';
+import { finishLogin, holdLogin, loggedIn, signOut } from '#api/resources/accounts/admission.ts';
 import { checkPassword, texts } from '#api/resources/accounts/login.ts';
-import { findUser } from '#api/resources/accounts/store.ts';
 import { nameErrors, ownUrl, problem, refuseForeignOrigins } from './errors.ts';
 import { Session, shownUser, User } from './shapes.ts';
 
 const Text = Type.String();
 
 export const signInRoutes: Routes = async (app, { context }) => {
-  const { db, clock, config } = context;
+  const { config } = context;
   const { publicUrl } = config;
   const onRequest = refuseForeignOrigins(publicUrl);
   nameErrors(app);
@@ -97,14 +96,10 @@ export const signInRoutes: Routes = async (app, { context }) => {
       },
     },
     async (request, reply) => {
-      const token = sessionCookie(request.cookies);
-      const session = token === null ? null : await findSession(db, token, clock);
-      const user = session === null ? null : await findUser(db, session.userId);
+      const session = await loggedIn(context, request);
       // Fastify sends no body for null.
-      if (token === null || session === null || user === null) {
-        return reply.type('application/json; charset=utf-8').send('null');
-      }
-      const { userId, createdAt, expiresAt } = session;
+      if (session === null) return reply.type('application/json; charset=utf-8').send('null');
+      const { token, user, userId, createdAt, expiresAt } = session;
       return {
         session: {
           id: hashToken(token),

@@ -5,9 +5,8 @@
  * it. Pages: those of our own origin. At most five codes and passwords a minute for each account.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
-import { deleteHeldLogin, heldLogin, sessionCookie, setSessionCookie } from '#api/auth/cookies.ts';
+import { deleteHeldLogin, heldLogin, setSessionCookie } from '#api/auth/cookies.ts';
 import { isTooLong } from '#api/auth/password.ts';
 import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import {
@@ -18,12 +17,12 @@ import {
   totpSecret,
   useSecondFactor,
 } from '#api/auth/second-factor.ts';
-import { endSessionsOf, findSession, startSession } from '#api/auth/session.ts';
+import { endSessionsOf, startSession } from '#api/auth/session.ts';
 import { totpUri } from '#api/auth/totp.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
-import { finishHeldLogin, takeGuess } from '#api/resources/accounts/admission.ts';
+import { finishHeldLogin, loggedIn, takeGuess } from '#api/resources/accounts/admission.ts';
 import {
   deleteTokens,
   findUser,
@@ -81,7 +80,7 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
         const secret = await enroll(trx, context, user.id, toTimestamp(clock()));
         return {
           totpURI: uriOf(secret, user, issuer),
-          backupCodes: [...(await renewBackupCodes(trx, context, user.id))],
+          backupCodes: await renewBackupCodes(trx, context, user.id),
         };
       });
     },
@@ -118,7 +117,7 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
         return renewBackupCodes(trx, context, user.id);
       });
       await noteChange(request, sessionOf(request).userId, 'backupCodes');
-      return { status: true, backupCodes: [...backupCodes] };
+      return { status: true, backupCodes: backupCodes };
     },
   );
 
@@ -204,13 +203,10 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
    * on: then all sessions end that began without it, and this one is replaced.
    */
   async function confirm(request: FastifyRequest, reply: FastifyReply, factor: SecondFactor) {
-    const token = sessionCookie(request.cookies);
-    const session = token === null ? null : await findSession(db, token, clock);
-    if (token === null || session === null) throw problem('INVALID_TWO_FACTOR_COOKIE');
-    const { userId } = session;
+    const session = await loggedIn(context, request);
+    if (session === null) throw problem('INVALID_TWO_FACTOR_COOKIE');
+    const { token, user, userId } = session;
     await takeGuess(context, userId);
-    const user = await findUser(db, userId);
-    if (user === null) throw problem('UNAUTHORIZED');
     const isFirst = user.twoFactorEnabled !== 1;
     if (isFirst && factor.kind === 'backupCode') throw problem('TWO_FACTOR_NOT_ENABLED');
     const renewed = await db.transaction().execute(async (trx) => {
@@ -233,7 +229,7 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
   async function withPassword<T>(
     request: FastifyRequest,
     password: string,
-    work: (trx: Kysely<Database>, user: UserRow) => Promise<T>,
+    work: (trx: Database, user: UserRow) => Promise<T>,
   ): Promise<T> {
     const user = await findUser(db, sessionOf(request).userId);
     if (user === null) throw problem('UNAUTHORIZED');

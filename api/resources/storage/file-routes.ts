@@ -12,7 +12,7 @@ import type { FileDeletion } from '#api/audit/audit.ts';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may, type Principal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, methodNotAllowed, notAuthenticated, notFound, unauthorized } from '#api/errors.ts';
+import { badRequest, existing, methodNotAllowed, notAuthenticated, unauthorized } from '#api/errors.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { binary, media, withoutBody } from '#api/http/media.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
@@ -73,8 +73,11 @@ export const fileRoutes: Routes = async (app, { context }) => {
       const location = locationOf(workspaceId, access, name);
       // A copy to another store may bring a deleted object back. Its row stays deleted.
       const isKnown = location !== null && (await isGranted(db, keyOf(location)));
-      const object = isKnown ? await withStorageErrors(storage.open(keyOf(location))) : null;
-      if (object === null) throw notFound('file', name);
+      const object = existing(
+        isKnown ? await withStorageErrors(storage.open(keyOf(location))) : null,
+        'file',
+        name,
+      );
       return send(request, reply, object, access, name);
     },
   });
@@ -126,8 +129,7 @@ export const fileRoutes: Routes = async (app, { context }) => {
 
   /** @returns the workspace's own id @throws ApiError not_found, unauthorized */
   async function reachable(scopeId: string, isAllowed: (workspaceId: string) => boolean): Promise<string> {
-    const workspace = await findWorkspace(db, scopeId);
-    if (workspace === null) throw notFound('Workspace', scopeId);
+    const workspace = existing(await findWorkspace(db, scopeId), 'Workspace', scopeId);
     if (!isAllowed(workspace.id)) throw unauthorized();
     return workspace.id;
   }
@@ -180,8 +182,7 @@ export const fileRoutes: Routes = async (app, { context }) => {
       await object.close();
       return reply.send(method === 'HEAD' ? undefined : '');
     }
-    const stream = await withStorageErrors(object.read(range));
-    if (stream === null) throw notFound('file', name);
+    const stream = existing(await withStorageErrors(object.read(range)), 'file', name);
     return reply.send(stream);
   }
 };

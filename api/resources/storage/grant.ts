@@ -1,7 +1,7 @@
 /** Checks a request for an upload, in the order in which clients see the errors, and grants it. */
 import { type Static, Type } from 'typebox';
 import type { Context } from '#api/context.ts';
-import { ApiError, badRequest, invalidFields, notFound } from '#api/errors.ts';
+import { ApiError, badRequest, existing, invalidFields } from '#api/errors.ts';
 import { newUuid } from '#api/ids.ts';
 import { findSurvey, type Survey } from '#api/resources/surveys/store.ts';
 import { Id, MapOf, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
@@ -77,8 +77,7 @@ export async function checkSurvey(
   { surveyId, elementId }: Static<typeof ClientGrantRequest>,
   extension: Extension,
 ): Promise<number> {
-  const survey = await findSurvey(db, surveyId);
-  if (survey === null) throw notFound('Survey', surveyId);
+  const survey = existing(await findSurvey(db, surveyId), 'Survey', surveyId);
   if (survey.workspaceId !== workspaceId) {
     throw badRequest('Survey does not belong to the workspace', { surveyId, workspaceId });
   }

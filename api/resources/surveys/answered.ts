@@ -1,7 +1,7 @@
 /** Surveys for routes that take responses: whether a survey is open, and whether it has changed since it was read. */
-import { type ExpressionBuilder, expressionBuilder, type Kysely, sql } from 'kysely';
+import { type ExpressionBuilder, expressionBuilder, sql } from 'kysely';
 import { surveyVersion } from '#api/db/dialect.ts';
-import type { Database } from '#api/db/schema.ts';
+import type { Database, Tables } from '#api/db/schema.ts';
 import { type ApiError, forbidden } from '#api/errors.ts';
 import { isId } from '#api/ids.ts';
 import { type BareSurvey, type Survey, selectSurveys, toBareSurvey } from './store.ts';
@@ -16,7 +16,7 @@ export interface AnsweredSurvey extends BareSurvey {
 }
 
 /** Makes one query. */
-export async function findAnsweredSurvey(db: Kysely<Database>, id: string): Promise<AnsweredSurvey | null> {
+export async function findAnsweredSurvey(db: Database, id: string): Promise<AnsweredSurvey | null> {
   if (!isId(id)) return null;
   const row = await selectSurveys(db)
     .select((survey) => webhooksOf(survey).as('hasWebhooks'))
@@ -32,7 +32,7 @@ export async function findAnsweredSurvey(db: Kysely<Database>, id: string): Prom
 }
 
 /** The `version` that `findAnsweredSurvey` would find now. null: there is no such survey. */
-export async function findSurveyVersion(db: Kysely<Database>, id: string): Promise<string | null> {
+export async function findSurveyVersion(db: Database, id: string): Promise<string | null> {
   const row = await db
     .selectFrom('surveys')
     .select(versionOf(db).as('version'))
@@ -41,9 +41,8 @@ export async function findSurveyVersion(db: Kysely<Database>, id: string): Promi
   return row?.version ?? null;
 }
 
-/** The version of a survey, for a query on `surveys`. */
-export function versionOf(db: Kysely<Database>) {
-  const survey = expressionBuilder<Database, 'surveys'>();
+export function versionOf(db: Database) {
+  const survey = expressionBuilder<Tables, 'surveys'>();
   const environmentId = survey
     .selectFrom('workspaces')
     .select('legacyEnvironmentId')
@@ -63,7 +62,7 @@ export interface SurveyNow extends Pick<AnsweredSurvey, 'hasWebhooks'> {
 }
 
 /** The current state of a survey, as far as responses depend on it, in one query. null: there is no such survey. */
-export async function findSurveyNow(db: Kysely<Database>, id: string): Promise<SurveyNow | null> {
+export async function findSurveyNow(db: Database, id: string): Promise<SurveyNow | null> {
   const row = await db
     .selectFrom('surveys')
     .select(['status', 'archivedAt'])
@@ -83,7 +82,7 @@ export function surveyClosed(surveyId: string): ApiError {
 }
 
 /** Whether the workspace of a survey has webhooks, for a query on `surveys`. */
-function webhooksOf({ exists, selectFrom }: ExpressionBuilder<Database, 'surveys'>) {
+function webhooksOf({ exists, selectFrom }: ExpressionBuilder<Tables, 'surveys'>) {
   const webhooks = selectFrom('webhooks').select('webhooks.id');
   return exists(webhooks.whereRef('webhooks.workspaceId', '=', 'surveys.workspaceId'));
 }

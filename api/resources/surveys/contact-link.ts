@@ -3,10 +3,10 @@
  * the hex HMAC-SHA-256 of both and the survey.
  */
 import type { Signer } from '#api/auth/signer.ts';
-import type { Random } from '#api/ids.ts';
+import type { Context } from '#api/context.ts';
 import { withQuery } from '#api/survey-url.ts';
 import type { Millis } from '#shared/clock.ts';
-import { newSingleUseLink } from './single-use.ts';
+import { newLink } from './single-use.ts';
 import type { Survey } from './store.ts';
 
 const PARAMETER = 'contactToken';
@@ -17,21 +17,17 @@ interface ContactLink {
   readonly expiresAt: Millis | null;
 }
 
-/** @param address the address of the survey */
 export function newContactLink(
-  { signer, random }: { readonly signer: Signer; readonly random: Random },
+  parts: Pick<Context, 'signer' | 'random'>,
   address: string,
-  { id, content }: Survey,
+  survey: Survey,
   link: ContactLink,
 ): string {
-  const { singleUse } = content;
   const end = link.expiresAt === null ? '' : String(link.expiresAt / 1_000);
-  return withQuery(
-    singleUse?.enabled === true
-      ? newSingleUseLink(address, id, singleUse.isEncrypted, signer, random)
-      : address,
-    { [PARAMETER]: `${link.contactId}.${end}.${signer.sign(signedText(id, link.contactId, end))}` },
-  );
+  const signature = parts.signer.sign(signedText(survey.id, link.contactId, end));
+  return withQuery(newLink(parts, address, survey), {
+    [PARAMETER]: `${link.contactId}.${end}.${signature}`,
+  });
 }
 
 /**

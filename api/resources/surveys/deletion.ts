@@ -3,7 +3,6 @@
  * responses and displays are deleted in slices. After an interruption the survey is closed, and the same request
  * finishes the work.
  */
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
@@ -25,7 +24,7 @@ export async function removeSurvey(
 }
 
 async function deleteSurveyWithContent(
-  db: Kysely<Database>,
+  db: Database,
   { id, workspaceId }: Pick<Survey, 'id' | 'workspaceId'>,
   now: Timestamp,
 ): Promise<void> {
@@ -54,7 +53,7 @@ async function deleteSurveyWithContent(
 
 type Table = 'responses' | 'displays';
 
-async function isLarge(db: Kysely<Database>, table: Table, surveyId: string): Promise<boolean> {
+async function isLarge(db: Database, table: Table, surveyId: string): Promise<boolean> {
   const row = await db
     .selectFrom(table)
     .select('id')
@@ -65,12 +64,7 @@ async function isLarge(db: Kysely<Database>, table: Table, surveyId: string): Pr
   return row !== undefined;
 }
 
-async function deleteSlice(
-  db: Kysely<Database>,
-  table: Table,
-  surveyId: string,
-  rowsMax: number,
-): Promise<number> {
+async function deleteSlice(db: Database, table: Table, surveyId: string, rowsMax: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom(table)
     .where('id', 'in', (from) =>

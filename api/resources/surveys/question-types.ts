@@ -238,7 +238,6 @@ type QuestionType = keyof typeof questionShapes;
 /** A question in a block, which has the labels of the buttons and the logic. */
 export type Element = { [Type in QuestionType]: Static<(typeof questionShapes)[Type]> }[QuestionType];
 
-/** The defaults of a question. */
 export const questionDefaults: Readonly<Partial<Record<QuestionType, object>>> = {
   openText: { inputType: 'text', charLimit: { enabled: false } },
   pictureSelection: { allowMulti: false },

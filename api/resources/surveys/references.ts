@@ -1,5 +1,4 @@
 /** The other rows that a survey refers to: languages, action classes and a segment, all of the same workspace. */
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
 import { type ActionClass, listActionClasses } from '#api/resources/action-classes/store.ts';
@@ -19,7 +18,7 @@ export interface SurveyLanguage {
  * @throws ApiError invalid_fields
  */
 export async function resolveLanguages(
-  db: Kysely<Database>,
+  db: Database,
   workspaceId: string,
   given: unknown,
 ): Promise<readonly SurveyLanguage[]> {
@@ -55,7 +54,7 @@ export async function resolveLanguages(
  * @throws ApiError invalid_fields
  */
 export async function resolveTriggers(
-  db: Kysely<Database>,
+  db: Database,
   workspaceId: string,
   given: unknown,
 ): Promise<readonly ActionClass[]> {
@@ -114,7 +113,7 @@ function lacksTrigger({ content, triggers }: Launched): boolean {
 
 /** null stays null. @throws ApiError invalid_fields unless the segment belongs to the workspace */
 export async function resolveSegmentId(
-  db: Kysely<Database>,
+  db: Database,
   workspaceId: string,
   given: unknown,
 ): Promise<string | null> {

@@ -8,7 +8,7 @@ import { Type } from 'typebox';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, notFound } from '#api/errors.ts';
+import { badRequest, existing, notFound } from '#api/errors.ts';
 import { readLargePage } from '#api/http/pagination.ts';
 import { newId } from '#api/ids.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
@@ -19,7 +19,7 @@ import { removeSurvey } from './deletion.ts';
 import { toDeletedSurveyReply, toSurveyReply } from './reply.ts';
 import { NewSurvey, SurveyChange } from './request-shapes.ts';
 import { DeletedSurveyReply, SurveyReply } from './schema.ts';
-import { newSingleUseLink } from './single-use.ts';
+import { newLink } from './single-use.ts';
 import { checkSurveySize } from './size.ts';
 import { findSurvey, findSurveys, listSurveys } from './store.ts';
 import { completed, insertNewSurvey, rewriteSurvey, saveSurvey } from './write.ts';
@@ -132,8 +132,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       async (request) => {
         const { surveyId } = request.params;
         const { limit = SINGLE_USE_LINKS_DEFAULT } = request.query;
-        const survey = await findSurvey(db, surveyId);
-        if (survey === null) throw notFound('Survey', surveyId);
+        const survey = existing(await findSurvey(db, surveyId), 'Survey', surveyId);
         // A person with such a link may write, so the right to read is not enough.
         requireRight(request, survey.workspaceId, 'write');
         if (limit < 1) throw badRequest('Limit cannot be less than 1');
@@ -146,10 +145,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
           throw badRequest('Single use links are not enabled for this survey');
         }
         const address = linkAddressOf(context.config, survey.id);
-        const links = Array.from({ length: limit }, () =>
-          newSingleUseLink(address, survey.id, singleUse.isEncrypted, context.signer, random),
-        );
-        return { data: links };
+        return { data: Array.from({ length: limit }, () => newLink(context, address, survey)) };
       },
     );
   }

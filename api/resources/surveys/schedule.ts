@@ -5,11 +5,9 @@
  * A survey ends when its date has come, unless it is a draft. It starts when it is `scheduled`, or a draft whose date
  * was in the future when it was last written. A draft with a date that was past already stays a draft.
  */
-import type { Kysely } from 'kysely';
 import { inTurn } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 
-/** A survey whose state has changed. */
 interface ChangedSurvey {
   readonly workspaceId: string;
 }
@@ -17,11 +15,7 @@ interface ChangedSurvey {
 /** Surveys that one call changes. The next call goes on. */
 const SURVEYS_MAX = 200;
 
-/** Ends surveys that are due. */
-export async function closeDueSurveys(
-  db: Kysely<Database>,
-  now: Timestamp,
-): Promise<readonly ChangedSurvey[]> {
+export async function closeDueSurveys(db: Database, now: Timestamp): Promise<readonly ChangedSurvey[]> {
   return (
     db
       .updateTable('surveys')
@@ -37,10 +31,7 @@ export async function closeDueSurveys(
 }
 
 /** Starts surveys that are due, unless their end is due as well. */
-export async function publishDueSurveys(
-  db: Kysely<Database>,
-  now: Timestamp,
-): Promise<readonly ChangedSurvey[]> {
+export async function publishDueSurveys(db: Database, now: Timestamp): Promise<readonly ChangedSurvey[]> {
   return db
     .updateTable('surveys')
     .set({ status: 'inProgress', updatedAt: now })
@@ -56,7 +47,7 @@ export async function publishDueSurveys(
     .execute();
 }
 
-export function dueToClose(db: Kysely<Database>, now: Timestamp) {
+export function dueToClose(db: Database, now: Timestamp) {
   return db
     .selectFrom('surveys')
     .select('id')
@@ -66,7 +57,7 @@ export function dueToClose(db: Kysely<Database>, now: Timestamp) {
     .limit(SURVEYS_MAX);
 }
 
-export function dueToPublish(db: Kysely<Database>, now: Timestamp) {
+export function dueToPublish(db: Database, now: Timestamp) {
   return (
     db
       .selectFrom('surveys')

@@ -152,7 +152,6 @@ export const SurveyContent = Type.Object({
 });
 export type SurveyContent = Static<typeof SurveyContent>;
 
-/** The defaults of a new survey. */
 export const surveyDefaults: Omit<SurveyContent, 'name' | 'blocks'> = {
   type: 'link',
   status: 'draft',
@@ -214,7 +213,6 @@ export const SurveyReply = Type.Object({
 
 const notTold = ['followUps', 'languages', 'workspaceOverwrites', 'projectOverwrites', 'productOverwrites'];
 
-/** The reply to a deletion. */
 export const DeletedSurveyReply = Type.Object(
   Object.fromEntries(Object.entries(SurveyReply.properties).filter(([name]) => !notTold.includes(name))),
 );

@@ -3,29 +3,23 @@
  * HMAC-SHA-256 of `formbricks.single-use.v1:{surveyId}:{suId}`.
  */
 import type { Signer } from '#api/auth/signer.ts';
-import { newId, type Random } from '#api/ids.ts';
+import type { Context } from '#api/context.ts';
+import { newId } from '#api/ids.ts';
 import { withQuery } from '#api/survey-url.ts';
+import type { BareSurvey } from './store.ts';
 
 const purpose = 'formbricks.single-use.v1';
 
-/**
- * Creates a link for a survey.
- *
- * @param surveyUrl the address of the survey
- * @param isSigned the survey's `singleUse.isEncrypted`
- */
-export function newSingleUseLink(
+/** @param surveyUrl the address of the survey @returns it with a new `suId`, if the survey has single-use links */
+export function newLink(
+  { signer, random }: Pick<Context, 'signer' | 'random'>,
   surveyUrl: string,
-  surveyId: string,
-  isSigned: boolean,
-  signer: Signer,
-  random: Random,
+  { id, content: { singleUse } }: BareSurvey,
 ): string {
+  if (singleUse?.enabled !== true) return surveyUrl;
   const suId = newId(random);
-  return withQuery(surveyUrl, {
-    suId,
-    ...(isSigned ? { suToken: signer.sign(signedText(surveyId, suId)) } : {}),
-  });
+  const suToken = singleUse.isEncrypted ? { suToken: signer.sign(signedText(id, suId)) } : {};
+  return withQuery(surveyUrl, { suId, ...suToken });
 }
 
 export function isSingleUseTokenValid(

@@ -2,9 +2,9 @@
  * Surveys with their triggers and languages. This file writes the tables `surveys`, `surveyTriggers`,
  * `surveyLanguages` and `countdowns`.
  */
-import { type Kysely, type Selectable, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
-import type { SizedRow } from '#api/http/pagination.ts';
+import type { ListPage, SizedRow } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
 import { type ActionClass, toActionClass } from '#api/resources/action-classes/store.ts';
 import { type Segment, toSegment } from '#api/resources/segments/store.ts';
@@ -32,7 +32,7 @@ export type BareSurvey = Omit<Survey, 'segment' | 'triggers' | 'languages'>;
 
 /** By id, in one query. Ids without a row are left out. */
 export async function findBareSurveys(
-  db: Kysely<Database>,
+  db: Database,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, BareSurvey>> {
   if (ids.length === 0) return new Map();
@@ -42,7 +42,7 @@ export async function findBareSurveys(
   return new Map(rows.map((row) => [row.id, toBareSurvey(row)]));
 }
 
-export async function findSurvey(db: Kysely<Database>, id: string): Promise<Survey | null> {
+export async function findSurvey(db: Database, id: string): Promise<Survey | null> {
   if (!isId(id)) return null;
   const row = await selectSurveys(db).where('surveys.id', '=', id).executeTakeFirst();
   if (row === undefined) return null;
@@ -51,7 +51,7 @@ export async function findSurvey(db: Kysely<Database>, id: string): Promise<Surv
 }
 
 /** null: there is no such survey. */
-export async function workspaceOfSurvey(db: Kysely<Database>, id: string): Promise<string | null> {
+export async function workspaceOfSurvey(db: Database, id: string): Promise<string | null> {
   if (!isId(id)) return null;
   const row = await db.selectFrom('surveys').select('workspaceId').where('id', '=', id).executeTakeFirst();
   return row?.workspaceId ?? null;
@@ -59,9 +59,9 @@ export async function workspaceOfSurvey(db: Kysely<Database>, id: string): Promi
 
 /** Newest change first, ties by id. Includes archived ones. */
 export async function listSurveys(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
-  page: { readonly limit: number; readonly skip: number },
+  page: ListPage,
 ): Promise<readonly SizedRow[]> {
   if (workspaceIds.length === 0) return [];
   return db
@@ -76,13 +76,13 @@ export async function listSurveys(
 }
 
 /** In any order. Ids without a row are left out. */
-export async function findSurveys(db: Kysely<Database>, ids: readonly string[]): Promise<readonly Survey[]> {
+export async function findSurveys(db: Database, ids: readonly string[]): Promise<readonly Survey[]> {
   return withReferences(db, await selectSurveys(db).where('surveys.id', 'in', ids).execute());
 }
 
 /** The surveys that SDKs see: app and website surveys in progress, the newest first. */
 export async function listLiveSurveys(
-  db: Kysely<Database>,
+  db: Database,
   workspaceId: string,
   limit: number,
 ): Promise<readonly Survey[]> {
@@ -99,7 +99,7 @@ export async function listLiveSurveys(
 }
 
 /** @throws the driver's unique violation when the slug is taken */
-export async function insertSurvey(db: Kysely<Database>, survey: Survey): Promise<void> {
+export async function insertSurvey(db: Database, survey: Survey): Promise<void> {
   await db
     .insertInto('surveys')
     .values({
@@ -114,7 +114,7 @@ export async function insertSurvey(db: Kysely<Database>, survey: Survey): Promis
 }
 
 /** Writes the whole survey, and drops its countdown. @throws the driver's unique violation when the slug is taken */
-export async function updateSurvey(db: Kysely<Database>, survey: Survey): Promise<void> {
+export async function updateSurvey(db: Database, survey: Survey): Promise<void> {
   await db.updateTable('surveys').set(columnsOf(survey)).where('id', '=', survey.id).execute();
   await db.deleteFrom('surveyTriggers').where('surveyId', '=', survey.id).execute();
   await db.deleteFrom('surveyLanguages').where('surveyId', '=', survey.id).execute();
@@ -124,18 +124,18 @@ export async function updateSurvey(db: Kysely<Database>, survey: Survey): Promis
 }
 
 /** Keeps the files that the survey shows. */
-function claimPictures(db: Kysely<Database>, { workspaceId, updatedAt, content }: Survey): Promise<void> {
+function claimPictures(db: Database, { workspaceId, updatedAt, content }: Survey): Promise<void> {
   return claimFilesIn(db, { workspaceId, text: JSON.stringify(content), now: updatedAt });
 }
 
 /** Deletes responses, displays, triggers and languages too. The caller deletes its private segment. */
-export async function deleteSurvey(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteSurvey(db: Database, id: string): Promise<void> {
   await db.deleteFrom('surveys').where('id', '=', id).execute();
 }
 
 /** Changes nothing else of the survey. @param archivedAt null: restores it */
 export async function setArchivedAt(
-  db: Kysely<Database>,
+  db: Database,
   id: string,
   archivedAt: Timestamp | null,
   now: Timestamp,
@@ -144,13 +144,13 @@ export async function setArchivedAt(
 }
 
 /** Includes archived ones. */
-export async function isInProgress(db: Kysely<Database>, id: string): Promise<boolean> {
+export async function isInProgress(db: Database, id: string): Promise<boolean> {
   const row = await db.selectFrom('surveys').select('status').where('id', '=', id).executeTakeFirst();
   return row?.status === 'inProgress';
 }
 
 /** Ends a survey that is in progress. @returns false when it was not */
-export async function completeSurvey(db: Kysely<Database>, id: string, now: Timestamp): Promise<boolean> {
+export async function completeSurvey(db: Database, id: string, now: Timestamp): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('surveys')
     .set({ status: 'completed', updatedAt: now })
@@ -177,7 +177,7 @@ function columnsOf(survey: Survey) {
   };
 }
 
-async function insertReferences(db: Kysely<Database>, survey: Survey): Promise<void> {
+async function insertReferences(db: Database, survey: Survey): Promise<void> {
   if (survey.triggers.length > 0) {
     await db
       .insertInto('surveyTriggers')
@@ -202,10 +202,10 @@ async function insertReferences(db: Kysely<Database>, survey: Survey): Promise<v
   }
 }
 
-type SurveyRow = Selectable<SurveyTable> & { readonly legacyEnvironmentId: string | null };
+type SurveyRow = SurveyTable & { readonly legacyEnvironmentId: string | null };
 
 /** For `toBareSurvey`. */
-export function selectSurveys(db: Kysely<Database>) {
+export function selectSurveys(db: Database) {
   return db
     .selectFrom('surveys')
     .innerJoin('workspaces', 'workspaces.id', 'surveys.workspaceId')
@@ -227,7 +227,7 @@ export function toBareSurvey(row: SurveyRow): BareSurvey {
 }
 
 /** Makes three queries for any number of surveys. */
-async function withReferences(db: Kysely<Database>, rows: readonly SurveyRow[]): Promise<readonly Survey[]> {
+async function withReferences(db: Database, rows: readonly SurveyRow[]): Promise<readonly Survey[]> {
   const ids = rows.map(({ id }) => id);
   if (ids.length === 0) return [];
   const triggers = await db

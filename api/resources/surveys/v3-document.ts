@@ -26,7 +26,6 @@ const distributionFields = [
   'delay',
 ] as const;
 
-/** The action classes that a distribution names. */
 export function triggersIn(
   distribution: unknown,
 ): readonly { readonly actionClass: { readonly id: unknown } }[] {

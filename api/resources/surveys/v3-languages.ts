@@ -3,7 +3,6 @@
  * the same text would suddenly be in another language. A language that the workspace does not have yet is added to
  * it, because v3 has no other way to add one.
  */
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type Issue, invalidFields } from '#api/errors.ts';
@@ -120,7 +119,7 @@ function notTheDefault(identifier: string, defaultLanguage: string, isNew: boole
  * @throws ApiError invalid_fields for a code that is no locale, forbidden when the workspace has too many languages
  */
 export async function languageRows(
-  trx: Kysely<Database>,
+  trx: Database,
   { clock, random }: Pick<Context, 'clock' | 'random'>,
   workspaceId: string,
   wanted: readonly WantedLanguage[],

@@ -1,7 +1,7 @@
 /** The survey list of v3: filters, three orders, and pages with a cursor. */
-import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
+import { type SelectQueryBuilder, sql } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { Database } from '#api/db/schema.ts';
+import type { Database, Tables } from '#api/db/schema.ts';
 import { type Cursor, pageOf } from '#api/http/cursor-pagination.ts';
 
 export const surveyStatuses = [
@@ -26,11 +26,11 @@ interface SurveyFilter {
 
 type SortBy = 'createdAt' | 'updatedAt' | 'name';
 
-type Surveys<O> = SelectQueryBuilder<Database, 'surveys', O>;
+type Surveys<O> = SelectQueryBuilder<Tables, 'surveys', O>;
 
 /** Times newest first, names from A to Z, ties by id. An index has the counts of responses. */
 export async function listSurveyItems(
-  db: Kysely<Database>,
+  db: Database,
   filter: SurveyFilter,
   page: { readonly sortBy: SortBy; readonly limit: number; readonly cursor: Cursor | null },
 ) {
@@ -84,11 +84,11 @@ export async function listSurveyItems(
   };
 }
 
-export function countSurveys(db: Kysely<Database>, filter: SurveyFilter): Promise<number> {
+export function countSurveys(db: Database, filter: SurveyFilter): Promise<number> {
   return countRows(matching(db, filter));
 }
 
-export async function hasArchivedSurveys(db: Kysely<Database>, workspaceId: string): Promise<boolean> {
+export async function hasArchivedSurveys(db: Database, workspaceId: string): Promise<boolean> {
   const row = await db
     .selectFrom('surveys')
     .select('id')
@@ -99,7 +99,7 @@ export async function hasArchivedSurveys(db: Kysely<Database>, workspaceId: stri
   return row !== undefined;
 }
 
-function matching(db: Kysely<Database>, filter: SurveyFilter): Surveys<object> {
+function matching(db: Database, filter: SurveyFilter): Surveys<object> {
   const { nameContains, statuses, types } = filter;
   let query: Surveys<object> = db.selectFrom('surveys').where('workspaceId', '=', filter.workspaceId);
   if (types !== null) query = query.where('type', 'in', types);
@@ -117,7 +117,7 @@ function matching(db: Kysely<Database>, filter: SurveyFilter): Surveys<object> {
   );
 }
 
-async function countResponses(db: Kysely<Database>, surveyIds: readonly string[]) {
+async function countResponses(db: Database, surveyIds: readonly string[]) {
   const counts = new Map<string, { all: number; finished: number }>();
   if (surveyIds.length === 0) return counts;
   const rows = await db
@@ -140,7 +140,7 @@ async function countResponses(db: Kysely<Database>, surveyIds: readonly string[]
  * `createdBy`.
  */
 async function namesOf(
-  db: Kysely<Database>,
+  db: Database,
   workspaceId: string,
   userIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {

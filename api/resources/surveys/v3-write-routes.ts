@@ -4,7 +4,6 @@
  * Callers: API keys and sessions with the right to write to the workspace, also to delete.
  */
 import type { FastifyRequest, FastifySchemaCompiler } from 'fastify';
-import type { Kysely } from 'kysely';
 import { type TSchema, Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
@@ -174,7 +173,7 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
         return { data: { valid: true, operation, invalid_params: [], languages } };
       } catch (error) {
         if (!(error instanceof FieldError)) throw error;
-        return { data: { valid: false, operation, invalid_params: [...paramsOf(error)] } };
+        return { data: { valid: false, operation, invalid_params: paramsOf(error) } };
       }
     },
   );
@@ -188,7 +187,7 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
   async function insertion(
     request: FastifyRequest,
     document: Fields,
-  ): Promise<(trx: Kysely<Database>) => Promise<Survey>> {
+  ): Promise<(trx: Database) => Promise<Survey>> {
     const workspace = await v3Workspace(context, request, String(document.workspaceId), 'write');
     const principal = principalOf(request);
     const createdBy = principal.kind === 'session' ? principal.userId : null;
@@ -196,7 +195,7 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
     return (trx) => insertNewSurvey(trx, context, workspace, content, complete);
   }
 
-  function rewriting(id: string, document: Fields): (trx: Kysely<Database>) => Promise<Survey | null> {
+  function rewriting(id: string, document: Fields): (trx: Database) => Promise<Survey | null> {
     return (trx) =>
       rewriteSurvey(trx, context, id, (inside, stored) => {
         const { complete, content } = readDraft(context, document, stored);

@@ -46,7 +46,6 @@ type RuleType = keyof typeof ruleParams;
 
 const ruleTypes = Object.keys(ruleParams);
 
-/** A rule with the parameters of its type. */
 export type Rule = {
   [Type in RuleType]: {
     readonly id: string;

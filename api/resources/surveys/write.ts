@@ -2,7 +2,6 @@
  * Creates and changes surveys, for all versions of the API. Each version reads its own spelling of a survey. The
  * rules are applied here, in one transaction.
  */
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
@@ -25,15 +24,14 @@ import {
   workspaceOfSurvey,
 } from './store.ts';
 
-/** The parts of the context that a write needs. */
 export type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'states'>;
 
 /** Adds the other rows that the author refers to. */
-export type Complete = (trx: Kysely<Database>, survey: Survey) => Promise<Survey>;
+export type Complete = (trx: Database, survey: Survey) => Promise<Survey>;
 
 /** A survey with a new id, which refers to nothing yet. */
 export async function insertNewSurvey(
-  trx: Kysely<Database>,
+  trx: Database,
   { clock, random }: WriteParts,
   workspace: Workspace,
   content: SurveyContent,
@@ -64,10 +62,10 @@ export async function insertNewSurvey(
  * @throws ApiError bad_request when it is archived, or would leave its draft without a trigger
  */
 export async function rewriteSurvey(
-  trx: Kysely<Database>,
+  trx: Database,
   { clock }: WriteParts,
   id: string,
-  change: (trx: Kysely<Database>, stored: Survey) => Promise<Survey>,
+  change: (trx: Database, stored: Survey) => Promise<Survey>,
 ): Promise<Survey | null> {
   const stored = await findSurveyToChange(trx, id);
   if (stored === null) return null;
@@ -87,7 +85,7 @@ export async function rewriteSurvey(
  * @returns null when the survey was deleted
  */
 export async function archiveSurvey(
-  trx: Kysely<Database>,
+  trx: Database,
   { clock }: WriteParts,
   id: string,
   action: 'archive' | 'restore',
@@ -101,7 +99,7 @@ export async function archiveSurvey(
 }
 
 /** Locks the survey and the rows that it refers to until the transaction ends. */
-async function findSurveyToChange(trx: Kysely<Database>, id: string): Promise<Survey | null> {
+async function findSurveyToChange(trx: Database, id: string): Promise<Survey | null> {
   const workspaceId = await workspaceOfSurvey(trx, id);
   if (workspaceId === null) return null;
   await lockRow(trx, 'workspaces', workspaceId);
@@ -116,7 +114,7 @@ async function findSurveyToChange(trx: Kysely<Database>, id: string): Promise<Su
  */
 export async function saveSurvey<S extends Survey | null>(
   { db, states }: WriteParts,
-  write: (trx: Kysely<Database>) => Promise<S>,
+  write: (trx: Database) => Promise<S>,
 ): Promise<S> {
   try {
     const survey = await db.transaction().execute(write);
@@ -130,7 +128,7 @@ export async function saveSurvey<S extends Survey | null>(
 /** Runs a write as `saveSurvey` does, with all checks, and rolls it back. */
 export async function trySurvey<S extends Survey | null>(
   { db }: WriteParts,
-  write: (trx: Kysely<Database>) => Promise<S>,
+  write: (trx: Database) => Promise<S>,
 ): Promise<S> {
   try {
     return await db.transaction().execute(async (trx) => {
@@ -164,7 +162,7 @@ function asConflict(error: unknown): unknown {
 
 /** Adds the languages, triggers and segment that a body of v1 names, or that the survey had. */
 export async function completed(
-  trx: Kysely<Database>,
+  trx: Database,
   parts: WriteParts,
   body: unknown,
   survey: Survey,

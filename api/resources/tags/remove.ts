@@ -3,13 +3,12 @@
  * lose it or get the other one a few at a time before, so that other writers need not wait. After an interruption the
  * tag has fewer responses, and the same request finishes the work. No response ever lacks both tags.
  */
-import type { Kysely } from 'kysely';
 import { hasManyWriters, lockRows } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { inSlices, SLICE_ROWS } from '#api/db/slices.ts';
 
 /** @returns false when the tag was gone */
-export function deleteTag(db: Kysely<Database>, id: string): Promise<boolean> {
+export function deleteTag(db: Database, id: string): Promise<boolean> {
   return removeTag(db, { id, intoId: null });
 }
 
@@ -18,7 +17,7 @@ export function deleteTag(db: Kysely<Database>, id: string): Promise<boolean> {
  *
  * @returns false when either is gone, or they are in different workspaces
  */
-export function mergeTag(db: Kysely<Database>, id: string, intoId: string): Promise<boolean> {
+export function mergeTag(db: Database, id: string, intoId: string): Promise<boolean> {
   return removeTag(db, { id, intoId });
 }
 
@@ -28,7 +27,7 @@ interface Removal {
   readonly intoId: string | null;
 }
 
-async function removeTag(db: Kysely<Database>, removal: Removal): Promise<boolean> {
+async function removeTag(db: Database, removal: Removal): Promise<boolean> {
   const { id, intoId } = removal;
   const [beyond] = await db
     .selectFrom('responseTags')
@@ -55,7 +54,7 @@ async function removeTag(db: Kysely<Database>, removal: Removal): Promise<boolea
   });
 }
 
-async function isPossible(trx: Kysely<Database>, { id, intoId }: Removal): Promise<boolean> {
+async function isPossible(trx: Database, { id, intoId }: Removal): Promise<boolean> {
   if (intoId === null) return true;
   const tags = await trx.selectFrom('tags').select('workspaceId').where('id', 'in', [id, intoId]).execute();
   const [one, other] = tags;
@@ -63,7 +62,7 @@ async function isPossible(trx: Kysely<Database>, { id, intoId }: Removal): Promi
 }
 
 /** Takes the tag from a few responses and gives them the other one. @returns how many there were */
-async function takeSome(trx: Kysely<Database>, { id, intoId }: Removal, rowsMax: number): Promise<number> {
+async function takeSome(trx: Database, { id, intoId }: Removal, rowsMax: number): Promise<number> {
   const some = trx
     .selectFrom('responseTags')
     .select('responseId')

@@ -4,7 +4,6 @@
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST to write, DELETE to manage.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
@@ -69,7 +68,7 @@ export const responseTagRoutes: Routes = async (app, { context }) => {
       const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
         listTags(db, workspaceIds, page),
       );
-      return { data: [...(await withEnvironmentIds(db, found))] };
+      return { data: await withEnvironmentIds(db, found) };
     },
   );
 
@@ -123,7 +122,7 @@ export const responseTagRoutes: Routes = async (app, { context }) => {
     },
   );
 
-  async function findOrCreate(trx: Kysely<Database>, workspaceId: string, name: string): Promise<Tag> {
+  async function findOrCreate(trx: Database, workspaceId: string, name: string): Promise<Tag> {
     const known = await findTagByName(trx, workspaceId, name);
     if (known !== null) return known;
     if (hasManyWriters(trx)) {
@@ -140,7 +139,7 @@ export const responseTagRoutes: Routes = async (app, { context }) => {
     return made;
   }
 
-  async function findOf(trx: Kysely<Database>, workspaceId: string, id: string): Promise<Tag> {
+  async function findOf(trx: Database, workspaceId: string, id: string): Promise<Tag> {
     const tag = await findTag(trx, id);
     if (tag?.workspaceId !== workspaceId) throw notFound('Tag', id);
     return tag;

@@ -1,29 +1,28 @@
 /** Tags of a workspace, and the responses that have them. This file writes the tables `tags` and `responseTags`. */
-import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
 import type { Tag } from '#api/resources/responses/store.ts';
 
 const NAME_LENGTH_MAX = 255;
 
 interface CountedTag extends Tag {
-  /** The number of responses. */
   readonly count: number;
 }
 
-export async function findTag(db: Kysely<Database>, id: string): Promise<Tag | null> {
+export async function findTag(db: Database, id: string): Promise<Tag | null> {
   if (!isId(id)) return null;
   return (await db.selectFrom('tags').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
 /** By workspace, in each by name. This is the order of the index. */
 export async function listTags(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
-  page: { readonly limit: number; readonly skip: number },
+  page: ListPage,
 ): Promise<readonly CountedTag[]> {
   if (workspaceIds.length === 0) return [];
   const tags = await db
@@ -39,7 +38,7 @@ export async function listTags(
 }
 
 /** Counts in the index on the tags of responses. */
-export async function withCounts(db: Kysely<Database>, tags: readonly Tag[]): Promise<readonly CountedTag[]> {
+export async function withCounts(db: Database, tags: readonly Tag[]): Promise<readonly CountedTag[]> {
   if (tags.length === 0) return [];
   const rows = await db
     .selectFrom('responseTags')
@@ -55,16 +54,12 @@ export async function withCounts(db: Kysely<Database>, tags: readonly Tag[]): Pr
   return tags.map((tag) => ({ ...tag, count: counts.get(tag.id) ?? 0 }));
 }
 
-export function countTags(db: Kysely<Database>, workspaceId: string): Promise<number> {
+export function countTags(db: Database, workspaceId: string): Promise<number> {
   return countRows(db.selectFrom('tags').where('workspaceId', '=', workspaceId));
 }
 
 /** Names are case-sensitive. */
-export async function findTagByName(
-  db: Kysely<Database>,
-  workspaceId: string,
-  name: string,
-): Promise<Tag | null> {
+export async function findTagByName(db: Database, workspaceId: string, name: string): Promise<Tag | null> {
   const row = await db
     .selectFrom('tags')
     .selectAll()
@@ -75,17 +70,12 @@ export async function findTagByName(
 }
 
 /** @throws the driver's unique violation when the name is taken */
-export async function insertTag(db: Kysely<Database>, tag: Tag): Promise<void> {
+export async function insertTag(db: Database, tag: Tag): Promise<void> {
   await db.insertInto('tags').values(tag).execute();
 }
 
 /** @returns false when the name is taken in the workspace */
-export async function renameTag(
-  db: Kysely<Database>,
-  id: string,
-  name: string,
-  now: Timestamp,
-): Promise<boolean> {
+export async function renameTag(db: Database, id: string, name: string, now: Timestamp): Promise<boolean> {
   try {
     await db.updateTable('tags').set({ name, updatedAt: now }).where('id', '=', id).execute();
     return true;
@@ -95,7 +85,7 @@ export async function renameTag(
   }
 }
 
-export async function listTagsOfResponse(db: Kysely<Database>, responseId: string): Promise<readonly Tag[]> {
+export async function listTagsOfResponse(db: Database, responseId: string): Promise<readonly Tag[]> {
   return db
     .selectFrom('responseTags')
     .innerJoin('tags', 'tags.id', 'responseTags.tagId')
@@ -106,7 +96,7 @@ export async function listTagsOfResponse(db: Kysely<Database>, responseId: strin
 }
 
 /** Does nothing if the response has the tag. */
-export async function tagResponse(db: Kysely<Database>, responseId: string, tagId: string): Promise<void> {
+export async function tagResponse(db: Database, responseId: string, tagId: string): Promise<void> {
   await db
     .insertInto('responseTags')
     .values({ responseId, tagId })
@@ -115,11 +105,7 @@ export async function tagResponse(db: Kysely<Database>, responseId: string, tagI
 }
 
 /** @returns false when the response did not have it */
-export async function untagResponse(
-  db: Kysely<Database>,
-  responseId: string,
-  tagId: string,
-): Promise<boolean> {
+export async function untagResponse(db: Database, responseId: string, tagId: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('responseTags')
     .where('responseId', '=', responseId)

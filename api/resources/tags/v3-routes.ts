@@ -45,7 +45,7 @@ export const v3TagRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const workspace = await v3Workspace(context, request, request.query.workspaceId, 'read');
-      return { data: [...(await listTags(db, [workspace.id], { limit: TAGS_MAX, skip: 0 }))] };
+      return { data: await listTags(db, [workspace.id], { limit: TAGS_MAX, skip: 0 }) };
     },
   );
 

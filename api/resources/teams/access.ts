@@ -1,10 +1,9 @@
 /** Checks who may see a team, and who may change it. */
 import type { FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { sessionOf } from '#api/auth/plugin.ts';
 import { runsOrganization } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
-import { notFound, unauthorized } from '#api/errors.ts';
+import { existing, unauthorized } from '#api/errors.ts';
 import { actorIn, actorNow, managerNow } from '#api/resources/organizations/access.ts';
 import { findTeam, type Team, teamRoleOf } from './store.ts';
 
@@ -14,11 +13,7 @@ interface TeamPath {
 }
 
 /** For owners, managers, and members of the team. @throws ApiError not_found, unauthorized */
-export async function visibleTeam(
-  db: Kysely<Database>,
-  request: FastifyRequest,
-  path: TeamPath,
-): Promise<Team> {
+export async function visibleTeam(db: Database, request: FastifyRequest, path: TeamPath): Promise<Team> {
   const { userId, role } = actorIn(request, path.organizationId);
   const team = await teamIn(db, path);
   if (!runsOrganization(role) && (await teamRoleOf(db, team.id, userId)) === null) throw unauthorized();
@@ -26,18 +21,14 @@ export async function visibleTeam(
 }
 
 /** For owners and managers, in the transaction of the change. @throws ApiError not_found, unauthorized */
-export async function managedTeam(
-  trx: Kysely<Database>,
-  request: FastifyRequest,
-  path: TeamPath,
-): Promise<Team> {
+export async function managedTeam(trx: Database, request: FastifyRequest, path: TeamPath): Promise<Team> {
   await managerNow(trx, request, path.organizationId);
   return teamIn(trx, path);
 }
 
 /** For owners, managers and the team's own admins; anybody may leave. @throws ApiError not_found, unauthorized */
 export async function staffedTeam(
-  trx: Kysely<Database>,
+  trx: Database,
   request: FastifyRequest,
   path: TeamPath & { readonly leaves: string | null },
 ): Promise<Team> {
@@ -50,8 +41,6 @@ export async function staffedTeam(
   return team;
 }
 
-async function teamIn(db: Kysely<Database>, { organizationId, teamId }: TeamPath): Promise<Team> {
-  const team = await findTeam(db, organizationId, teamId);
-  if (team === null) throw notFound('Team', teamId);
-  return team;
+async function teamIn(db: Database, { organizationId, teamId }: TeamPath): Promise<Team> {
+  return existing(await findTeam(db, organizationId, teamId), 'Team', teamId);
 }

@@ -5,7 +5,6 @@
  * and managers change its workspaces.
  */
 import type { FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import { forPeople } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
@@ -104,18 +103,16 @@ export const teamContentRoutes: Routes = async (app, { context }) => {
       }),
   );
 
-  /** @returns the team after the change */
-  async function change(work: (trx: Kysely<Database>) => Promise<Team>) {
+  async function change(work: (trx: Database) => Promise<Team>) {
     return db.transaction().execute(async (trx) => {
-      const { members, workspaces, ...team } = await withDetails(trx, await work(trx));
-      return { data: { ...team, members: [...members], workspaces: [...workspaces] } };
+      return { data: await withDetails(trx, await work(trx)) };
     });
   }
 };
 
 /** @returns the id of the path's workspace, which older clients call an environment @throws ApiError not_found */
 async function workspaceIn(
-  trx: Kysely<Database>,
+  trx: Database,
   request: FastifyRequest<{ Params: { workspaceId: string } }>,
   { organizationId }: Team,
 ): Promise<string> {

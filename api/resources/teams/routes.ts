@@ -12,7 +12,7 @@ import { actorIn, managerNow, requireManager, requireMember } from '#api/resourc
 import { visibleName } from '#api/resources/organizations/name.ts';
 import { managedTeam, visibleTeam } from './access.ts';
 import { NewTeam, TeamDetailsReply, TeamReply } from './schema.ts';
-import { deleteTeam, listTeams, type TeamDetails, withDetails } from './store.ts';
+import { deleteTeam, listTeams, withDetails } from './store.ts';
 import { changeTeamName, createTeam, TEAMS_MAX } from './write.ts';
 
 const OrganizationPath = Type.Object({ organizationId: Type.String() });
@@ -75,7 +75,7 @@ export const teamRoutes: Routes = async (app, { context }) => {
       onRequest: requireMember,
     },
     async (request) => ({
-      data: toReply(await withDetails(db, await visibleTeam(db, request, request.params))),
+      data: await withDetails(db, await visibleTeam(db, request, request.params)),
     }),
   );
 
@@ -96,7 +96,7 @@ export const teamRoutes: Routes = async (app, { context }) => {
         context,
         name,
         (trx) => managedTeam(trx, request, request.params),
-        async (trx, team) => ({ data: toReply(await withDetails(trx, team)) }),
+        async (trx, team) => ({ data: await withDetails(trx, team) }),
       );
     },
   );
@@ -113,11 +113,7 @@ export const teamRoutes: Routes = async (app, { context }) => {
         const team = await managedTeam(trx, request, request.params);
         const details = await withDetails(trx, team);
         await deleteTeam(trx, team.id);
-        return { data: toReply(details) };
+        return { data: details };
       }),
   );
 };
-
-function toReply({ members, workspaces, ...team }: TeamDetails) {
-  return { ...team, members: [...members], workspaces: [...workspaces] };
-}

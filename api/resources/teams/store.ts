@@ -1,16 +1,17 @@
 /** Teams, with their members and workspaces. */
-import type { Kysely } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { Database, TeamPermission, TeamRole, Timestamp } from '#api/db/schema.ts';
+import type {
+  Database,
+  Decoded,
+  TeamPermission,
+  TeamRole,
+  TeamTable,
+  TeamWorkspaceTable,
+  Timestamp,
+} from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-export interface Team {
-  readonly id: string;
-  readonly organizationId: string;
-  readonly name: string;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type Team = Decoded<TeamTable>;
 
 export interface TeamDetails extends Team {
   /** In the order of their names. */
@@ -30,7 +31,7 @@ export interface TeamDetails extends Team {
 
 /** By name. @param userId only teams of this user; null: all of the organization */
 export function listTeams(
-  db: Kysely<Database>,
+  db: Database,
   organizationId: string,
   userId: string | null,
   page: ListPage,
@@ -45,15 +46,11 @@ export function listTeams(
 }
 
 /** In any order. Ids without a row are left out. */
-export async function findTeams(db: Kysely<Database>, ids: readonly string[]): Promise<readonly Team[]> {
+export async function findTeams(db: Database, ids: readonly string[]): Promise<readonly Team[]> {
   return ids.length === 0 ? [] : db.selectFrom('teams').selectAll().where('id', 'in', ids).execute();
 }
 
-export async function findTeam(
-  db: Kysely<Database>,
-  organizationId: string,
-  id: string,
-): Promise<Team | null> {
+export async function findTeam(db: Database, organizationId: string, id: string): Promise<Team | null> {
   const row = await db
     .selectFrom('teams')
     .selectAll()
@@ -63,7 +60,7 @@ export async function findTeam(
   return row ?? null;
 }
 
-export async function withDetails(db: Kysely<Database>, team: Team): Promise<TeamDetails> {
+export async function withDetails(db: Database, team: Team): Promise<TeamDetails> {
   const members = await db
     .selectFrom('teamMembers')
     .innerJoin('users', 'users.id', 'teamMembers.userId')
@@ -84,11 +81,7 @@ export async function withDetails(db: Kysely<Database>, team: Team): Promise<Tea
 }
 
 /** null: not in the team. */
-export async function teamRoleOf(
-  db: Kysely<Database>,
-  teamId: string,
-  userId: string,
-): Promise<TeamRole | null> {
+export async function teamRoleOf(db: Database, teamId: string, userId: string): Promise<TeamRole | null> {
   const row = await db
     .selectFrom('teamMembers')
     .select('role')
@@ -98,32 +91,27 @@ export async function teamRoleOf(
   return row?.role ?? null;
 }
 
-export function countTeams(db: Kysely<Database>, organizationId: string): Promise<number> {
+export function countTeams(db: Database, organizationId: string): Promise<number> {
   return countRows(db.selectFrom('teams').where('organizationId', '=', organizationId));
 }
 
 /** @throws the driver's unique violation when the name is taken */
-export async function insertTeam(db: Kysely<Database>, team: Team): Promise<void> {
+export async function insertTeam(db: Database, team: Team): Promise<void> {
   await db.insertInto('teams').values(team).execute();
 }
 
 /** @throws the driver's unique violation when the name is taken */
-export async function renameTeam(
-  db: Kysely<Database>,
-  id: string,
-  name: string,
-  now: Timestamp,
-): Promise<void> {
+export async function renameTeam(db: Database, id: string, name: string, now: Timestamp): Promise<void> {
   await db.updateTable('teams').set({ name, updatedAt: now }).where('id', '=', id).execute();
 }
 
 /** Deletes its memberships and permissions too. */
-export async function deleteTeam(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteTeam(db: Database, id: string): Promise<void> {
   await db.deleteFrom('teams').where('id', '=', id).execute();
 }
 
 export async function setTeamMember(
-  db: Kysely<Database>,
+  db: Database,
   place: { readonly teamId: string; readonly userId: string; readonly role: TeamRole },
   now: Timestamp,
 ): Promise<void> {
@@ -134,11 +122,7 @@ export async function setTeamMember(
     .execute();
 }
 
-export async function removeTeamMember(
-  db: Kysely<Database>,
-  teamId: string,
-  userId: string,
-): Promise<boolean> {
+export async function removeTeamMember(db: Database, teamId: string, userId: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('teamMembers')
     .where('teamId', '=', teamId)
@@ -148,7 +132,7 @@ export async function removeTeamMember(
 }
 
 export async function setTeamWorkspace(
-  db: Kysely<Database>,
+  db: Database,
   given: { readonly teamId: string; readonly workspaceId: string; readonly permission: TeamPermission },
   now: Timestamp,
 ): Promise<void> {
@@ -162,16 +146,10 @@ export async function setTeamWorkspace(
     .execute();
 }
 
-export interface TeamWorkspace {
-  readonly teamId: string;
-  readonly workspaceId: string;
-  readonly permission: TeamPermission;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type TeamWorkspace = Decoded<TeamWorkspaceTable>;
 
 export async function findTeamWorkspace(
-  db: Kysely<Database>,
+  db: Database,
   teamId: string,
   workspaceId: string,
 ): Promise<TeamWorkspace | null> {
@@ -186,7 +164,7 @@ export async function findTeamWorkspace(
 
 /** The permissions of an organization's teams. @param only null: of any */
 export function teamWorkspacesOf(
-  db: Kysely<Database>,
+  db: Database,
   organizationId: string,
   only: { readonly teamId: string | null; readonly workspaceId: string | null },
 ) {
@@ -201,7 +179,7 @@ export function teamWorkspacesOf(
 }
 
 export async function removeTeamWorkspace(
-  db: Kysely<Database>,
+  db: Database,
   teamId: string,
   workspaceId: string,
 ): Promise<boolean> {

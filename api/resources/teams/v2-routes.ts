@@ -3,11 +3,10 @@
  *
  * Callers: API keys of the organization. GET needs the right to read the organization, everything else to write it.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
-import { notFound } from '#api/errors.ts';
+import { existing } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import {
   aboutOrganization,
@@ -117,13 +116,11 @@ interface Path {
   readonly id: string;
 }
 
-async function teamToChange(trx: Kysely<Database>, path: Path): Promise<Team> {
+async function teamToChange(trx: Database, path: Path): Promise<Team> {
   await lockOrganization(trx, path.organizationId);
   return teamIn(trx, path);
 }
 
-async function teamIn(db: Kysely<Database>, { organizationId, id }: Path): Promise<Team> {
-  const team = await findTeam(db, organizationId, id);
-  if (team === null) throw notFound('Team', id);
-  return team;
+async function teamIn(db: Database, { organizationId, id }: Path): Promise<Team> {
+  return existing(await findTeam(db, organizationId, id), 'Team', id);
 }

@@ -3,12 +3,11 @@
  *
  * Callers: API keys of the organization. GET needs the right to read the organization, everything else to write it.
  */
-import type { Kysely } from 'kysely';
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { countRows } from '#api/db/count.ts';
 import type { Database } from '#api/db/schema.ts';
-import { badRequest, conflict, notFound } from '#api/errors.ts';
+import { badRequest, conflict, existing, notFound } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, withinDates } from '#api/http/v2-pagination.ts';
 import {
   aboutOrganization,
@@ -147,7 +146,7 @@ export const v2WorkspaceTeamRoutes: Routes = async (app, { context }) => {
     organizationId: string,
     given: { readonly teamId: string; readonly workspaceId?: string; readonly projectId?: string },
     work: (
-      trx: Kysely<Database>,
+      trx: Database,
       place: { readonly teamId: string; readonly workspaceId: string },
       known: TeamWorkspace | null,
     ) => Promise<void>,
@@ -167,8 +166,11 @@ export const v2WorkspaceTeamRoutes: Routes = async (app, { context }) => {
       const place = { teamId: given.teamId, workspaceId: workspace.id };
       const known = await findTeamWorkspace(trx, place.teamId, place.workspaceId);
       await work(trx, place, known);
-      const now = (await findTeamWorkspace(trx, place.teamId, place.workspaceId)) ?? known;
-      if (now === null) throw notFound('Workspace', scope);
+      const now = existing(
+        (await findTeamWorkspace(trx, place.teamId, place.workspaceId)) ?? known,
+        'Workspace',
+        scope,
+      );
       return toReply(now);
     });
   }

@@ -1,5 +1,4 @@
 /** Makes and renames teams. */
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { unlessTaken } from '#api/db/taken.ts';
@@ -18,7 +17,7 @@ export const TEAMS_MAX = 200;
 export function createTeam(
   { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
   { organizationId, name }: Pick<Team, 'organizationId' | 'name'>,
-  allow: (trx: Kysely<Database>) => Promise<unknown>,
+  allow: (trx: Database) => Promise<unknown>,
 ): Promise<Team> {
   const now = toTimestamp(clock());
   const made: Team = { id: newId(random), organizationId, name, createdAt: now, updatedAt: now };
@@ -41,8 +40,8 @@ export function createTeam(
 export function changeTeamName<T>(
   { db, clock }: Pick<Context, 'db' | 'clock'>,
   name: string,
-  find: (trx: Kysely<Database>) => Promise<Team>,
-  finish: (trx: Kysely<Database>, team: Team) => Promise<T>,
+  find: (trx: Database) => Promise<Team>,
+  finish: (trx: Database, team: Team) => Promise<T>,
 ): Promise<T> {
   return withFreeName(name, () =>
     db.transaction().execute(async (trx) => {

@@ -7,7 +7,7 @@ import { Type } from 'typebox';
 import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
 import type { Routes } from '#api/context.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
-import { invalidFields, notFound } from '#api/errors.ts';
+import { existing, invalidFields } from '#api/errors.ts';
 import { UNIQUE_VALUE } from '#api/resources/contacts/attribute-store.ts';
 import { prepareAttributes, setAttributes } from '#api/resources/contacts/set-attributes.ts';
 import { findContactByUserId } from '#api/resources/contacts/store.ts';
@@ -43,8 +43,7 @@ export const legacyUserRoutes: Routes = async (app, { context }) => {
         const { isChanged, errors } = await againWhenTaken(UNIQUE_VALUE, () =>
           db.transaction().execute(async (trx) => {
             const prepared = await prepareAttributes(trx, workspaceId, given, now, random);
-            const contact = await findContactByUserId(trx, workspaceId, userId);
-            if (contact === null) throw notFound('contact', userId);
+            const contact = existing(await findContactByUserId(trx, workspaceId, userId), 'contact', userId);
             return setAttributes(trx, contact, prepared, now, random);
           }),
         );
@@ -52,7 +51,7 @@ export const legacyUserRoutes: Routes = async (app, { context }) => {
           data: {
             changed: isChanged,
             message: isChanged ? 'The attributes were updated' : 'There was nothing to update',
-            ...(errors.length === 0 ? {} : { messages: [...errors] }),
+            ...(errors.length === 0 ? {} : { messages: errors }),
           },
         };
       },
@@ -72,9 +71,8 @@ export const legacyUserRoutes: Routes = async (app, { context }) => {
         const userId = checkedUserId(request.params.userId);
         const { contact, attributes } = await identify(context, workspaceOf(request).id, userId, {});
         const device = deviceOf(request.headers['user-agent'] ?? '');
-        const state = await readUserState({ db, segments }, { contact, userId, attributes, device }, clock());
         return {
-          data: state,
+          data: await readUserState({ db, segments }, { contact, userId, attributes, device }, clock()),
         };
       },
     );

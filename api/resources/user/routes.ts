@@ -56,12 +56,9 @@ export const userRoutes: Routes = async (app, { context }) => {
         );
         return {
           data: {
-            state: {
-              data: state,
-              expiresAt: toTimestamp(now + STATE_LIFETIME),
-            },
-            ...(messages.length === 0 ? {} : { messages: [...messages] }),
-            ...(errors.length === 0 ? {} : { errors: [...errors] }),
+            state: { data: state, expiresAt: toTimestamp(now + STATE_LIFETIME) },
+            ...(messages.length === 0 ? {} : { messages }),
+            ...(errors.length === 0 ? {} : { errors }),
           },
         };
       },

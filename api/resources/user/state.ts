@@ -2,8 +2,7 @@
  * The state of a user for SDKs: the segments, and the surveys that were seen and answered. It takes two queries,
  * whatever their number, because the segments of the workspace are in memory.
  */
-import type { Kysely } from 'kysely';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Database } from '#api/db/schema.ts';
 import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
 import { readUserAgent } from '#api/resources/responses/user-agent.ts';
 import { readCompiledSegments, type SegmentCache } from '#api/resources/segments/compiled.ts';
@@ -15,22 +14,8 @@ import type { Millis } from '#shared/clock.ts';
 const DISPLAYS_MAX = 1_000;
 const RESPONSES_MAX = 1_000;
 
-interface UserState {
-  readonly contactId: string;
-  readonly userId: string;
-  /** Ids of the contact's segments. SDKs show only surveys whose segment is among them. */
-  readonly segments: string[];
-  /** The newest first. */
-  readonly displays: { readonly surveyId: string; readonly createdAt: Timestamp }[];
-  /** Survey ids, one for each response, the newest first. */
-  readonly responses: string[];
-  readonly lastDisplayAt: Timestamp | null;
-  /** Absent when the contact has none. */
-  readonly language?: string;
-}
-
 export async function readUserState(
-  { db, segments: cache }: { readonly db: Kysely<Database>; readonly segments: SegmentCache },
+  { db, segments: cache }: { readonly db: Database; readonly segments: SegmentCache },
   user: {
     readonly contact: Contact;
     readonly userId: string;
@@ -38,7 +23,7 @@ export async function readUserState(
     readonly device: Device;
   },
   now: Millis,
-): Promise<UserState> {
+) {
   const { contact, userId, attributes, device } = user;
   const displays = await listDisplaysOfContact(db, contact.id, DISPLAYS_MAX);
   const responses = await listResponsesOfContact(db, contact.id, RESPONSES_MAX);
@@ -48,8 +33,8 @@ export async function readUserState(
   return {
     contactId: contact.id,
     userId,
-    segments: [...segmentsOf(segments, { now, userId, attributes, device, displays, responses })],
-    displays: [...displays],
+    segments: segmentsOf(segments, { now, userId, attributes, device, displays, responses }),
+    displays,
     responses: responses.map(({ surveyId }) => surveyId),
     lastDisplayAt: displays[0]?.createdAt ?? null,
     ...(language === undefined || language === '' ? {} : { language }),
@@ -58,7 +43,7 @@ export async function readUserState(
 
 /** The newest first, ties by id. */
 function listDisplaysOfContact(
-  db: Kysely<Database>,
+  db: Database,
   contactId: string,
   limit: number,
 ): Promise<readonly SeenSurvey[]> {
@@ -74,7 +59,7 @@ function listDisplaysOfContact(
 
 /** The newest first, ties by id. */
 async function listResponsesOfContact(
-  db: Kysely<Database>,
+  db: Database,
   contactId: string,
   limit: number,
 ): Promise<readonly AnsweredSurvey[]> {

@@ -10,7 +10,7 @@ import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import { checkScope, onlyWorkspace, reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { NewWebhook, NewWebhookReply, WebhookChange, WebhookReply } from './schema.ts';
 import { deleteWebhook, findWebhook, listWebhooks } from './store.ts';
-import { anySurveys, changeWebhook, createWebhook, toWebhookReply } from './write.ts';
+import { anySurveys, changeWebhook, createWebhook } from './write.ts';
 
 const LIST_MAX = 5_000;
 
@@ -22,7 +22,7 @@ export const webhookRoutes: Routes = async (app, { context }) => {
     type: 'Webhook',
     find: findWebhook,
     reply: WebhookReply,
-    toReplies: (found) => found.map(toWebhookReply),
+    toReplies: (found) => found,
   });
 
   webhooks.list(LIST_MAX, listWebhooks);
@@ -50,8 +50,7 @@ export const webhookRoutes: Routes = async (app, { context }) => {
         surveyIds: surveyIds ?? [],
       };
       const made = await createWebhook(context, workspace, fields, anySurveys);
-      const shown = toWebhookReply({ ...made, environmentId: workspace.environmentId });
-      return { data: { ...shown, secret: made.secret } };
+      return { data: { ...made, environmentId: workspace.environmentId } };
     },
   );
 

@@ -1,27 +1,12 @@
 /** Webhooks, which are notified of responses. Their deliveries are in events/. */
-import { type Expression, expressionBuilder, type Kysely, type Selectable, type SqlBool } from 'kysely';
+import { type Expression, expressionBuilder, type SqlBool } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { Database, Timestamp, WebhookTable } from '#api/db/schema.ts';
+import type { Database, Decoded, EventType, Tables, WebhookTable } from '#api/db/schema.ts';
 import { inSlices } from '#api/db/slices.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import type { Random } from '#api/ids.ts';
-import type { triggers } from './schema.ts';
 
-export interface Webhook {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly name: string | null;
-  readonly url: string;
-  /** The integration that created it, one of `sources`. */
-  readonly source: string;
-  readonly triggers: readonly (typeof triggers)[number][];
-  /** Empty: all surveys. */
-  readonly surveyIds: readonly string[];
-  /** `whsec_` and 32 bytes in base64; null for webhooks from before signatures existed. */
-  readonly secret: string | null;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+export type Webhook = Decoded<WebhookTable, { triggers: readonly EventType[]; surveyIds: readonly string[] }>;
 
 const SECRET_BYTES = 32;
 
@@ -32,7 +17,7 @@ export function newWebhookSecret(random: Random): string {
 
 /** Lists those of several workspaces, the oldest first, ties by id. */
 export async function listWebhooks(
-  db: Kysely<Database>,
+  db: Database,
   workspaceIds: readonly string[],
   page: ListPage,
 ): Promise<readonly Webhook[]> {
@@ -48,38 +33,35 @@ export async function listWebhooks(
   return rows.map(toWebhook);
 }
 
-export async function findWebhook(db: Kysely<Database>, id: string): Promise<Webhook | null> {
+export async function findWebhook(db: Database, id: string): Promise<Webhook | null> {
   const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst();
   return row === undefined ? null : toWebhook(row);
 }
 
 /** In any order. Ids without a row are left out. */
-export async function findWebhooks(
-  db: Kysely<Database>,
-  ids: readonly string[],
-): Promise<readonly Webhook[]> {
+export async function findWebhooks(db: Database, ids: readonly string[]): Promise<readonly Webhook[]> {
   const rows = await db.selectFrom('webhooks').selectAll().where('id', 'in', ids).execute();
   return rows.map(toWebhook);
 }
 
 /** Does a webhook name one of these surveys? The column is a JSON list, and ids contain no wildcards. */
 export function namesOneOf(surveyIds: readonly string[]): Expression<SqlBool> {
-  const { lit, or } = expressionBuilder<Database, 'webhooks'>();
+  const { lit, or } = expressionBuilder<Tables, 'webhooks'>();
   return surveyIds.length === 0
     ? lit(false)
-    : or(surveyIds.map((id) => expressionBuilder<Database, 'webhooks'>()('surveyIds', 'like', `%"${id}"%`)));
+    : or(surveyIds.map((id) => expressionBuilder<Tables, 'webhooks'>()('surveyIds', 'like', `%"${id}"%`)));
 }
 
-export function countWebhooks(db: Kysely<Database>, workspaceId: string): Promise<number> {
+export function countWebhooks(db: Database, workspaceId: string): Promise<number> {
   return countRows(db.selectFrom('webhooks').where('workspaceId', '=', workspaceId));
 }
 
-export async function insertWebhook(db: Kysely<Database>, webhook: Webhook): Promise<void> {
+export async function insertWebhook(db: Database, webhook: Webhook): Promise<void> {
   await db.insertInto('webhooks').values(toRow(webhook)).execute();
 }
 
 /** Writes everything but the secret, the workspace and `createdAt`. */
-export async function updateWebhook(db: Kysely<Database>, webhook: Webhook): Promise<void> {
+export async function updateWebhook(db: Database, webhook: Webhook): Promise<void> {
   const { id, name, source, surveyIds, triggers, updatedAt, url } = toRow(webhook);
   await db
     .updateTable('webhooks')
@@ -89,7 +71,7 @@ export async function updateWebhook(db: Kysely<Database>, webhook: Webhook): Pro
 }
 
 /** Deletes its deliveries first, in slices: a receiver that was away for a week has many. */
-export async function deleteWebhook(db: Kysely<Database>, id: string): Promise<void> {
+export async function deleteWebhook(db: Database, id: string): Promise<void> {
   await inSlices(async (rowsMax) => {
     const { numDeletedRows } = await db
       .deleteFrom('deliveries')
@@ -102,7 +84,7 @@ export async function deleteWebhook(db: Kysely<Database>, id: string): Promise<v
   await db.deleteFrom('webhooks').where('id', '=', id).execute();
 }
 
-function toRow(webhook: Webhook): Selectable<WebhookTable> {
+function toRow(webhook: Webhook): WebhookTable {
   return {
     ...webhook,
     triggers: JSON.stringify(webhook.triggers),
@@ -110,6 +92,6 @@ function toRow(webhook: Webhook): Selectable<WebhookTable> {
   };
 }
 
-function toWebhook(row: Selectable<WebhookTable>): Webhook {
+function toWebhook(row: WebhookTable): Webhook {
   return { ...row, triggers: JSON.parse(row.triggers), surveyIds: JSON.parse(row.surveyIds) };
 }

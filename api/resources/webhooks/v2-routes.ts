@@ -16,7 +16,7 @@ import { onlyWorkspace, scopeIn, v2Workspace } from '#api/resources/workspaces/s
 import { withEnvironmentIds } from '#api/resources/workspaces/store.ts';
 import { NewV2Webhook, NewWebhookReply, V2WebhookChange, WebhookReply } from './schema.ts';
 import { deleteWebhook, findWebhook, findWebhooks, namesOneOf } from './store.ts';
-import { changeWebhook, createWebhook, surveysOf, toWebhookReply } from './write.ts';
+import { changeWebhook, createWebhook, surveysOf } from './write.ts';
 
 /** Surveys that the filter of a list may name. */
 const FILTER_SURVEYS_MAX = 100;
@@ -34,7 +34,7 @@ export const v2WebhookRoutes: Routes = async (app, { context }) => {
     type: 'Webhook',
     find: findWebhook,
     reply: WebhookReply,
-    toReplies: (found) => found.map(toWebhookReply),
+    toReplies: (found) => found,
   });
 
   app.get(
@@ -53,7 +53,7 @@ export const v2WebhookRoutes: Routes = async (app, { context }) => {
       let matching = db.selectFrom('webhooks').where('workspaceId', 'in', workspaceIds);
       if (surveyIds !== null) matching = matching.where(namesOneOf(surveyIds));
       const { data, meta } = await readV2Page(matching, page, (ids) => findWebhooks(db, ids));
-      return { data: (await withEnvironmentIds(db, data)).map(toWebhookReply), meta };
+      return { data: await withEnvironmentIds(db, data), meta };
     },
   );
 
@@ -68,8 +68,7 @@ export const v2WebhookRoutes: Routes = async (app, { context }) => {
       const workspace =
         scope === null ? await onlyWorkspace(context, request) : await v2Workspace(context, request, scope);
       const made = await createWebhook(context, workspace, request.body, surveysReadBy(request));
-      const shown = toWebhookReply({ ...made, environmentId: workspace.environmentId });
-      return reply.code(201).send({ data: { ...shown, secret: made.secret } });
+      return reply.code(201).send({ data: { ...made, environmentId: workspace.environmentId } });
     },
   );
 

@@ -1,13 +1,12 @@
 /** Creates and changes webhooks, for v1 and v2. */
-import type { Kysely } from 'kysely';
 import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { badRequest, forbidden, notFound } from '#api/errors.ts';
+import { badRequest, existing, forbidden, notFound } from '#api/errors.ts';
 import { assertTarget } from '#api/events/targets.ts';
 import { newId } from '#api/ids.ts';
 import { reachOf } from '#api/resources/organizations/store.ts';
-import type { Shown, Workspace } from '#api/resources/workspaces/store.ts';
+import type { Workspace } from '#api/resources/workspaces/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import {
   countWebhooks,
@@ -31,11 +30,7 @@ type WebhookChange = { readonly [Name in keyof WebhookFields]?: WebhookFields[Na
  *
  * @throws ApiError
  */
-type CheckSurveys = (
-  trx: Kysely<Database>,
-  surveyIds: readonly string[],
-  workspaceId: string,
-) => Promise<void>;
+type CheckSurveys = (trx: Database, surveyIds: readonly string[], workspaceId: string) => Promise<void>;
 
 type Parts = Pick<Context, 'db' | 'clock' | 'random' | 'targets'>;
 
@@ -81,14 +76,12 @@ export async function changeWebhook(
   checkSurveys: CheckSurveys,
 ): Promise<Webhook> {
   if (change.url !== undefined) {
-    const stored = await findWebhook(db, id);
-    if (stored === null) throw notFound('Webhook', id);
+    const stored = existing(await findWebhook(db, id), 'Webhook', id);
     await assertTarget(change.url, targets, await reachOf(db, stored.workspaceId));
   }
   return db.transaction().execute(async (trx) => {
     await lockRow(trx, 'webhooks', id);
-    const stored = await findWebhook(trx, id);
-    if (stored === null) throw notFound('Webhook', id);
+    const stored = existing(await findWebhook(trx, id), 'Webhook', id);
     const changed: Webhook = {
       ...stored,
       ...onlyFields({
@@ -137,8 +130,4 @@ export function surveysOf(readable: readonly string[]): CheckSurveys {
 /** Picks the fields that a caller may write, without duplicates. */
 function onlyFields({ name, source, surveyIds, triggers, url }: WebhookFields): WebhookFields {
   return { name, source, url, triggers: [...new Set(triggers)], surveyIds: [...new Set(surveyIds)] };
-}
-
-export function toWebhookReply({ triggers, surveyIds, ...webhook }: Shown<Webhook>) {
-  return { ...webhook, triggers: [...triggers], surveyIds: [...surveyIds] };
 }

@@ -6,14 +6,13 @@
  * the right to write, DELETE needs the right to manage. The right to a row is checked before the body is read.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { type Static, type TSchema, Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { workspacesWith } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Code, ResourceType } from '#api/errors.ts';
 import { type ListPage, ListQuery, readPage } from '#api/http/pagination.ts';
-import { Id } from '#api/schemas.ts';
+import { Id, type ReplyOf } from '#api/schemas.ts';
 import { findShown, workspaceRow } from './row.ts';
 import { loadBodyWorkspace, type WithDatabase, workspaceOf } from './scope.ts';
 import { type Shown, type Workspace, withEnvironmentIds } from './store.ts';
@@ -29,11 +28,11 @@ interface Resource<R extends Row, Reply extends TSchema> {
   readonly param: string;
   /** The name that a 404 uses. */
   readonly type: ResourceType;
-  readonly find: (db: Kysely<Database>, id: string) => Promise<R | null>;
+  readonly find: (db: Database, id: string) => Promise<R | null>;
   readonly reply: Reply;
   readonly toReplies: (
     rows: readonly Shown<R>[],
-  ) => readonly Static<Reply>[] | Promise<readonly Static<Reply>[]>;
+  ) => readonly ReplyOf<Reply>[] | Promise<readonly ReplyOf<Reply>[]>;
 }
 
 /** The errors of the route's own code, see `config.refuses`. */
@@ -57,7 +56,7 @@ export function v1Resource<R extends Row, Reply extends TSchema>(
     /** @param list in a stated order, with ties broken */
     list(
       limitMax: number,
-      list: (db: Kysely<Database>, workspaceIds: readonly string[], page: ListPage) => Promise<readonly R[]>,
+      list: (db: Database, workspaceIds: readonly string[], page: ListPage) => Promise<readonly R[]>,
     ): void {
       app.get<{ Querystring: ListQuery }>(
         url,
@@ -117,7 +116,7 @@ function rowRoutes<R extends Row, Reply extends TSchema>(
   const rows = workspaceRow({ db, type, param, find: findShown(find) });
   const loading = version === 'v1' ? { onRequest: rows.load } : { preHandler: rows.load };
 
-  async function show(row: Shown<R>): Promise<{ data: Static<Reply> }> {
+  async function show(row: Shown<R>): Promise<{ data: ReplyOf<Reply> }> {
     const [data] = await toReplies([row]);
     if (data === undefined) throw new Error(`There is no reply for a row of the type ${type}`);
     return { data };

@@ -1,9 +1,8 @@
 /** Finds the row of a workspace that the path of a management route names by its id. */
 import type { FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Database } from '#api/db/schema.ts';
-import { notFound, type ResourceType } from '#api/errors.ts';
+import { existing, type ResourceType } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isId } from '#api/ids.ts';
@@ -14,7 +13,7 @@ interface OfWorkspace {
   readonly workspaceId: string;
 }
 
-type Find<R extends OfWorkspace> = (db: Kysely<Database>, id: string) => Promise<R | null>;
+type Find<R extends OfWorkspace> = (db: Database, id: string) => Promise<R | null>;
 
 interface WorkspaceRow<R extends OfWorkspace> {
   /** A hook that runs before the body is read: 404 without the row, 401 without the right that the method needs. */
@@ -29,7 +28,7 @@ export function workspaceRow<R extends OfWorkspace>({
   param,
   find,
 }: {
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   readonly type: ResourceType;
   readonly param: string;
   readonly find: Find<R>;
@@ -39,8 +38,7 @@ export function workspaceRow<R extends OfWorkspace>({
     load: refusing(
       async (request: FastifyRequest) => {
         const id = isRecord(request.params) ? String(request.params[param]) : '';
-        const row = isId(id) ? await find(db, id) : null;
-        if (row === null) throw notFound(type, id);
+        const row = existing(isId(id) ? await find(db, id) : null, type, id);
         requireRight(request, row.workspaceId);
         slot.set(request, row);
       },

@@ -1,17 +1,16 @@
 /** Finds the workspace of a request: the path of a client route or the body of a management route names it. */
 import type { FastifyRequest } from 'fastify';
-import type { Kysely } from 'kysely';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { may, type Right, rightOf } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
-import { type ApiError, badRequest, forbidden, NO_ACCESS, notFound } from '#api/errors.ts';
+import { type ApiError, badRequest, existing, forbidden, NO_ACCESS } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isRecord } from '#api/schemas.ts';
 import { findWorkspace, type Workspace } from './store.ts';
 
 export interface WithDatabase {
-  readonly db: Kysely<Database>;
+  readonly db: Database;
 }
 
 const slot = requestValue<Workspace>('workspace');
@@ -29,10 +28,8 @@ export function findPathWorkspace({ db }: WithDatabase, request: FastifyRequest)
   return existingWorkspace(db, pathScope(request));
 }
 
-async function existingWorkspace(db: Kysely<Database>, scope: string): Promise<Workspace> {
-  const workspace = await findWorkspace(db, scope);
-  if (workspace === null) throw notFound('Workspace', scope);
-  return workspace;
+async function existingWorkspace(db: Database, scope: string): Promise<Workspace> {
+  return existing(await findWorkspace(db, scope), 'Workspace', scope);
 }
 
 /** The workspace id in the path, or the legacy environment id. There may be no such workspace. */

@@ -1,7 +1,7 @@
 /** Workspaces and their languages. A workspace has two ids: its own, and the legacy environment id. */
-import type { Kysely, Selectable } from 'kysely';
 import { countRows } from '#api/db/count.ts';
-import type { Database, LanguageTable, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
+import type { Database, Decoded, LanguageTable, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 import { isId } from '#api/ids.ts';
 
 export interface Workspace {
@@ -26,7 +26,7 @@ export interface WorkspaceSettings {
   readonly styling: unknown;
 }
 
-export type Language = Selectable<LanguageTable>;
+export type Language = Decoded<LanguageTable>;
 
 export const defaultSettings: WorkspaceSettings = {
   recontactDays: 7,
@@ -39,7 +39,7 @@ export const defaultSettings: WorkspaceSettings = {
 };
 
 /** @param scopeId a workspace id or a legacy environment id; a workspace id wins */
-export async function findWorkspace(db: Kysely<Database>, scopeId: string): Promise<Workspace | null> {
+export async function findWorkspace(db: Database, scopeId: string): Promise<Workspace | null> {
   if (!isId(scopeId)) return null;
   const rows = await db
     .selectFrom('workspaces')
@@ -56,7 +56,7 @@ export type Shown<R> = R & { readonly environmentId: string };
 
 /** Makes one query for any number of rows. */
 export async function withEnvironmentIds<R extends { readonly workspaceId: string }>(
-  db: Kysely<Database>,
+  db: Database,
   rows: readonly R[],
 ): Promise<readonly Shown<R>[]> {
   if (rows.length === 0) return [];
@@ -72,7 +72,7 @@ export async function withEnvironmentIds<R extends { readonly workspaceId: strin
   }));
 }
 
-export async function insertWorkspace(db: Kysely<Database>, workspace: Workspace): Promise<void> {
+export async function insertWorkspace(db: Database, workspace: Workspace): Promise<void> {
   const { settings } = workspace;
   await db
     .insertInto('workspaces')
@@ -92,9 +92,9 @@ export async function insertWorkspace(db: Kysely<Database>, workspace: Workspace
 
 /** By id. This is the order of the index. */
 export async function listWorkspaces(
-  db: Kysely<Database>,
+  db: Database,
   ids: readonly string[],
-  page: { readonly limit: number; readonly skip: number },
+  page: ListPage,
 ): Promise<readonly Workspace[]> {
   const wanted = ids.toSorted().slice(page.skip, page.skip + page.limit);
   if (wanted.length === 0) return [];
@@ -107,13 +107,13 @@ export async function listWorkspaces(
   return rows.map(toWorkspace);
 }
 
-export function countWorkspaces(db: Kysely<Database>, organizationId: string): Promise<number> {
+export function countWorkspaces(db: Database, organizationId: string): Promise<number> {
   return countRows(db.selectFrom('workspaces').where('organizationId', '=', organizationId));
 }
 
 /** @param except the workspace that may have it */
 export async function isNameTaken(
-  db: Kysely<Database>,
+  db: Database,
   organizationId: string,
   name: string,
   except: string | null,
@@ -130,7 +130,7 @@ export async function isNameTaken(
 
 /** Writes the name and the settings. @returns the workspace after the change */
 export async function changeWorkspace(
-  db: Kysely<Database>,
+  db: Database,
   workspace: Workspace,
   now: Timestamp,
 ): Promise<Workspace> {
@@ -143,7 +143,7 @@ export async function changeWorkspace(
 }
 
 /** Notes that an SDK asked for the workspace's state. No settings change, so `updatedAt` stays. */
-export async function markAppSetUp(db: Kysely<Database>, workspaceId: string): Promise<void> {
+export async function markAppSetUp(db: Database, workspaceId: string): Promise<void> {
   await db
     .updateTable('workspaces')
     .set({ appSetupCompleted: 1 })
@@ -153,7 +153,7 @@ export async function markAppSetUp(db: Kysely<Database>, workspaceId: string): P
 }
 
 /** In the order of their codes. */
-export function listLanguages(db: Kysely<Database>, workspaceId: string): Promise<Language[]> {
+export function listLanguages(db: Database, workspaceId: string): Promise<Language[]> {
   return db
     .selectFrom('languages')
     .selectAll()
@@ -162,7 +162,7 @@ export function listLanguages(db: Kysely<Database>, workspaceId: string): Promis
     .execute();
 }
 
-export async function insertLanguage(db: Kysely<Database>, language: Language): Promise<void> {
+export async function insertLanguage(db: Database, language: Language): Promise<void> {
   await db.insertInto('languages').values(language).execute();
 }
 
@@ -177,7 +177,7 @@ function settingColumns(settings: WorkspaceSettings) {
   } as const;
 }
 
-function toWorkspace(row: Selectable<WorkspaceTable>): Workspace {
+function toWorkspace(row: WorkspaceTable): Workspace {
   return {
     id: row.id,
     organizationId: row.organizationId,

@@ -6,7 +6,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type SelectQueryBuilder, sql } from 'kysely';
 import { type Static, type TSchema, Type } from 'typebox';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Tables, Timestamp } from '#api/db/schema.ts';
 import { isAfter, pageOf, readCursor } from '#api/http/cursor-pagination.ts';
 import { Id, TextOrNull } from '#api/schemas.ts';
 import { v3Workspace, type WithDatabase } from './scope.ts';
@@ -25,7 +25,7 @@ const Query = Type.Object(
 const Meta = Type.Object({ limit: Type.Integer(), nextCursor: TextOrNull });
 
 /** @param rowsOf selects the rows of a workspace from one table */
-export function v3List<Table extends keyof Database, Item extends TSchema>(
+export function v3List<Table extends keyof Tables, Item extends TSchema>(
   app: FastifyInstance,
   context: WithDatabase,
   url: string,
@@ -33,7 +33,7 @@ export function v3List<Table extends keyof Database, Item extends TSchema>(
   rowsOf: (
     workspaceId: string,
   ) => SelectQueryBuilder<
-    Database,
+    Tables,
     Table,
     Static<Item> & { readonly id: string; readonly createdAt: Timestamp }
   >,

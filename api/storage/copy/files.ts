@@ -4,13 +4,12 @@
  * what was cut off goes on. Rows are not changed: a key is the same in every store.
  */
 import { createHash } from 'node:crypto';
-import type { Kysely } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 import { isGranted } from '../files.ts';
 import type { OpenObject, Storage } from '../storage.ts';
 
 interface CopyFilesOptions {
-  readonly db: Kysely<Database>;
+  readonly db: Database;
   readonly from: Storage;
   readonly to: Storage;
   readonly contentTypeOf: (key: string) => string;
@@ -95,9 +94,7 @@ export async function copyFiles(options: CopyFilesOptions): Promise<FilesCopied>
 }
 
 /** How much there is to do, as far as the database knows. */
-export async function countFiles(
-  db: Kysely<Database>,
-): Promise<{ readonly files: number; readonly bytes: number }> {
+export async function countFiles(db: Database): Promise<{ readonly files: number; readonly bytes: number }> {
   const { files, bytes } = await db
     .selectFrom('files')
     .select(({ fn }) => [fn.countAll().as('files'), fn.sum('size').as('bytes')])
@@ -106,7 +103,7 @@ export async function countFiles(
   return { files: Number(files), bytes: Number(bytes ?? 0) };
 }
 
-async function* readRows(db: Kysely<Database>): AsyncGenerator<FileRow> {
+async function* readRows(db: Database): AsyncGenerator<FileRow> {
   for (let last = ''; ; ) {
     const rows = await db
       .selectFrom('files')

@@ -1,5 +1,5 @@
 /** Queries rely on these properties of both SQLite and PostgreSQL. */
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { isOneOf, isPostgres, uniqueDigests } from '#api/db/dialect.ts';
@@ -9,7 +9,7 @@ import { openPrivateDatabase } from '#test/support/database.ts';
 
 const now = '2026-01-01T00:00:00.000Z';
 
-async function open(t: Test): Promise<Kysely<Database>> {
+async function open(t: Test): Promise<Database> {
   const db = await openPrivateDatabase(t);
   await migrate(db);
   await db
@@ -19,7 +19,7 @@ async function open(t: Test): Promise<Kysely<Database>> {
   return db;
 }
 
-async function addWorkspace(db: Kysely<Database>): Promise<void> {
+async function addWorkspace(db: Database): Promise<void> {
   await db
     .insertInto('workspaces')
     .values({
@@ -30,7 +30,7 @@ async function addWorkspace(db: Kysely<Database>): Promise<void> {
     .execute();
 }
 
-const insertSecrets = (db: Kysely<Database>, names: readonly string[]) =>
+const insertSecrets = (db: Database, names: readonly string[]) =>
   db
     .insertInto('secrets')
     .values(names.map((name) => ({ name, value: '', createdAt: now })))

@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import SqliteDatabase from 'better-sqlite3';
-import type { Kysely } from 'kysely';
 import t, { type Test } from 'tap';
 import { isUniqueViolation, openDatabase } from '#api/db/database.ts';
 import { DatabaseBusy } from '#api/db/faults.ts';
@@ -21,9 +20,9 @@ async function setUp(t: Test, busyTimeoutMs?: number) {
   return { db, other };
 }
 
-const insertSecret = (db: Kysely<Database>, name: string) =>
+const insertSecret = (db: Database, name: string) =>
   db.insertInto('secrets').values({ name, value: '', createdAt: '' }).execute();
-const names = async (db: Kysely<Database>) =>
+const names = async (db: Database) =>
   (await db.selectFrom('secrets').select('name').orderBy('name').execute()).map(({ name }) => name);
 
 t.test('writes and transactions wait for another writer, reads and timers go on', async (t) => {

@@ -1,5 +1,5 @@
 /** Rows of any database must have these properties, whoever wrote them at once. */
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 
 /** Each query finds rows that should not exist. */
@@ -56,7 +56,7 @@ const checks: Readonly<Record<string, string>> = {
 };
 
 /** @returns the names of the checks that found something, with the first of it; empty: all is well */
-export async function brokenInvariants(db: Kysely<Database>): Promise<readonly string[]> {
+export async function brokenInvariants(db: Database): Promise<readonly string[]> {
   const broken: string[] = [];
   for (const [name, query] of Object.entries(checks)) {
     const { rows } = await sql.raw(query).execute(db);

@@ -1,8 +1,7 @@
 /** Limits on numbers of rows are exact, however many writers ask for the last places at once. */
-import type { Kysely } from 'kysely';
 import t from 'tap';
 import { RESPONSE_NOTES_MAX, RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
-import type { Database } from '#api/db/schema.ts';
+import type { Database, Tables } from '#api/db/schema.ts';
 import { apiKey, workspaceId } from '#test/support/api-app.ts';
 import { organizationId } from '#test/support/invited.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
@@ -32,7 +31,7 @@ const client = (url: string, body: unknown): Request => ({
 const numbered = <T>(count: number, make: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(i));
 
-async function count(table: keyof Database, column: string, value: string): Promise<number> {
+async function count(table: keyof Tables, column: string, value: string): Promise<number> {
   const { total } = await db
     .selectFrom(table)
     .select((select) => select.fn.countAll().as('total'))
@@ -42,12 +41,12 @@ async function count(table: keyof Database, column: string, value: string): Prom
 }
 
 interface Limited {
-  readonly table: keyof Database;
+  readonly table: keyof Tables;
   /** The maximum holds for the rows with this value. */
   readonly owner: readonly [column: string, id: string];
   readonly max: number;
   /** Inserts rows directly. */
-  fill(db: Kysely<Database>, from: number, to: number): Promise<unknown>;
+  fill(db: Database, from: number, to: number): Promise<unknown>;
   /** Asks for one more row. */
   request(i: number): Request;
 }
@@ -223,7 +222,7 @@ function newWorkspace(name: string): Request {
   return asOwner('POST', `/api/v1/organizations/${organization}/workspaces`, { name });
 }
 
-function fillKeys(db: Kysely<Database>, from: number, to: number): Promise<unknown> {
+function fillKeys(db: Database, from: number, to: number): Promise<unknown> {
   return db
     .insertInto('contactAttributeKeys')
     .values(

@@ -1,6 +1,6 @@
 /** Every wait has an end, what others undid is done again, and failures are told in our words. */
 import { setImmediate } from 'node:timers/promises';
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { type DatabaseOptions, openDatabase } from '#api/db/database.ts';
 import { DatabaseBusy, DatabaseFault, type DatabaseProblem } from '#api/db/faults.ts';
@@ -14,15 +14,15 @@ import { createPostgresDatabase } from '#test/support/postgres.ts';
 const shared = await createPostgresDatabase();
 t.teardown(() => shared.drop());
 
-function open(t: Test, options: PostgresOptions = {}, url = shared.url): Kysely<Database> {
+function open(t: Test, options: PostgresOptions = {}, url = shared.url): Database {
   const db = new PostgresKysely(parseDatabaseUrl(url, '/') as PostgresLocation, options);
   t.teardown(() => db.destroy());
   return db;
 }
 
-const insertSecret = (db: Kysely<Database>, name: string, value = '') =>
+const insertSecret = (db: Database, name: string, value = '') =>
   db.insertInto('secrets').values({ name, value, createdAt: '' }).execute();
-const setValue = (db: Kysely<Database>, name: string, value: string) =>
+const setValue = (db: Database, name: string, value: string) =>
   db.updateTable('secrets').set({ value }).where('name', '=', name).execute();
 const failure = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
@@ -127,7 +127,7 @@ t.test('a connection that the server ends costs its statement, not the process',
   const away: (string | null)[] = [];
   const db = open(t, { poolSize: 3, onAway: (error) => away.push(error?.message ?? null) });
   const admin = open(t);
-  const pidOf = async (on: Kysely<Database>) =>
+  const pidOf = async (on: Database) =>
     (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(on)).rows[0]?.pid;
   const end = (pid: unknown) => sql`select pg_terminate_backend(${pid}::int)`.execute(admin);
   await end(await pidOf(db));
@@ -177,7 +177,7 @@ for (const code of ['53300', '57P03', '08006']) {
 }
 
 t.test('settings of the session', async (t) => {
-  const setting = async (db: Kysely<Database>, name: string) =>
+  const setting = async (db: Database, name: string) =>
     (await sql<{ value: string }>`select current_setting(${name}) as value`.execute(db)).rows[0]?.value;
   const db = open(t, { statementTimeoutMs: 1_234 });
   t.equal(await setting(db, 'statement_timeout'), '1234ms');

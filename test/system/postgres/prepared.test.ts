@@ -1,5 +1,5 @@
 /** What is asked often is prepared, within bounds; and what was prepared before a migration does no harm after it. */
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { parseDatabaseUrl } from '#api/db/location.ts';
 import type { PostgresLocation } from '#api/db/postgres-address.ts';
@@ -10,7 +10,7 @@ import { createPostgresDatabase } from '#test/support/postgres.ts';
 
 const OFTEN = 20;
 
-async function open(t: Test, poolSize = 1): Promise<Kysely<Database>> {
+async function open(t: Test, poolSize = 1): Promise<Database> {
   const { drop, url } = await createPostgresDatabase();
   const db = new PostgresKysely(parseDatabaseUrl(url, '/') as PostgresLocation, { poolSize });
   t.teardown(async () => {
@@ -20,12 +20,12 @@ async function open(t: Test, poolSize = 1): Promise<Kysely<Database>> {
   return db;
 }
 
-const secret = (db: Kysely<Database>, name: string) =>
+const secret = (db: Database, name: string) =>
   db.selectFrom('secrets').selectAll().where('name', '=', name).execute();
-const insert = (db: Kysely<Database>, name: string) =>
+const insert = (db: Database, name: string) =>
   db.insertInto('secrets').values({ name, value: 'v', createdAt: '' }).execute();
 
-async function preparedOn(db: Kysely<Database>): Promise<readonly string[]> {
+async function preparedOn(db: Database): Promise<readonly string[]> {
   const { rows } = await sql<{ statement: string }>`select statement from pg_prepared_statements`.execute(db);
   return rows.map(({ statement }) => statement);
 }
@@ -51,7 +51,7 @@ t.test('lists of any length do not fill the memory of the server', async (t) => 
   t.equal((await preparedOn(db)).length, 100);
 });
 
-const askOften = (db: Kysely<Database>): Promise<unknown> =>
+const askOften = (db: Database): Promise<unknown> =>
   Promise.all(Array.from({ length: 4 * OFTEN }, () => secret(db, 'one')));
 
 t.test('a table that another version has changed meanwhile', async (t) => {

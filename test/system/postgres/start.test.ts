@@ -1,7 +1,7 @@
 /** A start on PostgreSQL: one of many migrates, a server that is late is waited for, and a mistake is one sentence. */
 import { chmodSync, chownSync, copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { awaitDatabase } from '#api/db/database.ts';
 import { DatabaseUnavailable } from '#api/db/faults.ts';
@@ -22,14 +22,14 @@ async function empty(t: Test): Promise<string> {
   return url;
 }
 
-function open(t: Test, url: string): Kysely<Database> {
+function open(t: Test, url: string): Database {
   const db = openTestDatabase(url);
   t.teardown(() => db.destroy());
   return db;
 }
 
 /** Waits no longer than it must. */
-const reach = (db: Kysely<Database>, url: string, waitMs = 0) =>
+const reach = (db: Database, url: string, waitMs = 0) =>
   awaitDatabase(db, parseDatabaseUrl(url, '/'), waitMs, () => undefined);
 
 t.test('of many first starts one migrates, and all come up', async (t) => {

@@ -1,5 +1,5 @@
 /** Two changes of tags at once. One pauses after each of its statements in turn, while the other runs as far as it can. */
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { isConflict } from '#api/db/postgres-errors.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -62,7 +62,7 @@ async function againAfterConflict<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-type Change<T> = (db: Kysely<Database>, tagged: Tagged) => Promise<T>;
+type Change<T> = (db: Database, tagged: Tagged) => Promise<T>;
 
 /** Runs both once for each statement of the first, which pauses after it until the second has ended or is blocked. */
 async function everyPause<A, B>(

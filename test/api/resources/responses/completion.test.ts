@@ -1,5 +1,4 @@
 /** `autoComplete` ends a survey with exactly that many finished responses, and seldom counts them. */
-import type { Kysely } from 'kysely';
 import t from 'tap';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -44,7 +43,7 @@ const isCount = ({ sql }: { readonly sql: string }): boolean => /count\(\*\)/.te
 /** Returns the queries that count while this many finished responses arrive one after the other. */
 const countsOf = async (survey: AnsweredSurvey, responses: number) =>
   (
-    await queriesOf(db, async (by: Kysely<Database>) => {
+    await queriesOf(db, async (by: Database) => {
       for (let i = 0; i < responses; i += 1) await create(survey, { by, mustBeOpen: false });
     })
   ).filter(isCount);
