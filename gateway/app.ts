@@ -165,6 +165,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     metrics,
     trust: config.trust,
     headerFilter: new HeaderFilter(config.passedHeaders),
+    onUnitsMissing: onceAMinute(clock, (policy: string, header: string) =>
+      log.warn(
+        { policy, header },
+        'a reply does not report its units, so the reserve stays charged: let the application send this header once, with a whole number, on every reply',
+      ),
+    ),
     onUntrustedChain: onceAMinute(clock, () =>
       log.warn(
         'a trusted proxy sent an X-Forwarded-For chain that cannot be read; such requests share one bucket',

@@ -6,7 +6,7 @@ import { PolicyFileError, type Problem } from '#gateway/policy/problems.ts';
 import type { ReadReferenced } from '#gateway/policy/referenced-files.ts';
 import { loadTestedPolicies } from '#gateway/workbench/rehearsal/policy-tests.ts';
 
-const FIX = 'remove it, or use it in a gateway that forwards the requests';
+const OR_FORWARD = 'or use it in a gateway that forwards the requests';
 
 /**
  * Loads a policy file for a gateway with a decision listener.
@@ -19,13 +19,18 @@ export function loadPredictable(text: string, file: string, readReferenced?: Rea
     const why = unpredictability(policy);
     if (why === null) return [];
     const message = `${policy.name} ${why}, which the gateway cannot see on GATEWAY_DECISION_PORT`;
-    return [{ line: policy.line, column: 1, message, fix: FIX }];
+    const fix =
+      policy.cost.kind === 'reply-header'
+        ? `write cost: ${policy.cost.reserve} to charge the reserve, ${OR_FORWARD}`
+        : `remove it, ${OR_FORWARD}`;
+    return [{ line: policy.line, column: 1, message, fix }];
   });
   if (problems.length > 0) throw new PolicyFileError(set.file, problems);
   return set;
 }
 
 function unpredictability({ algorithm, cost, count, identifier }: Policy): string | null {
+  if (cost.kind === 'reply-header') return `has a cost that the header ${cost.header} of replies reports`;
   if (algorithm === 'concurrency') return 'counts requests in flight, so it depends on the end of replies';
   if (count !== 'request') return `has "count: ${count}", so it depends on the status of replies`;
   if (readsBody(identifier)) return 'counts a field of bodies';

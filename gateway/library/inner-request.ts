@@ -106,7 +106,7 @@ export class InnerRequest extends LimitedRequest {
     if (res.headersSent) {
       if (this.charged !== null)
         learn(this.#parts.enforcement.options.limiter, this.charged.identified, res.statusCode);
-      reservation?.conclude(res.statusCode);
+      reservation?.conclude(res.statusCode, reservation.awaitsReply ? rawHeadersOf(res) : null);
       reservation?.close();
       return;
     }
@@ -142,6 +142,12 @@ function whenEnded(res: ServerResponse, msMax: Millis, then: () => void): void {
     then();
     return Reflect.apply(end, res, args);
   };
+}
+
+function rawHeadersOf(res: ServerResponse): string[] {
+  return Object.entries(res.getHeaders()).flatMap(([name, value]) =>
+    [value ?? []].flat().flatMap((one) => [name, String(one)]),
+  );
 }
 
 /** The request as the client sent it, in the form of HTTP/1.1. */

@@ -8,6 +8,7 @@
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
+import { isSettledByReply } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type CounterState, EMPTY, ruleOf } from './algorithms/algorithm.ts';
 import { BucketState } from './bucket-state.ts';
@@ -91,7 +92,7 @@ export class KnownCounters {
     const before = algorithm.advance(known, at, rule);
     const after = algorithm.advance(heard, at, rule);
     // Given-back charges lower a counter, and another limit may have drained a token bucket faster.
-    const isLatest = policy.count !== 'request' || policy.algorithm === 'token-bucket';
+    const isLatest = isSettledByReply(policy) || policy.algorithm === 'token-bucket';
     if (isLatest && known.at !== heard.at) {
       if (heard.at > known.at) this.set(bucket, heard);
     } else this.set(bucket, { at, a: Math.max(before.a, after.a), b: Math.max(before.b, after.b) });
@@ -226,9 +227,10 @@ export class KnownCounters {
 }
 
 /** Whether the time at which there is room again is predictable, whatever other requests do. */
-function isPredictable({ policy: { algorithm, count, overrides } }: Bucket): boolean {
+function isPredictable({ policy }: Bucket): boolean {
+  const { algorithm, overrides } = policy;
   // A charge may be given back at any time.
-  if (count !== 'request' || algorithm === 'concurrency') return false;
+  if (isSettledByReply(policy) || algorithm === 'concurrency') return false;
   // Requests with a larger limit drain a token bucket sooner.
   if (algorithm !== 'token-bucket' || overrides === null) return true;
   return overrides.networks.size + overrides.plans.size === 0;

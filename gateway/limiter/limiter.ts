@@ -12,8 +12,8 @@
  *    counters first, so a denied request is charged nowhere. bucket-state.ts works out what the client may still do, and
  *    when.
  * 5. What the reply says of counters and credentials is remembered for step 2, and for an outage.
- * 6. `conclude` gives back what does not count after all, such as successes of a policy that counts failures (outcome.ts).
- *    `release` gives back a place in flight (leases.ts).
+ * 6. `conclude` settles what the reply decides: successes of a policy that counts failures are given back, and units that a
+ *    reply reports are given back or charged (outcome.ts). `release` gives back a place in flight (leases.ts).
  *
  * When the store does not answer in time (patience.ts), outage.ts stops asking it until it is back, and local-decisions.ts
  * decides by each policy's `onStoreFailure`. memory.ts then counts in this process: from what it remembers, and against its
@@ -49,12 +49,15 @@ export interface Exhausted {
   readonly resetMs: Millis;
 }
 
-/** Says whether the charge of one bucket of an admitted request counts after all. */
+/** Says how much an admitted request takes of one bucket after all. */
 export interface Outcome {
+  /** Charged was its cost. */
   readonly bucket: Bucket;
   /** On the store's clock. */
   readonly chargedAt: Millis;
-  readonly counts: boolean;
+  readonly units: number;
+  /** The reply lacks the header that should report the units. */
+  readonly lacksUnits: boolean;
 }
 
 /** A request that asked for a charge. */

@@ -3,12 +3,14 @@
  * `local` counts in this process, starting from what it last knew of a counter, against its share of the limit. The shares
  * of all known replicas add up to the limit. What is admitted so is uncommitted until the store has been charged for it.
  */
+import { isSettledByReply } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { type Bucket, Charge } from './charge.ts';
-import { type Answer, type PendingCheck, refund } from './check.ts';
+import type { Adjustment, Answer, PendingCheck } from './check.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { type LimitListener, type Outcome, shareOf } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
+import { settlement } from './outcome.ts';
 import type { RedisStore } from './redis.ts';
 import type { Replicas } from './replicas.ts';
 import type { StoreClock } from './store-clock.ts';
@@ -102,19 +104,29 @@ export class LocalDecisions {
     for (const adjustment of this.#uncommitted.confirm(answers, letThrough)) {
       store.adjust(adjustment);
       // For other buckets the last state from the store is the best estimate.
-      if (adjustment.bucket.policy.count === 'request') known.adjust(adjustment, storeClock.now());
+      if (!isSettledByReply(adjustment.bucket.policy)) known.adjust(adjustment, storeClock.now());
     }
     for (const { spent } of answers) store.leases.endAll(spent);
   }
 
-  /** @param isLocal it was decided here @param isStoreAway what does not count stays charged there until its window ends */
+  /** @param isLocal it was decided here, so the store has not been charged for it */
   conclude(outcomes: readonly Outcome[], isLocal: boolean, isStoreAway: boolean): void {
     this.#memory.conclude(outcomes);
-    for (const { bucket, chargedAt, counts } of outcomes) {
-      if (isLocal && counts) this.#uncommitted.add(bucket, bucket.cost, chargedAt);
-      if (!isLocal && !counts && !isStoreAway)
-        this.#options.store.adjust(refund(bucket, bucket.cost, chargedAt));
+    const { store, storeClock } = this.#options;
+    for (const outcome of outcomes) {
+      const { bucket, chargedAt, units } = outcome;
+      const change = settlement(outcome, storeClock.now());
+      if (isLocal) {
+        this.#uncommitted.add(bucket, Math.min(units, bucket.cost), chargedAt);
+        if (change.amount > 0) this.#uncommitted.put(change);
+      } else if (isStoreAway) this.#uncommitted.put(change);
+      else if (change.amount !== 0) store.adjust(change);
     }
+  }
+
+  /** Changes that did not reach the store. */
+  keep(unmade: readonly Adjustment[]): void {
+    for (const adjustment of unmade) this.#uncommitted.put(adjustment);
   }
 
   /** The store's clock is so much ahead of the one by which this process has counted so far. */

@@ -5,10 +5,10 @@
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
+import { isSettledByReply } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';
-import { refund } from './check.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { leasesOf, memberOf } from './leases.ts';
 import {
@@ -20,6 +20,7 @@ import {
   PROVEN_MS,
   type Spent,
 } from './limiter.ts';
+import { settlement } from './outcome.ts';
 
 /** How this process counts while a store that it shares with others is away. */
 interface LocalShare {
@@ -73,12 +74,13 @@ export class MemoryLimiter implements Limiter {
     listener.onSpent({ buckets, admitted, states, leases, isLocal: share !== undefined }, 0);
   }
 
-  /** Gives back what does not count. */
   conclude(outcomes: readonly Outcome[]): void {
     const { known } = this.#options;
-    for (const { bucket, chargedAt, counts } of outcomes)
-      if (!counts)
-        known.adjust(refund(bucket, bucket.cost, chargedAt), this.#storeNow, this.#limitOf(bucket));
+    const now = this.#storeNow;
+    for (const outcome of outcomes) {
+      const change = settlement(outcome, now);
+      if (change.amount !== 0) known.adjust(change, now, this.#limitOf(change.bucket));
+    }
   }
 
   release(spent: Spent, position: number): void {
@@ -134,7 +136,7 @@ export class MemoryLimiter implements Limiter {
       return;
     }
     known.set(bucket, state.after(cost));
-    // Otherwise it is known later whether it counts.
-    if (policy.count === 'request') share?.onCharged(bucket, cost, now);
+    // Otherwise it is known later how much counts.
+    if (!isSettledByReply(policy)) share?.onCharged(bucket, cost, now);
   }
 }

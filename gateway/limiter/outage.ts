@@ -127,6 +127,10 @@ export class GuardedLimiter implements Limiter {
       onFailure: (checks, failure, cause) => this.#onFailure(checks, failure, cause),
       onSuccess: () => this.#circuit.succeeded(),
       onLateAnswers: (answers) => this.#onLateAnswers(answers),
+      onUnmade: (adjustments) => {
+        this.#local.keep(adjustments);
+        this.#commitIfClosed();
+      },
       onDisconnected: (cause) => this.#open('disconnected', cause),
     });
     this.#local = new LocalDecisions({

@@ -42,6 +42,8 @@ interface RedisStoreOptions {
   readonly onSuccess: () => void;
   /** Checks that were reported as failed have been made after all. */
   readonly onLateAnswers: (answers: readonly Answer[]) => void;
+  /** Changes that did not reach the store. */
+  readonly onUnmade: (adjustments: readonly Adjustment[]) => void;
   /** The connection is lost, also when nothing was being asked. */
   readonly onDisconnected: (cause: Error) => void;
 }
@@ -128,7 +130,7 @@ export class RedisStore {
     return adjust(this.#connection, this.#options.storeClock.now(), uncommitted);
   }
 
-  /** Those of one tick of the event loop go out together. Lost on its way, a charge stays until its window ends. */
+  /** Those of one tick go out together. What is given back and lost on its way stays charged until its window ends. */
   adjust(adjustment: Adjustment): void {
     if (this.#adjustments.push(adjustment) === 1) setImmediate(() => this.#flushAdjustments());
   }
@@ -136,9 +138,14 @@ export class RedisStore {
   #flushAdjustments(): void {
     const adjustments = this.#adjustments;
     this.#adjustments = [];
-    if (!this.ready) return;
+    if (adjustments.length === 0) return;
+    if (!this.ready) {
+      this.#options.onUnmade(adjustments);
+      return;
+    }
     const storeNow = this.#options.storeClock.now();
-    for (const { made } of adjust(this.#connection, storeNow, adjustments)) made.catch(ignored);
+    for (const { some, made } of adjust(this.#connection, storeNow, adjustments))
+      made.catch(() => this.#options.onUnmade(some.filter(({ amount }) => amount > 0)));
   }
 
   /**

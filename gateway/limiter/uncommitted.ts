@@ -1,8 +1,8 @@
 /**
- * Uncommitted usage: what this process admitted while the store was away, and the store has not been charged for. It is
- * charged there before the store decides again, so that an outage does not make a window generous.
+ * Uncommitted usage: what this process admitted or settled while the store was away, and the store does not know of. It is
+ * charged, or given back, there before the store decides again, so that an outage does not make a window generous.
  */
-import type { Policy } from '#gateway/policy/policy.ts';
+import { isSettledByReply, type Policy } from '#gateway/policy/policy.ts';
 import { KEYS_PER_SCRIPT_MAX } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 import { EMPTY, ruleOf } from './algorithms/algorithm.ts';
@@ -38,7 +38,25 @@ export class Uncommitted {
 
   /** @param chargedAt on the store's clock */
   add(bucket: Bucket, units: number, chargedAt: Millis): void {
-    this.#put({ bucket, amount: bucket.amountOf(units), chargedAt });
+    this.put({ bucket, amount: bucket.amountOf(units), chargedAt });
+  }
+
+  /** Keeps a change that the store could not make. */
+  put({ bucket, amount, chargedAt }: Adjustment): void {
+    const id = idOf(bucket, chargedAt);
+    const entry = this.#entries.get(id);
+    const sum = amount + (entry?.amount ?? 0);
+    if (sum === 0) {
+      this.#entries.delete(id);
+      return;
+    }
+    if (entry === undefined && this.#entries.size >= ENTRIES_MAX) {
+      const [oldest] = this.#entries.keys();
+      if (oldest !== undefined) this.#entries.delete(oldest);
+    }
+    // More of a token bucket has drained since the earlier moment.
+    const since = Math.min(chargedAt, entry?.chargedAt ?? chargedAt);
+    this.#entries.set(id, { bucket, amount: sum, chargedAt: since });
   }
 
   /**
@@ -56,8 +74,8 @@ export class Uncommitted {
         if (state === null || policy.algorithm === 'concurrency') continue;
         const { at } = state.state;
         const times = Math.min(spent.admitted, state.roomFor(cost));
-        // Whether it counts is known later, or was decided without charging it.
-        if (policy.count !== 'request') {
+        // How much counts is known later, or was decided without charging it.
+        if (isSettledByReply(policy)) {
           if (policy.mode === 'enforce' && times > 0) beyond.push(refund(bucket, times * cost, at));
         } else if (isCountedLocally(policy)) {
           const left = this.#takeOff(bucket, bucket.amountOf(times * cost), at);
@@ -73,7 +91,7 @@ export class Uncommitted {
   moveTimes(byMs: Millis): void {
     const all = [...this.#entries.values()];
     this.#entries.clear();
-    for (const entry of all) this.#put({ ...entry, chargedAt: entry.chargedAt + byMs });
+    for (const entry of all) this.put({ ...entry, chargedAt: entry.chargedAt + byMs });
   }
 
   /** Charges all of it to the store. @throws when the store does not take it */
@@ -86,7 +104,7 @@ export class Uncommitted {
           try {
             await made;
           } catch (error) {
-            for (const one of some) this.#put(one);
+            for (const one of some) this.put(one);
             throw error;
           }
         });
@@ -112,7 +130,8 @@ export class Uncommitted {
       const { algorithm, policy, limit } = bucket;
       const isBucket = policy.algorithm === 'token-bucket';
       const left = isBucket ? Math.min(amount, backlogOf(bucket)) : amount;
-      const { a, b } = algorithm.adjust({ ...EMPTY, at: now() }, left, chargedAt, ruleOf(policy, limit));
+      const rule = ruleOf(policy, limit);
+      const { a, b } = algorithm.adjust({ ...EMPTY, at: now() }, Math.abs(left), chargedAt, rule);
       if (a + b > 0) taken.push({ bucket, amount: left, chargedAt });
     }
     return taken;
@@ -126,16 +145,6 @@ export class Uncommitted {
     if (entry.amount > amount) this.#entries.set(id, { ...entry, amount: entry.amount - amount });
     else this.#entries.delete(id);
     return Math.max(0, amount - entry.amount);
-  }
-
-  #put({ bucket, amount, chargedAt }: Adjustment): void {
-    const id = idOf(bucket, chargedAt);
-    const entry = this.#entries.get(id);
-    if (entry === undefined && this.#entries.size >= ENTRIES_MAX) {
-      const [oldest] = this.#entries.keys();
-      if (oldest !== undefined) this.#entries.delete(oldest);
-    }
-    this.#entries.set(id, { bucket, amount: amount + (entry?.amount ?? 0), chargedAt });
   }
 }
 

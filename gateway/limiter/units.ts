@@ -25,6 +25,8 @@ export function unitsOf(
       return cost.units;
     case 'header':
       return Math.min(headerUnits(cost.header, rawHeaders), capacity);
+    case 'reply-header':
+      return cost.reserve;
     case 'body-bytes':
       return hasBody ? Math.max(1, contentLength ?? cost.unannounced ?? capacity) : 1;
     default:

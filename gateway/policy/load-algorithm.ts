@@ -42,6 +42,8 @@ export function costOf(cost: NonNullable<PolicyRow['cost']>): Cost {
   // null: a body of unknown length costs the whole capacity.
   if (cost === 'body-bytes') return { kind: 'body-bytes', unannounced: null };
   if ('header' in cost) return { kind: 'header', header: cost.header.toLowerCase() };
+  if ('replyHeader' in cost)
+    return { kind: 'reply-header', header: cost.replyHeader.toLowerCase(), reserve: cost.reserve };
   return { kind: 'body-bytes', unannounced: cost['body-bytes'] };
 }
 
@@ -111,6 +113,8 @@ function countableIn(windowMs: Millis): number {
 function neverPasses(cost: Cost, capacity: number, said: string): string | null {
   if (cost.kind === 'units' && cost.units > capacity)
     return `a request costs ${cost.units} and ${said}, so none could ever pass`;
+  if (cost.kind === 'reply-header' && cost.reserve > capacity)
+    return `a request reserves ${cost.reserve} and ${said}, so none could ever pass`;
   if (cost.kind === 'body-bytes' && (cost.unannounced ?? 0) > capacity)
     return `a body of unknown length costs ${cost.unannounced} and ${said}, so none could ever pass`;
   return null;

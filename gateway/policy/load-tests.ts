@@ -76,11 +76,12 @@ function buildTest(
       name,
       line,
       ...parseRequestLine(entry.request),
-      rawHeaders: Object.entries(entry.headers ?? {}).flatMap(([name, value]) => [name, String(value)]),
+      rawHeaders: rawHeadersOf(entry.headers),
       body: entry.body ?? '',
       from: addresses ?? [],
       times,
       reply,
+      replyHeaders: rawHeadersOf(entry.replyHeaders),
       at,
       plan: entry.plan ?? null,
       expect: {
@@ -96,6 +97,10 @@ function buildTest(
     reportMistake(report, [...here, 'request'], error);
     return null;
   }
+}
+
+function rawHeadersOf(fields: TestEntry['headers'] = {}): string[] {
+  return Object.entries(fields).flatMap(([name, value]) => [name, String(value)]);
 }
 
 const NETWORK = /^(\d{1,3}(?:\.\d{1,3}){3})\/(\d|[12]\d|3[0-2])$/;

@@ -6,7 +6,7 @@
 import { type Identifier, isPresented, needsProof, readsBody } from '#gateway/identity/identifier.ts';
 import { Counter } from './counter.ts';
 import type { ListEntry } from './lists.ts';
-import type { Cost, Policy, PolicySet } from './policy.ts';
+import { type Cost, isSettledByReply, type Policy, type PolicySet } from './policy.ts';
 import type { Route } from './route.ts';
 import { canonicalTarget, caseless, meaningOf, withoutSegmentParameters } from './target.ts';
 
@@ -100,9 +100,9 @@ export function createMatcher(set: PolicySet): Matcher {
         hasOverrides: sorted.some(({ overrides }) => overrides !== null),
         isByAddress:
           !identifiers.some(isPresented) &&
-          counted.every(({ cost }) => cost.kind === 'units') &&
+          counted.every(({ cost }) => cost.kind === 'units' || cost.kind === 'reply-header') &&
           !sorted.some(({ overrides }) => overrides !== null && overrides.programs.size > 0),
-        hasOutcomes: counted.some(({ counter }) => counter.policy.count !== 'request'),
+        hasOutcomes: counted.some(({ counter }) => isSettledByReply(counter.policy)),
       };
       covers.set(key, cover);
     }

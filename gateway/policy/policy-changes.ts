@@ -267,6 +267,8 @@ function costText(cost: Cost): string {
       return String(cost.units);
     case 'header':
       return `header ${cost.header}`;
+    case 'reply-header':
+      return `header ${cost.header} of the reply, ${cost.reserve} reserved`;
     case 'body-bytes':
       return `body-bytes, ${cost.unannounced ?? 'the whole limit'} where the length is unknown`;
     default:

@@ -21,10 +21,17 @@ export type Cost =
   | { readonly kind: 'units'; readonly units: number }
   /** From a request header, at most the capacity; 1 if the header is absent or invalid. Name in lower case. */
   | { readonly kind: 'header'; readonly header: string }
+  /** From a header of the application's reply. @param reserve charged until the reply begins. Name in lower case. */
+  | { readonly kind: 'reply-header'; readonly header: string; readonly reserve: number }
   /** Length of the body. @param unannounced cost if there is no Content-Length; null: the whole capacity */
   | { readonly kind: 'body-bytes'; readonly unannounced: number | null };
 
 export type Count = 'request' | 'failure' | 'success';
+
+/** The reply decides how much of its charge a request keeps. */
+export function isSettledByReply({ count, cost }: Pick<Policy, 'count' | 'cost'>): boolean {
+  return count !== 'request' || cost.kind === 'reply-header';
+}
 
 export type OnStoreFailure = 'allow' | 'deny' | 'local';
 
@@ -95,6 +102,8 @@ export interface PolicyTest {
   readonly from: readonly string[];
   readonly times: number;
   readonly reply: number;
+  /** Headers of the application's replies, names and values in turn. */
+  readonly replyHeaders: readonly string[];
   readonly at: Millis;
   /** Plan that a trusted proxy names; null: none. */
   readonly plan: string | null;

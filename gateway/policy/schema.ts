@@ -138,13 +138,22 @@ const policy = {
         },
         {
           type: 'object',
+          required: ['replyHeader', 'reserve'],
+          properties: {
+            replyHeader: { type: 'string', pattern: FIELD_NAME },
+            reserve: { type: 'integer', minimum: 1, maximum: LIMIT_MAX },
+          },
+          additionalProperties: false,
+        },
+        {
+          type: 'object',
           required: ['body-bytes'],
           properties: { 'body-bytes': { type: 'integer', minimum: 1, maximum: LIMIT_MAX } },
           additionalProperties: false,
         },
       ],
       description:
-        'how much of the limit a request uses: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
+        'how much of the limit a request uses: a number (1 unless given), { header: NAME }, { replyHeader: NAME, reserve: N } if a header of the reply reports it, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
     },
     count: {
       enum: ['request', 'failure', 'success'],

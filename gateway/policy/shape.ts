@@ -14,6 +14,7 @@ interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
   readonly items?: SchemaNode;
+  readonly anyOf?: readonly unknown[];
 }
 
 /** The deepest schema on the way to `path`, and how many steps of the path lead to it. */
@@ -71,7 +72,7 @@ export function checkShape(value: unknown, report: Report): void {
     const path = pathOf(error.instancePath, value);
     const { schema, depth } = schemaAt(path);
     const params = error.params as { additionalProperties?: string[]; requiredProperties?: string[] };
-    if (error.keyword === 'boolean' || depth < path.length) {
+    if (error.keyword === 'boolean' || depth < path.length || (schema.anyOf && error.keyword !== 'anyOf')) {
       // Inside a union or below an unknown key: the error at the owner is enough.
     } else if (params.additionalProperties !== undefined) {
       for (const key of params.additionalProperties) {

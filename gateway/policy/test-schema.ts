@@ -35,6 +35,7 @@ export const testSchema = {
       maximum: 599,
       description: "the status of the application's replies, such as 401; 200 unless given",
     },
+    replyHeaders: headerFields("header fields of the application's replies, such as { x-tokens: 1200 }"),
     at: {
       type: 'string',
       description: 'the time, such as 2026-11-20T10:00:00Z; 1970-01-01T00:00:00Z unless given',

@@ -13,7 +13,10 @@ export type ProxyFailure =
   | { readonly kind: 'bound'; readonly bound: BoundName; readonly refusal: Refusal };
 
 export interface ProxyCallOwner {
-  onReplyBegun(status: number): void;
+  /** @param headers names and values alternate */
+  onReplyBegun(status: number, headers: readonly string[]): void;
+  /** The same for a reply whose client has left. `onUpstreamDone` follows. */
+  onUnreadReply(headers: readonly string[]): void;
   /** A tunnel has closed, or the upstream has finished a request whose client has left. Both outlive the call. */
   onUpstreamDone(): void;
   /** The call is closed, and nothing of a reply was or will be written. */

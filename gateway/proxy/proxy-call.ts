@@ -143,6 +143,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   onHead(_exchange: Exchange, statusCode: number, reason: string, fields: readonly string[]): void {
     if (this.#state === 'abandoned') {
+      this.#options.owner.onUnreadReply(fields);
       // Nobody reads the reply, and it may be endless.
       this.close();
       return;
@@ -155,7 +156,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       return;
     }
     // Report the status even if the reply cannot be forwarded: the application has processed the request.
-    owner.onReplyBegun(statusCode);
+    owner.onReplyBegun(statusCode, fields);
     if (head.isEventStream) {
       const refusal = this.#held.becomeStream();
       if (refusal !== null) {
@@ -335,6 +336,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   onUpgrade(statusCode: number, fields: readonly string[], socket: Duplex): void {
     const { owner, upgrade, added, upstream } = this.#options;
     this.#leaveUpstream();
+    if (this.#state === 'abandoned') owner.onUnreadReply(fields);
     if (this.isClosed || upgrade === null) {
       socket.destroy();
       if (!this.isClosed)
@@ -343,7 +345,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       return;
     }
     const giveBack = this.#held.handOverUpgrade();
-    owner.onReplyBegun(statusCode);
+    owner.onReplyBegun(statusCode, fields);
     this.close();
     upgrade.release();
     joinSockets(upgrade, socket, fields, added, upstream.scheduler, this.client, () => {

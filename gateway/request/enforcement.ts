@@ -2,7 +2,7 @@
 import type { HeaderFilter } from '#gateway/http/header-filter.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { Digester } from '#gateway/identity/digest.ts';
-import type { Limiter } from '#gateway/limiter/limiter.ts';
+import type { Limiter, Outcome } from '#gateway/limiter/limiter.ts';
 import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import type { Bans } from '#gateway/operate/control/bans.ts';
 import type { Offenders } from '#gateway/operate/control/offenders.ts';
@@ -29,6 +29,8 @@ interface EnforcementOptions {
   readonly headerFilter: HeaderFilter;
   /** A trusted proxy sent an X-Forwarded-For chain that cannot be read. */
   readonly onUntrustedChain: (peer: string) => void;
+  /** A reply lacks the header that should report its units, so the reserve stays charged. */
+  readonly onUnitsMissing?: (policy: string, header: string) => void;
 }
 
 export class Enforcement {
@@ -67,6 +69,18 @@ export class Enforcement {
   /** The replicas agreed on another salt. */
   useSalt(salt: string): void {
     this.#table = this.#table.withSalt(salt);
+  }
+
+  /** Counts the units that replies have reported. */
+  settled(outcomes: readonly Outcome[]): void {
+    const { metrics, onUnitsMissing } = this.options;
+    for (const { bucket, units, lacksUnits } of outcomes) {
+      const { policy, cost, counter } = bucket;
+      // The address pays for an unproven credential as well, of the same policy.
+      if (policy.cost.kind !== 'reply-header' || counter.forUnproven) continue;
+      metrics.settled(policy, cost, units, lacksUnits);
+      if (lacksUnits) onUnitsMissing?.(policy.name, policy.cost.header);
+    }
   }
 
   /** @param forwardedFor all values of X-Forwarded-For, joined; '' if there is none */

@@ -94,7 +94,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     this.added = added;
     this.expectsContinue = options.expectsContinue;
     this.upgrade = options.upgrade;
-    this.outlivesClient = reservation?.isHeld === true;
+    this.outlivesClient = reservation?.isHeld === true || reservation?.awaitsReply === true;
     this.#request = request;
     this.#enforcement = enforcement;
     this.#refusals = refusals;
@@ -103,7 +103,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     this.call = new ProxyCall(this);
   }
 
-  onReplyBegun(status: number): void {
+  onReplyBegun(status: number, headers: readonly string[]): void {
     const { metrics, options } = this.#enforcement;
     const { entry, charged } = this.#request;
     const now = options.clock();
@@ -115,23 +115,29 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
       if (status === 101) entry.status = status;
     }
     if (charged !== null) learn(options.limiter, charged.identified, status);
-    this.#reservation?.conclude(status);
+    this.#reservation?.conclude(status, headers);
+  }
+
+  onUnreadReply(headers: readonly string[]): void {
+    this.#reservation?.conclude('left', headers);
   }
 
   onUpstreamDone(): void {
+    this.#reservation?.conclude('left');
     this.#reservation?.close();
   }
 
   onFailed(failure: ProxyFailure): void {
-    if (failure.kind === 'broken-body' && this.call.hasReachedUpstream) this.#reservation?.conclude('left');
+    if (this.call.hasReachedUpstream)
+      this.#reservation?.conclude(failure.kind === 'broken-body' ? 'left' : 'unanswered');
     this.#reservation?.close();
     this.#refusals.failed(this.#request, failure, this.added);
   }
 
   /** The reply is out, or the client is gone. */
   close(): void {
-    if (this.call.hasReachedUpstream) this.#reservation?.conclude('left');
     if (this.outlivesClient && this.call.abandon()) return;
+    if (this.call.hasReachedUpstream) this.#reservation?.conclude('left');
     this.call.close();
     this.#reservation?.close();
   }

@@ -242,7 +242,10 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
 
   #reservationOf(spent: Spent, position: number): Reservation | null {
     if (this.charged?.hasOutcomes !== true && spent.leases === null) return null;
-    return new Reservation(this.#parts.enforcement.options.limiter, spent, position);
+    const { enforcement } = this.#parts;
+    return new Reservation(enforcement.options.limiter, spent, position, (outcomes) =>
+      enforcement.settled(outcomes),
+    );
   }
 
   #passUncounted(): void {

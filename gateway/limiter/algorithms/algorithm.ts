@@ -72,6 +72,11 @@ export interface AlgorithmLua {
   readonly adjust: string;
 }
 
+/** The most that a counter holds: Redis and this process keep counts in 32 bits. */
+export const COUNT_MAX = 2 ** 32 - 1;
+/** Half of Number.MAX_SAFE_INTEGER: units times milliseconds stay below it. */
+export const PRODUCT_MAX = 2 ** 52;
+
 /** Milliseconds until the window that contains `now` ends. Windows are aligned to the epoch. */
 export function untilWindowEnd(now: Millis, windowMs: Millis): Millis {
   return windowMs - (now % windowMs);

@@ -11,7 +11,7 @@
  */
 import type { Calendar, CalendarWindow } from '#gateway/policy/calendar.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { Algorithm, Rule } from './algorithm.ts';
+import { type Algorithm, COUNT_MAX, type Rule } from './algorithm.ts';
 
 export const CALENDAR_WINDOW: Algorithm = {
   id: 5,
@@ -28,7 +28,7 @@ export const CALENDAR_WINDOW: Algorithm = {
 
   adjust(state, amount, chargedAt, rule) {
     const isSame = chargedAt >= windowOf(state.at, rule).start;
-    return isSame ? { ...state, a: Math.max(0, state.a + amount) } : state;
+    return isSame ? { ...state, a: Math.min(COUNT_MAX, Math.max(0, state.a + amount)) } : state;
   },
 
   lua: {
@@ -45,7 +45,7 @@ if type(value) == 'number' then fresh[keys[at]] = value else
 end`,
     adjust: `
 if ${numberLua('moment')} < ${numberLua('now')} then return a, b end
-return max(0, a + amount), b`,
+return min(${COUNT_MAX}, max(0, a + amount)), b`,
   },
 };
 

@@ -6,7 +6,7 @@
  * only collects garbage, and a second late: from Redis 7.2 on it goes by the moment at which the script began, so at the
  * end of a window a counter could otherwise be gone before the window is.
  */
-import { type Algorithm, untilWindowEnd } from './algorithm.ts';
+import { type Algorithm, COUNT_MAX, untilWindowEnd } from './algorithm.ts';
 
 export const FIXED_WINDOW: Algorithm = {
   id: 1,
@@ -24,7 +24,7 @@ export const FIXED_WINDOW: Algorithm = {
 
   adjust(state, amount, chargedAt, { windowMs }) {
     const isSame = Math.floor(chargedAt / windowMs) >= Math.floor(state.at / windowMs);
-    return isSame ? { ...state, a: Math.max(0, state.a + amount) } : state;
+    return isSame ? { ...state, a: Math.min(COUNT_MAX, Math.max(0, state.a + amount)) } : state;
   },
 
   lua: {
@@ -40,6 +40,6 @@ if type(value) == 'number' then fresh[keys[at]] = value else
 end`,
     adjust: `
 if floor(moment / window) < floor(now / window) then return a, b end
-return max(0, a + amount), b`,
+return min(${COUNT_MAX}, max(0, a + amount)), b`,
   },
 };

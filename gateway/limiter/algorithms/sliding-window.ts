@@ -5,7 +5,7 @@
  * In Redis the value is a text: the number of the current window, `a` and `b`.
  */
 import type { Millis } from '#shared/clock.ts';
-import { type Algorithm, type CounterState, untilWindowEnd } from './algorithm.ts';
+import { type Algorithm, COUNT_MAX, type CounterState, PRODUCT_MAX, untilWindowEnd } from './algorithm.ts';
 
 export const SLIDING_WINDOW: Algorithm = {
   id: 2,
@@ -34,8 +34,8 @@ export const SLIDING_WINDOW: Algorithm = {
   adjust(state, amount, chargedAt, { windowMs }) {
     const behind = windowsBetween(chargedAt, state.at, windowMs);
     if (behind > 1) return state;
-    if (behind === 1) return { ...state, b: Math.max(0, state.b + amount) };
-    return { ...state, a: Math.max(0, state.a + amount) };
+    if (behind === 1) return { ...state, b: bounded(state.b + amount, windowMs) };
+    return { ...state, a: bounded(state.a + amount, windowMs) };
   },
 
   lua: {
@@ -51,10 +51,15 @@ put(at, format('%.0f %.0f %.0f', floor(now / window), a, b), 2 * window - now % 
     adjust: `
 local behind = floor(now / window) - floor(moment / window)
 if behind > 1 then return a, b end
-if behind == 1 then return a, max(0, b + amount) end
-return max(0, a + amount), b`,
+local most = min(${COUNT_MAX}, floor(${PRODUCT_MAX} / window))
+if behind == 1 then return a, min(most, max(0, b + amount)) end
+return min(most, max(0, a + amount)), b`,
   },
 };
+
+function bounded(count: number, windowMs: Millis): number {
+  return Math.min(COUNT_MAX, Math.floor(PRODUCT_MAX / windowMs), Math.max(0, count));
+}
 
 function used({ at, a, b }: CounterState, windowMs: Millis): number {
   return a + Math.ceil((b * untilWindowEnd(at, windowMs)) / windowMs);

@@ -5,7 +5,7 @@
  *
  * In Redis the value is a text: the moment of the last charge, and the backlog then.
  */
-import type { Algorithm, CounterState, Rule } from './algorithm.ts';
+import { type Algorithm, type CounterState, PRODUCT_MAX, type Rule } from './algorithm.ts';
 
 export const TOKEN_BUCKET: Algorithm = {
   id: 3,
@@ -24,7 +24,7 @@ export const TOKEN_BUCKET: Algorithm = {
   adjust(state, amount, chargedAt, { limit }) {
     const drained = amount < 0 ? Math.max(0, state.at - chargedAt) * limit : 0;
     const left = amount < 0 ? Math.min(0, Math.ceil(amount + drained)) : amount;
-    return { ...state, a: Math.max(0, state.a + left) };
+    return { ...state, a: Math.min(PRODUCT_MAX, Math.max(0, state.a + left)) };
   },
 
   lua: {
@@ -37,7 +37,7 @@ return max(0, backlog - max(0, now - moment) * limit), 0`,
 put(at, format('%.0f %.0f', now, a), format('%.0f', ceil(a / limit) + 1000))`,
     adjust: `
 if amount < 0 then amount = min(0, amount + max(0, now - moment) * limit) end
-return max(0, a + amount), b`,
+return min(${PRODUCT_MAX}, max(0, a + amount)), b`,
   },
 };
 

@@ -35,6 +35,17 @@ interface PolicyCounts {
   readonly labels: Readonly<Record<'policy' | 'allowed' | 'denied' | 'shadowDenied', Sample['labels']>>;
 }
 
+/** Units of a policy whose cost replies report, and replies that did not. */
+interface UnitCounts {
+  reserved: number;
+  givenBack: number;
+  beyond: number;
+  missing: number;
+}
+
+const UNITS_HELP =
+  'Units of policies whose cost replies report: reserved when admitted, given_back or charged beyond when the reply began.';
+const MISSING_HELP = 'Replies without the header that should report their units; the reserve stayed charged.';
 const BANS_HELP = 'Clients that a policy has banned; in shadow mode, that it would have banned.';
 const DECISIONS_HELP = 'Decisions by policy; shadow_denied would have been denied.';
 const DEGRADED_HELP = 'Decisions by policy that were made without the store, whatever they were.';
@@ -59,6 +70,8 @@ export class Metrics {
   readonly #bans = new Map<string, Record<'enforce' | 'shadow', number>>();
   /** Requests whose policies count a field of the body, which the gateway did not read. */
   unreadBodies = 0;
+  /** Key: name of a policy whose cost replies report. */
+  readonly #units = new Map<string, UnitCounts>();
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
@@ -91,6 +104,19 @@ export class Metrics {
     this.#bans.set(row, counts);
   }
 
+  /** The reply to a request has begun, or will not come. */
+  settled({ name }: Policy, reserved: number, units: number, lacksUnits: boolean): void {
+    let counts = this.#units.get(name);
+    if (counts === undefined) {
+      counts = { reserved: 0, givenBack: 0, beyond: 0, missing: 0 };
+      this.#units.set(name, counts);
+    }
+    counts.reserved += reserved;
+    counts.givenBack += Math.max(0, reserved - units);
+    counts.beyond += Math.max(0, units - reserved);
+    if (lacksUnits) counts.missing++;
+  }
+
   degraded(policy: Policy): void {
     // Makes the policy appear in samples(), even if it never gets another count.
     this.#of(policy);
@@ -115,6 +141,11 @@ export class Metrics {
     for (const [policy, counts] of this.#bans)
       for (const [mode, value] of Object.entries(counts))
         samples.push(counter('floodgate_policy_bans_total', BANS_HELP, value, { policy, mode }));
+    for (const [policy, { reserved, givenBack, beyond, missing }] of this.#units) {
+      for (const [kind, value] of Object.entries({ reserved, given_back: givenBack, beyond }))
+        samples.push(counter('floodgate_policy_units_total', UNITS_HELP, value, { policy, kind }));
+      samples.push(counter('floodgate_policy_units_missing_total', MISSING_HELP, missing, { policy }));
+    }
     for (const [policy, { labels }] of this.#policies) {
       const value = this.#degraded.get(policy) ?? 0;
       samples.push(counter('floodgate_policy_degraded_total', DEGRADED_HELP, value, labels.policy));

@@ -54,6 +54,11 @@ function reasonOf(record: DecisionRecord): string[] {
       'A key is proven when the application has answered it with a 2xx within the last 30 days.',
     ];
   }
+  if (used !== null && used > limit)
+    return [
+      `The limit was reached: ${counted}.`,
+      'More than the limit was used: replies reported more units than were reserved, or the limit was lowered.',
+    ];
   return [`The limit was reached: ${counted}.`];
 }
 

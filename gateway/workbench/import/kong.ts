@@ -30,7 +30,8 @@ interface Plugin {
 }
 
 const OTHER_PLUGINS: Readonly<Record<string, string>> = {
-  'response-ratelimiting': 'what the application says about the cost of a request is not read',
+  'response-ratelimiting':
+    'its limits are not carried over: write them with cost: { replyHeader: NAME, reserve: N }',
   'rate-limiting-advanced': 'it is of another plugin; write its limits as policies',
 };
 const EVERYWHERE: KongRoute = { name: 'all', service: null, methods: null, paths: ['*'], notes: [], line: 1 };

@@ -5,7 +5,7 @@ import type { Bucket } from '#gateway/limiter/charge.ts';
 import { allowanceOf } from '#gateway/policy/allowance.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import { exclusionOf, mismatchOf } from '#gateway/policy/mismatch.ts';
-import { type Algorithm, banText, type Policy, type PolicySet } from '#gateway/policy/policy.ts';
+import { type Algorithm, banText, type Cost, type Policy, type PolicySet } from '#gateway/policy/policy.ts';
 import { withoutSegmentParameters } from '#gateway/policy/target.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
 import type { Seconds } from '#shared/clock.ts';
@@ -153,13 +153,13 @@ function explainPolicy(
 }
 
 function reasonToCount(
-  { identifier, mode, count, limit: usual, ban }: Policy,
+  { identifier, mode, count, cost: policyCost, limit: usual, ban }: Policy,
   { cost, limit }: Bucket,
   unproven: Bucket | null,
   usedUnproven: number,
 ): string {
   const who = whoIsCounted(identifier);
-  const takes = cost === 1 ? '' : `, it takes ${cost}`;
+  const takes = takesText(policyCost, cost);
   const overridden = limit === usual ? '' : `; an override makes its limit ${limit} instead of ${usual}`;
   const only = count === 'request' ? '' : `; only each ${count} counts`;
   const bans = ban === null ? '' : `; ${banText(ban)}`;
@@ -167,6 +167,12 @@ function reasonToCount(
   return unproven === null || usedUnproven < 0
     ? `route matches, ${who}${takes}${more}`
     : `route matches, ${who}${takes}; unproven, so its address is counted too (${usedUnproven} of ${unproven.capacity} used)${more}`;
+}
+
+function takesText(cost: Cost, units: number): string {
+  if (cost.kind === 'reply-header')
+    return `, it reserves ${units} until the reply reports its units in ${cost.header}`;
+  return units === 1 ? '' : `, it takes ${units}`;
 }
 
 function reasonNotToCount({ identifier, rollout }: Policy): string {

@@ -216,10 +216,15 @@ export class Rehearsal {
    * The upstream's status says whether the request's credential works, and whether the request counts.
    *
    * @param ending null: the upstream was not asked
+   * @param headers of the reply, names and values in turn; null: unknown
    */
-  answered({ charged, spent }: Pick<WeighedRequest, 'charged' | 'spent'>, ending: Ending): void {
+  answered(
+    { charged, spent }: Pick<WeighedRequest, 'charged' | 'spent'>,
+    ending: Ending,
+    headers: readonly string[] | null = null,
+  ): void {
     if (typeof ending === 'number') learn(this.#limiter, charged.identified, ending);
-    if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, ending));
+    if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, ending, headers));
   }
 
   /** It is no longer in flight. */
@@ -247,6 +252,7 @@ const nobody = (): readonly Identity[] => [];
 
 /** A log tells neither header fields nor lengths. */
 function unitsKnown({ cost }: CoverCounter): number {
+  if (cost.kind === 'reply-header') return cost.reserve;
   return cost.kind === 'units' ? cost.units : 1;
 }
 

@@ -45,6 +45,11 @@ export function notesOf({
     notes.push(
       'overrides and lists by address or User-Agent do not count here, as the log has digests; name clients by digest or plan',
     );
+  for (const { name, cost } of set.policies)
+    if (cost.kind === 'reply-header')
+      notes.push(
+        `logs do not report the units of replies, so each request under ${name} counts ${cost.reserve}, its reserve`,
+      );
   if (set.policies.some(({ ban }) => ban !== null))
     notes.push('bans by policies do not count here: a banned client appears as denied by the policy');
   if (late > 0)

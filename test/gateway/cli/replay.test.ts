@@ -333,3 +333,23 @@ policies:
     notes: [/overrides and lists by address or User-Agent do not count/],
   });
 });
+
+t.test('a cost that replies report: logs do not, so the reserve counts', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(
+    join(cwd, 'policies.yaml'),
+    `version: 1
+identifiers:
+  ip: { source: client-address }
+policies:
+  - { name: ai, route: POST /ai, identifier: ip, limit: 1000, window: 366d, cost: { replyHeader: X-Tokens, reserve: 400 } }
+`,
+  );
+  const lines = Array.from({ length: 5 }, () => nginx(10, '192.0.2.1', 'POST /ai'));
+  writeFileSync(join(cwd, 'nginx.log'), `${lines.join('\n')}\n`);
+  t.match(await replay(cwd, 'nginx.log'), {
+    allowed: 2,
+    denied: 3,
+    notes: [/do not report the units of replies, so each request under ai counts 400, its reserve/],
+  });
+});

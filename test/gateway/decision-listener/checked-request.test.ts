@@ -381,6 +381,10 @@ t.test('policies that depend on what is not seen here keep the gateway from star
       'name: odd, route: POST /login, identifier: { body: email }, limit: 2, window: 1m',
       /odd counts a field of bodies.* cannot see on GATEWAY_DECISION_PORT/,
     ],
+    [
+      `${row}, limit: 9, window: 1m, cost: { replyHeader: X-Tokens, reserve: 5 }`,
+      /odd has a cost that the header x-tokens of replies reports, .*; write cost: 5 to charge the reserve, or use it/,
+    ],
   ];
   for (const [text, message] of cases)
     await t.rejects(startAsked(t, {}, policyFile(text)), { name: 'PolicyFileError', message }, text);

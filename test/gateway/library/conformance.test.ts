@@ -68,6 +68,18 @@ const SCENARIOS: Record<string, { readonly rows: readonly string[]; readonly lin
     rows: ['name: tries, route: POST /*, identifier: ip, limit: 2, window: 1m, count: failure'],
     lines: [...times(3, 'POST /status-200'), ...times(3, 'POST /status-401'), 'POST /status-200'],
   },
+  'units that replies report': {
+    rows: [
+      'name: units, route: GET /*, identifier: ip, limit: 500, window: 1m, cost: { replyHeader: X-Units, reserve: 100 }',
+    ],
+    lines: [
+      ...times(2, 'GET /units-0'),
+      ...times(2, 'GET /units-150'),
+      'GET /units-none',
+      'GET /units-300',
+      'GET /a',
+    ],
+  },
   'bytes of bodies': {
     rows: ['name: bytes, route: POST /*, identifier: ip, limit: 5000, window: 1m, cost: body-bytes'],
     lines: times(4, 'POST /a'),

@@ -24,11 +24,13 @@ export interface Host {
 /** Ends the replies to `/slow`, which wait for that. */
 export const held = new Set<() => void>();
 
-/** Chooses the status by the path, and replies with the URL that it sees. */
+/** Chooses status and units by the path, and replies with the URL that it sees. */
 const answer: RequestListener = (req, res) => {
   const status = Number(/\/status-(\d{3})/.exec(req.url ?? '')?.[1] ?? 200);
   const finish = (): void => {
-    res.writeHead(status, { 'content-type': 'application/json' });
+    const units = /\/units-(\w+)/.exec(req.url ?? '')?.[1];
+    const reported = units === undefined ? {} : { 'x-units': units };
+    res.writeHead(status, { 'content-type': 'application/json', ...reported });
     res.end(JSON.stringify({ url: req.url }));
   };
   req.resume();

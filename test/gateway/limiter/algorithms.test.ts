@@ -122,6 +122,18 @@ const FIXED: readonly Case[] = [
     resetMs: 9999,
     retryMs: 9999,
   },
+  {
+    what: 'holds no more than its record, whatever replies report',
+    events: [
+      { at: 0, units: 1 },
+      { at: 0, units: 4_000_000_000, chargedAt: 0 },
+      { at: 0, units: 4_000_000_000, chargedAt: 0 },
+    ],
+    now: 1,
+    used: 4_294_967_295,
+    resetMs: 9999,
+    retryMs: 9999,
+  },
 ];
 
 const CASES: Readonly<Record<Algorithm, readonly Case[]>> = {
@@ -205,6 +217,28 @@ const CASES: Readonly<Record<Algorithm, readonly Case[]>> = {
       resetMs: 0,
       retryMs: 0,
     },
+    {
+      what: 'has room again when enough of what was used beyond the limit is gone',
+      events: [
+        { at: 0, units: 10 },
+        { at: 5000, units: 15, chargedAt: 5000 },
+      ],
+      now: 5000,
+      used: 25,
+      resetMs: 15_000,
+      retryMs: 11_400,
+    },
+    {
+      what: 'holds no more than its record, whatever replies report',
+      events: [
+        { at: 0, units: 4_000_000_000, chargedAt: 0 },
+        { at: 0, units: 4_000_000_000, chargedAt: 0 },
+      ],
+      now: 1,
+      used: 4_294_967_295,
+      resetMs: 19_999,
+      retryMs: 19_999,
+    },
   ],
   'token-bucket': [
     { what: 'nothing', events: [], now: 1, used: 0, resetMs: 0, retryMs: 0 },
@@ -276,6 +310,25 @@ const CASES: Readonly<Record<Algorithm, readonly Case[]>> = {
       used: 4,
       resetMs: 4000,
       retryMs: 0,
+    },
+    {
+      what: 'has room again when what was used beyond it has come back',
+      events: [
+        { at: 0, units: 10 },
+        { at: 1000, units: 20, chargedAt: 1000 },
+      ],
+      now: 1000,
+      used: 29,
+      resetMs: 29_000,
+      retryMs: 20_000,
+    },
+    {
+      what: 'holds a safe integer, whatever replies report',
+      events: [{ at: 0, units: 10_000_000_000_000, chargedAt: 0 }],
+      now: 0,
+      used: 450_359_962_738,
+      resetMs: 450_359_962_737_050,
+      retryMs: 450_359_962_728_050,
     },
   ],
   concurrency: [

@@ -1,22 +1,23 @@
 /**
- * Tests `count: failure` and `count: success`: the script, the memory store and a model agree request by request, with
- * replies in any order.
+ * Tests `count: failure`, `count: success` and costs that replies report: the script, the memory store and a model agree
+ * request by request, with replies in any order.
  */
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import type { Bucket } from '#gateway/limiter/charge.ts';
-import { readReply, refund, scriptCall } from '#gateway/limiter/check.ts';
+import { Bucket } from '#gateway/limiter/charge.ts';
+import { readReply, scriptCall } from '#gateway/limiter/check.ts';
 import type { LimitListener, Outcome, Spent } from '#gateway/limiter/limiter.ts';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
-import { outcomesOf } from '#gateway/limiter/outcome.ts';
+import { type Ending, outcomesOf, settlement } from '#gateway/limiter/outcome.ts';
 import { SPEND } from '#gateway/limiter/script.ts';
-import type { Algorithm, Count, Policy } from '#gateway/policy/policy.ts';
+import { Counter } from '#gateway/policy/counter.ts';
+import type { Algorithm, Cost, Count, Policy } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
-import { burst, chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
+import { type Answer, burst, chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
@@ -26,12 +27,18 @@ const ALGORITHMS: readonly Algorithm[] = [
   'token-bucket',
   'calendar-window',
 ];
+const REPORTED: Cost = { kind: 'reply-header', header: 'x-units', reserve: 1 };
 const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 
 type Event =
   | { readonly kind: 'ask'; readonly policies: readonly number[]; readonly cost: number }
   /** The application answers one of the requests in flight. */
-  | { readonly kind: 'reply'; readonly which: number; readonly status: number | null }
+  | {
+      readonly kind: 'reply';
+      readonly which: number;
+      readonly status: Ending;
+      readonly reported: string | null;
+    }
   | { readonly kind: 'wait'; readonly ms: number };
 
 const event: fc.Arbitrary<Event> = fc.oneof(
@@ -43,7 +50,8 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   fc.record({
     kind: fc.constant('reply' as const),
     which: fc.nat(10),
-    status: fc.constantFrom(200, 302, 101, 401, 503, null),
+    status: fc.constantFrom<Ending[]>(200, 302, 101, 401, 503, 'left', 'unanswered', null),
+    reported: fc.constantFrom('0', '1', '2', '4', '9', '100', '999999999999999', '-1', null),
   }),
   fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(0, 1, 200, 999, 1000, 2500) }),
 );
@@ -53,6 +61,7 @@ const row = fc.record({
   limit: fc.integer({ min: 1, max: 5 }),
   windowSeconds: fc.constantFrom(1, 3),
   shadow: fc.boolean(),
+  isReported: fc.boolean(),
 });
 
 t.test('never more than the limit of those that count, and what does not is given back', async (t) => {
@@ -62,6 +71,7 @@ t.test('never more than the limit of those that count, and what does not is give
   const time = (now: number): string[] => [String(Math.floor(now / 1000)), String((now % 1000) * 1000)];
   let run = 0;
   let given = 0;
+  let beyond = 0;
   await fc.assert(
     fc.asyncProperty(
       fc.array(row, { minLength: 3, maxLength: 3 }),
@@ -70,11 +80,12 @@ t.test('never more than the limit of those that count, and what does not is give
         run++;
         const clock = testClock(Date.UTC(2026, 0, 1) + 500);
         const memory = memoryLimiter({ clock: clock.now });
-        const policies = rows.map(({ algorithm, count, limit, windowSeconds, shadow }, index) =>
+        const policies = rows.map(({ algorithm, count, limit, windowSeconds, shadow, isReported }, index) =>
           policy(`p${index}`, limit, windowSeconds, {
             index,
             algorithm,
             count,
+            cost: isReported ? REPORTED : { kind: 'units', units: 1 },
             mode: shadow ? 'shadow' : 'enforce',
           }),
         );
@@ -85,7 +96,9 @@ t.test('never more than the limit of those that count, and what does not is give
           const key = `${policy.name} ${Math.floor(chargedAt / policy.windowMs)}`;
           const sum = (counted.get(key) ?? 0) + sign * cost;
           counted.set(key, sum);
-          if (policy.algorithm !== 'token-bucket') ok(sum <= policy.limit, `${key}: ${sum}`);
+          // A reply may report more than there is room for.
+          if (policy.algorithm !== 'token-bucket' && policy.cost.kind === 'units')
+            ok(sum <= policy.limit, `${key}: ${sum}`);
         };
         for (const event of events) {
           const now = clock.now();
@@ -110,25 +123,30 @@ t.test('never more than the limit of those that count, and what does not is give
           } else {
             const [one] = open.splice(event.which % Math.max(1, open.length), 1);
             if (one === undefined) continue;
-            const outcomes = outcomesOf(one.spent, 0, event.status);
-            memory.conclude(outcomesOf(one.alone, 0, event.status));
-            const back = outcomes.filter(({ counts }) => !counts);
-            if (back.length === 0) continue;
-            given += back.length;
-            for (const { bucket, chargedAt } of back) note(bucket, chargedAt, -1);
-            const { keys, args } = scriptCall(
-              now,
-              [],
-              back.map(({ bucket, chargedAt }) => refund(bucket, bucket.cost, chargedAt)),
-            );
+            const { status } = event;
+            const headers = event.reported === null ? [] : ['X-Units', event.reported];
+            const fields = typeof status === 'number' || status === 'left' ? headers : null;
+            const outcomes = outcomesOf(one.spent, 0, status, fields);
+            memory.conclude(outcomesOf(one.alone, 0, status, fields));
+            for (const { bucket, chargedAt, units } of outcomes) {
+              if (units === 0) note(bucket, chargedAt, -1);
+              if (units < bucket.cost) given++;
+              if (units > bucket.cost) beyond++;
+            }
+            const changes = outcomes
+              .map((outcome) => settlement(outcome, now))
+              .filter(({ amount }) => amount !== 0);
+            if (changes.length === 0) continue;
+            const { keys, args } = scriptCall(now, [], changes);
             await redis.client.eval(at(SPEND.lua), keys.length, ...keys, ...args, ...time(now));
           }
         }
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 1000 },
   );
   t.ok(given > 200, `${given} given back`);
+  t.ok(beyond > 200, `${beyond} charged beyond`);
 });
 
 const failures = (limit: number, algorithm: Algorithm = 'fixed-window'): Policy =>
@@ -139,11 +157,12 @@ async function request(
   limiter: GuardedLimiter,
   parts: readonly Bucket[],
   status: number | null,
+  headers: readonly string[] | null = null,
 ): Promise<boolean> {
   const answer = await spend(limiter, chargeOf(...parts));
   if (answer.kind !== 'spent' || !answer.admitted) return false;
   await new Promise((resolve) => setImmediate(resolve));
-  const outcomes: Outcome[] = outcomesOf(answer.spent, answer.position, status);
+  const outcomes: Outcome[] = outcomesOf(answer.spent, answer.position, status, headers);
   limiter.conclude(outcomes, answer.spent.isLocal);
   return true;
 }
@@ -211,4 +230,129 @@ t.test('an outage: what counted is owed, what did not is not', async (t) => {
   redis.thaw();
   await until(() => limiter.stats().available);
   for (const parts of all) t.equal(await burst(limiter, chargeOf(...parts), 10), 5, 'ten less two and three');
+});
+
+const reported = (limit: number, algorithm: Algorithm, windowSeconds = LONG_WINDOW_SECONDS): Bucket =>
+  part(policy(`reported-${algorithm}`, limit, windowSeconds, { algorithm, cost: REPORTED }));
+
+t.test(
+  'a reply in a later window: nothing is given to it, and what was used beyond is charged there',
+  async (t) => {
+    for (const [algorithm, before, beyond, givenBack] of [
+      ['fixed-window', 0, 4, 4],
+      ['calendar-window', 0, 4, 4],
+      // Half of the window before still counts, so half of what is given back there does.
+      ['sliding-window', 5, 9, 8],
+      // What was charged five seconds ago has come back by itself.
+      ['token-bucket', 5, 9, 9],
+    ] as const) {
+      const clock = testClock(1_000_000_000);
+      const memory = memoryLimiter({ clock: clock.now });
+      const charge = chargeOf(reported(10, algorithm, 10));
+      const asked: Answer[] = [];
+      for (let i = 0; i < 10; i++) asked.push(await spend(memory, charge));
+      clock.advance(algorithm === 'token-bucket' ? 5000 : 15_000);
+      const used = async (): Promise<number> => {
+        const answer = await spend(
+          memory,
+          chargeOf(part(charge.buckets[0]?.policy as Policy, 'somebody', 1000)),
+        );
+        return answer.kind === 'spent' ? (answer.spent.states[0]?.used ?? -1) : -1;
+      };
+      const settle = (which: number, units: string): void => {
+        const answer = asked[which];
+        if (answer?.kind !== 'spent') throw new Error('memory answers');
+        memory.conclude(outcomesOf(answer.spent, 0, 200, ['x-units', units]));
+      };
+      settle(0, '1');
+      t.equal(await used(), before, `${algorithm}: before`);
+      settle(1, '5');
+      t.equal(await used(), beyond, `${algorithm}: charged beyond`);
+      settle(2, '0');
+      settle(3, '0');
+      t.equal(await used(), givenBack, `${algorithm}: given back`);
+    }
+  },
+);
+
+for (const [name, start] of [
+  ['Redis', startRedis],
+  ['Cluster', null],
+] as const) {
+  t.test(`units that replies report, from several processes at once: ${name}`, async (t) => {
+    const server = start === null ? await startCluster(t) : await start();
+    if (start !== null) t.teardown(() => (server as { close(): unknown }).close());
+    const limiters = await Promise.all([1, 2].map(() => startLimiter(t, server.url)));
+    await insideLongWindow();
+    for (const algorithm of ALGORITHMS) {
+      const parts = [reported(1000, algorithm), part(policy('wide', 100_000, LONG_WINDOW_SECONDS), 'two')];
+      const one = chargeOf(part(parts[0]?.policy as Policy));
+      await Promise.all(
+        limiters.flatMap((limiter) =>
+          Array.from({ length: 60 }, (_, i) => request(limiter, parts, 200, ['X-Units', String(i % 4)])),
+        ),
+      );
+      // 2 * 15 * (0 + 1 + 2 + 3) are used.
+      for (const limiter of limiters)
+        await until(async () => {
+          const answer = await spend(limiter, one);
+          if (answer.kind !== 'spent') return false;
+          limiter.conclude(outcomesOf(answer.spent, answer.position, 200, ['x-units', '0']), false);
+          return answer.spent.states[0]?.used === 180;
+        });
+      const [limiter] = limiters;
+      t.equal(
+        await burst(limiter as GuardedLimiter, chargeOf(...parts), 900),
+        820,
+        `${algorithm}: exactly 180`,
+      );
+    }
+  });
+}
+
+t.test(
+  'the store is away when replies begin: it is charged and given back when it is there again',
+  async (t) => {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
+    await insideLongWindow();
+    const buckets = ALGORITHMS.map((algorithm) => part(reported(100, algorithm).policy, 'somebody', 10));
+    const inFlight = await Promise.all(
+      buckets.flatMap((bucket) => Array.from({ length: 3 }, () => spend(limiter, chargeOf(bucket)))),
+    );
+    redis.freeze();
+    await until(async () => {
+      await spend(limiter, chargeOf(part(policy('probe', 1e6, LONG_WINDOW_SECONDS))));
+      return !limiter.stats().available;
+    });
+    const units = ['1', '15', '30'];
+    for (const [i, answer] of inFlight.entries()) {
+      if (answer.kind !== 'spent') throw new Error('the store was there');
+      const outcomes = outcomesOf(answer.spent, answer.position, 200, ['x-units', units[i % 3] ?? '']);
+      limiter.conclude(outcomes, answer.spent.isLocal);
+    }
+    for (const bucket of buckets)
+      t.ok(await request(limiter, [bucket], 200, ['x-units', '4']), 'and decided here');
+    redis.thaw();
+    await until(() => limiter.stats().available);
+    for (const { policy, identity } of buckets) {
+      const one = new Bucket(new Counter(policy, false), identity);
+      t.equal(await burst(limiter, chargeOf(one), 100), 50, `${policy.name}: 100 less 46 and 4`);
+    }
+  },
+);
+
+t.test('how much one reply can take: ten limits, or ten bursts if those are more', async (t) => {
+  for (const [limit, burst, most] of [
+    [1000, 10, 10_000],
+    [10, 1000, 10_000],
+  ] as const) {
+    const row = { algorithm: 'token-bucket', burst, capacity: burst, cost: REPORTED } as const;
+    const memory = memoryLimiter({ clock: () => 1_000_000_000 });
+    const answer = await spend(memory, chargeOf(part(policy('p', limit, 60, row))));
+    if (answer.kind !== 'spent') throw new Error('memory answers');
+    const [outcome] = outcomesOf(answer.spent, 0, 200, ['x-units', '999999']);
+    t.equal(outcome?.units, most, `limit ${limit}, burst ${burst}`);
+  }
 });

@@ -34,6 +34,7 @@ async function connected(t: Test, url: string): Promise<RedisStore> {
     },
     onSuccess: () => {},
     onLateAnswers: () => t.fail('no answer is late'),
+    onUnmade: () => undefined,
     onDisconnected: () => {},
   });
   t.teardown(() => limiter.close());

@@ -105,6 +105,16 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       `bucket items is shared with items in line 6, which has a different onStoreFailure; ${UNEQUAL}`,
     ],
   ],
+  'bucket-with-other-reply-header': [
+    [
+      '24:13',
+      `bucket chat is shared with chat in line 6, which has a different cost.replyHeader; ${UNEQUAL}`,
+    ],
+    [
+      '31:13',
+      `bucket chat is shared with chat in line 6, which has a different cost.replyHeader; ${UNEQUAL}`,
+    ],
+  ],
   'bucket-with-other-window': [
     ['16:13', `bucket items is shared with items in line 6, which has a different window; ${UNEQUAL}`],
   ],
@@ -132,13 +142,25 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'cost-unknown': [
     [
       '11:11',
-      'cost is "response-bytes"; expected: how much of the limit a request uses: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
+      'cost is "response-bytes"; expected: how much of the limit a request uses: a number (1 unless given), { header: NAME }, { replyHeader: NAME, reserve: N } if a header of the reply reports it, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
     ],
   ],
   'cost-zero': [
     [
       '11:11',
-      'cost is 0; expected: how much of the limit a request uses: a number (1 unless given), { header: NAME }, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
+      'cost is 0; expected: how much of the limit a request uses: a number (1 unless given), { header: NAME }, { replyHeader: NAME, reserve: N } if a header of the reply reports it, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
+    ],
+  ],
+  'reserve-above-the-limit': [
+    [
+      '11:11',
+      'a request reserves 6 and at most 5 may be used at once, so none could ever pass; write at most 5',
+    ],
+  ],
+  'reserve-missing': [
+    [
+      '11:11',
+      'cost is {"replyHeader":"x-tokens"}; expected: how much of the limit a request uses: a number (1 unless given), { header: NAME }, { replyHeader: NAME, reserve: N } if a header of the reply reports it, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
     ],
   ],
   'count-unknown': [

@@ -45,6 +45,7 @@ t.test('20,000 clients: memory and commands within a fifth', async (t) => {
     onFailure: unexpected,
     onSuccess: () => {},
     onLateAnswers: unexpected,
+    onUnmade: () => undefined,
     onDisconnected: () => {},
   });
   t.teardown(() => store.close());

@@ -37,3 +37,32 @@ policies: [{ name: keys, route: GET /items, identifier: key, limit: 5, window: 1
     });
   }
 });
+
+t.test('a cost that replies report', async (t) => {
+  const set = loadPolicies(
+    `version: 1
+identifiers: { ip: { source: client-address } }
+policies: [{ name: ai, route: POST /ai, identifier: ip, limit: 5000, window: 1h, cost: { replyHeader: X-Tokens, reserve: 500 } }]
+`,
+    'p.yaml',
+  );
+  const rehearsal = new Rehearsal(set, { clock: testClock(Date.UTC(2026, 0, 1)).now });
+  const request = {
+    method: 'POST',
+    target: '/ai',
+    rawHeaders: [],
+    socket: { remoteAddress: '192.0.2.1' },
+  };
+  const asked = rehearsal.ask(request);
+  if (asked.kind === 'allow') rehearsal.answered(asked, 200, ['x-tokens', '1200']);
+  t.match(await explain(set, rehearsal, request), {
+    decision: 'allow',
+    policies: [
+      {
+        used: 1200,
+        cost: 500,
+        reason: /, it reserves 500 until the reply reports its units in x-tokens$/,
+      },
+    ],
+  });
+});

@@ -70,6 +70,19 @@ tests:
   t.strictSame(runTests(loadPolicies(TABLE.replace('\ntests:\n', rows), 'p.yaml')), []);
 });
 
+t.test('costs that replies report', async (t) => {
+  const ai =
+    '  - { name: ai, route: POST /ai, identifier: ip, limit: 1000, window: 100s, algorithm: token-bucket, cost: { replyHeader: X-Tokens, reserve: 100 } }\ntests:';
+  const [identifiers = ''] = TABLE.split('exclude:');
+  const file = `${identifiers}policies:\n${ai}
+  - { name: reserve, request: POST /ai, times: 11, expect: { allowed: 10, headers: { x-ratelimit-limit: 1000 } } }
+  - { name: much, request: POST /ai, replyHeaders: { x-tokens: 450 }, times: 4, expect: { allowed: 3, status: 429, headers: { RateLimit: '"ai";r=0;t=45', Retry-After: 45 } } }
+  - { name: nothing, request: POST /ai, replyHeaders: { x-tokens: 0 }, times: 11, expect: { allowed: 11 } }
+  - { name: invalid, request: POST /ai, replyHeaders: { X-Tokens: many }, times: 11, expect: { allowed: 10 } }
+`;
+  t.strictSame(runTests(loadPolicies(file, 'p.yaml')), []);
+});
+
 t.test('a network: its addresses are used in turn', async (t) => {
   t.strictSame(
     failuresOf(`

@@ -1,0 +1,368 @@
+/**
+ * Tests costs that a header of the reply reports, over real connections: whatever happens to a request, its reserve is
+ * settled once, and nobody pays less than the application reported.
+ */
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { type AddressInfo, connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import t, { type Test } from 'tap';
+import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
+import { textOf } from '#gateway/operate/decisions/decision-text.ts';
+import { createAuthority } from '#test/support/certificates.ts';
+import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { freePort } from '#test/support/ports.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
+import { insideLongWindow, LONG_WINDOW } from '#test/support/window.ts';
+
+const LIMIT = 10_000;
+const RESERVE = 500;
+const COST = `cost: { replyHeader: X-Tokens, reserve: ${RESERVE} }`;
+const BOTH = `limits: [{ limit: ${LIMIT}, window: ${LONG_WINDOW} }, { limit: 20000, window: ${LONG_WINDOW}, identifier: everyone }]`;
+const POLICIES = policyFile(
+  `name: ai, route: "* /v1/chat", identifier: ip, limit: ${LIMIT}, window: ${LONG_WINDOW}, ${COST}`,
+  `name: good, route: "* /v1/good", identifier: ip, limit: ${LIMIT}, window: ${LONG_WINDOW}, count: success, ${COST}`,
+  `name: keys, route: "* /v1/keys", identifier: api-key, limit: ${LIMIT}, window: ${LONG_WINDOW}, ${COST}`,
+  `name: all, route: "* /v1/all", identifier: ip, ${BOTH}, ${COST}`,
+  `name: watched, route: "* /v1/watched", identifier: ip, limit: 600, window: ${LONG_WINDOW}, mode: shadow, ${COST}`,
+  `name: steady, route: "* /v1/steady", identifier: ip, limit: ${LIMIT}, window: 100000s, algorithm: token-bucket, ${COST}`,
+);
+
+interface Application {
+  readonly origin: string;
+  /** Requests to hold, which the test answers. */
+  readonly held: { readonly req: IncomingMessage; readonly res: ServerResponse }[];
+  readonly upgrades: Duplex[];
+}
+
+/** Answers with the status in `x-status` and the fields in `x-say`. Holds what has `x-hold`; drops what has `x-drop`. */
+function answering(held: Application['held']): (req: IncomingMessage, res: ServerResponse) => void {
+  return (req, res) => {
+    const { headers } = req;
+    req.resume();
+    if (headers['x-hold'] !== undefined) held.push({ req, res });
+    else if (headers['x-drop'] !== undefined) req.socket.destroy();
+    else {
+      if (headers['x-early'] !== undefined)
+        res.writeEarlyHints({ link: '</a>; rel=preload', 'x-tokens': '7' });
+      const said: unknown = JSON.parse(String(headers['x-say'] ?? '[]'));
+      res.writeHead(Number(headers['x-status'] ?? 200), said as string[]).end();
+    }
+  };
+}
+
+async function overHttp(t: Test): Promise<Application> {
+  const held: Application['held'] = [];
+  const upgrades: Duplex[] = [];
+  const { server, origin } = await startUpstream(t, answering(held));
+  server.on('upgrade', (_req, socket: Duplex) => {
+    socket.on('error', () => undefined);
+    t.teardown(() => socket.destroy());
+    upgrades.push(socket);
+  });
+  return { origin, held, upgrades };
+}
+
+async function overTls(t: Test): Promise<Application> {
+  const held: Application['held'] = [];
+  const authority = createAuthority(t);
+  const trusted = getCACertificates('default');
+  setDefaultCACertificates([...trusted, readFileSync(authority.ca, 'utf8')]);
+  t.teardown(() => setDefaultCACertificates(trusted));
+  const { cert, key } = authority.issue('upstream', 'DNS:localhost,IP:127.0.0.1');
+  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, answering(held));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { origin: `https://localhost:${(server.address() as AddressInfo).port}`, held, upgrades: [] };
+}
+
+const inMemory = async (): Promise<Record<string, string>> => ({});
+const inRedis = async (t: Test): Promise<Record<string, string>> => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  return { GATEWAY_REDIS_URL: redis.url };
+};
+
+interface Said {
+  readonly path?: string;
+  readonly method?: string;
+  /** Fields of the application's reply, names and values in turn. */
+  readonly say?: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly isDenied: boolean;
+  readonly headers: Headers;
+  /** Of the tightest policy, after the reserve. */
+  readonly remaining: number;
+}
+
+async function ask(
+  origin: string,
+  { path = '/v1/chat', method = 'POST', say = [], headers = {} }: Said = {},
+): Promise<Reply> {
+  const reply = await fetch(origin + path, {
+    method,
+    headers: { 'x-say': JSON.stringify(say), ...headers },
+  });
+  await reply.arrayBuffer();
+  return {
+    status: reply.status,
+    isDenied: reply.headers.get('x-gateway-ratelimited') === 'true',
+    headers: reply.headers,
+    remaining: Number(reply.headers.get('x-ratelimit-remaining')),
+  };
+}
+
+const reported = (units: number | string): readonly string[] => ['X-Tokens', String(units)];
+
+/** Units that are left. It asks with a request that uses none. */
+async function left(origin: string, path = '/v1/chat', headers = {}): Promise<number> {
+  const reply = await ask(origin, { path, say: reported(0), headers });
+  return reply.isDenied ? 0 : reply.remaining + RESERVE;
+}
+
+function unitsOf({ gateway }: TestGateway, policy: string): Record<string, number> {
+  const samples = gateway
+    .samples()
+    .filter(({ name, labels }) => /_units_(?:missing_)?total$/.test(name) && labels.policy === policy);
+  return Object.fromEntries(samples.map(({ labels, value }) => [labels.kind ?? 'missing', value]));
+}
+
+const WAYS: readonly [
+  string,
+  (t: Test) => Promise<Application>,
+  (t: Test) => Promise<Record<string, string>>,
+][] = [
+  ['memory, http', overHttp, inMemory],
+  ['Redis, http', overHttp, inRedis],
+  ['Redis, https', overTls, inRedis],
+];
+
+for (const [name, application, store] of WAYS) {
+  t.test(name, async (t) => {
+    await insideLongWindow();
+    const app = await application(t);
+    const gateway = await startTestGateway(t, {
+      upstream: app.origin,
+      policies: POLICIES,
+      env: await store(t),
+    });
+    const { origin } = gateway;
+    /** Asks once. @returns what it cost */
+    const costOf = async (said: Said): Promise<number> => {
+      const before = await left(origin);
+      await ask(origin, said);
+      return before - (await left(origin));
+    };
+
+    t.test('too much is given back, and what was used beyond is charged', async (t) => {
+      t.equal(
+        (await ask(origin, { say: reported(120) })).headers.get('x-tokens'),
+        '120',
+        'the client sees it',
+      );
+      t.equal(await left(origin), LIMIT - 120);
+      t.equal(await costOf({ say: reported(1400) }), 1400);
+      t.equal(await costOf({ say: reported(' 0 ') }), 0);
+      t.equal(await costOf({ say: reported(RESERVE) }), RESERVE);
+    });
+
+    t.test('every final reply settles, and no other', async (t) => {
+      t.equal(await costOf({ say: reported(30), method: 'HEAD' }), 30);
+      t.equal(await costOf({ say: reported(31), headers: { 'x-status': '304' } }), 31);
+      t.equal(await costOf({ say: reported(32), headers: { 'x-status': '503' } }), 32);
+      t.equal(await costOf({ say: reported(33), headers: { 'x-early': '1' } }), 33, 'not the 103 before it');
+    });
+
+    t.test('a header that is missing or invalid leaves the reserve', async (t) => {
+      const invalid = ['-1', '1.5', '1e3', '0x10', '', 'many', '5, 7', '9999999999999999'];
+      for (const value of invalid) t.equal(await costOf({ say: reported(value) }), RESERVE, `"${value}"`);
+      t.equal(await costOf({ say: [] }), RESERVE, 'missing');
+      t.equal(await costOf({ say: [...reported(5), ...reported(5)] }), RESERVE, 'twice');
+      t.equal(unitsOf(gateway, 'ai').missing, invalid.length + 2);
+      const lines = gateway.log.filter(({ policy }) => policy === 'ai');
+      t.match(lines, [{ header: 'x-tokens', msg: /reserve stays charged: let the application send/ }]);
+      t.equal(lines.length, 1, 'logged once a minute');
+    });
+
+    t.test('a request that the application does not answer keeps its reserve', async (t) => {
+      const before = await left(origin);
+      t.equal((await ask(origin, { headers: { 'x-drop': '1' } })).status, 502);
+      t.equal(await left(origin), before - RESERVE);
+    });
+
+    t.test('a client that leaves pays what the reply reports', async (t) => {
+      const before = await left(origin);
+      const { socket } = sendRaw(
+        gateway.port,
+        'POST /v1/chat HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nx-hold: 1\r\n\r\n',
+      );
+      await until(() => app.held.length === 1);
+      const connected = connections(gateway);
+      socket.destroy();
+      await until(() => connections(gateway) < connected, 'the gateway knows that the client has left');
+      t.equal(await left(origin), before - RESERVE, 'until then the reserve');
+      app.held.pop()?.res.writeHead(200, { 'x-tokens': 900 }).end('nobody reads this');
+      await until(async () => (await left(origin)) === before - 900);
+    });
+
+    t.test('count: success gives failures back whole', async (t) => {
+      const path = '/v1/good';
+      await ask(origin, { path, say: reported(700) });
+      t.equal(await left(origin, path), LIMIT - 700);
+      await ask(origin, { path, say: reported(700), headers: { 'x-status': '500' } });
+      await ask(origin, { path, headers: { 'x-status': '500' } });
+      t.equal(await left(origin, path), LIMIT - 700);
+      t.equal(unitsOf(gateway, 'good').missing, 0);
+    });
+
+    t.test('the buckets that were charged are settled: of an unproven key its address too', async (t) => {
+      const path = '/v1/keys';
+      const refused = { 'x-api-key': 'fbk_one', 'x-status': '401' };
+      await ask(origin, { path, say: reported(4000), headers: refused });
+      t.equal(await left(origin, path, { 'x-api-key': 'fbk_two' }), LIMIT - 4000);
+      t.equal(unitsOf(gateway, 'keys').beyond, 3500, 'counted once');
+    });
+
+    t.test('several limits of one row, one of them for everyone together', async (t) => {
+      const path = '/v1/all';
+      await ask(origin, { path, say: reported(4000) });
+      const { headers } = await ask(origin, { path, say: reported(0) });
+      t.match(headers.get('ratelimit'), /"all\.366d";r=5500;.*"all\.everyone\.366d";r=15500;/);
+    });
+
+    t.test('shadow mode counts up to its limit, and denies nobody', async (t) => {
+      const path = '/v1/watched';
+      for (let i = 0; i < 4; i++) t.equal((await ask(origin, { path, say: reported(550) })).status, 200);
+      t.strictSame(unitsOf(gateway, 'watched'), { reserved: 500, given_back: 0, beyond: 50, missing: 0 });
+    });
+
+    t.test(
+      'a reply reports at most ten times the limit, and debts are paid as the algorithm says',
+      async (t) => {
+        const path = '/v1/steady';
+        await ask(origin, { path, say: reported(999_999_999_999_999) });
+        const { isDenied, headers, remaining } = await ask(origin, { path });
+        t.equal(isDenied, true);
+        t.equal(remaining, 0);
+        // 100,000 units less 9,500 that may be in use, at ten seconds each.
+        const seconds = Number(headers.get('retry-after'));
+        t.ok(seconds <= 905_000 && seconds > 900_000, `${seconds}`);
+      },
+    );
+
+    t.test('the sum is right', async (t) => {
+      const { reserved = 0, given_back: back = 0, beyond = 0 } = unitsOf(gateway, 'ai');
+      t.equal(LIMIT - (await left(origin)), reserved - back + beyond);
+    });
+
+    t.test('requests in flight reserve at most the limit, and later ones wait for their debt', async (t) => {
+      const room = Math.floor((await left(origin)) / RESERVE);
+      const asked = Array.from({ length: 30 }, () => ask(origin, { headers: { 'x-hold': '1' } }));
+      let denied = 0;
+      for (const one of asked) void one.then(({ isDenied }) => isDenied && denied++);
+      await until(() => app.held.length + denied === 30);
+      t.equal(app.held.length, room);
+      for (const { res } of app.held.splice(0)) res.writeHead(200, { 'x-tokens': 4000 }).end();
+      await Promise.all(asked);
+      const { isDenied, remaining } = await ask(origin);
+      t.strictSame([isDenied, remaining], [true, 0]);
+    });
+  });
+}
+
+/** Open connections of clients. */
+function connections({ gateway }: TestGateway): number {
+  const held = gateway
+    .samples()
+    .find(({ name, labels }) => name === 'floodgate_held' && labels?.bound === 'connections');
+  return Number(held?.value);
+}
+
+t.test('an application that is not there: everything is given back', async (t) => {
+  await insideLongWindow();
+  const upstream = `http://127.0.0.1:${await freePort()}`;
+  const { origin } = await startTestGateway(t, { upstream, policies: POLICIES });
+  for (let i = 0; i < 3; i++) {
+    const { status, remaining } = await ask(origin);
+    t.strictSame([status, remaining], [502, LIMIT - RESERVE]);
+  }
+});
+
+t.test('an application that does not answer in time: the reserve stays charged', async (t) => {
+  await insideLongWindow();
+  const app = await overHttp(t);
+  const env = { GATEWAY_UPSTREAM_TIMEOUT_MS: '1000' };
+  const { origin } = await startTestGateway(t, { upstream: app.origin, policies: POLICIES, env });
+  t.equal((await ask(origin, { headers: { 'x-hold': '1' } })).status, 504);
+  t.equal(await left(origin), LIMIT - RESERVE);
+});
+
+t.test('a protocol switch', async (t) => {
+  await insideLongWindow();
+  const app = await overHttp(t);
+  const { origin, port } = await startTestGateway(t, { upstream: app.origin, policies: POLICIES });
+  const head = 'GET /v1/chat HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n';
+  const switched =
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\nx-tokens: 60\r\n\r\n';
+  const stays = connect(port, '127.0.0.1', () => stays.write(head));
+  t.teardown(() => stays.destroy());
+  await until(() => app.upgrades.length === 1);
+  app.upgrades.pop()?.write(switched);
+  await until(async () => (await left(origin)) === LIMIT - 60);
+
+  const leaves = connect(port, '127.0.0.1', () => leaves.write(head));
+  await until(() => app.upgrades.length === 1);
+  leaves.destroy();
+  const socket = app.upgrades.pop();
+  socket?.resume();
+  socket?.write(switched);
+  await until(async () => (await left(origin)) === LIMIT - 120);
+});
+
+t.test('two gateways with one Redis: the sum is exact', async (t) => {
+  await insideLongWindow();
+  const app = await overHttp(t);
+  const env = await inRedis(t);
+  const start = (): Promise<TestGateway> =>
+    startTestGateway(t, { upstream: app.origin, policies: POLICIES, env });
+  const gateways = [await start(), await start()];
+  const units = Array.from({ length: 60 }, (_, i) => (i * 37) % 200);
+  const sent = units.map(async (value, i) => {
+    for (;;) {
+      // Others may have reserved all of it for a moment.
+      const { isDenied } = await ask(gateways[i % 2]?.origin ?? '', { say: reported(value) });
+      if (!isDenied) return;
+    }
+  });
+  await Promise.all(sent);
+  const sum = units.reduce((a, b) => a + b, 0);
+  for (const { origin } of gateways) await until(async () => (await left(origin)) === LIMIT - sum);
+  await ask(gateways[0]?.origin ?? '', { say: reported(LIMIT) });
+  await until(async () => (await ask(gateways[1]?.origin ?? '', { say: reported(0) })).isDenied);
+});
+
+t.test('why: it says that replies reported more than was reserved', (t) => {
+  const record: DecisionRecord = {
+    ...{ id: '1', at: '', decision: 'deny', method: 'POST', path: '/v1/chat', policy: 'ai', line: 7 },
+    ...{ file: 'p.yaml', policyVersion: '', violated: ['ai'], limit: 1000, used: 1500, cost: 500 },
+    ...{ windowSeconds: 60, algorithm: 'fixed-window', endsAt: '', identity: '', identifier: 'ip' },
+    ...{ isUnproven: false, addressFrom: '', decidedBy: 'store', fromMemory: false, replica: '' },
+  };
+  t.strictSame(textOf(record).reasons, [
+    'The limit was reached: policy ai allows 1000 in 60 s, and 1500 were used; the request takes 500.',
+    'More than the limit was used: replies reported more units than were reserved, or the limit was lowered.',
+  ]);
+  t.equal(textOf({ ...record, used: 1000 }).reasons.length, 1);
+  t.end();
+});
