@@ -23,7 +23,7 @@ t.test('in memory: a ban ends, and their number is bounded', async (t) => {
   const shadows = new Shadows({ clock: () => now, onChange: () => undefined });
   const control = new MemoryControl({ clock: () => now, known, bans, shadows, salt: '' });
   await control.ban(identity(1), 1000, 'why');
-  t.strictSame(await control.banOf(identity(1)), { endsAt: now + 1000, reason: 'why' });
+  t.strictSame(await control.banOf(identity(1)), { endsAt: now + 1000, reason: 'why', policy: null });
   now += 1000;
   t.equal(await control.banOf(identity(1)), null);
   t.equal(bans.size, 0, 'nothing is asked of requests any more');
@@ -78,10 +78,19 @@ t.test('a ban by a policy shortens no other ban', async (t) => {
   for (const [store, control] of Object.entries(stores)) {
     const { endsAt } = await control.ban(identity(1), 30 * 86_400_000, 'by an operator');
     t.equal(await control.countDenials(identity(1), short, 1, 'by a policy'), 60_000);
-    t.strictSame(await control.banOf(identity(1)), { endsAt, reason: 'by an operator' }, store);
+    t.strictSame(
+      await control.banOf(identity(1)),
+      { endsAt, reason: 'by an operator', policy: null },
+      `${store}: a longer one`,
+    );
+    await control.ban(identity(4), 1000, 'by an operator');
+    await control.countDenials(identity(4), long, 1, 'by a policy');
+    t.match(await control.banOf(identity(4)), { policy: null }, `${store}: a shorter one by an operator`);
     await control.countDenials(identity(2), long, 1, 'long');
     await control.countDenials(identity(2), short, 1, 'short');
-    t.match(await control.banOf(identity(2)), { reason: 'long' }, store);
+    t.match(await control.banOf(identity(2)), { reason: 'long', policy: 'long' }, store);
+    await control.ban(identity(2), 1000, 'by an operator');
+    t.match(await control.banOf(identity(2)), { policy: null }, `${store}: an operator replaces it`);
     await control.countDenials(identity(3), short, 1, 'short');
     await control.countDenials(identity(3), long, 1, 'long');
     t.match(await control.banOf(identity(3)), { reason: 'long' }, store);
@@ -248,9 +257,21 @@ t.test('a store that has lost everything and has news again', async (t) => {
   await askBoth();
   for (const replica of [one, two]) t.strictSame(replica.bannedOnes(), [2, 3]);
 
+  await control.countDenials(
+    identity(4),
+    { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false },
+    1,
+    'too often',
+  );
+  await askBoth();
   await redis.client.flushall();
   await askBoth();
-  t.match(await control.banOf(identity(3)), { reason: 'the third' }, 'the reasons are there again, too');
+  t.match(
+    await control.banOf(identity(3)),
+    { reason: 'the third', policy: null },
+    'the reasons are there again',
+  );
+  t.match(await control.banOf(identity(4)), { reason: 'too often', policy: 'login' }, 'and the policies');
   for (const name of ['incarnation', 'ban-reasons'])
     t.ok((await redis.client.pttl(`fg:{control}:${name}`)) > 0, `${name} expires`);
 });

@@ -1,6 +1,7 @@
 /** `ban` of a policy on running gateways: who is banned, for how long, and who never is. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
+import { explainLive } from '#gateway/operate/admin/explain-live.ts';
 import type { Clock } from '#shared/clock.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { startStores } from '#test/support/stores.ts';
@@ -12,7 +13,10 @@ import { send } from './proxy/exchange.ts';
 const NOON = Date.parse('2026-06-01T12:00:00Z');
 
 const SALT = 'salt of the bans';
-const FILE = `allow: [{ address: 198.51.100.0/24 }]\n${policyFile(
+const KEY = { name: 'api-key', kind: 'credential', sources: [] } as const;
+const PARTNER = new Digester(SALT).identify(KEY, 'partner').digest;
+const ALLOWED = `allow: [{ address: 198.51.100.0/24 }, { address: "2001:db8:7::1" }, { digest: ${PARTNER} }]`;
+const FILE = `${ALLOWED}\n${policyFile(
   'name: all, route: "GET /all", identifier: ip, limit: 1, window: 366d, ban: { after: 10, within: 1h, for: 1h }',
   'name: keys, route: "GET /keys", identifier: api-key, limit: 1, window: 366d, ban: { after: 10, within: 1h, for: 1h }',
   'name: trial, route: "GET /trial", identifier: ip, limit: 1, window: 366d, mode: shadow, ban: { after: 10, within: 1h, for: 1h }',
@@ -101,6 +105,89 @@ t.test('who is denied too often is banned on every gateway', async (t) => {
       await denials(30, '/all', '198.51.100.1');
       t.equal(await codeOf(0, '/all', '198.51.100.1'), 'passed', 'nor a client on the list allow');
       t.equal(bansOf('all', 'enforce'), 2);
+    });
+  }
+});
+
+t.test('a ban by a policy of an address leaves those alone who only share it', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  for (const store of await startStores(t)) {
+    await t.test(store.name, async (t) => {
+      const env = { GATEWAY_TRUSTED_PROXIES: 'loopback', GATEWAY_IDENTITY_SECRET: SALT, ...store.env };
+      const start = () => startTestGateway(t, { upstream: upstream.origin, policies: FILE, env });
+      const one = await start();
+      const gateways = store.isShared ? [one, await start()] : [one];
+      const codesOf = (path: string, from: string, headers: Record<string, string> = {}) =>
+        Promise.all(
+          gateways.map(async ({ port }) => {
+            const { body } = await send(port, path, { headers: { 'x-forwarded-for': from, ...headers } });
+            return String(JSON.parse(body.toString()).code ?? 'passed');
+          }),
+        );
+      const passes = async (...request: Parameters<typeof codesOf>) =>
+        t.same(new Set(await codesOf(...request)), new Set(['passed']), JSON.stringify(request));
+      const isRefused = async (...request: Parameters<typeof codesOf>) =>
+        (await codesOf(...request)).every((code) => code === 'gateway_banned');
+      const refuses = async (...request: Parameters<typeof codesOf>) =>
+        t.ok(await isRefused(...request), JSON.stringify(request));
+      const offend = async (from: string) => {
+        for (let i = 0; i < 12; i++) await send(one.port, '/all', { headers: { 'x-forwarded-for': from } });
+        await until(() => isRefused('/other', from));
+      };
+      const customer = { 'x-api-key': 'customer' };
+
+      // Only the first gateway sees that the key works.
+      await send(one.port, '/keys', { headers: { 'x-forwarded-for': '192.0.2.2', ...customer } });
+      await offend('192.0.2.1');
+      await passes('/other', '192.0.2.1', customer);
+      await passes('/other', '192.0.2.1', { 'x-api-key': 'partner' });
+      await refuses('/other', '192.0.2.1', { 'x-api-key': 'invented' });
+      await refuses('/other', '192.0.2.1', { ...customer, authorization: 'Bearer fbk_other' });
+
+      const explained = async (headers: Record<string, string>) => {
+        const rawHeaders = Object.entries(headers).flat();
+        const request = {
+          method: 'GET',
+          target: '/other',
+          rawHeaders,
+          socket: { remoteAddress: '192.0.2.1' },
+        };
+        const { control } = one.gateway;
+        const parts = {
+          set: one.gateway.policySet(),
+          trust: { kind: 'none' },
+          control,
+          clock: Date.now,
+        } as const;
+        const { decision, reason } = await explainLive(request, parts);
+        return `${decision}: ${reason}`;
+      };
+      t.match(await explained({ 'x-api-key': 'invented' }), /^deny: .* banned until .*: policy all denied/);
+      t.match(await explained(customer), /^uncovered: no policy/);
+      t.match(await explained({ 'x-api-key': 'partner' }), /^uncovered: allow has/);
+
+      await offend('2001:db8:7::2');
+      await passes('/all', '2001:db8:7::1');
+
+      const { control } = one.gateway;
+      const digester = new Digester(SALT);
+      const address = digester.identify({ name: 'ip', kind: 'address', ipv6Prefix: 64 }, '192.0.2.1');
+      t.match(await control.banOf(address), { policy: 'all' });
+      t.equal(await control.unban(address), true);
+      await control.ban(address, 600_000, 'by an operator');
+      t.match(await control.banOf(address), { policy: null, reason: 'by an operator' });
+      await until(() => isRefused('/other', '192.0.2.1', customer));
+      await refuses('/other', '192.0.2.1', { 'x-api-key': 'partner' });
+      await control.unban(address);
+      await until(async () => !(await codesOf('/other', '192.0.2.1')).includes('gateway_banned'));
+
+      // A ban of the key holds wherever it comes from, and only for the key.
+      for (let i = 0; i < 12; i++) await codesOf('/keys', '192.0.2.3', customer);
+      await until(() => isRefused('/other', '192.0.2.4', customer));
+      await offend('192.0.2.5');
+      await refuses('/other', '192.0.2.5', customer);
+      await passes('/other', '192.0.2.3');
     });
   }
 });

@@ -17,6 +17,18 @@ export interface Ban {
   readonly endsAt: Millis;
   /** '' if the operator gave none. */
   readonly reason: string;
+  /** Row of the policy file that made it; null: an operator did. */
+  readonly policy: string | null;
+}
+
+/** A ban in the store, without its end: the policy, if one made it, and the reason on the next line. */
+export function noteOf({ reason, policy }: Pick<Ban, 'reason' | 'policy'>): string {
+  return `${policy ?? ''}\n${reason}`;
+}
+
+export function readNote(note: string): Pick<Ban, 'reason' | 'policy'> {
+  const at = note.indexOf('\n');
+  return { reason: note.slice(at + 1), policy: at > 0 ? note.slice(0, at) : null };
 }
 
 export class Bans {

@@ -31,7 +31,8 @@ export interface Control {
   /** Replaces an existing ban. @throws TooManyBansError */
   ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban>;
   /**
-   * Counts denials of a client by a policy with `ban`, and bans the client when there are enough. A longer ban stays as it is.
+   * Counts denials of a client by a policy with `ban`, and bans the client when there are enough. A longer ban, or one by an
+   * operator, stays as it is.
    * Until the new ban would end, no denial counts, so whom an operator lets in again stays in.
    *
    * @param reason '': shadow mode, only count

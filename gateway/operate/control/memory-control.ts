@@ -62,7 +62,7 @@ export class MemoryControl implements Control {
   }
 
   async ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban> {
-    return this.#ban(identity, forMs, reason, BANS_MAX);
+    return this.#ban(identity, forMs, { reason, policy: null }, BANS_MAX);
   }
 
   async countDenials(identity: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
@@ -75,8 +75,10 @@ export class MemoryControl implements Control {
     const isDue = counted >= ban.after;
     const pastBans = now < banEndsAt + POLICY_BAN_MS_MAX ? bans : 0;
     const ms = Math.min(ban.forMs * 2 ** (ban.growing ? pastBans : 0), POLICY_BAN_MS_MAX);
-    if (isDue && reason !== '' && this.#options.bans.endOf(identity.digest, now) < now + ms)
-      this.#ban(identity, ms, reason, POLICY_BANS_MAX);
+    const known = this.#options.bans.of(identity.digest, now);
+    const isLonger = known === null || (known.policy !== null && known.endsAt < now + ms);
+    if (isDue && reason !== '' && isLonger)
+      this.#ban(identity, ms, { reason, policy: ban.bucket }, POLICY_BANS_MAX);
     // The newest stands last, so the oldest is dropped.
     this.#offences.delete(key);
     this.#offences.set(key, {
@@ -90,12 +92,12 @@ export class MemoryControl implements Control {
     return isDue ? ms : 0;
   }
 
-  #ban({ digest }: Identity, forMs: Millis, reason: string, bansMax: number): Ban {
+  #ban({ digest }: Identity, forMs: Millis, why: Pick<Ban, 'reason' | 'policy'>, bansMax: number): Ban {
     const { bans } = this.#options;
     const now = this.#now;
     if (bans.size >= bansMax) bans.dropEnded(now);
     if (bans.size >= bansMax && bans.endOf(digest, now) === 0) throw new TooManyBansError(bansMax);
-    const ban = { endsAt: now + forMs, reason };
+    const ban = { endsAt: now + forMs, ...why };
     bans.set(digest, ban);
     return ban;
   }

@@ -10,7 +10,7 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import type { Bans } from './bans.ts';
+import { type Bans, noteOf, readNote } from './bans.ts';
 import {
   BANS_KEY,
   INCARNATION_KEY,
@@ -101,12 +101,12 @@ export class News {
     this.#version = version;
     this.#incarnation = incarnation;
     const aheadMs = Number(now) - this.#heardAt;
-    const why = byName(reasons);
+    const notes = byName(reasons);
     bans.replace(
       new Map(
         [...endsByName(banned, aheadMs)].map(([digest, endsAt]) => [
           digest,
-          { endsAt, reason: why.get(digest) ?? '' },
+          { endsAt, ...readNote(notes.get(digest) ?? '') },
         ]),
       ),
     );
@@ -122,7 +122,7 @@ export class News {
     const now = clock();
     const left = (name: string, endsAt: Millis, ...more: string[]): string[] =>
       endsAt > now ? [name, String(Math.ceil(endsAt - now)), ...more] : [];
-    const banned = [...bans.all].flatMap(([digest, { endsAt, reason }]) => left(digest, endsAt, reason));
+    const banned = [...bans.all].flatMap(([digest, ban]) => left(digest, ban.endsAt, noteOf(ban)));
     const inShadow = [...shadows.endsAt].flatMap(([bucket, endsAt]) => left(bucket, endsAt));
     const keys = [VERSION_KEY, BANS_KEY, SHADOWS_KEY, REASONS_KEY, INCARNATION_KEY];
     const args = [this.#version, this.#incarnation, String(banned.length / 3), ...banned, ...inShadow];

@@ -16,7 +16,7 @@ export const VERSION_KEY = 'fg:{control}:version';
 export const INCARNATION_KEY = 'fg:{control}:incarnation';
 /** Sorted set of digests by the end of the ban. */
 export const BANS_KEY = 'fg:{control}:bans';
-/** Hash of reasons by digest. */
+/** Hash of reasons by digest, with the policy that made the ban, see `noteOf`. */
 export const REASONS_KEY = 'fg:{control}:ban-reasons';
 /** Denials of a client that a policy with `ban` has counted, and its bans by this policy. */
 export const denialsKey = (digest: string, row: string): string => `fg:{control}:denials:${digest}:${row}`;
@@ -69,7 +69,8 @@ return add_ban(ARGV[1], ARGV[2], ARGV[3], ${BANS_MAX}) and now + ARGV[2] or 0
 `);
 
 /**
- * Counts denials of a client by a policy, and bans the client when there are enough. A longer ban stays as it is.
+ * Counts denials of a client by a policy, and bans the client when there are enough. A longer ban, or one by an operator,
+ * stays as it is.
  *
  * KEYS version, bans, reasons, denials, earlier bans by this policy, incarnation; ARGV digest, number of denials, after how
  * many to ban, within how many ms, for how many ms, 1 if bans grow, reason ('': shadow mode, only count). Returns the
@@ -84,7 +85,10 @@ if count < tonumber(ARGV[3]) then return 0 end
 times = ARGV[6] == '1' and tonumber(times or 0) or 0
 local ms = math.min(ARGV[5] * 2 ^ times, ${POLICY_BAN_MS_MAX})
 local known = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
-if ARGV[7] ~= '' and known < now + ms and not add_ban(ARGV[1], ms, ARGV[7], ${POLICY_BANS_MAX}) then return -1 end
+local note = redis.call('HGET', KEYS[3], ARGV[1]) or ''
+local isByPolicy = (string.find(note, '\\n', 1, true) or 0) > 1
+local isLonger = known <= now or (isByPolicy and known < now + ms)
+if ARGV[7] ~= '' and isLonger and not add_ban(ARGV[1], ms, ARGV[7], ${POLICY_BANS_MAX}) then return -1 end
 redis.call('DEL', KEYS[4])
 redis.call('HSET', KEYS[5], 'ends', string.format('%.0f', now + ms), 'times', times + 1)
 -- Only bans that grow depend on earlier ones.

@@ -14,7 +14,7 @@ import { StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { type Ban, POLICY_BANS_MAX } from './bans.ts';
+import { type Ban, noteOf, POLICY_BANS_MAX, readNote } from './bans.ts';
 import {
   type Control,
   ControlUnavailableError,
@@ -116,9 +116,10 @@ export class StoreControl implements Control {
 
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {
     const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, INCARNATION_KEY];
-    const endsAt = Number(await this.#run(BAN, keys, [digest, String(forMs), reason]));
+    const why = { reason, policy: null };
+    const endsAt = Number(await this.#run(BAN, keys, [digest, String(forMs), noteOf(why)]));
     if (endsAt === 0) throw new TooManyBansError();
-    return { endsAt, reason };
+    return { endsAt, ...why };
   }
 
   async countDenials({ digest }: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
@@ -127,7 +128,8 @@ export class StoreControl implements Control {
     const row = reason === '' ? `${bucket}:shadow` : bucket;
     const own = [denialsKey(digest, row), pastBansKey(digest, row)];
     const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, ...own, INCARNATION_KEY];
-    const args = [digest, ...[count, after, withinMs, forMs, growing ? 1 : 0].map(String), reason];
+    const note = reason === '' ? '' : noteOf({ reason, policy: bucket });
+    const args = [digest, ...[count, after, withinMs, forMs, growing ? 1 : 0].map(String), note];
     const ms = Number(await this.#run(COUNT_DENIALS, keys, args));
     if (ms < 0) throw new TooManyBansError(POLICY_BANS_MAX);
     return ms;
@@ -140,8 +142,8 @@ export class StoreControl implements Control {
 
   async banOf({ digest }: Identity): Promise<Ban | null> {
     const reply = await this.#run(BAN_OF, [BANS_KEY, REASONS_KEY], [digest]);
-    const [endsAt, reason] = reply as unknown[];
-    return Number(endsAt) === 0 ? null : { endsAt: Number(endsAt), reason: String(reason) };
+    const [endsAt, note] = reply as unknown[];
+    return Number(endsAt) === 0 ? null : { endsAt: Number(endsAt), ...readNote(String(note)) };
   }
 
   async shadow(bucket: string, forMs: Millis): Promise<Millis> {
