@@ -6,7 +6,7 @@ import { Limited, limitedSince, mergeLimited } from '#gateway/observe/metrics/li
 import { BANS_MAX, Bans, POLICY_BANS_MAX } from '#gateway/operate/control/bans.ts';
 import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
 import { News } from '#gateway/operate/control/news.ts';
-import { pastBansKey } from '#gateway/operate/control/scripts.ts';
+import { CHANGES_MAX, pastBansKey } from '#gateway/operate/control/scripts.ts';
 import { SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
 import { StoreControl } from '#gateway/operate/control/store-control.ts';
 import { openStore } from '#gateway/store/open.ts';
@@ -209,8 +209,97 @@ async function startReplica(t: Test, url: string) {
   news.stop();
   const bannedOnes = (): number[] =>
     [1, 2, 3].filter((one) => bans.endOf(identity(one).digest, Date.now()) > 0);
-  return { ask: () => news.start(), bannedOnes, shadows: () => [...shadows.endsAt.keys()].sort() };
+  return {
+    ask: () => news.start(),
+    bans,
+    bannedOnes,
+    shadows: () => [...shadows.endsAt.keys()].sort(),
+  };
 }
+
+t.test('a process hears only what has changed', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
+  t.teardown(() => control.close());
+  const many = Array.from({ length: POLICY_BANS_MAX - 1 }, (_, i) => identity(i + 1000).digest);
+  const end = Date.now() + 3_600_000;
+  const note = 'login\npolicy login denied it 50 times within 600 s';
+  await redis.client.zadd('fg:{control}:bans', ...many.flatMap((digest) => [end, digest]));
+  await redis.client.hset('fg:{control}:ban-reasons', ...many.flatMap((digest) => [digest, note]));
+  await control.ban(identity(1), 60_000, 'the first');
+  const replica = await startReplica(t, redis.url);
+  const sentBytes = async (): Promise<number> =>
+    Number(/total_net_output_bytes:(\d+)/.exec(await redis.client.info('stats'))?.[1]);
+  /** What the store sends for the next answer, without that for `info` itself. */
+  const bytesOfAnswer = async (): Promise<number> => {
+    const [first, second] = [await sentBytes(), await sentBytes()];
+    await replica.ask();
+    return (await sentBytes()) - second - (second - first);
+  };
+  const all = await bytesOfAnswer();
+  t.equal(replica.bans.size, POLICY_BANS_MAX);
+  t.ok(all > 500_000, `all of them: ${all} bytes`);
+
+  await control.ban(identity(2), 60_000, 'the second');
+  await control.unban(identity(1));
+  const few = await bytesOfAnswer();
+  t.comment(`all bans: ${all} bytes, one more and one less: ${few} bytes`);
+  t.ok(few < 1000, `one more and one less: ${few} bytes`);
+  t.strictSame(replica.bannedOnes(), [2]);
+  t.equal(replica.bans.size, POLICY_BANS_MAX);
+  t.match(replica.bans.of(identity(2).digest, Date.now()), { reason: 'the second', policy: null });
+  t.match(replica.bans.of(many[0] ?? '', Date.now()), { policy: 'login' });
+
+  const policyBan = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
+  await control.shadow('a', 60_000);
+  await control.reset(identity(3), []);
+  await control.ban(identity(2), 120_000, 'again');
+  await control.unban(identity(2));
+  await control.countDenials(identity(3), policyBan, 1, 'by a policy');
+  t.ok((await bytesOfAnswer()) < 1000);
+  t.strictSame([replica.bannedOnes(), replica.shadows()], [[3], ['a']]);
+  await control.unshadow('a');
+  await replica.ask();
+  t.strictSame(replica.shadows(), []);
+  for (const key of await redis.client.keys('fg:{control}:*'))
+    t.ok((await redis.client.pttl(key)) > 0, `${key} expires`);
+});
+
+t.test('a process that missed too many changes, or others than the store had, reads all', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
+  t.teardown(() => control.close());
+  const replica = await startReplica(t, redis.url);
+  await control.ban(identity(1), 60_000, 'the first');
+  await replica.ask();
+  t.strictSame(replica.bannedOnes(), [1]);
+
+  // A failover lost the first ban, and a later change has a higher version.
+  const incarnation = await redis.client.get('fg:{control}:incarnation');
+  await redis.client.flushall();
+  await redis.client.set('fg:{control}:incarnation', String(incarnation), 'PX', 60_000);
+  await control.ban(identity(2), 60_000, 'the second');
+  await replica.ask();
+  t.strictSame(replica.bannedOnes(), [2]);
+
+  await control.ban(identity(3), 60_000, 'the third');
+  await control.unban(identity(2));
+  const version = Number(await redis.client.get('fg:{control}:version'));
+  const others = Array.from({ length: CHANGES_MAX }, (_, i) => [
+    version + i + 1,
+    `${version + i + 1} shadows`,
+  ]);
+  await redis.client.zadd('fg:{control}:changes', ...others.flat());
+  await redis.client.set('fg:{control}:version', String(version + CHANGES_MAX), 'PX', 60_000);
+  await control.ban(identity(1), 60_000, 'the last');
+  t.equal(await redis.client.zcard('fg:{control}:changes'), CHANGES_MAX, 'their number is bounded');
+  const bytes = Number(await redis.client.call('MEMORY', 'USAGE', 'fg:{control}:changes', 'SAMPLES', '0'));
+  t.comment(`${CHANGES_MAX} changes take ${bytes} bytes`);
+  await replica.ask();
+  t.strictSame(replica.bannedOnes(), [1, 3]);
+});
 
 t.test('a store that has lost everything and has news again', async (t) => {
   const redis = await startRedis();

@@ -33,7 +33,7 @@ export function readNote(note: string): Pick<Ban, 'reason' | 'policy'> {
 
 export class Bans {
   /** By digest. Ends are on the clock of this process. */
-  #bans = new Map<string, Ban>();
+  readonly #bans = new Map<string, Ban>();
 
   get size(): number {
     return this.#bans.size;
@@ -65,8 +65,8 @@ export class Bans {
     return this.#bans;
   }
 
-  replace(bans: Map<string, Ban>): void {
-    this.#bans = bans;
+  clear(): void {
+    this.#bans.clear();
   }
 
   dropEnded(now: Millis): void {

@@ -1,11 +1,12 @@
 /**
- * Changes by operators, in the store: bans, policies in shadow, and which counters were cleared lately.
+ * Changes by operators and bans by policies, in the store.
  *
- * Each change gets a version number, so that processes ask for one short text twice a second, and for the rest only when
- * it has changed. Versions are made of the store's time, so none is used twice, even after the key has expired. The first
- * version of an empty store is its incarnation. If a process sees another incarnation, the store has lost its data.
+ * Each change gets a version number, so that processes ask for one short text twice a second, and for what has changed only
+ * then. Versions are made of the store's time, so none is used twice, even after the key has expired. The newest changes
+ * are kept in a list. If the version that a process knows is in the list, it gets the later ones; otherwise it reads all.
  *
- * All keys expire: bans with the last of them, cleared counters after an hour, the version after the longest ban.
+ * The first version of an empty store is its incarnation. If a process sees another incarnation, the store has lost its
+ * data. All keys expire: bans with the last of them, versions and changes after the longest ban.
  */
 import { READ_LUA } from '#gateway/limiter/script.ts';
 import { storeScript } from '#gateway/store/connection.ts';
@@ -21,32 +22,36 @@ export const REASONS_KEY = 'fg:{control}:ban-reasons';
 /** Denials of a client that a policy with `ban` has counted, and its bans by this policy. */
 export const denialsKey = (digest: string, row: string): string => `fg:{control}:denials:${digest}:${row}`;
 export const pastBansKey = (digest: string, row: string): string => `fg:{control}:past-bans:${digest}:${row}`;
-/** Sorted set of digests by the version that cleared their counters. */
-export const RESETS_KEY = 'fg:{control}:resets';
+/** Sorted set of changes by version. Each is its version and `ban DIGEST`, `cleared DIGEST`, `shadows` or `restored`. */
+export const CHANGES_KEY = 'fg:{control}:changes';
+/** A flood that has as many clients banned as there may be bans still fits. */
+export const CHANGES_MAX = BANS_MAX;
 
 /** Sorted set of buckets by the end of their shadow. */
 export const SHADOWS_KEY = 'fg:{control}:shadows';
-
-/** A process that misses more clearings than these, or has not asked for so long, forgets all counters. */
-const RESETS_MAX = 1000;
-export const RESETS_MS = 3_600_000;
 
 const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 const VERSION_MS = BAN_MS_MAX + 86_400_000;
-/** Makes a new version. Expects it in the first key, and the incarnation in the last. */
+/** Makes a new version. Expects it in the first key, and changes and incarnation in the last two. */
 const BUMP = `
-local version = math.max(tonumber(redis.call('GET', KEYS[1]) or 0) + 1, time[1] * 1000000 + time[2])
-version = string.format('%.0f', version)
-redis.call('SET', KEYS[1], version, 'PX', ${VERSION_MS})
-redis.call('SET', KEYS[#KEYS], version, 'PX', ${VERSION_MS}, 'NX')
-redis.call('PEXPIRE', KEYS[#KEYS], ${VERSION_MS})
+local function bump(change)
+  local version = math.max(tonumber(redis.call('GET', KEYS[1]) or 0) + 1, time[1] * 1000000 + time[2])
+  version = string.format('%.0f', version)
+  redis.call('SET', KEYS[1], version, 'PX', ${VERSION_MS})
+  redis.call('SET', KEYS[#KEYS], version, 'PX', ${VERSION_MS}, 'NX')
+  redis.call('PEXPIRE', KEYS[#KEYS], ${VERSION_MS})
+  local changes = KEYS[#KEYS - 1]
+  redis.call('ZADD', changes, version, version .. ' ' .. change)
+  redis.call('ZREMRANGEBYRANK', changes, 0, ${-CHANGES_MAX - 1})
+  redis.call('PEXPIRE', changes, ${VERSION_MS})
+end
 `;
 
 /** Expects the keys version, bans and reasons first. */
-const ADD_BAN = `${NOW}
+const ADD_BAN = `${NOW}${BUMP}
 local function add_ban(digest, ms, reason, max)
   for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)) do
     redis.call('ZREM', KEYS[2], gone)
@@ -58,12 +63,12 @@ local function add_ban(digest, ms, reason, max)
   local last = string.format('%.0f', tonumber(redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]) + 1000)
   redis.call('PEXPIREAT', KEYS[2], last)
   redis.call('PEXPIREAT', KEYS[3], last)
-  ${BUMP}
+  bump('ban ' .. digest)
   return true
 end
 `;
 
-/** KEYS version, bans, reasons, incarnation; ARGV digest, for how many ms, reason. Returns when the ban ends; 0: too many bans. */
+/** KEYS version, bans, reasons, changes, incarnation; ARGV digest, for how many ms, reason. Returns when the ban ends; 0: too many bans. */
 export const BAN = storeScript(`${ADD_BAN}
 return add_ban(ARGV[1], ARGV[2], ARGV[3], ${BANS_MAX}) and now + ARGV[2] or 0
 `);
@@ -72,9 +77,9 @@ return add_ban(ARGV[1], ARGV[2], ARGV[3], ${BANS_MAX}) and now + ARGV[2] or 0
  * Counts denials of a client by a policy, and bans the client when there are enough. A longer ban, or one by an operator,
  * stays as it is.
  *
- * KEYS version, bans, reasons, denials, earlier bans by this policy, incarnation; ARGV digest, number of denials, after how
- * many to ban, within how many ms, for how many ms, 1 if bans grow, reason ('': shadow mode, only count). Returns the
- * length of the ban in ms; 0: none is due; -1: there are too many bans.
+ * KEYS version, bans, reasons, denials, earlier bans by this policy, changes, incarnation; ARGV digest, number of denials,
+ * after how many to ban, within how many ms, for how many ms, 1 if bans grow, reason ('': shadow mode, only count).
+ * Returns the length of the ban in ms; 0: none is due; -1: there are too many bans.
  */
 export const COUNT_DENIALS = storeScript(`${ADD_BAN}
 local ends, times = unpack(redis.call('HMGET', KEYS[5], 'ends', 'times'))
@@ -100,14 +105,16 @@ return ms
  * Writes back what a process knows after the store has lost data. A store with the same incarnation has an older state,
  * which is replaced. A store with another one gets what it does not have.
  *
- * KEYS version, bans, shadows, reasons, incarnation; ARGV known version, its incarnation, number of bans, then digest, ms
- * left and reason of each ban, then bucket and ms left of each shadow. Returns the new incarnation.
+ * KEYS version, bans, shadows, reasons, changes, incarnation; ARGV known version, its incarnation, number of bans, then
+ * digest, ms left and reason of each ban, then bucket and ms left of each shadow. Returns the new incarnation.
  */
 export const RESTORE = storeScript(`
 local known = tonumber(redis.call('GET', KEYS[1]) or 0)
-local incarnation = redis.call('GET', KEYS[5])
+local incarnation = redis.call('GET', KEYS[6])
 if incarnation == ARGV[2] and known >= tonumber(ARGV[1]) then return incarnation end
-${NOW}
+${NOW}${BUMP}
+-- Every process reads all.
+redis.call('DEL', KEYS[5])
 if incarnation == ARGV[2] then redis.call('DEL', KEYS[2], KEYS[3], KEYS[4]) end
 local added = 0
 local function add(key, max, name, ms)
@@ -132,20 +139,20 @@ end
 if incarnation == ARGV[2] or known == 0 then
   if not incarnation then incarnation = ARGV[2] == '' and ARGV[1] or ARGV[2] end
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ${VERSION_MS})
-  redis.call('SET', KEYS[5], incarnation, 'PX', ${VERSION_MS})
+  redis.call('SET', KEYS[6], incarnation, 'PX', ${VERSION_MS})
 elseif added > 0 or not incarnation then
-  ${BUMP}
+  bump('restored')
 end
-return redis.call('GET', KEYS[5])
+return redis.call('GET', KEYS[6])
 `);
 
-/** KEYS version, bans, reasons, incarnation; ARGV digest. Returns 1 if there was a ban. */
-export const UNBAN = storeScript(`${NOW}
+/** KEYS version, bans, reasons, changes, incarnation; ARGV digest. Returns 1 if there was a ban. */
+export const UNBAN = storeScript(`${NOW}${BUMP}
 local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
 if ends == 0 then return 0 end
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('HDEL', KEYS[3], ARGV[1])
-${BUMP}
+bump('ban ' .. ARGV[1])
 return ends > now and 1 or 0
 `);
 
@@ -156,23 +163,26 @@ if ends <= now then return { 0, '' } end
 return { ends, redis.call('HGET', KEYS[2], ARGV[1]) or '' }
 `);
 
-/** KEYS version, shadows, incarnation; ARGV bucket, for how many ms. Returns when the shadow ends; 0: too many shadows. */
-export const SHADOW = storeScript(`${NOW}
+/**
+ * KEYS version, shadows, changes, incarnation; ARGV bucket, for how many ms. Returns when the shadow ends; 0: too many
+ * shadows.
+ */
+export const SHADOW = storeScript(`${NOW}${BUMP}
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now))
 if not redis.call('ZSCORE', KEYS[2], ARGV[1]) and redis.call('ZCARD', KEYS[2]) >= ${SHADOWS_MAX} then return 0 end
 redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[2]), ARGV[1])
 local last = tonumber(redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2])
 redis.call('PEXPIREAT', KEYS[2], string.format('%.0f', last + 1000))
-${BUMP}
+bump('shadows')
 return now + ARGV[2]
 `);
 
-/** KEYS version, shadows, incarnation; ARGV bucket. Returns 1 if there was a shadow. */
-export const UNSHADOW = storeScript(`${NOW}
+/** KEYS version, shadows, changes, incarnation; ARGV bucket. Returns 1 if there was a shadow. */
+export const UNSHADOW = storeScript(`${NOW}${BUMP}
 local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
 if ends == 0 then return 0 end
 redis.call('ZREM', KEYS[2], ARGV[1])
-${BUMP}
+bump('shadows')
 return ends > now and 1 or 0
 `);
 
@@ -181,32 +191,42 @@ export const SHADOWED = storeScript(`${NOW}
 return redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES')
 `);
 
-/** KEYS version, cleared counters, incarnation; ARGV digest. */
+/** KEYS version, changes, incarnation; ARGV digest. */
 export const NOTE_RESET = storeScript(`${NOW}${BUMP}
-redis.call('ZADD', KEYS[2], version, ARGV[1])
-redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -${RESETS_MAX + 1})
-redis.call('PEXPIRE', KEYS[2], ${RESETS_MS})
-return version
+bump('cleared ' .. ARGV[1])
 `);
 
 /**
- * KEYS version, bans, cleared counters, shadows, reasons, incarnation; ARGV known version and its incarnation. Returns
- * version and incarnation ('': there is none). If they are new, also the time, bans and their ends in turn, digests
- * cleared since the known version, 1 if older ones are missing, shadows and their ends in turn, digests and reasons in turn.
+ * KEYS version, bans, reasons, shadows, changes, incarnation; ARGV known version and its incarnation. Returns version and
+ * incarnation ('': there is none). If they are new, also the time, and either 1 and everything, or 0 and what has changed:
+ * bans and their ends in turn (0: lifted), digests and reasons in turn, shadows and their ends in turn (null: no change),
+ * digests whose counters were cleared.
  */
 export const NEWS = storeScript(`
 local version = redis.call('GET', KEYS[1])
 local incarnation = redis.call('GET', KEYS[6]) or ''
 if not version or (version == ARGV[1] and incarnation == ARGV[2]) then return { version or '', incarnation } end
 ${NOW}
-local oldest = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
-local isCut = redis.call('ZCARD', KEYS[3]) >= ${RESETS_MAX} and tonumber(oldest) > tonumber(ARGV[1])
-return {
-  version, incarnation, now, redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES'),
-  redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf'), isCut and 1 or 0,
-  redis.call('ZRANGEBYSCORE', KEYS[4], '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES'),
-  redis.call('HGETALL', KEYS[5])
-}
+local function active(key)
+  return redis.call('ZRANGEBYSCORE', key, '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES')
+end
+local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]
+local isComplete = redis.call('ZCOUNT', KEYS[5], ARGV[1], ARGV[1]) > 0 and tonumber(newest) == tonumber(version)
+if not isComplete then
+  return { version, incarnation, now, 1, active(KEYS[2]), redis.call('HGETALL', KEYS[3]), active(KEYS[4]), {} }
+end
+local bans, reasons, cleared, shadows, seen = {}, {}, {}, false, {}
+for _, change in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '(' .. ARGV[1], '+inf')) do
+  local kind, digest = string.match(change, '^%d+ (%a+) ?(.*)$')
+  if kind == 'shadows' then shadows = true end
+  if kind == 'cleared' then cleared[#cleared + 1] = digest end
+  if kind == 'ban' and not seen[digest] then
+    seen[digest] = true
+    bans[#bans + 1], bans[#bans + 2] = digest, redis.call('ZSCORE', KEYS[2], digest) or 0
+    reasons[#reasons + 1], reasons[#reasons + 2] = digest, redis.call('HGET', KEYS[3], digest) or ''
+  end
+end
+return { version, incarnation, now, 0, bans, reasons, shadows and active(KEYS[4]), cleared }
 `);
 
 /**

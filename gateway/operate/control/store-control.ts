@@ -27,6 +27,7 @@ import {
   BAN,
   BAN_OF,
   BANS_KEY,
+  CHANGES_KEY,
   CLEAR,
   COUNT_DENIALS,
   denialsKey,
@@ -35,7 +36,6 @@ import {
   NOTE_RESET,
   pastBansKey,
   REASONS_KEY,
-  RESETS_KEY,
   SALT,
   SHADOW,
   SHADOWED,
@@ -110,12 +110,12 @@ export class StoreControl implements Control {
     for (let at = 0; at < keys.length; at += KEYS_PER_SCRIPT_MAX)
       await this.#run(CLEAR, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), []);
     // Last, because a process that forgets the counters earlier would read the old ones again.
-    await this.#run(NOTE_RESET, [VERSION_KEY, RESETS_KEY, INCARNATION_KEY], [identity.digest]);
+    await this.#run(NOTE_RESET, [VERSION_KEY, CHANGES_KEY, INCARNATION_KEY], [identity.digest]);
     return states.filter(({ a, b }) => a + b > 0).length;
   }
 
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {
-    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, INCARNATION_KEY];
+    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, CHANGES_KEY, INCARNATION_KEY];
     const why = { reason, policy: null };
     const endsAt = Number(await this.#run(BAN, keys, [digest, String(forMs), noteOf(why)]));
     if (endsAt === 0) throw new TooManyBansError();
@@ -127,7 +127,7 @@ export class StoreControl implements Control {
     // Denials in shadow mode must not delay the first real ban.
     const row = reason === '' ? `${bucket}:shadow` : bucket;
     const own = [denialsKey(digest, row), pastBansKey(digest, row)];
-    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, ...own, INCARNATION_KEY];
+    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, ...own, CHANGES_KEY, INCARNATION_KEY];
     const note = reason === '' ? '' : noteOf({ reason, policy: bucket });
     const args = [digest, ...[count, after, withinMs, forMs, growing ? 1 : 0].map(String), note];
     const ms = Number(await this.#run(COUNT_DENIALS, keys, args));
@@ -136,7 +136,7 @@ export class StoreControl implements Control {
   }
 
   async unban({ digest }: Identity): Promise<boolean> {
-    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, INCARNATION_KEY];
+    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, CHANGES_KEY, INCARNATION_KEY];
     return (await this.#run(UNBAN, keys, [digest])) === 1;
   }
 
@@ -147,14 +147,16 @@ export class StoreControl implements Control {
   }
 
   async shadow(bucket: string, forMs: Millis): Promise<Millis> {
-    const keys = [VERSION_KEY, SHADOWS_KEY, INCARNATION_KEY];
+    const keys = [VERSION_KEY, SHADOWS_KEY, CHANGES_KEY, INCARNATION_KEY];
     const endsAt = Number(await this.#run(SHADOW, keys, [bucket, String(forMs)]));
     if (endsAt === 0) throw new TooManyShadowsError();
     return endsAt;
   }
 
   async unshadow(bucket: string): Promise<boolean> {
-    return (await this.#run(UNSHADOW, [VERSION_KEY, SHADOWS_KEY, INCARNATION_KEY], [bucket])) === 1;
+    return (
+      (await this.#run(UNSHADOW, [VERSION_KEY, SHADOWS_KEY, CHANGES_KEY, INCARNATION_KEY], [bucket])) === 1
+    );
   }
 
   async shadows(): Promise<ReadonlyMap<string, Millis>> {
