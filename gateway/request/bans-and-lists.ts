@@ -14,6 +14,8 @@ export interface Ban {
   readonly kind: 'banned';
   readonly identity: Identity;
   readonly endsAt: Millis;
+  /** The policy that made it; null: an operator did. */
+  readonly policy: string | null;
   /** The ban does not hold if one of these keys is proven. Only the store may know. */
   readonly unlessProven: readonly Identity[];
 }
@@ -99,10 +101,10 @@ function bansOn(
   for (const identity of [...certain, ...doubtful]) {
     const ban = bans.of(identity.digest, now);
     if (ban === null) continue;
-    const { endsAt } = ban;
-    if (ban.policy === null) {
+    const { endsAt, policy } = ban;
+    if (policy === null) {
       if (endsAt > (byOperator?.endsAt ?? 0))
-        byOperator = { kind: 'banned', identity, endsAt, unlessProven: NO_KEYS };
+        byOperator = { kind: 'banned', identity, endsAt, policy, unlessProven: NO_KEYS };
       continue;
     }
     const isAddress = identity === address;
@@ -110,7 +112,7 @@ function bansOn(
       request.isVouchedFor || plans?.digests.has(key.digest) === true || limiter.isProven(key);
     if (isAddress && (isSigned || keys.some(isProven))) continue;
     if (endsAt > (byPolicy?.endsAt ?? 0))
-      byPolicy = { kind: 'banned', identity, endsAt, unlessProven: isAddress ? keys : NO_KEYS };
+      byPolicy = { kind: 'banned', identity, endsAt, policy, unlessProven: isAddress ? keys : NO_KEYS };
   }
   return { byOperator, byPolicy };
 }

@@ -49,7 +49,7 @@ t.test('in the store: all keys expire, and the number of bans is bounded', async
   await control.ban(identity(1), 60_000, 'why');
   await control.reset(identity(1), []);
   const keys = await redis.client.keys('*');
-  t.equal(keys.length, 5);
+  t.equal(keys.length, 6);
   for (const key of keys) {
     t.match(key, /^fg:\{control\}:/);
     t.ok((await redis.client.pttl(key)) > 0, `${key} expires`);
@@ -94,6 +94,43 @@ t.test('a ban by a policy shortens no other ban', async (t) => {
     await control.countDenials(identity(3), short, 1, 'short');
     await control.countDenials(identity(3), long, 1, 'long');
     t.match(await control.banOf(identity(3)), { reason: 'long' }, store);
+  }
+});
+
+t.test('active bans are listed, the newest first', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const bans = new Bans();
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
+  const stores = {
+    memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '' }),
+    Redis: new StoreControl(accessTo(redis.url), 'salt', Date.now),
+  };
+  t.teardown(() => stores.Redis.close());
+  for (const [store, control] of Object.entries(stores)) {
+    t.strictSame(await control.listBans(10), { total: 0, bans: [] }, store);
+    const byPolicy = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
+    await control.ban(identity(1), 60_000, 'the first');
+    await control.countDenials(identity(2), byPolicy, 1, 'too often');
+    await control.ban(identity(3), 1, 'short');
+    await until(async () => (await control.banOf(identity(3))) === null);
+    await control.ban(identity(4), 3_600_000, '');
+    await control.ban(identity(5), 60_000, '');
+    await control.unban(identity(5));
+    const { total, bans: listed } = await control.listBans(10);
+    t.equal(total, 3, store);
+    t.match(listed, [
+      { digest: identity(4).digest, reason: '', policy: null },
+      { digest: identity(2).digest, reason: 'too often', policy: 'login' },
+      { digest: identity(1).digest, reason: 'the first', policy: null },
+    ]);
+    t.equal(listed.length, 3);
+    t.ok(listed.every(({ endsAt }) => endsAt > Date.now()));
+    await control.ban(identity(1), 60_000, 'again');
+    const newest = await control.listBans(1);
+    t.match(newest, { total: 3, bans: [{ reason: 'again' }] }, store);
+    t.equal(newest.bans.length, 1);
   }
 });
 
@@ -361,6 +398,9 @@ t.test('a store that has lost everything and has news again', async (t) => {
     'the reasons are there again',
   );
   t.match(await control.banOf(identity(4)), { reason: 'too often', policy: 'login' }, 'and the policies');
+  const { total, bans } = await control.listBans(1);
+  t.equal(total, 3);
+  t.equal(bans[0]?.digest, identity(4).digest, 'the newest is still the newest');
   for (const name of ['incarnation', 'ban-reasons'])
     t.ok((await redis.client.pttl(`fg:{control}:${name}`)) > 0, `${name} expires`);
 });

@@ -2,6 +2,7 @@
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { explainLive } from '#gateway/operate/admin/explain-live.ts';
+import { textOf } from '#gateway/operate/decisions/decision-text.ts';
 import type { Clock } from '#shared/clock.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { startStores } from '#test/support/stores.ts';
@@ -70,7 +71,9 @@ t.test('who is denied too often is banned on every gateway', async (t) => {
       const { gateway } = one;
       const { headers } = await ask(0, '/all', '192.0.2.1');
       t.ok(Number(headers['retry-after']) > 3500 && Number(headers['retry-after']) <= 3600);
-      t.match(await gateway.findDecision(String(headers['x-gateway-decision'])), { decision: 'banned' });
+      const record = await gateway.findDecision(String(headers['x-gateway-decision']));
+      t.match(record, { decision: 'banned', policy: 'ban by policy all' });
+      t.ok(record !== null && textOf(record).reasons.includes('This client has a ban by policy all.'));
 
       const client = new Digester(SALT).identify(
         { name: 'ip', kind: 'address', ipv6Prefix: 64 },

@@ -21,6 +21,17 @@ export interface Ban {
   readonly policy: string | null;
 }
 
+export interface ListedBan extends Ban {
+  readonly digest: string;
+}
+
+/** The newest bans first. */
+export interface BanList {
+  /** How many there are, also beyond those listed. */
+  readonly total: number;
+  readonly bans: readonly ListedBan[];
+}
+
 /** A ban in the store, without its end: the policy, if one made it, and the reason on the next line. */
 export function noteOf({ reason, policy }: Pick<Ban, 'reason' | 'policy'>): string {
   return `${policy ?? ''}\n${reason}`;
@@ -53,6 +64,8 @@ export class Bans {
   }
 
   set(digest: string, ban: Ban): void {
+    // The newest stands last.
+    this.#bans.delete(digest);
     this.#bans.set(digest, ban);
   }
 
@@ -60,7 +73,7 @@ export class Bans {
     return this.#bans.delete(digest);
   }
 
-  /** By digest. */
+  /** By digest, the oldest first. */
   get all(): ReadonlyMap<string, Ban> {
     return this.#bans;
   }

@@ -8,7 +8,7 @@ import type { CounterState } from '#gateway/limiter/algorithms/algorithm.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import { BANS_MAX, type Ban } from './bans.ts';
+import { BANS_MAX, type Ban, type BanList } from './bans.ts';
 import { SHADOWS_MAX } from './shadows.ts';
 import type { StoreReport } from './store-report.ts';
 
@@ -43,6 +43,8 @@ export interface Control {
   /** @returns whether there was a ban */
   unban(identity: Identity): Promise<boolean>;
   banOf(identity: Identity): Promise<Ban | null>;
+  /** Active bans. @param countMax of those listed */
+  listBans(countMax: number): Promise<BanList>;
   /**
    * Until it ends, the policies of this bucket count and report but do not deny. Replaces an existing shadow.
    *

@@ -5,7 +5,7 @@ import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { BANS_MAX, type Ban, type Bans, POLICY_BAN_MS_MAX, POLICY_BANS_MAX } from './bans.ts';
+import { BANS_MAX, type Ban, type BanList, type Bans, POLICY_BAN_MS_MAX, POLICY_BANS_MAX } from './bans.ts';
 import { type Control, type Look, TooManyBansError, TooManyShadowsError } from './control.ts';
 import { SHADOWS_MAX, type Shadows } from './shadows.ts';
 
@@ -110,6 +110,13 @@ export class MemoryControl implements Control {
 
   async banOf({ digest }: Identity): Promise<Ban | null> {
     return this.#options.bans.of(digest, this.#now);
+  }
+
+  async listBans(countMax: number): Promise<BanList> {
+    const { bans } = this.#options;
+    bans.dropEnded(this.#now);
+    const newest = [...bans.all].slice(-countMax).reverse();
+    return { total: bans.size, bans: newest.map(([digest, ban]) => ({ digest, ...ban })) };
   }
 
   async shadow(bucket: string, forMs: Millis): Promise<Millis> {

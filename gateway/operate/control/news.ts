@@ -13,6 +13,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { type Bans, noteOf, readNote } from './bans.ts';
 import {
+  BAN_KEYS,
   BANS_KEY,
   CHANGES_KEY,
   INCARNATION_KEY,
@@ -117,7 +118,7 @@ export class News {
       endsAt > now ? [name, String(Math.ceil(endsAt - now)), ...more] : [];
     const banned = [...bans.all].flatMap(([digest, ban]) => left(digest, ban.endsAt, noteOf(ban)));
     const inShadow = [...shadows.endsAt].flatMap(([bucket, endsAt]) => left(bucket, endsAt));
-    const keys = [VERSION_KEY, BANS_KEY, SHADOWS_KEY, REASONS_KEY, CHANGES_KEY, INCARNATION_KEY];
+    const keys = [...BAN_KEYS, SHADOWS_KEY, CHANGES_KEY, INCARNATION_KEY];
     const args = [this.#version, this.#incarnation, String(banned.length / 3), ...banned, ...inShadow];
     const reply = await within(ANSWER_MS, connection.run(RESTORE, keys, args)).catch(() => null);
     return typeof reply === 'string' ? reply : null;

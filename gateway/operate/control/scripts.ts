@@ -19,6 +19,10 @@ export const INCARNATION_KEY = 'fg:{control}:incarnation';
 export const BANS_KEY = 'fg:{control}:bans';
 /** Hash of reasons by digest, with the policy that made the ban, see `noteOf`. */
 export const REASONS_KEY = 'fg:{control}:ban-reasons';
+/** Sorted set of digests by the time of the ban in microseconds. */
+export const BAN_ORDER_KEY = 'fg:{control}:ban-order';
+/** First keys of scripts that change bans. */
+export const BAN_KEYS = [VERSION_KEY, BANS_KEY, REASONS_KEY, BAN_ORDER_KEY] as const;
 /** Denials of a client that a policy with `ban` has counted, and its bans by this policy. */
 export const denialsKey = (digest: string, row: string): string => `fg:{control}:denials:${digest}:${row}`;
 export const pastBansKey = (digest: string, row: string): string => `fg:{control}:past-bans:${digest}:${row}`;
@@ -50,25 +54,41 @@ local function bump(change)
 end
 `;
 
-/** Expects the keys version, bans and reasons first. */
-const ADD_BAN = `${NOW}${BUMP}
+/** Expects the keys of bans, reasons and order from the second on. */
+const DROP_BANS = `
+local function drop_ban(digest)
+  redis.call('ZREM', KEYS[2], digest)
+  redis.call('HDEL', KEYS[3], digest)
+  redis.call('ZREM', KEYS[4], digest)
+end
+local function drop_ended()
+  for _, digest in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)) do drop_ban(digest) end
+end
+local function expire_with_last()
+  local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
+  if not last then return end
+  for i = 2, 4 do redis.call('PEXPIREAT', KEYS[i], string.format('%.0f', tonumber(last) + 1000)) end
+end
+`;
+
+/** Expects the keys version, bans, reasons and order first. */
+const ADD_BAN = `${NOW}${BUMP}${DROP_BANS}
 local function add_ban(digest, ms, reason, max)
-  for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)) do
-    redis.call('ZREM', KEYS[2], gone)
-    redis.call('HDEL', KEYS[3], gone)
-  end
+  drop_ended()
   if not redis.call('ZSCORE', KEYS[2], digest) and redis.call('ZCARD', KEYS[2]) >= max then return false end
   redis.call('ZADD', KEYS[2], string.format('%.0f', now + ms), digest)
   redis.call('HSET', KEYS[3], digest, reason)
-  local last = string.format('%.0f', tonumber(redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]) + 1000)
-  redis.call('PEXPIREAT', KEYS[2], last)
-  redis.call('PEXPIREAT', KEYS[3], last)
+  redis.call('ZADD', KEYS[4], string.format('%.0f', time[1] * 1000000 + time[2]), digest)
+  expire_with_last()
   bump('ban ' .. digest)
   return true
 end
 `;
 
-/** KEYS version, bans, reasons, changes, incarnation; ARGV digest, for how many ms, reason. Returns when the ban ends; 0: too many bans. */
+/**
+ * KEYS version, bans, reasons, order, changes, incarnation; ARGV digest, for how many ms, reason. Returns when the ban ends;
+ * 0: too many bans.
+ */
 export const BAN = storeScript(`${ADD_BAN}
 return add_ban(ARGV[1], ARGV[2], ARGV[3], ${BANS_MAX}) and now + ARGV[2] or 0
 `);
@@ -77,15 +97,15 @@ return add_ban(ARGV[1], ARGV[2], ARGV[3], ${BANS_MAX}) and now + ARGV[2] or 0
  * Counts denials of a client by a policy, and bans the client when there are enough. A longer ban, or one by an operator,
  * stays as it is.
  *
- * KEYS version, bans, reasons, denials, earlier bans by this policy, changes, incarnation; ARGV digest, number of denials,
- * after how many to ban, within how many ms, for how many ms, 1 if bans grow, reason ('': shadow mode, only count).
- * Returns the length of the ban in ms; 0: none is due; -1: there are too many bans.
+ * KEYS version, bans, reasons, order, denials, earlier bans by this policy, changes, incarnation; ARGV digest, number of
+ * denials, after how many to ban, within how many ms, for how many ms, 1 if bans grow, reason ('': shadow mode, only
+ * count). Returns the length of the ban in ms; 0: none is due; -1: there are too many bans.
  */
 export const COUNT_DENIALS = storeScript(`${ADD_BAN}
-local ends, times = unpack(redis.call('HMGET', KEYS[5], 'ends', 'times'))
+local ends, times = unpack(redis.call('HMGET', KEYS[6], 'ends', 'times'))
 if tonumber(ends or 0) > now then return 0 end
-local count = redis.call('INCRBY', KEYS[4], ARGV[2])
-if count == tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[4], ARGV[4]) end
+local count = redis.call('INCRBY', KEYS[5], ARGV[2])
+if count == tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[5], ARGV[4]) end
 if count < tonumber(ARGV[3]) then return 0 end
 times = ARGV[6] == '1' and tonumber(times or 0) or 0
 local ms = math.min(ARGV[5] * 2 ^ times, ${POLICY_BAN_MS_MAX})
@@ -94,10 +114,10 @@ local note = redis.call('HGET', KEYS[3], ARGV[1]) or ''
 local isByPolicy = (string.find(note, '\\n', 1, true) or 0) > 1
 local isLonger = known <= now or (isByPolicy and known < now + ms)
 if ARGV[7] ~= '' and isLonger and not add_ban(ARGV[1], ms, ARGV[7], ${POLICY_BANS_MAX}) then return -1 end
-redis.call('DEL', KEYS[4])
-redis.call('HSET', KEYS[5], 'ends', string.format('%.0f', now + ms), 'times', times + 1)
+redis.call('DEL', KEYS[5])
+redis.call('HSET', KEYS[6], 'ends', string.format('%.0f', now + ms), 'times', times + 1)
 -- Only bans that grow depend on earlier ones.
-redis.call('PEXPIRE', KEYS[5], string.format('%.0f', ms + ARGV[6] * ${POLICY_BAN_MS_MAX}))
+redis.call('PEXPIRE', KEYS[6], string.format('%.0f', ms + ARGV[6] * ${POLICY_BAN_MS_MAX}))
 return ms
 `);
 
@@ -105,17 +125,17 @@ return ms
  * Writes back what a process knows after the store has lost data. A store with the same incarnation has an older state,
  * which is replaced. A store with another one gets what it does not have.
  *
- * KEYS version, bans, shadows, reasons, changes, incarnation; ARGV known version, its incarnation, number of bans, then
- * digest, ms left and reason of each ban, then bucket and ms left of each shadow. Returns the new incarnation.
+ * KEYS version, bans, reasons, order, shadows, changes, incarnation; ARGV known version, its incarnation, number of bans,
+ * then digest, ms left and reason of each ban, the oldest first, then bucket and ms left of each shadow. Returns the new incarnation.
  */
 export const RESTORE = storeScript(`
 local known = tonumber(redis.call('GET', KEYS[1]) or 0)
-local incarnation = redis.call('GET', KEYS[6])
+local incarnation = redis.call('GET', KEYS[7])
 if incarnation == ARGV[2] and known >= tonumber(ARGV[1]) then return incarnation end
-${NOW}${BUMP}
+${NOW}${BUMP}${DROP_BANS}
 -- Every process reads all.
-redis.call('DEL', KEYS[5])
-if incarnation == ARGV[2] then redis.call('DEL', KEYS[2], KEYS[3], KEYS[4]) end
+redis.call('DEL', KEYS[6])
+if incarnation == ARGV[2] then redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[5]) end
 local added = 0
 local function add(key, max, name, ms)
   if redis.call('ZCARD', key) >= max then return 0 end
@@ -125,35 +145,47 @@ local function add(key, max, name, ms)
 end
 local bans = 3 + ARGV[3] * 3
 for i = 4, bans, 3 do
-  if add(KEYS[2], ${BANS_MAX}, ARGV[i], ARGV[i + 1]) == 1 then redis.call('HSET', KEYS[4], ARGV[i], ARGV[i + 2]) end
-end
-for i = bans + 1, #ARGV, 2 do add(KEYS[3], ${SHADOWS_MAX}, ARGV[i], ARGV[i + 1]) end
-for i = 2, 3 do
-  local last = redis.call('ZRANGE', KEYS[i], -1, -1, 'WITHSCORES')[2]
-  if last then
-    last = string.format('%.0f', tonumber(last) + 1000)
-    redis.call('PEXPIREAT', KEYS[i], last)
-    if i == 2 then redis.call('PEXPIREAT', KEYS[4], last) end
+  if add(KEYS[2], ${BANS_MAX}, ARGV[i], ARGV[i + 1]) == 1 then
+    redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 2])
+    redis.call('ZADD', KEYS[4], string.format('%.0f', time[1] * 1000000 + time[2] + i), ARGV[i])
   end
 end
+expire_with_last()
+for i = bans + 1, #ARGV, 2 do add(KEYS[5], ${SHADOWS_MAX}, ARGV[i], ARGV[i + 1]) end
+local last = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]
+if last then redis.call('PEXPIREAT', KEYS[5], string.format('%.0f', tonumber(last) + 1000)) end
 if incarnation == ARGV[2] or known == 0 then
   if not incarnation then incarnation = ARGV[2] == '' and ARGV[1] or ARGV[2] end
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ${VERSION_MS})
-  redis.call('SET', KEYS[6], incarnation, 'PX', ${VERSION_MS})
+  redis.call('SET', KEYS[7], incarnation, 'PX', ${VERSION_MS})
 elseif added > 0 or not incarnation then
   bump('restored')
 end
-return redis.call('GET', KEYS[6])
+return redis.call('GET', KEYS[7])
 `);
 
-/** KEYS version, bans, reasons, changes, incarnation; ARGV digest. Returns 1 if there was a ban. */
-export const UNBAN = storeScript(`${NOW}${BUMP}
+/** KEYS version, bans, reasons, order, changes, incarnation; ARGV digest. Returns 1 if there was a ban. */
+export const UNBAN = storeScript(`${NOW}${BUMP}${DROP_BANS}
 local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
 if ends == 0 then return 0 end
-redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('HDEL', KEYS[3], ARGV[1])
+drop_ban(ARGV[1])
 bump('ban ' .. ARGV[1])
 return ends > now and 1 or 0
+`);
+
+/**
+ * KEYS version, bans, reasons, order; ARGV how many bans at most. Returns how many there are, then digest, end and reason of
+ * each, the newest first.
+ */
+export const LIST_BANS = storeScript(`${NOW}${DROP_BANS}
+drop_ended()
+local reply = { redis.call('ZCARD', KEYS[2]) }
+for _, digest in ipairs(redis.call('ZREVRANGE', KEYS[4], 0, ARGV[1] - 1)) do
+  reply[#reply + 1] = digest
+  reply[#reply + 1] = redis.call('ZSCORE', KEYS[2], digest) or 0
+  reply[#reply + 1] = redis.call('HGET', KEYS[3], digest) or ''
+end
+return reply
 `);
 
 /** KEYS bans, reasons; ARGV digest. Returns when the ban ends (0: there is none) and the reason. */

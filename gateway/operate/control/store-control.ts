@@ -14,7 +14,7 @@ import { StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { type Ban, noteOf, POLICY_BANS_MAX, readNote } from './bans.ts';
+import { type Ban, type BanList, type ListedBan, noteOf, POLICY_BANS_MAX, readNote } from './bans.ts';
 import {
   type Control,
   ControlUnavailableError,
@@ -25,6 +25,7 @@ import {
 import { endsByName } from './news.ts';
 import {
   BAN,
+  BAN_KEYS,
   BAN_OF,
   BANS_KEY,
   CHANGES_KEY,
@@ -32,6 +33,7 @@ import {
   COUNT_DENIALS,
   denialsKey,
   INCARNATION_KEY,
+  LIST_BANS,
   LOOK,
   NOTE_RESET,
   pastBansKey,
@@ -115,7 +117,7 @@ export class StoreControl implements Control {
   }
 
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {
-    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, CHANGES_KEY, INCARNATION_KEY];
+    const keys = [...BAN_KEYS, CHANGES_KEY, INCARNATION_KEY];
     const why = { reason, policy: null };
     const endsAt = Number(await this.#run(BAN, keys, [digest, String(forMs), noteOf(why)]));
     if (endsAt === 0) throw new TooManyBansError();
@@ -127,7 +129,7 @@ export class StoreControl implements Control {
     // Denials in shadow mode must not delay the first real ban.
     const row = reason === '' ? `${bucket}:shadow` : bucket;
     const own = [denialsKey(digest, row), pastBansKey(digest, row)];
-    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, ...own, CHANGES_KEY, INCARNATION_KEY];
+    const keys = [...BAN_KEYS, ...own, CHANGES_KEY, INCARNATION_KEY];
     const note = reason === '' ? '' : noteOf({ reason, policy: bucket });
     const args = [digest, ...[count, after, withinMs, forMs, growing ? 1 : 0].map(String), note];
     const ms = Number(await this.#run(COUNT_DENIALS, keys, args));
@@ -136,7 +138,7 @@ export class StoreControl implements Control {
   }
 
   async unban({ digest }: Identity): Promise<boolean> {
-    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, CHANGES_KEY, INCARNATION_KEY];
+    const keys = [...BAN_KEYS, CHANGES_KEY, INCARNATION_KEY];
     return (await this.#run(UNBAN, keys, [digest])) === 1;
   }
 
@@ -144,6 +146,16 @@ export class StoreControl implements Control {
     const reply = await this.#run(BAN_OF, [BANS_KEY, REASONS_KEY], [digest]);
     const [endsAt, note] = reply as unknown[];
     return Number(endsAt) === 0 ? null : { endsAt: Number(endsAt), ...readNote(String(note)) };
+  }
+
+  async listBans(countMax: number): Promise<BanList> {
+    const [total, ...fields] = (await this.#run(LIST_BANS, BAN_KEYS, [String(countMax)])) as unknown[];
+    const bans: ListedBan[] = [];
+    for (let i = 0; i < fields.length; i += 3) {
+      const [digest, endsAt, note] = fields.slice(i, i + 3).map(String);
+      bans.push({ digest: digest ?? '', endsAt: Number(endsAt), ...readNote(note ?? '') });
+    }
+    return { total: Number(total), bans };
   }
 
   async shadow(bucket: string, forMs: Millis): Promise<Millis> {
