@@ -6,7 +6,7 @@ import { Limited, limitedSince, mergeLimited } from '#gateway/observe/metrics/li
 import { BANS_MAX, Bans, POLICY_BANS_MAX } from '#gateway/operate/control/bans.ts';
 import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
 import { News } from '#gateway/operate/control/news.ts';
-import { CHANGES_MAX, pastBansKey } from '#gateway/operate/control/scripts.ts';
+import { CHANGES_MAX, PAST_BANS_MAX, pastBansKeys } from '#gateway/operate/control/scripts.ts';
 import { SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
 import { StoreControl } from '#gateway/operate/control/store-control.ts';
 import { openStore } from '#gateway/store/open.ts';
@@ -134,17 +134,60 @@ t.test('active bans are listed, the newest first', async (t) => {
   }
 });
 
-t.test('policies leave room for operators, and only growing bans are remembered', async (t) => {
+t.test('what is remembered of denials and past bans is bounded, also in shadow mode', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
+  t.teardown(() => control.close());
+  const ban = { bucket: 'login', after: 2, withinMs: 60_000, forMs: 1, growing: true };
+  const keys = () => redis.client.keys('fg:{control}:*');
+  for (const reason of ['why', '']) {
+    const mode = reason === '' ? 'shadow' : 'enforce';
+    for (let i = 0; i < 20; i++) {
+      await control.countDenials(identity(i), ban, 1, reason);
+      await control.countDenials(identity(i + 100), ban, 2, reason);
+    }
+    const denials = (await keys()).filter((key) => key.includes(':denials:'));
+    t.equal(denials.length, mode === 'shadow' ? 40 : 20, `${mode}: one for each client that is not banned`);
+    for (const key of denials) {
+      const ms = await redis.client.pttl(key);
+      t.ok(ms > 0 && ms <= ban.withinMs, `${mode}: it expires with the denials that it counts`);
+    }
+    const past = (await keys()).filter((key) => key.includes('past-bans'));
+    t.equal(past.length, mode === 'shadow' ? 4 : 2, `${mode}: no key for each client`);
+
+    const [order, times] = pastBansKeys(mode === 'shadow');
+    const many = Array.from({ length: PAST_BANS_MAX - 20 }, (_, i) => `old-${i}`);
+    await redis.client.zadd(order, ...many.flatMap((name, i) => [i + 1, name]));
+    await redis.client.hset(times, ...many.flatMap((name) => [name, '1 1']));
+    await control.countDenials(identity(200), ban, 2, reason);
+    t.equal(await redis.client.zcard(order), PAST_BANS_MAX, mode);
+    t.equal(await redis.client.hlen(times), PAST_BANS_MAX);
+    t.equal(await redis.client.hexists(times, 'old-0'), 0, 'the oldest is forgotten');
+    t.equal(await redis.client.hexists(times, 'old-1'), 1);
+    t.equal(await control.countDenials(identity(100), ban, 2, reason), 2, 'others still grow');
+    for (const key of [order, times]) t.ok((await redis.client.pttl(key)) > 7 * 86_400_000);
+    t.comment(
+      `${mode}: ${await redis.client.call('MEMORY', 'USAGE', order, 'SAMPLES', '0')} and ` +
+        `${await redis.client.call('MEMORY', 'USAGE', times, 'SAMPLES', '0')} bytes`,
+    );
+  }
+  for (const growing of [true, false]) {
+    const [fast, week] = [{ ...ban, bucket: `fast ${growing}`, growing }, 7 * 86_400_000];
+    t.equal(await control.countDenials(identity(1), fast, 2, ''), 1);
+    await until(async () => (await control.countDenials(identity(1), fast, 2, '')) === (growing ? 2 : 1));
+    const [, times] = pastBansKeys(true);
+    await redis.client.hset(times, `${identity(1).digest} ${fast.bucket}`, `${Date.now() - week - 1000} 5`);
+    t.equal(await control.countDenials(identity(1), fast, 2, ''), 1, 'forgotten after a week');
+  }
+});
+
+t.test('policies leave room for operators', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
   t.teardown(() => control.close());
   const ban = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
-  const pastMs = (number: number) => redis.client.pttl(pastBansKey(identity(number).digest, 'login'));
-  await control.countDenials(identity(1), ban, 1, 'why');
-  t.ok((await pastMs(1)) <= ban.forMs, 'a week of them would fill the store');
-  await control.countDenials(identity(2), { ...ban, growing: true }, 1, 'why');
-  t.ok((await pastMs(2)) > ban.forMs);
   const many = Array.from({ length: POLICY_BANS_MAX }, (_, i) => [Date.now() + 60_000, `${i}`]).flat();
   await redis.client.zadd('fg:{control}:bans', ...many);
   await t.rejects(control.countDenials(identity(3), ban, 1, 'why'), { message: /9000 bans/ });

@@ -31,8 +31,8 @@ const OFFENCES_MAX = 10_000;
 
 export class MemoryControl implements Control {
   readonly #options: MemoryControlOptions;
-  /** By digest and policy. */
-  readonly #offences = new Map<string, Offences>();
+  /** By digest and policy. Shadow mode must not push out what is known of real bans. */
+  readonly #offences = { enforce: new Map<string, Offences>(), shadow: new Map<string, Offences>() };
 
   constructor(options: MemoryControlOptions) {
     this.#options = options;
@@ -67,8 +67,9 @@ export class MemoryControl implements Control {
 
   async countDenials(identity: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
     const now = this.#now;
-    const key = `${identity.digest} ${ban.bucket}${reason === '' ? ' shadow' : ''}`;
-    const { denials, denialsEndAt, banEndsAt, bans } = this.#offences.get(key) ?? NO_OFFENCES;
+    const key = `${identity.digest} ${ban.bucket}`;
+    const offences = this.#offences[reason === '' ? 'shadow' : 'enforce'];
+    const { denials, denialsEndAt, banEndsAt, bans } = offences.get(key) ?? NO_OFFENCES;
     if (banEndsAt > now) return 0;
     const isCounting = now < denialsEndAt;
     const counted = (isCounting ? denials : 0) + count;
@@ -80,15 +81,15 @@ export class MemoryControl implements Control {
     if (isDue && reason !== '' && isLonger)
       this.#ban(identity, ms, { reason, policy: ban.bucket }, POLICY_BANS_MAX);
     // The newest stands last, so the oldest is dropped.
-    this.#offences.delete(key);
-    this.#offences.set(key, {
+    offences.delete(key);
+    offences.set(key, {
       denials: counted,
       denialsEndAt: isDue ? 0 : isCounting ? denialsEndAt : now + ban.withinMs,
       banEndsAt: isDue ? now + ms : banEndsAt,
       bans: pastBans + (isDue ? 1 : 0),
     });
-    const [oldest] = this.#offences.keys();
-    if (this.#offences.size > OFFENCES_MAX && oldest !== undefined) this.#offences.delete(oldest);
+    const [oldest] = offences.keys();
+    if (offences.size > OFFENCES_MAX && oldest !== undefined) offences.delete(oldest);
     return isDue ? ms : 0;
   }
 

@@ -23,9 +23,20 @@ export const REASONS_KEY = 'fg:{control}:ban-reasons';
 export const BAN_ORDER_KEY = 'fg:{control}:ban-order';
 /** First keys of scripts that change bans. */
 export const BAN_KEYS = [VERSION_KEY, BANS_KEY, REASONS_KEY, BAN_ORDER_KEY] as const;
-/** Denials of a client that a policy with `ban` has counted, and its bans by this policy. */
+/** Denials of a client that a policy with `ban` has counted. It ends with `within`. */
 export const denialsKey = (digest: string, row: string): string => `fg:{control}:denials:${digest}:${row}`;
-export const pastBansKey = (digest: string, row: string): string => `fg:{control}:past-bans:${digest}:${row}`;
+/**
+ * Bans by policies, past ones included: the clients and policies by the time of the last ban in microseconds, and a hash of
+ * the end and the number of bans. Shadow mode has its own, because it must not change what is remembered of real bans.
+ */
+export const pastBansKeys = (isShadow: boolean): readonly [order: string, ends: string] => {
+  const key = `fg:{control}:past-bans${isShadow ? '-shadow' : ''}`;
+  return [`${key}-order`, key];
+};
+/** Twice as many as there are bans by policies at a time. The oldest is forgotten. */
+export const PAST_BANS_MAX = 2 * POLICY_BANS_MAX;
+/** The longest ban, and how long it is remembered. */
+const PAST_BANS_MS = 2 * POLICY_BAN_MS_MAX;
 /** Sorted set of changes by version. Each is its version and `ban DIGEST`, `cleared DIGEST`, `shadows` or `restored`. */
 export const CHANGES_KEY = 'fg:{control}:changes';
 /** A flood that has as many clients banned as there may be bans still fits. */
@@ -97,17 +108,19 @@ return add_ban(ARGV[1], ARGV[2], ARGV[3], ${BANS_MAX}) and now + ARGV[2] or 0
  * Counts denials of a client by a policy, and bans the client when there are enough. A longer ban, or one by an operator,
  * stays as it is.
  *
- * KEYS version, bans, reasons, order, denials, earlier bans by this policy, changes, incarnation; ARGV digest, number of
+ * KEYS version, bans, reasons, order, denials, order and ends of past bans, changes, incarnation; ARGV digest, number of
  * denials, after how many to ban, within how many ms, for how many ms, 1 if bans grow, reason ('': shadow mode, only
- * count). Returns the length of the ban in ms; 0: none is due; -1: there are too many bans.
+ * count), name of the client and the policy among past bans. Returns the length of the ban in ms; 0: none is due; -1:
+ * there are too many bans.
  */
 export const COUNT_DENIALS = storeScript(`${ADD_BAN}
-local ends, times = unpack(redis.call('HMGET', KEYS[6], 'ends', 'times'))
-if tonumber(ends or 0) > now then return 0 end
+local ends, times = string.match(redis.call('HGET', KEYS[7], ARGV[8]) or '0 0', '(%d+) (%d+)')
+if tonumber(ends) > now then return 0 end
 local count = redis.call('INCRBY', KEYS[5], ARGV[2])
 if count == tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[5], ARGV[4]) end
 if count < tonumber(ARGV[3]) then return 0 end
-times = ARGV[6] == '1' and tonumber(times or 0) or 0
+-- Only bans that grow depend on earlier ones.
+times = ARGV[6] == '1' and now < ends + ${POLICY_BAN_MS_MAX} and tonumber(times) or 0
 local ms = math.min(ARGV[5] * 2 ^ times, ${POLICY_BAN_MS_MAX})
 local known = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
 local note = redis.call('HGET', KEYS[3], ARGV[1]) or ''
@@ -115,9 +128,12 @@ local isByPolicy = (string.find(note, '\\n', 1, true) or 0) > 1
 local isLonger = known <= now or (isByPolicy and known < now + ms)
 if ARGV[7] ~= '' and isLonger and not add_ban(ARGV[1], ms, ARGV[7], ${POLICY_BANS_MAX}) then return -1 end
 redis.call('DEL', KEYS[5])
-redis.call('HSET', KEYS[6], 'ends', string.format('%.0f', now + ms), 'times', times + 1)
--- Only bans that grow depend on earlier ones.
-redis.call('PEXPIRE', KEYS[6], string.format('%.0f', ms + ARGV[6] * ${POLICY_BAN_MS_MAX}))
+redis.call('HSET', KEYS[7], ARGV[8], string.format('%.0f %d', now + ms, times + 1))
+redis.call('ZADD', KEYS[6], string.format('%.0f', time[1] * 1000000 + time[2]), ARGV[8])
+if redis.call('ZCARD', KEYS[6]) > ${PAST_BANS_MAX} then
+  redis.call('HDEL', KEYS[7], redis.call('ZPOPMIN', KEYS[6])[1])
+end
+for i = 6, 7 do redis.call('PEXPIRE', KEYS[i], ${PAST_BANS_MS}) end
 return ms
 `);
 

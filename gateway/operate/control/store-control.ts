@@ -36,7 +36,7 @@ import {
   LIST_BANS,
   LOOK,
   NOTE_RESET,
-  pastBansKey,
+  pastBansKeys,
   REASONS_KEY,
   SALT,
   SHADOW,
@@ -127,11 +127,16 @@ export class StoreControl implements Control {
   async countDenials({ digest }: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
     const { bucket, after, withinMs, forMs, growing } = ban;
     // Denials in shadow mode must not delay the first real ban.
-    const row = reason === '' ? `${bucket}:shadow` : bucket;
-    const own = [denialsKey(digest, row), pastBansKey(digest, row)];
+    const isShadow = reason === '';
+    const own = [denialsKey(digest, isShadow ? `${bucket}:shadow` : bucket), ...pastBansKeys(isShadow)];
     const keys = [...BAN_KEYS, ...own, CHANGES_KEY, INCARNATION_KEY];
-    const note = reason === '' ? '' : noteOf({ reason, policy: bucket });
-    const args = [digest, ...[count, after, withinMs, forMs, growing ? 1 : 0].map(String), note];
+    const note = isShadow ? '' : noteOf({ reason, policy: bucket });
+    const args = [
+      digest,
+      ...[count, after, withinMs, forMs, growing ? 1 : 0].map(String),
+      note,
+      `${digest} ${bucket}`,
+    ];
     const ms = Number(await this.#run(COUNT_DENIALS, keys, args));
     if (ms < 0) throw new TooManyBansError(POLICY_BANS_MAX);
     return ms;
