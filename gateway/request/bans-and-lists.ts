@@ -7,6 +7,7 @@ import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Enforcement } from './enforcement.ts';
 import { type IdentifiableRequest, identityOf } from './identify.ts';
+import { isProven, type ProvableRequest } from './prove.ts';
 
 export type Listing = Ban | { readonly kind: 'listed'; readonly entry: ListEntry } | Malformed;
 
@@ -39,10 +40,7 @@ interface PresentedIdentities {
 const NOBODY: PresentedIdentities = { certain: [], keys: [], isSigned: false, doubtful: [] };
 const NO_KEYS: readonly Identity[] = [];
 
-/** A request whose sender may have checked its credentials. */
-interface ListableRequest extends IdentifiableRequest {
-  readonly isVouchedFor: boolean;
-}
+type ListableRequest = IdentifiableRequest & ProvableRequest;
 
 /**
  * A closed route is closed for everybody. A ban by an operator wins over the lists, and so does a ban by a policy, except
@@ -77,44 +75,39 @@ export function listingOf(
 }
 
 interface BansOnRequest {
-  readonly byOperator: Ban | null;
-  readonly byPolicy: Ban | null;
+  byOperator: Ban | null;
+  byPolicy: Ban | null;
 }
 
-const NO_BANS: BansOnRequest = { byOperator: null, byPolicy: null };
+const NO_BANS: Readonly<BansOnRequest> = { byOperator: null, byPolicy: null };
 
 /**
  * Finds the longest ban by an operator and the longest by a policy. If a policy has banned the address, requests with a
  * proven key pass: nobody may get others banned who share the address.
  */
 function bansOn(
-  presented: PresentedIdentities,
+  { certain, doubtful, keys, isSigned }: PresentedIdentities,
   request: ListableRequest,
-  { options: { bans, clock, limiter }, policies: { plans } }: Enforcement,
-): BansOnRequest {
+  enforcement: Enforcement,
+): Readonly<BansOnRequest> {
+  const { bans, clock, limiter } = enforcement.options;
   if (bans.size === 0) return NO_BANS;
   const now = clock();
-  const { certain, doubtful, keys, isSigned } = presented;
   const address = request.caller.identity();
-  let byOperator: Ban | null = null;
-  let byPolicy: Ban | null = null;
-  for (const identity of [...certain, ...doubtful]) {
+  const found: BansOnRequest = { byOperator: null, byPolicy: null };
+  const look = (identity: Identity): void => {
     const ban = bans.of(identity.digest, now);
-    if (ban === null) continue;
+    if (ban === null) return;
     const { endsAt, policy } = ban;
-    if (policy === null) {
-      if (endsAt > (byOperator?.endsAt ?? 0))
-        byOperator = { kind: 'banned', identity, endsAt, policy, unlessProven: NO_KEYS };
-      continue;
-    }
-    const isAddress = identity === address;
-    const isProven = (key: Identity): boolean =>
-      request.isVouchedFor || plans?.digests.has(key.digest) === true || limiter.isProven(key);
-    if (isAddress && (isSigned || keys.some(isProven))) continue;
-    if (endsAt > (byPolicy?.endsAt ?? 0))
-      byPolicy = { kind: 'banned', identity, endsAt, policy, unlessProven: isAddress ? keys : NO_KEYS };
-  }
-  return { byOperator, byPolicy };
+    const by = policy === null ? 'byOperator' : 'byPolicy';
+    if (endsAt <= (found[by]?.endsAt ?? 0)) return;
+    const isShared = policy !== null && identity === address;
+    if (isShared && (isSigned || keys.some((key) => isProven(key, request, limiter)))) return;
+    found[by] = { kind: 'banned', identity, endsAt, policy, unlessProven: isShared ? keys : NO_KEYS };
+  };
+  for (const identity of certain) look(identity);
+  for (const identity of doubtful) look(identity);
+  return found;
 }
 
 /** @returns a string that says why the request is refused */
