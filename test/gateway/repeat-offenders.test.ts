@@ -1,4 +1,6 @@
 /** `ban` of a policy on running gateways: who is banned, for how long, and who never is. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { explainLive } from '#gateway/operate/admin/explain-live.ts';
@@ -6,6 +8,8 @@ import { textOf } from '#gateway/operate/decisions/decision-text.ts';
 import type { Clock } from '#shared/clock.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { startStores } from '#test/support/stores.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 import { send } from './proxy/exchange.ts';
@@ -193,6 +197,38 @@ t.test('a ban by a policy of an address leaves those alone who only share it', a
       await passes('/other', '192.0.2.3');
     });
   }
+});
+
+t.test('a valid token passes a ban of its address, a forged one does not', async (t) => {
+  const upstream = await startUpstream(t);
+  const folder = temporaryFolder(t);
+  const [signer, forger] = [await newSigner('ES256', 'a'), await newSigner('ES256', 'a')];
+  writeFileSync(join(folder, 'keys.json'), keySetText(signer));
+  const policies = join(folder, 'policies.yaml');
+  writeFileSync(
+    policies,
+    `version: 1
+identifiers:
+  ip: { source: client-address }
+  user: { source: [{ jwt: { bearer: true, claim: sub, jwks: keys.json } }] }
+policies:
+  - { name: all, route: "GET /all", identifier: ip, limit: 1, window: 366d, ban: { after: 1, within: 1h, for: 1h } }
+  - { name: users, route: "GET /users", identifier: user, limit: 1, window: 366d }
+`,
+  );
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { GATEWAY_POLICIES: policies },
+  });
+  const codeOf = async (authorization = ''): Promise<string> => {
+    const headers: Record<string, string> = authorization === '' ? {} : { authorization };
+    return JSON.parse((await send(port, '/other', { headers })).body.toString()).code ?? 'passed';
+  };
+  for (let i = 0; i < 2; i++) await send(port, '/all');
+  await until(async () => (await codeOf()) === 'gateway_banned');
+  const exp = Math.floor(Date.now() / 1000) + 3600;
+  t.equal(await codeOf(`Bearer ${await sign(signer, { sub: 'one', exp })}`), 'passed');
+  t.equal(await codeOf(`Bearer ${await sign(forger, { sub: 'one', exp })}`), 'gateway_banned');
 });
 
 t.test('each ban is twice as long as the one before, at most a week', async (t) => {
