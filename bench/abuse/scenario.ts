@@ -29,6 +29,8 @@ interface Surroundings {
   readonly countsKeys: boolean;
   /** At most so many requests of the attacker may reach the upstream in each minute. */
   readonly admittedPerMinuteMax: number;
+  /** So many clients are banned at the end. */
+  readonly bans: number;
   /** No header that upstreams may trust may reach the upstream. */
   readonly smuggles: boolean;
 }
@@ -64,6 +66,18 @@ export function countByEmail({ policies }: PolicyFile): void {
 export const shipped = { policies: () => undefined };
 /** The shipped policy file admits 100 requests a minute on these routes. */
 export const counted = { ...shipped, countsKeys: true, admittedPerMinuteMax: 100 };
+
+/** The shipped policy file admits ten requests an hour on this route. Here it also bans who goes on. */
+export const LOGIN = '/api/auth/callback/token';
+export const banning: Partial<Surroundings> = {
+  isForFloodgateOnly: true,
+  bans: 1,
+  policies({ policies }) {
+    for (const policy of policies)
+      if (policy.route === `POST ${LOGIN}`)
+        policy.ban = { after: 10, within: '10m', for: '1h', growing: true };
+  },
+};
 
 export const SURVEYS = '/api/v1/management/surveys';
 export const ENVIRONMENT = '/api/v1/client/bench/environment';

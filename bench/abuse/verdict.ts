@@ -23,8 +23,8 @@ export interface Goal {
 }
 
 export function judge(scenario: AbuseScenario, result: AbuseResult): readonly Goal[] {
-  const { attacked, alone, admitted, redisKeys, smuggled, minutes, died, rssPeakMb } = result;
-  const { countsKeys, admittedPerMinuteMax, smuggles } = scenario;
+  const { attacked, alone, admitted, redisKeys, smuggled, bans, minutes, died, rssPeakMb } = result;
+  const { countsKeys, admittedPerMinuteMax, bans: bansMeant, smuggles } = scenario;
   const atMost = (name: string, value: number, max: number, digits = 0): Goal => ({
     name,
     isReached: value <= max,
@@ -43,6 +43,9 @@ export function judge(scenario: AbuseScenario, result: AbuseResult): readonly Go
       : []),
     ...(admittedPerMinuteMax !== undefined && hasRedis
       ? [atMost('admitted', admitted, admittedPerMinuteMax * minutes)]
+      : []),
+    ...(bansMeant !== undefined && bans !== null
+      ? [{ name: 'bans', isReached: bans === bansMeant, text: `${bans} of ${bansMeant}` }]
       : []),
     ...(smuggles === true ? [atMost('smuggled', smuggled, 0)] : []),
   ];

@@ -6,6 +6,7 @@ import { BENCH } from '#bench/run/programs.ts';
 import { DURABLE, type RedisServer, startRedis } from '#bench/run/redis.ts';
 import { startUpstream, statsOf } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
+import { BANS_KEY } from '#gateway/operate/control/scripts.ts';
 import { freePort } from '#test/support/ports.ts';
 import { startSlowProxy } from '#test/support/slow-proxy.ts';
 import type { AttackCounts } from './attacker.ts';
@@ -42,6 +43,8 @@ export interface AbuseResult {
   readonly redisKeys: number | null;
   readonly admitted: number;
   readonly smuggled: number;
+  /** Clients that are banned at the end. null without Redis. */
+  readonly bans: number | null;
   /** Minutes of the clock in which the attack sent requests. */
   readonly minutes: number;
   readonly attack: AttackCounts;
@@ -110,6 +113,7 @@ export async function runOn(
       ...{ directP99Ms: direct.p99Ms, machineP99Ms: machine.p99Ms, died: server.ending() },
       rssPeakMb: Math.max(peak.rssMb, peakMbOf([server.pid])),
       redisKeys: redis === null ? null : Math.max(0, peak.keys - keysBefore),
+      bans: await bansIn(redis),
       minutes: Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1,
     };
   } finally {
@@ -126,6 +130,10 @@ function redisOptions(trouble: StoreTrouble | undefined): readonly string[] {
 /** null while Redis does not answer. */
 function keysIn(redis: RedisServer | null): Promise<number | null> {
   return redis === null ? Promise.resolve(null) : redis.client.dbsize().catch(() => null);
+}
+
+function bansIn(redis: RedisServer | null): Promise<number | null> {
+  return redis === null ? Promise.resolve(null) : redis.client.zcard(BANS_KEY).catch(() => null);
 }
 
 /** Makes nonsense of the same length of one decision in fifty. */

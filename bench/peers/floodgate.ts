@@ -18,6 +18,7 @@ export interface PolicyFile {
     count?: string;
     concurrency?: number;
     overrides?: unknown;
+    ban?: object;
   }[];
   tests?: unknown;
 }

@@ -141,7 +141,7 @@ export class KnownCounters {
       const latest = algorithm.advance(known, storeClock.latest(now), rule);
       if (algorithm.used(latest, policy.windowMs) + cost <= capacity || cost > capacity) continue;
       // Another replica may know that this credential is proven: only the store can say.
-      if (credential !== null && !this.#isUnproven(credential.proof, now)) continue;
+      if (credential !== null && !this.isUnproven(credential.proof, now)) continue;
       const earliest = algorithm.advance(known, Math.max(known.at, storeClock.earliest(now)), rule);
       const state = new BucketState(policy, earliest, capacity, limit);
       exhausted ??= [];
@@ -204,7 +204,8 @@ export class KnownCounters {
     this.#unproven.clear();
   }
 
-  #isUnproven({ words }: Identity, now: Millis): boolean {
+  /** The store was asked lately, and had no proof. */
+  isUnproven({ words }: Identity, now: Millis): boolean {
     const place = this.#unproven.find(...words);
     return place >= 0 && this.#unproven.until(place) > now;
   }

@@ -79,6 +79,12 @@ export interface Limiter {
   release(spent: Spent, position: number): void;
   /** Whether this process knows that it is proven. If not, the store is asked, and an unproven one burdens its address too. */
   isProven(credential: Identity): boolean;
+  /**
+   * Asks the store which of these credentials are proven, if this process does not know; `isProven` knows it then.
+   *
+   * @returns null: nothing has to be asked. The promise never rejects: without an answer they stay unproven
+   */
+  askProofs(credentials: readonly Identity[]): Promise<void> | null;
   /** This process saw it work within the last hour, so another success need not be reported. */
   isProofFresh(credential: Identity): boolean;
   /** Remembers, for all replicas, that this credential has worked. */

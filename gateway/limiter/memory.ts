@@ -92,6 +92,11 @@ export class MemoryLimiter implements Limiter {
     return this.#options.known.isProven(credential, this.#options.clock());
   }
 
+  /** Nobody else knows more. */
+  askProofs(): null {
+    return null;
+  }
+
   isProofFresh(credential: Identity): boolean {
     return this.#options.known.isProofFresh(credential, this.#options.clock());
   }

@@ -198,6 +198,10 @@ export class GuardedLimiter implements Limiter {
     return this.#known.isProven(credential, since);
   }
 
+  askProofs(credentials: readonly Identity[]): Promise<void> | null {
+    return this.#isOpen ? null : this.#store.proofs.ask(credentials);
+  }
+
   isProofFresh(credential: Identity): boolean {
     return this.#known.isProofFresh(credential, this.#options.clock());
   }

@@ -2,11 +2,16 @@
  * Reports to the store which credentials have worked. Nobody waits for it: a credential that the store has forgotten
  * merely has to prove itself once more. Those that proved themselves in one tick of the event loop go out as one script:
  * where most clients are new, one script each cost as much again as to ask for their counters.
+ *
+ * Requests from a banned address wait until the store has said whether their keys are proven. Those of one tick ask together.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import { within } from '#shared/within.ts';
 import { proofKey } from './charge.ts';
-import { PROVEN_MS } from './limiter.ts';
+import type { KnownCounters } from './known-counters.ts';
+import { PROVEN_LOCALLY_MS, PROVEN_MS } from './limiter.ts';
 import { HOUR_LUA } from './script.ts';
 
 /** KEYS proof markers; ARGV for how many milliseconds they hold. */
@@ -18,33 +23,89 @@ return #KEYS
 `);
 /** KEYS a proof marker. */
 const WITHDRAW = storeScript(`return redis.call('DEL', KEYS[1])`);
+/** KEYS proof markers. Returns 1 for each that is there, otherwise 0. */
+const ARE_PROVEN = storeScript(`
+local reply = {}
+for i = 1, #KEYS do reply[i] = redis.call('EXISTS', KEYS[i]) end
+return reply
+`);
+
+interface ProofsOptions {
+  readonly connection: StoreConnection;
+  readonly clock: Clock;
+  readonly known: KnownCounters;
+  /** How long requests wait for an answer. */
+  readonly answerMs: Millis;
+}
+
+/** Credentials that the store is asked about together, by digest. */
+interface Question {
+  readonly credentials: Map<string, Identity>;
+  readonly answered: Promise<void>;
+}
 
 export class Proofs {
-  readonly #connection: StoreConnection;
+  readonly #options: ProofsOptions;
   /** Markers that are still to be sent. */
   #pending = new Set<string>();
+  #question: Question | null = null;
 
-  constructor(connection: StoreConnection) {
-    this.#connection = connection;
+  constructor(options: ProofsOptions) {
+    this.#options = options;
+  }
+
+  /** @returns null: nothing has to be asked. The promise never rejects */
+  ask(credentials: readonly Identity[]): Promise<void> | null {
+    const { connection, clock, known } = this.#options;
+    const now = clock();
+    const unknown = credentials.filter((one) => !known.isProven(one, now) && !known.isUnproven(one, now));
+    if (unknown.length === 0 || !connection.ready) return null;
+    this.#question ??= {
+      credentials: new Map(),
+      answered: new Promise((resolve) => setImmediate(() => resolve(this.#askAll()))),
+    };
+    for (const credential of unknown) this.#question.credentials.set(credential.digest, credential);
+    return this.#question.answered;
+  }
+
+  async #askAll(): Promise<void> {
+    const { connection } = this.#options;
+    const asked = [...(this.#question?.credentials.values() ?? [])];
+    this.#question = null;
+    await Promise.all(inCalls(connection, asked, proofKey).map((some) => this.#askSome(some)));
+  }
+
+  async #askSome(credentials: readonly Identity[]): Promise<void> {
+    const { connection, clock, known, answerMs } = this.#options;
+    const askedAt = clock();
+    const work = connection.run(ARE_PROVEN, credentials.map(proofKey), []);
+    const reply = await within(answerMs, work).catch(() => null);
+    if (!Array.isArray(reply)) return;
+    for (const [i, credential] of credentials.entries()) {
+      if (reply[i] === 1) known.prove(credential, askedAt + PROVEN_LOCALLY_MS);
+      else known.noteUnproven(credential, askedAt);
+    }
   }
 
   prove(credential: Identity): void {
-    if (!this.#connection.ready) return;
+    if (!this.#options.connection.ready) return;
     if (this.#pending.add(proofKey(credential)).size === 1) setImmediate(() => this.flush());
   }
 
   withdraw(credential: Identity): void {
     const key = proofKey(credential);
     this.#pending.delete(key);
-    if (this.#connection.ready) this.#connection.run(WITHDRAW, [key], []).catch(ignored);
+    const { connection } = this.#options;
+    if (connection.ready) connection.run(WITHDRAW, [key], []).catch(ignored);
   }
 
   /** Sends what is pending, so that whoever asks after it is asked with it. */
   flush(): void {
     if (this.#pending.size === 0) return;
-    const calls = inCalls(this.#connection, this.#pending, (key) => key);
+    const { connection } = this.#options;
+    const calls = inCalls(connection, this.#pending, (key) => key);
     this.#pending = new Set();
-    for (const keys of calls) this.#connection.run(PROVE, keys, [String(PROVEN_MS)]).catch(ignored);
+    for (const keys of calls) connection.run(PROVE, keys, [String(PROVEN_MS)]).catch(ignored);
   }
 }
 

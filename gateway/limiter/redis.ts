@@ -77,7 +77,8 @@ export class RedisStore {
         if (!ready && !this.#isClosing) options.onDisconnected(this.#connection.whyDown());
       },
     });
-    this.proofs = new Proofs(this.#connection);
+    const { clock, known, budgetMs } = options;
+    this.proofs = new Proofs({ connection: this.#connection, clock, known, answerMs: graceMs(budgetMs) });
     this.leases = new StoredLeases(this.#connection, options.known.leases, options.clock);
   }
 

@@ -2,12 +2,12 @@
 import { carriersOf, presentedValues, VALUES_MAX } from '#gateway/identity/credential.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
-import type { Bans } from '#gateway/operate/control/bans.ts';
 import { entryFor, type ListEntry } from '#gateway/policy/lists.ts';
 import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Enforcement } from './enforcement.ts';
 import { type IdentifiableRequest, identityOf } from './identify.ts';
+import { isProven, type ProvableRequest } from './prove.ts';
 
 export type Listing = Ban | { readonly kind: 'listed'; readonly entry: ListEntry } | Malformed;
 
@@ -15,6 +15,10 @@ export interface Ban {
   readonly kind: 'banned';
   readonly identity: Identity;
   readonly endsAt: Millis;
+  /** The policy that made it; null: an operator did. */
+  readonly policy: string | null;
+  /** The ban does not hold if one of these keys is proven. Only the store may know. */
+  readonly unlessProven: readonly Identity[];
 }
 
 interface Malformed {
@@ -25,64 +29,108 @@ interface Malformed {
 /** All identities of a request: its address, and what it presents to each identifier of the file. */
 interface PresentedIdentities {
   readonly certain: readonly Identity[];
+  /** Those of `certain` that are keys. */
+  readonly keys: readonly Identity[];
+  /** One of the keys is a signed token, which needs no other proof. */
+  readonly isSigned: boolean;
   /** All values of identifiers that are presented with several: the application may take any of them. */
   readonly doubtful: readonly Identity[];
 }
 
-const NOBODY: PresentedIdentities = { certain: [], doubtful: [] };
+const NOBODY: PresentedIdentities = { certain: [], keys: [], isSigned: false, doubtful: [] };
+const NO_KEYS: readonly Identity[] = [];
+
+type ListableRequest = IdentifiableRequest & ProvableRequest;
 
 /**
- * A ban wins over the lists. A closed route is closed for everybody.
+ * A closed route is closed for everybody. A ban by an operator wins over the lists, and so does a ban by a policy, except
+ * over an entry of `allow`.
  *
  * @param closedBy the entry that closes the route; null: it is open
  * @returns null: nothing names the client
  */
 export function listingOf(
-  { options: { bans, clock }, policies: { lists } }: Enforcement,
-  request: IdentifiableRequest,
+  enforcement: Enforcement,
+  request: ListableRequest,
   closedBy: ListEntry | null,
 ): Listing | null {
+  const { options, policies } = enforcement;
+  const { bans } = options;
+  const { lists } = policies;
   if (closedBy !== null) return { kind: 'listed', entry: closedBy };
   if (bans.size === 0 && lists === null) return null;
   const areDigestsAsked = bans.size > 0 || (lists?.digests.size ?? 0) > 0;
   const presented = areDigestsAsked ? identitiesOf(request) : NOBODY;
   if (typeof presented === 'string') return { kind: 'malformed', reason: presented };
-  const ban = longestBan(presented, bans, clock());
-  if (ban !== null || lists === null) return ban;
+  const { byOperator, byPolicy } = bansOn(presented, request, enforcement);
+  if (byOperator !== null || lists === null) return byOperator ?? byPolicy;
   const entry = entryFor(lists, {
     digests: presented.certain.map(({ digest }) => digest),
     doubtful: presented.doubtful.map(({ digest }) => digest),
     address: request.caller.address.bytes,
     words: lists.programs.size === 0 ? [] : userAgentWords(request.req.rawHeaders),
   });
+  if (byPolicy !== null && entry?.list !== 'allow') return byPolicy;
   return entry === null ? null : { kind: 'listed', entry };
 }
 
-function longestBan({ certain, doubtful }: PresentedIdentities, bans: Bans, now: Millis): Ban | null {
-  let longest: Ban | null = null;
-  for (const identity of [...certain, ...doubtful]) {
-    const endsAt = bans.endOf(identity.digest, now);
-    if (endsAt > (longest?.endsAt ?? 0)) longest = { kind: 'banned', identity, endsAt };
-  }
-  return longest;
+interface BansOnRequest {
+  byOperator: Ban | null;
+  byPolicy: Ban | null;
+}
+
+const NO_BANS: Readonly<BansOnRequest> = { byOperator: null, byPolicy: null };
+
+/**
+ * Finds the longest ban by an operator and the longest by a policy. If a policy has banned the address, requests with a
+ * proven key pass: nobody may get others banned who share the address.
+ */
+function bansOn(
+  { certain, doubtful, keys, isSigned }: PresentedIdentities,
+  request: ListableRequest,
+  enforcement: Enforcement,
+): Readonly<BansOnRequest> {
+  const { bans, clock, limiter } = enforcement.options;
+  if (bans.size === 0) return NO_BANS;
+  const now = clock();
+  const address = request.caller.identity();
+  const found: BansOnRequest = { byOperator: null, byPolicy: null };
+  const look = (identity: Identity): void => {
+    const ban = bans.of(identity.digest, now);
+    if (ban === null) return;
+    const { endsAt, policy } = ban;
+    const by = policy === null ? 'byOperator' : 'byPolicy';
+    if (endsAt <= (found[by]?.endsAt ?? 0)) return;
+    const isShared = policy !== null && identity === address;
+    if (isShared && (isSigned || keys.some((key) => isProven(key, request, limiter)))) return;
+    found[by] = { kind: 'banned', identity, endsAt, policy, unlessProven: isShared ? keys : NO_KEYS };
+  };
+  for (const identity of certain) look(identity);
+  for (const identity of doubtful) look(identity);
+  return found;
 }
 
 /** @returns a string that says why the request is refused */
 export function identitiesOf(request: IdentifiableRequest): PresentedIdentities | string {
   const { caller } = request;
   const certain = [caller.identity()];
+  const keys: Identity[] = [];
+  let isSigned = false;
   const doubtful: Identity[] = [];
   for (const identifier of caller.table.set.identifiers) {
     const identity = identityOf(identifier, request, null);
     if (typeof identity !== 'string') {
-      if (identity !== null) certain.push(identity);
+      if (identity === null) continue;
+      certain.push(identity);
+      if (identifier.kind === 'token') isSigned = true;
+      else if (identifier.kind === 'credential') keys.push(identity);
       continue;
     }
     const all = everyIdentityOf(identifier, request);
     if (typeof all === 'string') return all;
     doubtful.push(...all);
   }
-  return { certain, doubtful };
+  return { certain, keys, isSigned, doubtful };
 }
 
 /** Each identity of an identifier for which the request presents different values. */

@@ -12,6 +12,7 @@ import type { Spent } from '#gateway/limiter/limiter.ts';
 import { Reservation } from '#gateway/limiter/outcome.ts';
 import type { AccessEntry } from '#gateway/observe/access-log/access-entry.ts';
 import type { RefusedRequest } from '#gateway/operate/decisions/decisions.ts';
+import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
@@ -129,12 +130,25 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     this.cors = isClientRoute(path);
     this.entry?.matched(path, cover);
 
+    this.#decide(cover, closedBy, true);
+  }
+
+  /** @param mayAsk if a ban depends on it, the store may be asked which keys of the request are proven */
+  #decide(cover: Cover | null, closedBy: ListEntry | null, mayAsk: boolean): void {
+    const { enforcement } = this.#parts;
     const listing = listingOf(enforcement, this, closedBy);
+    if (mayAsk && listing?.kind === 'banned' && listing.unlessProven.length > 0) {
+      const asked = enforcement.options.limiter.askProofs(listing.unlessProven);
+      if (asked !== null) {
+        void asked.then(() => this.#decide(cover, closedBy, false));
+        return;
+      }
+    }
     if (listing !== null) {
       this.#follow(listing);
       return;
     }
-    if (cover?.readsBody === true) this.#chargeWithBody(cover);
+    if (cover?.readsBody === true && this.sentBody === null) this.#chargeWithBody(cover);
     else this.#charge(cover);
   }
 
@@ -157,9 +171,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
       if (body.kind === 'unread') metrics.unreadBodies++;
       // The wait for the client is no part of the decision.
       this.arrivedAt = this.#now;
-      const listing = listingOf(enforcement, this, null);
-      if (listing === null) this.#charge(cover);
-      else this.#follow(listing);
+      this.#decide(cover, null, true);
     });
   }
 

@@ -1,6 +1,24 @@
-/** Learns from a reply whether the credential of its request works. */
+/** Which credentials are proven, and what a reply says about the credential of its request. */
+import type { Identity } from '#gateway/identity/digest.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
+import type { Caller } from './caller.ts';
 import type { KnownAs } from './charged-to.ts';
+
+export interface ProvableRequest {
+  readonly caller: Caller;
+  /** The sender has checked the request's credentials, so they count as proven. */
+  readonly isVouchedFor: boolean;
+}
+
+/** As far as this process knows. A client that the operator names in a file of plans counts as proven. */
+export function isProven(
+  credential: Identity,
+  { caller, isVouchedFor }: ProvableRequest,
+  limiter: Pick<Limiter, 'isProven'>,
+): boolean {
+  const { plans } = caller.table.set;
+  return isVouchedFor || plans?.digests.has(credential.digest) === true || limiter.isProven(credential);
+}
 
 export function learn(limiter: Limiter, identified: KnownAs, status: number): void {
   const { credentials, pathValues } = identified;

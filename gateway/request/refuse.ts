@@ -77,11 +77,11 @@ export class Refusals {
     request.answer(ownReply('gateway_bad_request', reason, { cors: request.cors, close: true }));
   }
 
-  banned(request: Refusable, { identity, endsAt }: Ban): void {
+  banned(request: Refusable, { identity, endsAt, policy }: Ban): void {
     const { enforcement } = this.#options;
     if (!this.#begin(request, 'banned')) return;
     const leftMs = endsAt - enforcement.options.clock();
-    const decision = this.#record(banRefusal(identity, leftMs), request, request.caller);
+    const decision = this.#record(banRefusal(identity, leftMs, policy), request, request.caller);
     log(request, 'banned', decision, null);
     request.answer(bannedReply(leftMs, framingOf(request, decision)));
   }

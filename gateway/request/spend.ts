@@ -1,7 +1,6 @@
 /** Works out what a request is charged to, and charges it. */
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import { presentedCredential } from '#gateway/identity/credential.ts';
-import type { Identity } from '#gateway/identity/digest.ts';
 import { chargeFor } from '#gateway/limiter/charge.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { LimitListener } from '#gateway/limiter/limiter.ts';
@@ -9,17 +8,15 @@ import { unitsOf } from '#gateway/limiter/units.ts';
 import type { Cover } from '#gateway/policy/match.ts';
 import type { OverrideFacts } from '#gateway/policy/overrides.ts';
 import { planIn } from '#gateway/policy/plans.ts';
-import type { PolicySet } from '#gateway/policy/policy.ts';
 import { userAgentWords } from '#gateway/policy/user-agent.ts';
 import type { Caller } from './caller.ts';
 import type { ChargedTo, KnownAs } from './charged-to.ts';
 import type { Enforcement } from './enforcement.ts';
 import { type IdentifiableRequest, identify } from './identify.ts';
+import { isProven, type ProvableRequest } from './prove.ts';
 
-export interface ChargeableRequest extends IdentifiableRequest {
+export interface ChargeableRequest extends IdentifiableRequest, ProvableRequest {
   readonly head: CheckedHead;
-  /** The sender has checked the request's credentials, so they count as proven. */
-  readonly isVouchedFor: boolean;
   /** The client's plan, if the caller knows it and no header has to name it. */
   readonly plan?: string | undefined;
 }
@@ -36,7 +33,7 @@ export function chargeOf(
   cover: Cover,
   request: ChargeableRequest,
 ): ChargedTo | null | string {
-  const { caller, head, req, isVouchedFor } = request;
+  const { caller, head, req } = request;
   const known = caller.charges?.get(cover);
   if (known !== undefined) return known;
   const identified = identify(cover, request);
@@ -47,7 +44,7 @@ export function chargeOf(
     cover,
     identified,
     () => caller.identity(),
-    (credential) => isVouchedFor || isNamed(caller.table.set, credential) || limiter.isProven(credential),
+    (credential) => isProven(credential, request, limiter),
     facts,
     (counted, capacity) => unitsOf(counted, capacity, req.rawHeaders, head),
   );
@@ -79,11 +76,6 @@ function* digestsOf(caller: Caller, { credentials, identities }: KnownAs): Itera
   for (const { digest } of credentials) yield digest;
   for (const identity of identities) if (identity !== null) yield identity.digest;
   yield caller.identity().digest;
-}
-
-/** A client that the operator names counts as proven. */
-function isNamed({ plans }: PolicySet, { digest }: Identity): boolean {
-  return plans?.digests.has(digest) === true;
 }
 
 /** Answers the request now or later. A counter that is known to be exhausted costs the store nothing. */

@@ -53,7 +53,8 @@ async function startExample(t: Test, policies: string, command: string): Promise
   const address = ['--gateway', admin];
   await login();
   await login();
-  if (command === 'unban') await floodgateCommand(['ban', '192.0.2.9', ...address]);
+  if (command === 'unban' || command === 'bans')
+    await floodgateCommand(['ban', '192.0.2.9', '--reason', 'credential stuffing', ...address]);
   if (command === 'unshadow') await floodgateCommand(['shadow', 'login', ...address]);
   if (command !== 'why') return address;
   for (let i = 0; i < 3; i++) await login();
@@ -62,6 +63,7 @@ async function startExample(t: Test, policies: string, command: string): Promise
 
 const ASKS_A_GATEWAY = new Set([
   'ban',
+  'bans',
   'digest',
   'doctor',
   'inspect',

@@ -6,7 +6,7 @@ import { Limited, limitedSince, mergeLimited } from '#gateway/observe/metrics/li
 import { BANS_MAX, Bans, POLICY_BANS_MAX } from '#gateway/operate/control/bans.ts';
 import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
 import { News } from '#gateway/operate/control/news.ts';
-import { pastBansKey } from '#gateway/operate/control/scripts.ts';
+import { CHANGES_MAX, PAST_BANS_MAX, pastBansKeys } from '#gateway/operate/control/scripts.ts';
 import { SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
 import { StoreControl } from '#gateway/operate/control/store-control.ts';
 import { openStore } from '#gateway/store/open.ts';
@@ -23,7 +23,7 @@ t.test('in memory: a ban ends, and their number is bounded', async (t) => {
   const shadows = new Shadows({ clock: () => now, onChange: () => undefined });
   const control = new MemoryControl({ clock: () => now, known, bans, shadows, salt: '' });
   await control.ban(identity(1), 1000, 'why');
-  t.strictSame(await control.banOf(identity(1)), { endsAt: now + 1000, reason: 'why' });
+  t.strictSame(await control.banOf(identity(1)), { endsAt: now + 1000, reason: 'why', policy: null });
   now += 1000;
   t.equal(await control.banOf(identity(1)), null);
   t.equal(bans.size, 0, 'nothing is asked of requests any more');
@@ -49,7 +49,7 @@ t.test('in the store: all keys expire, and the number of bans is bounded', async
   await control.ban(identity(1), 60_000, 'why');
   await control.reset(identity(1), []);
   const keys = await redis.client.keys('*');
-  t.equal(keys.length, 5);
+  t.equal(keys.length, 6);
   for (const key of keys) {
     t.match(key, /^fg:\{control\}:/);
     t.ok((await redis.client.pttl(key)) > 0, `${key} expires`);
@@ -78,27 +78,116 @@ t.test('a ban by a policy shortens no other ban', async (t) => {
   for (const [store, control] of Object.entries(stores)) {
     const { endsAt } = await control.ban(identity(1), 30 * 86_400_000, 'by an operator');
     t.equal(await control.countDenials(identity(1), short, 1, 'by a policy'), 60_000);
-    t.strictSame(await control.banOf(identity(1)), { endsAt, reason: 'by an operator' }, store);
+    t.strictSame(
+      await control.banOf(identity(1)),
+      { endsAt, reason: 'by an operator', policy: null },
+      `${store}: a longer one`,
+    );
+    await control.ban(identity(4), 1000, 'by an operator');
+    await control.countDenials(identity(4), long, 1, 'by a policy');
+    t.match(await control.banOf(identity(4)), { policy: null }, `${store}: a shorter one by an operator`);
     await control.countDenials(identity(2), long, 1, 'long');
     await control.countDenials(identity(2), short, 1, 'short');
-    t.match(await control.banOf(identity(2)), { reason: 'long' }, store);
+    t.match(await control.banOf(identity(2)), { reason: 'long', policy: 'long' }, store);
+    await control.ban(identity(2), 1000, 'by an operator');
+    t.match(await control.banOf(identity(2)), { policy: null }, `${store}: an operator replaces it`);
     await control.countDenials(identity(3), short, 1, 'short');
     await control.countDenials(identity(3), long, 1, 'long');
     t.match(await control.banOf(identity(3)), { reason: 'long' }, store);
   }
 });
 
-t.test('policies leave room for operators, and only growing bans are remembered', async (t) => {
+t.test('active bans are listed, the newest first', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const bans = new Bans();
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
+  const stores = {
+    memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '' }),
+    Redis: new StoreControl(accessTo(redis.url), 'salt', Date.now),
+  };
+  t.teardown(() => stores.Redis.close());
+  for (const [store, control] of Object.entries(stores)) {
+    t.strictSame(await control.listBans(10), { total: 0, bans: [] }, store);
+    const byPolicy = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
+    await control.ban(identity(1), 60_000, 'the first');
+    await control.countDenials(identity(2), byPolicy, 1, 'too often');
+    await control.ban(identity(3), 1, 'short');
+    await until(async () => (await control.banOf(identity(3))) === null);
+    await control.ban(identity(4), 3_600_000, '');
+    await control.ban(identity(5), 60_000, '');
+    await control.unban(identity(5));
+    const { total, bans: listed } = await control.listBans(10);
+    t.equal(total, 3, store);
+    t.match(listed, [
+      { digest: identity(4).digest, reason: '', policy: null },
+      { digest: identity(2).digest, reason: 'too often', policy: 'login' },
+      { digest: identity(1).digest, reason: 'the first', policy: null },
+    ]);
+    t.equal(listed.length, 3);
+    t.ok(listed.every(({ endsAt }) => endsAt > Date.now()));
+    await control.ban(identity(1), 60_000, 'again');
+    const newest = await control.listBans(1);
+    t.match(newest, { total: 3, bans: [{ reason: 'again' }] }, store);
+    t.equal(newest.bans.length, 1);
+  }
+});
+
+t.test('what is remembered of denials and past bans is bounded, also in shadow mode', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
+  t.teardown(() => control.close());
+  const ban = { bucket: 'login', after: 2, withinMs: 60_000, forMs: 1, growing: true };
+  const keys = () => redis.client.keys('fg:{control}:*');
+  for (const reason of ['why', '']) {
+    const mode = reason === '' ? 'shadow' : 'enforce';
+    for (let i = 0; i < 20; i++) {
+      await control.countDenials(identity(i), ban, 1, reason);
+      await control.countDenials(identity(i + 100), ban, 2, reason);
+    }
+    const denials = (await keys()).filter((key) => key.includes(':denials:'));
+    t.equal(denials.length, mode === 'shadow' ? 40 : 20, `${mode}: one for each client that is not banned`);
+    for (const key of denials) {
+      const ms = await redis.client.pttl(key);
+      t.ok(ms > 0 && ms <= ban.withinMs, `${mode}: it expires with the denials that it counts`);
+    }
+    const past = (await keys()).filter((key) => key.includes('past-bans'));
+    t.equal(past.length, mode === 'shadow' ? 4 : 2, `${mode}: no key for each client`);
+
+    const [order, times] = pastBansKeys(mode === 'shadow');
+    const many = Array.from({ length: PAST_BANS_MAX - 20 }, (_, i) => `old-${i}`);
+    await redis.client.zadd(order, ...many.flatMap((name, i) => [i + 1, name]));
+    await redis.client.hset(times, ...many.flatMap((name) => [name, '1 1']));
+    await control.countDenials(identity(200), ban, 2, reason);
+    t.equal(await redis.client.zcard(order), PAST_BANS_MAX, mode);
+    t.equal(await redis.client.hlen(times), PAST_BANS_MAX);
+    t.equal(await redis.client.hexists(times, 'old-0'), 0, 'the oldest is forgotten');
+    t.equal(await redis.client.hexists(times, 'old-1'), 1);
+    t.equal(await control.countDenials(identity(100), ban, 2, reason), 2, 'others still grow');
+    for (const key of [order, times]) t.ok((await redis.client.pttl(key)) > 7 * 86_400_000);
+    t.comment(
+      `${mode}: ${await redis.client.call('MEMORY', 'USAGE', order, 'SAMPLES', '0')} and ` +
+        `${await redis.client.call('MEMORY', 'USAGE', times, 'SAMPLES', '0')} bytes`,
+    );
+  }
+  for (const growing of [true, false]) {
+    const [fast, week] = [{ ...ban, bucket: `fast ${growing}`, growing }, 7 * 86_400_000];
+    t.equal(await control.countDenials(identity(1), fast, 2, ''), 1);
+    await until(async () => (await control.countDenials(identity(1), fast, 2, '')) === (growing ? 2 : 1));
+    const [, times] = pastBansKeys(true);
+    await redis.client.hset(times, `${identity(1).digest} ${fast.bucket}`, `${Date.now() - week - 1000} 5`);
+    t.equal(await control.countDenials(identity(1), fast, 2, ''), 1, 'forgotten after a week');
+  }
+});
+
+t.test('policies leave room for operators', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
   t.teardown(() => control.close());
   const ban = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
-  const pastMs = (number: number) => redis.client.pttl(pastBansKey(identity(number).digest, 'login'));
-  await control.countDenials(identity(1), ban, 1, 'why');
-  t.ok((await pastMs(1)) <= ban.forMs, 'a week of them would fill the store');
-  await control.countDenials(identity(2), { ...ban, growing: true }, 1, 'why');
-  t.ok((await pastMs(2)) > ban.forMs);
   const many = Array.from({ length: POLICY_BANS_MAX }, (_, i) => [Date.now() + 60_000, `${i}`]).flat();
   await redis.client.zadd('fg:{control}:bans', ...many);
   await t.rejects(control.countDenials(identity(3), ban, 1, 'why'), { message: /9000 bans/ });
@@ -200,8 +289,97 @@ async function startReplica(t: Test, url: string) {
   news.stop();
   const bannedOnes = (): number[] =>
     [1, 2, 3].filter((one) => bans.endOf(identity(one).digest, Date.now()) > 0);
-  return { ask: () => news.start(), bannedOnes, shadows: () => [...shadows.endsAt.keys()].sort() };
+  return {
+    ask: () => news.start(),
+    bans,
+    bannedOnes,
+    shadows: () => [...shadows.endsAt.keys()].sort(),
+  };
 }
+
+t.test('a process hears only what has changed', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
+  t.teardown(() => control.close());
+  const many = Array.from({ length: POLICY_BANS_MAX - 1 }, (_, i) => identity(i + 1000).digest);
+  const end = Date.now() + 3_600_000;
+  const note = 'login\npolicy login denied it 50 times within 600 s';
+  await redis.client.zadd('fg:{control}:bans', ...many.flatMap((digest) => [end, digest]));
+  await redis.client.hset('fg:{control}:ban-reasons', ...many.flatMap((digest) => [digest, note]));
+  await control.ban(identity(1), 60_000, 'the first');
+  const replica = await startReplica(t, redis.url);
+  const sentBytes = async (): Promise<number> =>
+    Number(/total_net_output_bytes:(\d+)/.exec(await redis.client.info('stats'))?.[1]);
+  /** What the store sends for the next answer, without that for `info` itself. */
+  const bytesOfAnswer = async (): Promise<number> => {
+    const [first, second] = [await sentBytes(), await sentBytes()];
+    await replica.ask();
+    return (await sentBytes()) - second - (second - first);
+  };
+  const all = await bytesOfAnswer();
+  t.equal(replica.bans.size, POLICY_BANS_MAX);
+  t.ok(all > 500_000, `all of them: ${all} bytes`);
+
+  await control.ban(identity(2), 60_000, 'the second');
+  await control.unban(identity(1));
+  const few = await bytesOfAnswer();
+  t.comment(`all bans: ${all} bytes, one more and one less: ${few} bytes`);
+  t.ok(few < 1000, `one more and one less: ${few} bytes`);
+  t.strictSame(replica.bannedOnes(), [2]);
+  t.equal(replica.bans.size, POLICY_BANS_MAX);
+  t.match(replica.bans.of(identity(2).digest, Date.now()), { reason: 'the second', policy: null });
+  t.match(replica.bans.of(many[0] ?? '', Date.now()), { policy: 'login' });
+
+  const policyBan = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
+  await control.shadow('a', 60_000);
+  await control.reset(identity(3), []);
+  await control.ban(identity(2), 120_000, 'again');
+  await control.unban(identity(2));
+  await control.countDenials(identity(3), policyBan, 1, 'by a policy');
+  t.ok((await bytesOfAnswer()) < 1000);
+  t.strictSame([replica.bannedOnes(), replica.shadows()], [[3], ['a']]);
+  await control.unshadow('a');
+  await replica.ask();
+  t.strictSame(replica.shadows(), []);
+  for (const key of await redis.client.keys('fg:{control}:*'))
+    t.ok((await redis.client.pttl(key)) > 0, `${key} expires`);
+});
+
+t.test('a process that missed too many changes, or others than the store had, reads all', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
+  t.teardown(() => control.close());
+  const replica = await startReplica(t, redis.url);
+  await control.ban(identity(1), 60_000, 'the first');
+  await replica.ask();
+  t.strictSame(replica.bannedOnes(), [1]);
+
+  // A failover lost the first ban, and a later change has a higher version.
+  const incarnation = await redis.client.get('fg:{control}:incarnation');
+  await redis.client.flushall();
+  await redis.client.set('fg:{control}:incarnation', String(incarnation), 'PX', 60_000);
+  await control.ban(identity(2), 60_000, 'the second');
+  await replica.ask();
+  t.strictSame(replica.bannedOnes(), [2]);
+
+  await control.ban(identity(3), 60_000, 'the third');
+  await control.unban(identity(2));
+  const version = Number(await redis.client.get('fg:{control}:version'));
+  const others = Array.from({ length: CHANGES_MAX }, (_, i) => [
+    version + i + 1,
+    `${version + i + 1} shadows`,
+  ]);
+  await redis.client.zadd('fg:{control}:changes', ...others.flat());
+  await redis.client.set('fg:{control}:version', String(version + CHANGES_MAX), 'PX', 60_000);
+  await control.ban(identity(1), 60_000, 'the last');
+  t.equal(await redis.client.zcard('fg:{control}:changes'), CHANGES_MAX, 'their number is bounded');
+  const bytes = Number(await redis.client.call('MEMORY', 'USAGE', 'fg:{control}:changes', 'SAMPLES', '0'));
+  t.comment(`${CHANGES_MAX} changes take ${bytes} bytes`);
+  await replica.ask();
+  t.strictSame(replica.bannedOnes(), [1, 3]);
+});
 
 t.test('a store that has lost everything and has news again', async (t) => {
   const redis = await startRedis();
@@ -248,9 +426,24 @@ t.test('a store that has lost everything and has news again', async (t) => {
   await askBoth();
   for (const replica of [one, two]) t.strictSame(replica.bannedOnes(), [2, 3]);
 
+  await control.countDenials(
+    identity(4),
+    { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false },
+    1,
+    'too often',
+  );
+  await askBoth();
   await redis.client.flushall();
   await askBoth();
-  t.match(await control.banOf(identity(3)), { reason: 'the third' }, 'the reasons are there again, too');
+  t.match(
+    await control.banOf(identity(3)),
+    { reason: 'the third', policy: null },
+    'the reasons are there again',
+  );
+  t.match(await control.banOf(identity(4)), { reason: 'too often', policy: 'login' }, 'and the policies');
+  const { total, bans } = await control.listBans(1);
+  t.equal(total, 3);
+  t.equal(bans[0]?.digest, identity(4).digest, 'the newest is still the newest');
   for (const name of ['incarnation', 'ban-reasons'])
     t.ok((await redis.client.pttl(`fg:{control}:${name}`)) > 0, `${name} expires`);
 });

@@ -1,9 +1,15 @@
 /** `ban` of a policy on running gateways: who is banned, for how long, and who never is. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
+import { explainLive } from '#gateway/operate/admin/explain-live.ts';
+import { textOf } from '#gateway/operate/decisions/decision-text.ts';
 import type { Clock } from '#shared/clock.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { startStores } from '#test/support/stores.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 import { send } from './proxy/exchange.ts';
@@ -12,7 +18,10 @@ import { send } from './proxy/exchange.ts';
 const NOON = Date.parse('2026-06-01T12:00:00Z');
 
 const SALT = 'salt of the bans';
-const FILE = `allow: [{ address: 198.51.100.0/24 }]\n${policyFile(
+const KEY = { name: 'api-key', kind: 'credential', sources: [] } as const;
+const PARTNER = new Digester(SALT).identify(KEY, 'partner').digest;
+const ALLOWED = `allow: [{ address: 198.51.100.0/24 }, { address: "2001:db8:7::1" }, { digest: ${PARTNER} }]`;
+const FILE = `${ALLOWED}\n${policyFile(
   'name: all, route: "GET /all", identifier: ip, limit: 1, window: 366d, ban: { after: 10, within: 1h, for: 1h }',
   'name: keys, route: "GET /keys", identifier: api-key, limit: 1, window: 366d, ban: { after: 10, within: 1h, for: 1h }',
   'name: trial, route: "GET /trial", identifier: ip, limit: 1, window: 366d, mode: shadow, ban: { after: 10, within: 1h, for: 1h }',
@@ -66,7 +75,9 @@ t.test('who is denied too often is banned on every gateway', async (t) => {
       const { gateway } = one;
       const { headers } = await ask(0, '/all', '192.0.2.1');
       t.ok(Number(headers['retry-after']) > 3500 && Number(headers['retry-after']) <= 3600);
-      t.match(await gateway.findDecision(String(headers['x-gateway-decision'])), { decision: 'banned' });
+      const record = await gateway.findDecision(String(headers['x-gateway-decision']));
+      t.match(record, { decision: 'banned', policy: 'ban by policy all' });
+      t.ok(record !== null && textOf(record).reasons.includes('This client has a ban by policy all.'));
 
       const client = new Digester(SALT).identify(
         { name: 'ip', kind: 'address', ipv6Prefix: 64 },
@@ -103,6 +114,121 @@ t.test('who is denied too often is banned on every gateway', async (t) => {
       t.equal(bansOf('all', 'enforce'), 2);
     });
   }
+});
+
+t.test('a ban by a policy of an address leaves those alone who only share it', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  for (const store of await startStores(t)) {
+    await t.test(store.name, async (t) => {
+      const env = { GATEWAY_TRUSTED_PROXIES: 'loopback', GATEWAY_IDENTITY_SECRET: SALT, ...store.env };
+      const start = () => startTestGateway(t, { upstream: upstream.origin, policies: FILE, env });
+      const one = await start();
+      const gateways = store.isShared ? [one, await start()] : [one];
+      const codesOf = (path: string, from: string, headers: Record<string, string> = {}) =>
+        Promise.all(
+          gateways.map(async ({ port }) => {
+            const { body } = await send(port, path, { headers: { 'x-forwarded-for': from, ...headers } });
+            return String(JSON.parse(body.toString()).code ?? 'passed');
+          }),
+        );
+      const passes = async (...request: Parameters<typeof codesOf>) =>
+        t.same(new Set(await codesOf(...request)), new Set(['passed']), JSON.stringify(request));
+      const isRefused = async (...request: Parameters<typeof codesOf>) =>
+        (await codesOf(...request)).every((code) => code === 'gateway_banned');
+      const refuses = async (...request: Parameters<typeof codesOf>) =>
+        t.ok(await isRefused(...request), JSON.stringify(request));
+      const offend = async (from: string) => {
+        for (let i = 0; i < 12; i++) await send(one.port, '/all', { headers: { 'x-forwarded-for': from } });
+        await until(() => isRefused('/other', from));
+      };
+      const customer = { 'x-api-key': 'customer' };
+
+      // Only the first gateway sees that the key works.
+      await send(one.port, '/keys', { headers: { 'x-forwarded-for': '192.0.2.2', ...customer } });
+      await offend('192.0.2.1');
+      await passes('/other', '192.0.2.1', customer);
+      await passes('/other', '192.0.2.1', { 'x-api-key': 'partner' });
+      await refuses('/other', '192.0.2.1', { 'x-api-key': 'invented' });
+      await refuses('/other', '192.0.2.1', { ...customer, authorization: 'Bearer fbk_other' });
+
+      const explained = async (headers: Record<string, string>) => {
+        const rawHeaders = Object.entries(headers).flat();
+        const request = {
+          method: 'GET',
+          target: '/other',
+          rawHeaders,
+          socket: { remoteAddress: '192.0.2.1' },
+        };
+        const { control } = one.gateway;
+        const parts = {
+          set: one.gateway.policySet(),
+          trust: { kind: 'none' },
+          control,
+          clock: Date.now,
+        } as const;
+        const { decision, reason } = await explainLive(request, parts);
+        return `${decision}: ${reason}`;
+      };
+      t.match(await explained({ 'x-api-key': 'invented' }), /^deny: .* banned until .*: policy all denied/);
+      t.match(await explained(customer), /^uncovered: no policy/);
+      t.match(await explained({ 'x-api-key': 'partner' }), /^uncovered: allow has/);
+
+      await offend('2001:db8:7::2');
+      await passes('/all', '2001:db8:7::1');
+
+      const { control } = one.gateway;
+      const digester = new Digester(SALT);
+      const address = digester.identify({ name: 'ip', kind: 'address', ipv6Prefix: 64 }, '192.0.2.1');
+      t.match(await control.banOf(address), { policy: 'all' });
+      t.equal(await control.unban(address), true);
+      await control.ban(address, 600_000, 'by an operator');
+      t.match(await control.banOf(address), { policy: null, reason: 'by an operator' });
+      await until(() => isRefused('/other', '192.0.2.1', customer));
+      await refuses('/other', '192.0.2.1', { 'x-api-key': 'partner' });
+      await control.unban(address);
+      await until(async () => !(await codesOf('/other', '192.0.2.1')).includes('gateway_banned'));
+
+      // A ban of the key holds wherever it comes from, and only for the key.
+      for (let i = 0; i < 12; i++) await codesOf('/keys', '192.0.2.3', customer);
+      await until(() => isRefused('/other', '192.0.2.4', customer));
+      await offend('192.0.2.5');
+      await refuses('/other', '192.0.2.5', customer);
+      await passes('/other', '192.0.2.3');
+    });
+  }
+});
+
+t.test('a valid token passes a ban of its address, a forged one does not', async (t) => {
+  const upstream = await startUpstream(t);
+  const folder = temporaryFolder(t);
+  const [signer, forger] = [await newSigner('ES256', 'a'), await newSigner('ES256', 'a')];
+  writeFileSync(join(folder, 'keys.json'), keySetText(signer));
+  const policies = join(folder, 'policies.yaml');
+  writeFileSync(
+    policies,
+    `version: 1
+identifiers:
+  ip: { source: client-address }
+  user: { source: [{ jwt: { bearer: true, claim: sub, jwks: keys.json } }] }
+policies:
+  - { name: all, route: "GET /all", identifier: ip, limit: 1, window: 366d, ban: { after: 1, within: 1h, for: 1h } }
+  - { name: users, route: "GET /users", identifier: user, limit: 1, window: 366d }
+`,
+  );
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { GATEWAY_POLICIES: policies },
+  });
+  const codeOf = async (authorization = ''): Promise<string> => {
+    const headers: Record<string, string> = authorization === '' ? {} : { authorization };
+    return JSON.parse((await send(port, '/other', { headers })).body.toString()).code ?? 'passed';
+  };
+  for (let i = 0; i < 2; i++) await send(port, '/all');
+  await until(async () => (await codeOf()) === 'gateway_banned');
+  const exp = Math.floor(Date.now() / 1000) + 3600;
+  t.equal(await codeOf(`Bearer ${await sign(signer, { sub: 'one', exp })}`), 'passed');
+  t.equal(await codeOf(`Bearer ${await sign(forger, { sub: 'one', exp })}`), 'gateway_banned');
 });
 
 t.test('each ban is twice as long as the one before, at most a week', async (t) => {

@@ -1,6 +1,16 @@
 /** Floods of whole requests: large, strange, or just many. */
-import { head, invented } from '../attacker.ts';
-import { counted, DOWNLOAD, ENVIRONMENT, SMALL, SURVEYS, scenario, shipped } from '../scenario.ts';
+import { type Attacker, head, invented } from '../attacker.ts';
+import {
+  banning,
+  counted,
+  DOWNLOAD,
+  ENVIRONMENT,
+  LOGIN,
+  SMALL,
+  SURVEYS,
+  scenario,
+  shipped,
+} from '../scenario.ts';
 
 const PATHS = ['/', `${SURVEYS}/`, '/api/v1/client/', '/storage/bench/public/'];
 const LARGE_FIELDS = Array.from({ length: 15 }, (_, i) => `X-Large-${i}: ${'y'.repeat(980)}`);
@@ -12,6 +22,14 @@ const SMUGGLED = [
   ...['X-Original-URL: /admin', 'X-Rewrite-URL: /admin', 'Proxy: http://192.0.2.77', 'X-Forwarded-Port: 1'],
 ];
 
+/** Every second request has an invented key. */
+function floodLogins(attacker: Attacker): void {
+  let i = 0;
+  attacker.flood(1500, () =>
+    head('POST', LOGIN, ['Content-Length: 0', ...(i++ % 2 === 0 ? [] : [`x-api-key: fbk_${invented()}`])]),
+  );
+}
+
 export const REQUESTS = [
   scenario('calm', 'no attack: shows how much the machine itself disturbs the figures', () => undefined),
   scenario(
@@ -20,6 +38,16 @@ export const REQUESTS = [
     (attacker) => attacker.flood(1500, () => head('GET', ENVIRONMENT)),
     counted,
   ),
+  scenario(
+    'banned-neighbour',
+    'logins, 1,500 a second, until the address is banned and after that; the visitor has the same address, and a key',
+    floodLogins,
+    { ...banning, visitor: 'neighbour' },
+  ),
+  scenario('banned-stranger', 'the same beside a visitor with another address', floodLogins, {
+    ...banning,
+    visitor: 'stranger',
+  }),
   scenario('random-paths', 'paths that are new each time, 1,500 a second', (attacker) => {
     let i = 0;
     attacker.flood(1500, () => head('GET', `${PATHS[i++ % PATHS.length]}${invented()}?${invented()}`));

@@ -15,6 +15,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   inspect: async () => (await import('./inspect.ts')).addInspect,
   reset: async () => (await import('./reset.ts')).addReset,
   ban: async () => (await import('./ban.ts')).addBan,
+  bans: async () => (await import('./bans.ts')).addBans,
   unban: async () => (await import('./unban.ts')).addUnban,
   shadow: async () => (await import('./shadow.ts')).addShadow,
   unshadow: async () => (await import('./unshadow.ts')).addUnshadow,

@@ -6,8 +6,9 @@ import { BAN_MS_MAX } from '#gateway/operate/control/bans.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { isoTime } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
-import { type Inspected, inspect } from './inspect.ts';
-import { changedSchema, input, inspectedSchema, refusals, resetSchema } from './reply-schemas.ts';
+import { addressesOf } from './decisions-routes.ts';
+import { type Inspected, inspect, type ShownBan, shownBan } from './inspect.ts';
+import { bansSchema, changedSchema, input, inspectedSchema, refusals, resetSchema } from './reply-schemas.ts';
 import { identityFor, type Subject, subjectProperties, subjectSchema } from './subject.ts';
 
 const REASON_LENGTH_MAX = 200;
@@ -20,6 +21,20 @@ const banSchema = input(
   },
   ['subject', 'seconds'],
 );
+
+/** Bans in one reply. */
+const LISTED = 100;
+const countSchema = {
+  type: 'string',
+  pattern: '^([1-9][0-9]{0,2}|1000)$',
+  description: `How many are listed, at most 1000; ${LISTED} unless given`,
+} as const;
+
+export interface ShownBans {
+  readonly total: number;
+  readonly bans: readonly (ShownBan & { readonly identity: string })[];
+  readonly addresses: Readonly<Record<string, string>>;
+}
 
 export async function clientRoutes(
   app: FastifyInstance,
@@ -41,6 +56,22 @@ export async function clientRoutes(
     '/inspect',
     { schema: schemaOf('What is known of one client?', inspectedSchema) },
     async ({ body }) => known(await identify(body)),
+  );
+
+  app.get<{ Querystring: { count?: string } }>(
+    '/bans',
+    {
+      schema: {
+        summary: 'Active bans, the newest first',
+        querystring: input({ count: countSchema }, []),
+        response: { 200: bansSchema, ...refusals(400, 503) },
+      },
+    },
+    async ({ query }): Promise<ShownBans> => {
+      const { total, bans } = await control.listBans(Number(query.count ?? LISTED));
+      const shown = bans.map(({ digest, ...ban }) => ({ identity: digest, ...shownBan(ban) }));
+      return { total, bans: shown, addresses: addressesOf(shown, addressOf) };
+    },
   );
 
   app.post<{ Body: Subject }>(

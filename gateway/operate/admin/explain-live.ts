@@ -1,6 +1,7 @@
 /** `explain` with what the running gateway has counted; nothing is charged. */
 
 import { isClientRoute } from '#gateway/http/header-names.ts';
+import type { Identity } from '#gateway/identity/digest.ts';
 import { EMPTY } from '#gateway/limiter/algorithms/algorithm.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
 import type { Ban } from '#gateway/operate/control/bans.ts';
@@ -10,7 +11,6 @@ import { bannedReply } from '#gateway/reply/denial.ts';
 import { headersOf, recordOf } from '#gateway/reply/own-reply.ts';
 import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
-import type { ReadRequest } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 
@@ -29,9 +29,10 @@ export async function explainLive(
   let ban: Ban | null = null;
   const rehearsal = new Rehearsal(set, { clock: () => now, trust, salt: await control.salt() });
   const explanation = await explain(set, rehearsal, request, async () => {
-    const read = rehearsal.read(request);
+    let read = rehearsal.read(request);
     if (read.kind === 'malformed') return;
-    ban = await longestBan(read, control);
+    if (await seedBans(rehearsal, read.identities(), control)) read = rehearsal.read(request);
+    ban = 'ban' in read && read.ban !== null ? rehearsal.bans.of(read.ban.digest, now) : null;
     if (read.kind === 'covered') now = await seed(rehearsal, read.charged.charge.buckets, control);
   });
   return ban === null ? explanation : bannedExplanation(explanation, ban, now);
@@ -67,16 +68,22 @@ async function seed(rehearsal: Rehearsal, buckets: readonly Bucket[], control: C
   return now;
 }
 
-async function longestBan(
-  read: Exclude<ReadRequest, { kind: 'malformed' }>,
+/** @returns whether there are any; then it is known, too, which identities are proven */
+async function seedBans(
+  rehearsal: Rehearsal,
+  identities: readonly Identity[],
   control: Control,
-): Promise<Ban | null> {
-  let longest: Ban | null = null;
-  for (const identity of read.identities()) {
+): Promise<boolean> {
+  for (const identity of identities) {
     const ban = await control.banOf(identity);
-    if (ban !== null && ban.endsAt > (longest?.endsAt ?? 0)) longest = ban;
+    if (ban !== null) rehearsal.bans.set(identity.digest, ban);
   }
-  return longest;
+  if (rehearsal.bans.size === 0) return false;
+  for (const identity of identities) {
+    const { provenUntil } = await control.look(identity, []);
+    if (provenUntil !== null) rehearsal.known.prove(identity, provenUntil);
+  }
+  return true;
 }
 
 function bannedExplanation(explanation: Explanation, { endsAt, reason }: Ban, now: Millis): Explanation {

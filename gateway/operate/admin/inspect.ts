@@ -3,6 +3,7 @@
 import type { Identity } from '#gateway/identity/digest.ts';
 import { EMPTY } from '#gateway/limiter/algorithms/algorithm.ts';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
+import type { Ban } from '#gateway/operate/control/bans.ts';
 import type { Control } from '#gateway/operate/control/control.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
 import { capacityFor } from '#gateway/policy/overrides.ts';
@@ -15,7 +16,14 @@ export interface Inspected {
   readonly buckets: readonly InspectedBucket[];
   readonly banned: boolean;
   /** null: not banned. */
-  readonly ban: { readonly until: string; readonly reason: string } | null;
+  readonly ban: ShownBan | null;
+}
+
+export interface ShownBan {
+  readonly until: string;
+  readonly reason: string;
+  /** The row of the policy file that made it; null: an operator did. */
+  readonly policy: string | null;
 }
 
 interface InspectedBucket {
@@ -28,6 +36,10 @@ interface InspectedBucket {
   readonly limit: number;
   /** When all of it is back, if nothing more is sent; ISO 8601, UTC. */
   readonly resetAt: string;
+}
+
+export function shownBan({ endsAt, reason, policy }: Ban): ShownBan {
+  return { until: isoTime(endsAt), reason, policy };
 }
 
 export async function inspect(identity: Identity, set: PolicySet, control: Control): Promise<Inspected> {
@@ -49,6 +61,6 @@ export async function inspect(identity: Identity, set: PolicySet, control: Contr
     identity: identity.digest,
     buckets,
     banned: ban !== null,
-    ban: ban === null ? null : { until: isoTime(ban.endsAt), reason: ban.reason },
+    ban: ban === null ? null : shownBan(ban),
   };
 }

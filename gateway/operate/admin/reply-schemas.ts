@@ -55,6 +55,12 @@ export const algorithm = {
   enum: ['fixed-window', 'sliding-window', 'token-bucket', 'concurrency', 'calendar-window'],
 } as const;
 
+const addresses = {
+  type: 'object',
+  additionalProperties: text,
+  description: 'By digest, those that are known; empty unless GATEWAY_SHOW_ADDRESSES is set',
+} as const;
+
 const decision = {
   id: { ...text, description: 'As in x-gateway-decision of the refused reply' },
   at: time,
@@ -85,11 +91,7 @@ export const decisionSchema = shape('Decision', { ...decision, address });
 
 export const decisionsSchema = shape('', {
   decisions: listOf(shape('StoredDecision', decision)),
-  addresses: {
-    type: 'object',
-    additionalProperties: text,
-    description: 'By digest, those that are known; empty unless GATEWAY_SHOW_ADDRESSES is set',
-  },
+  addresses,
   next: { ...nullable(text), description: 'What to send as before for more; null: there are no more' },
 });
 
@@ -146,6 +148,21 @@ export const explanationSchema = shape('Explanation', {
   ),
 });
 
+const ban = {
+  until: time,
+  reason: text,
+  policy: {
+    ...nullable(text),
+    description: 'Row of the policy file that made the ban; null: an operator did',
+  },
+} as const;
+
+export const bansSchema = shape('Bans', {
+  total: { ...integer, description: 'Active bans, also those that are not listed' },
+  bans: { ...listOf(shape('', { identity: digest, ...ban })), description: 'The newest first' },
+  addresses,
+});
+
 const inspected = {
   identity: digest,
   address,
@@ -160,7 +177,7 @@ const inspected = {
     }),
   ),
   banned: flag,
-  ban: { ...nullable({ type: 'object' }), properties: { until: time, reason: text } },
+  ban: { ...nullable({ type: 'object' }), properties: ban },
 } as const;
 
 export const inspectedSchema = shape('Client', inspected);

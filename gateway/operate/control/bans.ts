@@ -17,11 +17,34 @@ export interface Ban {
   readonly endsAt: Millis;
   /** '' if the operator gave none. */
   readonly reason: string;
+  /** Row of the policy file that made it; null: an operator did. */
+  readonly policy: string | null;
+}
+
+export interface ListedBan extends Ban {
+  readonly digest: string;
+}
+
+/** The newest bans first. */
+export interface BanList {
+  /** How many there are, also beyond those listed. */
+  readonly total: number;
+  readonly bans: readonly ListedBan[];
+}
+
+/** A ban in the store, without its end: the policy, if one made it, and the reason on the next line. */
+export function noteOf({ reason, policy }: Pick<Ban, 'reason' | 'policy'>): string {
+  return `${policy ?? ''}\n${reason}`;
+}
+
+export function readNote(note: string): Pick<Ban, 'reason' | 'policy'> {
+  const at = note.indexOf('\n');
+  return { reason: note.slice(at + 1), policy: at > 0 ? note.slice(0, at) : null };
 }
 
 export class Bans {
   /** By digest. Ends are on the clock of this process. */
-  #bans = new Map<string, Ban>();
+  readonly #bans = new Map<string, Ban>();
 
   get size(): number {
     return this.#bans.size;
@@ -41,6 +64,8 @@ export class Bans {
   }
 
   set(digest: string, ban: Ban): void {
+    // The newest stands last.
+    this.#bans.delete(digest);
     this.#bans.set(digest, ban);
   }
 
@@ -48,13 +73,13 @@ export class Bans {
     return this.#bans.delete(digest);
   }
 
-  /** By digest. */
+  /** By digest, the oldest first. */
   get all(): ReadonlyMap<string, Ban> {
     return this.#bans;
   }
 
-  replace(bans: Map<string, Ban>): void {
-    this.#bans = bans;
+  clear(): void {
+    this.#bans.clear();
   }
 
   dropEnded(now: Millis): void {

@@ -8,7 +8,7 @@ import type { CounterState } from '#gateway/limiter/algorithms/algorithm.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import { BANS_MAX, type Ban } from './bans.ts';
+import { BANS_MAX, type Ban, type BanList } from './bans.ts';
 import { SHADOWS_MAX } from './shadows.ts';
 import type { StoreReport } from './store-report.ts';
 
@@ -31,7 +31,8 @@ export interface Control {
   /** Replaces an existing ban. @throws TooManyBansError */
   ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban>;
   /**
-   * Counts denials of a client by a policy with `ban`, and bans the client when there are enough. A longer ban stays as it is.
+   * Counts denials of a client by a policy with `ban`, and bans the client when there are enough. A longer ban, or one by an
+   * operator, stays as it is.
    * Until the new ban would end, no denial counts, so whom an operator lets in again stays in.
    *
    * @param reason '': shadow mode, only count
@@ -42,6 +43,8 @@ export interface Control {
   /** @returns whether there was a ban */
   unban(identity: Identity): Promise<boolean>;
   banOf(identity: Identity): Promise<Ban | null>;
+  /** Active bans. @param countMax of those listed */
+  listBans(countMax: number): Promise<BanList>;
   /**
    * Until it ends, the policies of this bucket count and report but do not deny. Replaces an existing shadow.
    *

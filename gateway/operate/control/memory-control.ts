@@ -5,7 +5,7 @@ import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { BANS_MAX, type Ban, type Bans, POLICY_BAN_MS_MAX, POLICY_BANS_MAX } from './bans.ts';
+import { BANS_MAX, type Ban, type BanList, type Bans, POLICY_BAN_MS_MAX, POLICY_BANS_MAX } from './bans.ts';
 import { type Control, type Look, TooManyBansError, TooManyShadowsError } from './control.ts';
 import { SHADOWS_MAX, type Shadows } from './shadows.ts';
 
@@ -31,8 +31,8 @@ const OFFENCES_MAX = 10_000;
 
 export class MemoryControl implements Control {
   readonly #options: MemoryControlOptions;
-  /** By digest and policy. */
-  readonly #offences = new Map<string, Offences>();
+  /** By digest and policy. Shadow mode must not push out what is known of real bans. */
+  readonly #offences = { enforce: new Map<string, Offences>(), shadow: new Map<string, Offences>() };
 
   constructor(options: MemoryControlOptions) {
     this.#options = options;
@@ -62,40 +62,43 @@ export class MemoryControl implements Control {
   }
 
   async ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban> {
-    return this.#ban(identity, forMs, reason, BANS_MAX);
+    return this.#ban(identity, forMs, { reason, policy: null }, BANS_MAX);
   }
 
   async countDenials(identity: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
     const now = this.#now;
-    const key = `${identity.digest} ${ban.bucket}${reason === '' ? ' shadow' : ''}`;
-    const { denials, denialsEndAt, banEndsAt, bans } = this.#offences.get(key) ?? NO_OFFENCES;
+    const key = `${identity.digest} ${ban.bucket}`;
+    const offences = this.#offences[reason === '' ? 'shadow' : 'enforce'];
+    const { denials, denialsEndAt, banEndsAt, bans } = offences.get(key) ?? NO_OFFENCES;
     if (banEndsAt > now) return 0;
     const isCounting = now < denialsEndAt;
     const counted = (isCounting ? denials : 0) + count;
     const isDue = counted >= ban.after;
     const pastBans = now < banEndsAt + POLICY_BAN_MS_MAX ? bans : 0;
     const ms = Math.min(ban.forMs * 2 ** (ban.growing ? pastBans : 0), POLICY_BAN_MS_MAX);
-    if (isDue && reason !== '' && this.#options.bans.endOf(identity.digest, now) < now + ms)
-      this.#ban(identity, ms, reason, POLICY_BANS_MAX);
+    const known = this.#options.bans.of(identity.digest, now);
+    const isLonger = known === null || (known.policy !== null && known.endsAt < now + ms);
+    if (isDue && reason !== '' && isLonger)
+      this.#ban(identity, ms, { reason, policy: ban.bucket }, POLICY_BANS_MAX);
     // The newest stands last, so the oldest is dropped.
-    this.#offences.delete(key);
-    this.#offences.set(key, {
+    offences.delete(key);
+    offences.set(key, {
       denials: counted,
       denialsEndAt: isDue ? 0 : isCounting ? denialsEndAt : now + ban.withinMs,
       banEndsAt: isDue ? now + ms : banEndsAt,
       bans: pastBans + (isDue ? 1 : 0),
     });
-    const [oldest] = this.#offences.keys();
-    if (this.#offences.size > OFFENCES_MAX && oldest !== undefined) this.#offences.delete(oldest);
+    const [oldest] = offences.keys();
+    if (offences.size > OFFENCES_MAX && oldest !== undefined) offences.delete(oldest);
     return isDue ? ms : 0;
   }
 
-  #ban({ digest }: Identity, forMs: Millis, reason: string, bansMax: number): Ban {
+  #ban({ digest }: Identity, forMs: Millis, why: Pick<Ban, 'reason' | 'policy'>, bansMax: number): Ban {
     const { bans } = this.#options;
     const now = this.#now;
     if (bans.size >= bansMax) bans.dropEnded(now);
     if (bans.size >= bansMax && bans.endOf(digest, now) === 0) throw new TooManyBansError(bansMax);
-    const ban = { endsAt: now + forMs, reason };
+    const ban = { endsAt: now + forMs, ...why };
     bans.set(digest, ban);
     return ban;
   }
@@ -108,6 +111,13 @@ export class MemoryControl implements Control {
 
   async banOf({ digest }: Identity): Promise<Ban | null> {
     return this.#options.bans.of(digest, this.#now);
+  }
+
+  async listBans(countMax: number): Promise<BanList> {
+    const { bans } = this.#options;
+    bans.dropEnded(this.#now);
+    const newest = [...bans.all].slice(-countMax).reverse();
+    return { total: bans.size, bans: newest.map(([digest, ban]) => ({ digest, ...ban })) };
   }
 
   async shadow(bucket: string, forMs: Millis): Promise<Millis> {

@@ -1,6 +1,7 @@
 /**
- * Brings each process what operators changed. Twice a second it asks the store for a version number. If that has changed,
- * it reads the bans, the policies in shadow and the cleared counters. While the store is away, the last known state holds.
+ * Brings each process what operators changed, and bans by policies. Twice a second it asks the store for a version number.
+ * If that has changed, it reads the changes since the version that it knows, or everything if these are no longer listed.
+ * While the store is away, the last known state holds.
  * If the store has lost its data, wholly or in a failover, the process writes back what it knows, so that operators can
  * see it and end it.
  */
@@ -10,14 +11,14 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import type { Bans } from './bans.ts';
+import { type Bans, noteOf, readNote } from './bans.ts';
 import {
+  BAN_KEYS,
   BANS_KEY,
+  CHANGES_KEY,
   INCARNATION_KEY,
   NEWS,
   REASONS_KEY,
-  RESETS_KEY,
-  RESETS_MS,
   RESTORE,
   SHADOWS_KEY,
   VERSION_KEY,
@@ -52,13 +53,11 @@ export class News {
   #version = '0';
   /** The incarnation of the store with this version; '' before the first answer. */
   #incarnation = '';
-  #heardAt: Millis;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
   constructor(options: NewsOptions) {
     this.#options = options;
-    this.#heardAt = options.clock();
   }
 
   /** Resolves when the store was asked for the first time, even if it did not answer. */
@@ -79,13 +78,12 @@ export class News {
     const { connection, bans, shadows, clock, known } = this.#options;
     bans.dropEnded(clock());
     if (!connection.ready) return;
-    const keys = [VERSION_KEY, BANS_KEY, RESETS_KEY, SHADOWS_KEY, REASONS_KEY, INCARNATION_KEY];
+    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, SHADOWS_KEY, CHANGES_KEY, INCARNATION_KEY];
     const args = [this.#version, this.#incarnation];
     const reply = await within(ANSWER_MS, connection.run(NEWS, keys, args)).catch(() => null);
     if (!Array.isArray(reply)) return;
-    const [version, incarnation, now, banned, cleared, isCut, inShadow, reasons]: unknown[] = reply;
-    const awayMs = clock() - this.#heardAt;
-    this.#heardAt = clock();
+    const [version, incarnation, now, isAll, banned, reasons, inShadow, cleared]: unknown[] = reply;
+    const heardAt = clock();
     if (typeof version !== 'string' || typeof incarnation !== 'string') return;
     const isOther = this.#incarnation !== '' && incarnation !== this.#incarnation;
     if (isOther || Number(version) < Number(this.#version)) {
@@ -100,18 +98,14 @@ export class News {
     if (version === '' || now === undefined) return;
     this.#version = version;
     this.#incarnation = incarnation;
-    const aheadMs = Number(now) - this.#heardAt;
-    const why = byName(reasons);
-    bans.replace(
-      new Map(
-        [...endsByName(banned, aheadMs)].map(([digest, endsAt]) => [
-          digest,
-          { endsAt, reason: why.get(digest) ?? '' },
-        ]),
-      ),
-    );
-    shadows.replace(endsByName(inShadow, aheadMs));
-    if (isCut === 1 || awayMs > RESETS_MS / 2) known.forgetCounters();
+    const aheadMs = Number(now) - heardAt;
+    const notes = byName(reasons);
+    if (isAll === 1) bans.clear();
+    for (const [digest, endsAt] of endsByName(banned, aheadMs))
+      if (endsAt > heardAt) bans.set(digest, { endsAt, ...readNote(notes.get(digest) ?? '') });
+      else bans.delete(digest);
+    if (inShadow !== null) shadows.replace(endsByName(inShadow, aheadMs));
+    if (isAll === 1) known.forgetCounters();
     else if (Array.isArray(cleared))
       for (const digest of cleared) known.forget(identityOf(String(digest)), this.#options.counters());
   }
@@ -122,9 +116,9 @@ export class News {
     const now = clock();
     const left = (name: string, endsAt: Millis, ...more: string[]): string[] =>
       endsAt > now ? [name, String(Math.ceil(endsAt - now)), ...more] : [];
-    const banned = [...bans.all].flatMap(([digest, { endsAt, reason }]) => left(digest, endsAt, reason));
+    const banned = [...bans.all].flatMap(([digest, ban]) => left(digest, ban.endsAt, noteOf(ban)));
     const inShadow = [...shadows.endsAt].flatMap(([bucket, endsAt]) => left(bucket, endsAt));
-    const keys = [VERSION_KEY, BANS_KEY, SHADOWS_KEY, REASONS_KEY, INCARNATION_KEY];
+    const keys = [...BAN_KEYS, SHADOWS_KEY, CHANGES_KEY, INCARNATION_KEY];
     const args = [this.#version, this.#incarnation, String(banned.length / 3), ...banned, ...inShadow];
     const reply = await within(ANSWER_MS, connection.run(RESTORE, keys, args)).catch(() => null);
     return typeof reply === 'string' ? reply : null;

@@ -14,7 +14,7 @@ import { StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { type Ban, POLICY_BANS_MAX } from './bans.ts';
+import { type Ban, type BanList, type ListedBan, noteOf, POLICY_BANS_MAX, readNote } from './bans.ts';
 import {
   type Control,
   ControlUnavailableError,
@@ -25,17 +25,19 @@ import {
 import { endsByName } from './news.ts';
 import {
   BAN,
+  BAN_KEYS,
   BAN_OF,
   BANS_KEY,
+  CHANGES_KEY,
   CLEAR,
   COUNT_DENIALS,
   denialsKey,
   INCARNATION_KEY,
+  LIST_BANS,
   LOOK,
   NOTE_RESET,
-  pastBansKey,
+  pastBansKeys,
   REASONS_KEY,
-  RESETS_KEY,
   SALT,
   SHADOW,
   SHADOWED,
@@ -110,49 +112,68 @@ export class StoreControl implements Control {
     for (let at = 0; at < keys.length; at += KEYS_PER_SCRIPT_MAX)
       await this.#run(CLEAR, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), []);
     // Last, because a process that forgets the counters earlier would read the old ones again.
-    await this.#run(NOTE_RESET, [VERSION_KEY, RESETS_KEY, INCARNATION_KEY], [identity.digest]);
+    await this.#run(NOTE_RESET, [VERSION_KEY, CHANGES_KEY, INCARNATION_KEY], [identity.digest]);
     return states.filter(({ a, b }) => a + b > 0).length;
   }
 
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {
-    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, INCARNATION_KEY];
-    const endsAt = Number(await this.#run(BAN, keys, [digest, String(forMs), reason]));
+    const keys = [...BAN_KEYS, CHANGES_KEY, INCARNATION_KEY];
+    const why = { reason, policy: null };
+    const endsAt = Number(await this.#run(BAN, keys, [digest, String(forMs), noteOf(why)]));
     if (endsAt === 0) throw new TooManyBansError();
-    return { endsAt, reason };
+    return { endsAt, ...why };
   }
 
   async countDenials({ digest }: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis> {
     const { bucket, after, withinMs, forMs, growing } = ban;
     // Denials in shadow mode must not delay the first real ban.
-    const row = reason === '' ? `${bucket}:shadow` : bucket;
-    const own = [denialsKey(digest, row), pastBansKey(digest, row)];
-    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, ...own, INCARNATION_KEY];
-    const args = [digest, ...[count, after, withinMs, forMs, growing ? 1 : 0].map(String), reason];
+    const isShadow = reason === '';
+    const own = [denialsKey(digest, isShadow ? `${bucket}:shadow` : bucket), ...pastBansKeys(isShadow)];
+    const keys = [...BAN_KEYS, ...own, CHANGES_KEY, INCARNATION_KEY];
+    const note = isShadow ? '' : noteOf({ reason, policy: bucket });
+    const args = [
+      digest,
+      ...[count, after, withinMs, forMs, growing ? 1 : 0].map(String),
+      note,
+      `${digest} ${bucket}`,
+    ];
     const ms = Number(await this.#run(COUNT_DENIALS, keys, args));
     if (ms < 0) throw new TooManyBansError(POLICY_BANS_MAX);
     return ms;
   }
 
   async unban({ digest }: Identity): Promise<boolean> {
-    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, INCARNATION_KEY];
+    const keys = [...BAN_KEYS, CHANGES_KEY, INCARNATION_KEY];
     return (await this.#run(UNBAN, keys, [digest])) === 1;
   }
 
   async banOf({ digest }: Identity): Promise<Ban | null> {
     const reply = await this.#run(BAN_OF, [BANS_KEY, REASONS_KEY], [digest]);
-    const [endsAt, reason] = reply as unknown[];
-    return Number(endsAt) === 0 ? null : { endsAt: Number(endsAt), reason: String(reason) };
+    const [endsAt, note] = reply as unknown[];
+    return Number(endsAt) === 0 ? null : { endsAt: Number(endsAt), ...readNote(String(note)) };
+  }
+
+  async listBans(countMax: number): Promise<BanList> {
+    const [total, ...fields] = (await this.#run(LIST_BANS, BAN_KEYS, [String(countMax)])) as unknown[];
+    const bans: ListedBan[] = [];
+    for (let i = 0; i < fields.length; i += 3) {
+      const [digest, endsAt, note] = fields.slice(i, i + 3).map(String);
+      bans.push({ digest: digest ?? '', endsAt: Number(endsAt), ...readNote(note ?? '') });
+    }
+    return { total: Number(total), bans };
   }
 
   async shadow(bucket: string, forMs: Millis): Promise<Millis> {
-    const keys = [VERSION_KEY, SHADOWS_KEY, INCARNATION_KEY];
+    const keys = [VERSION_KEY, SHADOWS_KEY, CHANGES_KEY, INCARNATION_KEY];
     const endsAt = Number(await this.#run(SHADOW, keys, [bucket, String(forMs)]));
     if (endsAt === 0) throw new TooManyShadowsError();
     return endsAt;
   }
 
   async unshadow(bucket: string): Promise<boolean> {
-    return (await this.#run(UNSHADOW, [VERSION_KEY, SHADOWS_KEY, INCARNATION_KEY], [bucket])) === 1;
+    return (
+      (await this.#run(UNSHADOW, [VERSION_KEY, SHADOWS_KEY, CHANGES_KEY, INCARNATION_KEY], [bucket])) === 1
+    );
   }
 
   async shadows(): Promise<ReadonlyMap<string, Millis>> {

@@ -2,7 +2,7 @@
 import { BOUND_NAMES, type BoundName, boundVariable } from '#gateway/bounds/bound-names.ts';
 import { spanText } from '#gateway/policy/allowance.ts';
 import type { DecisionRecord } from './decision-record.ts';
-import { CLOSED_ROUTE } from './refusal.ts';
+import { CLOSED_ROUTE, OPERATOR_BAN } from './refusal.ts';
 
 interface DecisionText {
   /** The refused request, and the time. */
@@ -37,7 +37,8 @@ function reasonOf(record: DecisionRecord): string[] {
     return [`The store was away, and policy ${policy} says onStoreFailure: deny. The client got 503.`];
   if (decision === 'listed')
     return [`The list deny of the policy file names this ${policy === CLOSED_ROUTE ? 'route' : 'client'}.`];
-  if (decision === 'banned') return ['This client is banned, by an operator or by a policy.'];
+  if (decision === 'banned')
+    return [policy === OPERATOR_BAN ? 'An operator has banned this client.' : `This client has a ${policy}.`];
   if (decision === 'busy') return [busyReason(record)];
   const takes = cost === 1 ? '' : `; the request takes ${cost}`;
   const span =

@@ -64,9 +64,13 @@ export function policyRefusal(
   };
 }
 
-/** @param endsInMs when the ban ends */
-export function banRefusal(identity: Identity, endsInMs: Millis): Refusal {
-  return { ...withoutPolicy('operator ban', identity), decision: 'banned', resetMs: endsInMs };
+/** The policy of a refusal by a ban that an operator made. */
+export const OPERATOR_BAN = 'operator ban';
+
+/** @param endsInMs when the ban ends @param policy that made it; null: an operator did */
+export function banRefusal(identity: Identity, endsInMs: Millis, policy: string | null): Refusal {
+  const name = policy === null ? OPERATOR_BAN : `ban by policy ${policy}`;
+  return { ...withoutPolicy(name, identity), decision: 'banned', resetMs: endsInMs };
 }
 
 /** The policy of a refusal by an entry of the list deny that closes a route. */

@@ -90,6 +90,8 @@ export class Rehearsal {
   readonly enforcement: Enforcement;
   /** Counts and proofs, to be filled with live ones. */
   readonly known: KnownCounters;
+  /** Empty, to be filled with live ones. */
+  readonly bans = new Bans();
   readonly #limiter: MemoryLimiter;
   readonly #asker = new Asker();
   readonly #origins: Origins;
@@ -105,7 +107,7 @@ export class Rehearsal {
       wallClock: clock,
       limiter: this.#limiter,
       metrics: new Metrics(),
-      bans: new Bans(),
+      bans: this.bans,
       offenders: null,
       trust,
       headerFilter: new HeaderFilter([]),
@@ -155,12 +157,13 @@ export class Rehearsal {
     if (listing?.kind === 'malformed') return malformed(listing.reason);
     const listed = listing?.kind === 'listed' ? listing.entry : null;
     if (listed?.list === 'deny') return listedRequest(path, listed, identities);
-    const uncovered = { kind: 'uncovered', path, cover: null, allowedBy: listed, identities } as const;
+    const ban = listing?.kind === 'banned' ? listing.identity : null;
+    const uncovered = { kind: 'uncovered', path, cover: null, allowedBy: listed, identities, ban } as const;
     if (listed !== null || cover === null) return uncovered;
     const charged = chargeOf(enforcement, cover, request);
     if (typeof charged === 'string') return malformed(charged);
     if (charged === null) return { ...uncovered, cover };
-    return { kind: 'covered', path, cover, charged, identities };
+    return { kind: 'covered', path, cover, charged, identities, ban };
   }
 
   /**
@@ -191,6 +194,7 @@ export class Rehearsal {
       cover: null,
       allowedBy: listed,
       identities: nobody,
+      ban: null,
     } as const;
     if (listed !== null || cover === null) return uncovered;
     const { identities, address, isUnproven, provable } = sender(cover);

@@ -41,6 +41,8 @@ interface Uncovered {
   readonly allowedBy: ListEntry | null;
   /** All identities of the request. */
   readonly identities: () => readonly Identity[];
+  /** The identity whose ban refuses the request; null: none does. */
+  readonly ban: Identity | null;
 }
 
 interface Covered {
@@ -50,6 +52,8 @@ interface Covered {
   readonly charged: ChargedTo;
   /** All identities of the request. */
   readonly identities: () => readonly Identity[];
+  /** The identity whose ban refuses the request; null: none does. */
+  readonly ban: Identity | null;
 }
 
 /** A request for which nothing is charged. */

@@ -421,5 +421,10 @@ t.test('a key that the asking proxy has checked can be banned, one that it has n
     if (credentials === 'proven') await until(async () => (await gateway.control.banOf(key)) !== null);
     else t.equal(await gateway.control.banOf(key), null);
     t.equal(await gateway.control.banOf(other), null);
+    const ban = { bucket: 'all', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
+    await gateway.control.countDenials(other, ban, 1, 'a ban of the address');
+    t.equal((await ask('GET', '/open', '192.0.2.1')).status, 429);
+    const { status } = await ask('GET', '/open', '192.0.2.1', { 'x-api-key': 'another' });
+    t.equal(status, credentials === 'proven' ? 200 : 429);
   }
 });

@@ -50,6 +50,18 @@ t.test('on the gateway', async (t) => {
   });
 });
 
+t.test('beside a client that gets banned, both visitors get every reply', async (t) => {
+  const processes = new Processes();
+  t.teardown(() => processes.stopAll());
+  for (const name of ['banned-neighbour', 'banned-stranger']) {
+    const { attacked, attack, bans } = await runOn(FLOODGATE, scenario(name), SHORT, processes);
+    t.equal(bans, 1, `${name}: the attacker alone is banned`);
+    t.ok((attack.answers['429'] ?? 0) > 10);
+    t.same(attacked.failures, {}, name);
+    t.equal(attacked.success, 1);
+  }
+});
+
 t.test('the verdict', async (t) => {
   const figures = { sent: 100, success: 1, p50Ms: 1, p99Ms: 8, failures: {} };
   const result: AbuseResult = {
@@ -62,6 +74,7 @@ t.test('the verdict', async (t) => {
     redisKeys: 0,
     admitted: 100,
     smuggled: 0,
+    bans: 1,
     minutes: 1,
     attack: { connected: 1, requests: 1, answers: {} },
     died: null,
@@ -81,5 +94,6 @@ t.test('the verdict', async (t) => {
   t.same(missed({ admitted: 101 }), ['admitted'], 'beyond the limit of one minute');
   t.same(missed({ admitted: 200, minutes: 2 }), [], 'two windows have two limits');
   t.same(missed({ died: 'it ended with exit code 1' }), ['lives']);
+  t.same(missed({ bans: 0 }, 'banned-neighbour'), ['bans']);
   t.same(missed({ smuggled: 1 }, 'smuggled-headers'), ['smuggled']);
 });

@@ -8,6 +8,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
+import { identityOf } from '#gateway/identity/digest.ts';
+import { POLICY_BANS_MAX } from '#gateway/operate/control/bans.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { startBrowser } from '#test/support/browser.ts';
 import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
@@ -60,6 +62,7 @@ async function start(t: Owner, policies: string) {
   return {
     page,
     origin,
+    control: gateway.gateway.control,
     closeAdmin: () => closeAdmin(),
     openAdmin: () => startTestAdmin(owner, gateway, { clock, port: Number(new URL(origin).port) }),
     async send(request: string, address: string): Promise<void> {
@@ -234,6 +237,45 @@ t.test('a thousand policies and many clients: the page stays bounded', async (t:
   t.ok(groups >= 30 && groups <= 200, `${groups} groups`);
   t.equal(await page.locator('#limited-rows tr').count(), 10);
   t.ok((await sizeOf(page)) < 12_000, `${await sizeOf(page)} elements`);
+});
+
+t.test('nine thousand bans: the newest, who made them, and Unban in the row', async (t: Test) => {
+  const { page, origin, control } = await start(t, POLICIES);
+  const dialog = page.getByRole('dialog');
+  const total = page.locator('#bans-total');
+  const rows = page.locator('#bans-rows tr');
+  await page.goto(`${origin}/#/clients`);
+  await total.getByText('nobody is banned').waitFor();
+  await checkPage(t, page, 'no-bans');
+
+  const client = (number: number) => identityOf(String(number).padStart(21, 'x').concat('A'));
+  const week = 7 * 86_400_000;
+  const ban = { bucket: 'login', after: 1, withinMs: week, forMs: week, growing: false };
+  for (let i = 0; i < POLICY_BANS_MAX; i++)
+    await control.countDenials(client(i), ban, 1, 'policy login denied it');
+  await control.ban(client(POLICY_BANS_MAX), week, 'an attack');
+  await total.getByText('the newest 25 of 9,001').waitFor();
+  t.equal(await rows.count(), 25);
+  const second = await rows.nth(1).locator('td').allTextContents();
+  t.match(second, [/^xxxx/, 'policy login', /policy login denied it$/, /Unban/]);
+  const first = rows.first();
+  t.match(await first.locator('td').allTextContents(), [/^xxxx/, 'operator', /an attack$/, /Unban/]);
+  await checkPage(t, page, 'bans');
+  t.ok((await sizeOf(page)) < 1500, `${await sizeOf(page)} elements`);
+
+  await first.getByRole('button', { name: /^Unban / }).click();
+  await dialog.getByText('(an attack)').waitFor();
+  await dialog.getByRole('button', { name: 'Unban', exact: true }).click();
+  await page.getByText(/is let in again/).waitFor();
+  await page.mouse.move(0, 0);
+  await total.getByText('the newest 25 of 9,000').waitFor();
+  await first.getByText('policy login', { exact: true }).waitFor();
+
+  const digest = client(3).digest;
+  await page.goto(`${origin}/#/clients/${digest}`);
+  await page.locator('#client-result').getByText('Banned by policy login until').waitFor();
+  t.equal(await page.locator('#bans').isVisible(), false, 'one client is shown');
+  await checkPage(t, page, 'banned-by-policy');
 });
 
 t.test('nothing went wrong in the page', async (t) => {

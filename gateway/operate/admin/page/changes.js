@@ -5,7 +5,7 @@ import { button, byId, clockTime, el, spanText } from './dom.js';
 /** A reset cannot be taken back once it is done, so it waits so long. */
 const UNDO_MS = 5000;
 
-/** Digest -> the ban, as far as this page has seen it. @type {Map<string, { until: string, reason: string }>} */
+/** Digest -> the ban, as far as this page has seen it. @type {Map<string, { until: string, reason: string, policy: string | null }>} */
 export const bans = new Map();
 
 const DURATIONS = [900, 3600, 8 * 3600, 86_400];

@@ -123,7 +123,7 @@ export function clientPanel({ identity, buckets, ban, address }) {
       : el(
           'p',
           { class: 'bad' },
-          `Banned until ${clockTime(ban.until)}${ban.reason === '' ? '' : ` (${ban.reason})`}.`,
+          `Banned by ${ban.policy === null ? 'an operator' : `policy ${ban.policy}`} until ${clockTime(ban.until)}${ban.reason === '' ? '' : ` (${ban.reason})`}.`,
         );
   return el(
     'div',

@@ -1,6 +1,7 @@
-/** The view of clients, and the table of those that are denied most. */
-import { tell } from './changes.js';
-import { actionsFor, clientCell, clientPanel, labelOf, lookUp } from './client.js';
+/** The view of clients, with the tables of those that are denied most and of bans. */
+import { call } from './api.js';
+import { bans, tell } from './changes.js';
+import { actionsFor, clientCell, clientPanel, labelOf, lookUp, takeAddresses } from './client.js';
 import { byId, clockTime, count, el, Rows, setText } from './dom.js';
 import { showRefusalsOf } from './refusals.js';
 import { isShown } from './views.js';
@@ -8,10 +9,20 @@ import { isShown } from './views.js';
 /** Rows in the overview. */
 const FIRST = 10;
 
+/** Bans in the table. */
+const BANS_MAX = 25;
+
 /** @type {Rows} */
 let firstRows;
 /** @type {Rows} */
 let allRows;
+/** @type {Rows} */
+let banRows;
+/** Digests in the table of bans. @type {string[]} */
+let listed = [];
+/** Counts the calls for bans; only the last answer is shown. */
+let turns = 0;
+let mayMove = false;
 
 function limitedRow() {
   const client = clientCell();
@@ -37,6 +48,59 @@ export function showLimited({ limited, limitedSince }, since) {
   if (isShown('overview')) firstRows.show(items.slice(0, FIRST));
   else if (isShown('clients')) allRows.show(items);
   for (const id of ['limited-since', 'limited-all-since']) setText(byId(id), text);
+}
+
+function banRow() {
+  const client = clientCell();
+  const by = el('td', { class: 'count' });
+  const ends = el('time');
+  const why = el('div', { class: 'soft' });
+  const actions = el('td', { class: 'actions' });
+  const node = el('tr', {}, client.node, by, el('td', { class: 'when' }, ends, why), actions);
+  const fill = ({ identity, policy, until, reason }) => {
+    client.fill(identity);
+    setText(by, policy === null ? 'operator' : `policy ${policy}`);
+    setText(ends, clockTime(until));
+    setText(why, reason);
+    why.title = reason;
+    actionsFor(actions, identity);
+  };
+  return { node, fill };
+}
+
+/**
+ * Reads the newest bans from the gateway, if the view shows them.
+ *
+ * @param isChanged an operator has changed something, so rows move even if somebody uses the table
+ */
+export async function loadBans(isChanged = false) {
+  if (!isShown('clients')) return;
+  mayMove ||= isChanged;
+  // An answer that is on its way may be older than the change.
+  const turn = ++turns;
+  try {
+    const found = await call('GET', `/api/bans?count=${BANS_MAX}`);
+    if (turn !== turns) return;
+    showBans(found);
+    mayMove = false;
+  } catch (error) {
+    setText(byId('bans-total'), error.message);
+  }
+}
+
+function showBans({ total, bans: found, addresses }) {
+  takeAddresses(addresses);
+  for (const digest of listed) bans.delete(digest);
+  for (const { identity, until, reason, policy } of found) bans.set(identity, { until, reason, policy });
+  listed = found.map(({ identity }) => identity);
+  const hadFocus = byId('bans-rows').contains(document.activeElement);
+  banRows.show(
+    found.map((ban) => ({ ...ban, key: ban.identity })),
+    mayMove,
+  );
+  if (hadFocus && document.activeElement === document.body) byId('bans-title').focus();
+  const shown = total > found.length ? `the newest ${count(found.length)} of ${count(total)}` : count(total);
+  setText(byId('bans-total'), total === 0 ? 'nobody is banned' : shown);
 }
 
 /** Digest of the client that is shown; '': none. */
@@ -71,7 +135,7 @@ async function showClient(text, kind, identifier = '') {
 
 /** The view shows the refusals of the client that is open, otherwise who is denied most. */
 function showOpen() {
-  byId('limited-all').hidden = openDigest !== '';
+  for (const id of ['limited-all', 'bans']) byId(id).hidden = openDigest !== '';
   showRefusalsOf(openDigest);
 }
 
@@ -83,6 +147,7 @@ export async function refreshClient() {
 export function wireClients() {
   firstRows = new Rows(byId('limited-rows'), limitedRow);
   allRows = new Rows(byId('limited-all-rows'), limitedRow);
+  banRows = new Rows(byId('bans-rows'), banRow);
   byId('client-form').addEventListener('submit', (event) => {
     event.preventDefault();
     const { subject, kind, identifier } = event.target;

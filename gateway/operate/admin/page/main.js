@@ -3,7 +3,7 @@ import { call, listen, signIn, signOut, whenSignedOut } from './api.js';
 import { whenChanged } from './changes.js';
 import { showChart, wireChart } from './chart.js';
 import { takeAddresses } from './client.js';
-import { openClient, refreshClient, showLimited, wireClients } from './clients.js';
+import { loadBans, openClient, refreshClient, showLimited, wireClients } from './clients.js';
 import { byId, clockTime, setText } from './dom.js';
 import { showNow, showStatus } from './now.js';
 import { loadPolicies, showCounts, showLine, showTable, wirePolicies } from './policies.js';
@@ -89,7 +89,7 @@ function showSecond() {
     ...(isShown('overview') ? [() => showNow(traffic), () => showChart(traffic)] : []),
     () => showLimited(last, traffic.since),
     showRefusals,
-    ...(isSorting ? [() => showTable(traffic)] : []),
+    ...(isSorting ? [() => showTable(traffic), () => loadBans()] : []),
   ]);
 }
 
@@ -191,12 +191,14 @@ byId('pause').addEventListener('click', () => {
   showLive();
   if (isPaused) return;
   loadRefusals();
+  loadBans();
   showSecond();
 });
 whenSignedOut(showSignIn);
 whenChanged(() => {
   loadPolicies(traffic);
   refreshClient();
+  loadBans(true);
   showSecond();
 });
 // Who has no pointer scrolls them with the keys.
@@ -217,6 +219,7 @@ wireViews({
   why,
   shown() {
     showSecond();
+    loadBans();
     showTable(traffic, true);
     showCounts(traffic, new Set());
   },

@@ -1,0 +1,49 @@
+/** `bans`: Who is banned, by whom, and until when? */
+
+import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
+import type { ShownBans } from '#gateway/operate/admin/client-routes.ts';
+import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+
+const COUNT_MAX = 1000;
+
+interface BansArguments extends AdminAccess, GlobalOptions {
+  readonly count: number;
+}
+
+export const addBans: AddCommand = (program, context) =>
+  program.command(
+    'bans',
+    'Who is banned, by whom, and until when?',
+    (command) =>
+      command
+        .option('count', { type: 'number', default: 100, describe: `List so many, at most ${COUNT_MAX}` })
+        .options(ADMIN_OPTIONS)
+        .example('$0 bans', 'The newest first'),
+    (options) => context.run(() => bans(options, context)),
+  );
+
+async function bans(options: BansArguments, { terminal, env }: CommandContext): Promise<ExitCode> {
+  const { count } = options;
+  if (!Number.isInteger(count) || count < 1 || count > COUNT_MAX)
+    throw new CommandError(`--count must be a whole number from 1 to ${COUNT_MAX}`, EXIT.usage);
+  const answer = (await askAdmin(accessOf(options, env), 'GET', `/api/bans?count=${count}`)) as ShownBans;
+  if (options.json) {
+    terminal.json(answer);
+    return EXIT.ok;
+  }
+  const { total, bans: listed, addresses } = answer;
+  if (total === 0) terminal.line('Nobody is banned.');
+  else
+    terminal.table(
+      ['client', 'by', 'until', 'reason'],
+      listed.map(({ identity, policy, until, reason }) => [
+        [identity, addresses[identity] ?? ''].join(' ').trim(),
+        policy === null ? 'an operator' : `policy ${policy}`,
+        until,
+        reason,
+      ]),
+    );
+  if (total > listed.length) terminal.line(`${total - listed.length} older bans are not listed.`);
+  return EXIT.ok;
+}
