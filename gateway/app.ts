@@ -148,6 +148,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     bounds: createBounds(config.bounds, { clock, log }),
     collectYoung: youngCollector(),
   });
+  upstream.protect(policies.protect);
   const offenders = new Offenders({
     control,
     onBan: (row, mode) => metrics.banned(row, mode),
@@ -224,6 +225,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       metrics.reloads++;
       loaded = set;
       enforcement.use(shadowed(set, shadows.endsAt));
+      upstream.protect(set.protect);
       log.info({ file: set.file, policies: set.policies.length }, 'the edited policy file is in use');
     },
     onRefused: (error) => {
