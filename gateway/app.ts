@@ -147,6 +147,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     clock,
     bounds: createBounds(config.bounds, { clock, log }),
     collectYoung: youngCollector(),
+    onOverload: onceAMinute(clock, (limit: number) =>
+      log.warn({ limit }, 'the application replies slowly; requests beyond the limit of protect are refused'),
+    ),
   });
   upstream.protect(policies.protect);
   const offenders = new Offenders({

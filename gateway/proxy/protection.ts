@@ -17,6 +17,7 @@ interface ProtectionOptions {
   readonly clock: Clock;
   /** Requests that wait may have room now. */
   readonly onRaised: () => void;
+  readonly onOverload: (limit: number) => void;
 }
 
 /** The longest wait of a request by its priority. */
@@ -29,6 +30,7 @@ export class Protection {
   readonly patience: Readonly<Record<Priority, Deadlines>>;
   readonly #options: ProtectionOptions;
   readonly #adaptive: AdaptiveLimit;
+  #isClosed = false;
 
   constructor(options: ProtectionOptions) {
     const { mode, inUse, clock } = options;
@@ -46,7 +48,7 @@ export class Protection {
 
   /** Requests may wait because of the adaptive limit, not only because of the bound itself. */
   get isLowered(): boolean {
-    return this.mode === 'on' && this.limit < this.#adaptive.max;
+    return this.mode === 'on' && !this.#isClosed && this.limit < this.#adaptive.max;
   }
 
   /** @returns the priority that it gets */
@@ -61,6 +63,8 @@ export class Protection {
    * @param isAnswered false: there was no reply, or an error
    */
   measure({ network, address }: Client, ms: Millis, isAnswered: boolean): void {
+    // Requests that were sent before a reload may still be answered.
+    if (this.#isClosed) return;
     const { inUse, clock, onRaised } = this.#options;
     const before = this.limit;
     this.#adaptive.measure((network ?? { address }).address, ms, isAnswered, inUse.held, clock());
@@ -69,7 +73,13 @@ export class Protection {
     if (this.limit > before) onRaised();
   }
 
+  refuse(priority: Priority): void {
+    this.refused[priority]++;
+    this.#options.onOverload(this.limit);
+  }
+
   close(): void {
+    this.#isClosed = true;
     this.#options.inUse.limitTo(this.#adaptive.max);
     this.#options.onRaised();
   }

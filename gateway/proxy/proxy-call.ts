@@ -141,7 +141,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   onDisplaced(): void {
     const { priority } = this;
-    if (this.#protection !== null) this.#protection.refused[priority]++;
+    this.#protection?.refuse(priority);
     this.#fail({ kind: 'overloaded', priority });
   }
 

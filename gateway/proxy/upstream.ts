@@ -30,6 +30,8 @@ export interface UpstreamOptions {
   /** Bytes that are read ahead of a slow client. */
   readonly replyBufferBytes: number;
   readonly collectYoung: () => void;
+  /** A request is refused because the application replies slowly. */
+  readonly onOverload?: (limit: number) => void;
 }
 
 interface BegunReply {
@@ -98,11 +100,11 @@ export class Upstream {
   protect(mode: Protect | null): void {
     if (mode === (this.protection?.mode ?? null)) return;
     this.protection?.close();
-    const { clock, bounds } = this.options;
+    const { clock, bounds, onOverload = () => undefined } = this.options;
     const inUse = bounds.upstream_connections;
     // Deferred, because this may be called from within the parser of a reply.
     const onRaised = () => void setImmediate(() => this.requests.fill());
-    this.protection = mode === null ? null : new Protection({ mode, inUse, clock, onRaised });
+    this.protection = mode === null ? null : new Protection({ mode, inUse, clock, onRaised, onOverload });
   }
 
   begin(reply: BegunReply): void {

@@ -191,6 +191,11 @@ for (const parser of ['1', '0']) {
         details: { priority: ['low', 'normal', 'high'][i] },
       });
     }
+    t.match(
+      world.gateway.log.filter(({ msg }) => String(msg).includes('protect')),
+      [{ limit: 12 }],
+      'one line in the log',
+    );
     const record = await world.gateway.gateway.findDecision(
       String(refused[0]?.headers['x-gateway-decision']),
     );
