@@ -20,6 +20,7 @@ export interface PolicyFile {
     overrides?: unknown;
   }[];
   tests?: unknown;
+  protect?: string;
 }
 
 /** The shipped policy file without tests and overrides, changed as asked. */
