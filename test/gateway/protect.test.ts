@@ -36,8 +36,8 @@ async function startApplication(owner: Owner) {
     get paths() {
       return held.map(({ req }) => req.url ?? '');
     },
-    answer(count = held.length) {
-      for (const { res } of held.splice(0, count)) res.end('ok');
+    answer(count = held.length, status = 200) {
+      for (const { res } of held.splice(0, count)) res.writeHead(status).end('ok');
     },
   };
 }
@@ -60,11 +60,11 @@ class World {
   }
 
   /** Several requests of each client, which the application answers after a time. */
-  async load(clients: readonly string[], each: number, ms: number): Promise<void> {
+  async load(clients: readonly string[], each: number, ms: number, status = 200): Promise<void> {
     const sent = clients.flatMap((from) => Array.from({ length: each }, () => this.get('/page', from)));
     await this.application.arrived(sent.length);
     this.clock.advance(ms);
-    this.application.answer();
+    this.application.answer(sent.length, status);
     await Promise.all(sent);
     this.clock.advance(WINDOW_MS);
   }
@@ -247,6 +247,16 @@ t.test('one client has its share of the lowered limit only', async (t) => {
   }
   for (const answer of [visitor, ...hog]) t.equal((await answer).status, 200);
   await world.isFree(t);
+});
+
+t.test('errors are no measure of the time without load, but slow ones are congestion', async (t) => {
+  const world = await startWorld(t, 'on');
+  await world.learn();
+  for (let i = 0; i < 4; i++) await world.load(CLIENTS, 1, 0, 500);
+  for (let i = 0; i < 4; i++) await world.load(CLIENTS, 6, 100);
+  t.equal(world.limit, MAX, '100 ms are tolerated, as before');
+  while (world.limit === MAX) await world.load(CLIENTS, 3, 2000, 503);
+  t.equal(world.limit, IN_PROGRESS_MIN);
 });
 
 t.test('shadow mode measures, and refuses nothing', async (t) => {
