@@ -147,7 +147,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     clock,
     bounds: createBounds(config.bounds, { clock, log }),
     collectYoung: youngCollector(),
+    onOverload: onceAMinute(clock, (limit: number) =>
+      log.warn({ limit }, 'the application replies slowly; requests beyond the limit of protect are refused'),
+    ),
   });
+  upstream.protect(policies.protect);
   const offenders = new Offenders({
     control,
     onBan: (row, mode) => metrics.banned(row, mode),
@@ -230,6 +234,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       metrics.reloads++;
       loaded = set;
       enforcement.use(shadowed(set, shadows.endsAt));
+      upstream.protect(set.protect);
       log.info({ file: set.file, policies: set.policies.length }, 'the edited policy file is in use');
     },
     onRefused: (error) => {

@@ -21,6 +21,7 @@ export interface PolicyFile {
     ban?: object;
   }[];
   tests?: unknown;
+  protect?: string;
 }
 
 /** The shipped policy file without tests and overrides, changed as asked. */

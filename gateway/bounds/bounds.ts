@@ -22,20 +22,30 @@ const NETWORK_PART = 1 / 4;
 export class Bound implements BoundLimits {
   readonly name: BoundName;
   readonly total: number;
-  readonly perClient: number;
-  readonly perNetwork: number;
+  /** The total, or less for the time being. */
+  limit = 0;
+  perClient = 0;
+  perNetwork = 0;
   held = 0;
   readonly refusals: Record<Refusal, number> = { client: 0, network: 0, total: 0 };
   readonly #index: number;
+  readonly #perClientMax: number;
   readonly #onRefused: (bound: Bound, refusal: Refusal) => void;
 
   constructor(name: BoundName, limits: BoundLimits, onRefused: (bound: Bound, refusal: Refusal) => void) {
     this.name = name;
     this.total = limits.total;
-    this.perClient = Math.min(limits.perClient, limits.total);
-    this.perNetwork = Math.max(this.perClient, Math.floor(limits.total * NETWORK_PART));
+    this.#perClientMax = Math.min(limits.perClient, limits.total);
     this.#index = BOUND_NAMES.indexOf(name);
     this.#onRefused = onRefused;
+    this.limitTo(limits.total);
+  }
+
+  /** Sets how much may be held for the time being. Shares change in proportion. Nothing is taken away from anybody. */
+  limitTo(limit: number): void {
+    this.limit = limit;
+    this.perClient = Math.max(1, Math.ceil((limit * this.#perClientMax) / this.total));
+    this.perNetwork = Math.max(this.perClient, Math.floor(limit * NETWORK_PART));
   }
 
   heldBy(holder: Client | Network): number {
@@ -50,7 +60,7 @@ export class Bound implements BoundLimits {
   refusalFor(client: Client | null): Refusal | null {
     if (client !== null && this.heldBy(client) >= this.perClient) return 'client';
     if (client?.network != null && this.heldBy(client.network) >= this.perNetwork) return 'network';
-    return this.held >= this.total ? 'total' : null;
+    return this.held >= this.limit ? 'total' : null;
   }
 
   /**
@@ -84,7 +94,7 @@ export class Bound implements BoundLimits {
       case 'network':
         return this.perNetwork;
       case 'total':
-        return this.total;
+        return this.limit;
       default:
         return refusal satisfies never;
     }

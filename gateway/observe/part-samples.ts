@@ -1,4 +1,5 @@
 import type { Bounds } from '#gateway/bounds/bounds.ts';
+import { PRIORITIES } from '#gateway/bounds/priority.ts';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
@@ -29,6 +30,7 @@ export function partSamples(
   const samples = [
     ...processSamples(),
     ...boundSamples(upstream.bounds),
+    ...protectSamples(upstream),
     counter(CUT, CUT_HELP, sumOf(servers, 'unreadCut'), { reason: 'unread reply' }),
     counter(CUT, CUT_HELP, sumOf(servers, 'silentCut'), { reason: 'slow body' }),
     counter(
@@ -79,6 +81,25 @@ function boundSamples(bounds: Bounds): Sample[] {
       ),
     ),
   ]);
+}
+
+function protectSamples({ protection, requests }: Upstream): Sample[] {
+  if (protection === null) return [];
+  const { mode, limit, refused } = protection;
+  return [
+    gauge('floodgate_protect_limit', 'The adaptive limit of requests in progress at the application.', limit),
+    ...PRIORITIES.flatMap((priority) => [
+      gauge('floodgate_protect_waiting', 'Requests that wait for a place.', requests.waitingOf(priority), {
+        priority,
+      }),
+      counter(
+        'floodgate_protect_refused_total',
+        'Requests refused to protect the application; in shadow mode, those that came at the limit.',
+        refused[priority],
+        { priority, mode },
+      ),
+    ]),
+  ];
 }
 
 /** Named as by Prometheus' own client libraries. */

@@ -54,6 +54,14 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
         ? 'policies match paths without regard to case'
         : 'policies match paths only in the same case',
     ),
+    ...ofFile(
+      'protect',
+      before.protect ?? 'off',
+      after.protect ?? 'off',
+      after.protect === 'on'
+        ? 'fewer requests at once are admitted while the application replies slowly'
+        : 'no request is refused because the application replies slowly',
+    ),
     ...exclusions(before, after),
     ...listChanges(before, after),
   ];

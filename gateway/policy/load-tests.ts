@@ -88,6 +88,7 @@ function buildTest(
         policies: expect.policies?.flatMap((name) => names.get(name) ?? []) ?? null,
         allowed: expect.allowed ?? null,
         status: expect.status ?? null,
+        priority: expect.priority ?? null,
         headers: new Map(
           Object.entries(expect.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]),
         ),

@@ -181,6 +181,7 @@ function build(
         onStoreFailure: row.onStoreFailure ?? 'local',
         headers: row.headers !== 'off' && row.headers !== false,
         ban: whyNotBanned(identifier) === null ? ban : null,
+        priority: row.priority ?? null,
       };
       checkOverrides(policy, written.overrides, window, (path, message, fix) =>
         report(path[0] === 'cost' ? [...here, ...path] : [...at, ...path], message, fix),
@@ -206,6 +207,8 @@ function build(
     policies,
     exclude,
     ignoreCase,
+    protect:
+      file.protect === 'shadow' ? 'shadow' : file.protect === 'on' || file.protect === true ? 'on' : null,
     planHeader,
     plans,
     hasProgramLimits: policies.some(({ overrides }) => overrides !== null && overrides.programs.size > 0),

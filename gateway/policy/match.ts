@@ -3,6 +3,7 @@
  * Requests with the same set of policies share one `Cover` object, so facts about the set are computed once.
  */
 
+import { highestOf, type Priority } from '#gateway/bounds/priority.ts';
 import { type Identifier, isPresented, needsProof, readsBody } from '#gateway/identity/identifier.ts';
 import { Counter } from './counter.ts';
 import type { ListEntry } from './lists.ts';
@@ -21,6 +22,7 @@ export interface Cover {
   /** All requests of one address are charged alike. */
   readonly isByAddress: boolean;
   readonly hasOutcomes: boolean;
+  readonly priority: Priority;
 }
 
 export interface CoverCounter {
@@ -103,6 +105,7 @@ export function createMatcher(set: PolicySet): Matcher {
           counted.every(({ cost }) => cost.kind === 'units' || cost.kind === 'reply-header') &&
           !sorted.some(({ overrides }) => overrides !== null && overrides.programs.size > 0),
         hasOutcomes: counted.some(({ counter }) => isSettledByReply(counter.policy)),
+        priority: highestOf(sorted.map(({ priority }) => priority)),
       };
       covers.set(key, cover);
     }

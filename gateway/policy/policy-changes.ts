@@ -28,6 +28,8 @@ type ChangeKind =
   | 'on-store-failure'
   | 'headers'
   | 'ban'
+  | 'protect'
+  | 'priority'
   | 'exclude-added'
   | 'exclude-removed';
 
@@ -87,6 +89,12 @@ export function changesOf(old: Policy, now: Policy): Change[] {
     'clients that the old or new overrides name have another limit; requests counted so far stay counted',
   );
   add('ban', bansText(old), bansText(now), 'other clients are banned, or for another time');
+  add(
+    'priority',
+    old.priority ?? 'normal',
+    now.priority ?? 'normal',
+    'its requests wait and are refused in another order while the application is overloaded',
+  );
   add('algorithm', old.algorithm, now.algorithm, `${ALGORITHM_EFFECTS[now.algorithm]}${afresh}`);
   const followLimit = old.capacity === old.limit && now.capacity === now.limit;
   if (now.algorithm === 'token-bucket' && !followLimit)

@@ -1,3 +1,4 @@
+import type { Priority } from '#gateway/bounds/priority.ts';
 import type { Identifier, SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Calendar } from './calendar.ts';
@@ -89,7 +90,12 @@ export interface Policy {
   readonly onStoreFailure: OnStoreFailure;
   readonly headers: boolean;
   readonly ban: PolicyBan | null;
+  /** null: not named. */
+  readonly priority: Priority | null;
 }
+
+/** How the application is protected from more requests at once than it can take. */
+export type Protect = 'on' | 'shadow';
 
 export interface PolicyTest {
   readonly name: string;
@@ -112,6 +118,7 @@ export interface PolicyTest {
     readonly policies: readonly string[] | null;
     readonly allowed: number | null;
     readonly status: number | null;
+    readonly priority: Priority | null;
     readonly headers: ReadonlyMap<string, string>;
   };
 }
@@ -124,6 +131,8 @@ export interface PolicySet {
   readonly exclude: readonly Route[];
   /** All routes ignore upper and lower case, like the application. */
   readonly ignoreCase: boolean;
+  /** null: it is not protected. */
+  readonly protect: Protect | null;
   /** Lower-case name of the header in which trusted proxies name the plan of a client; null: none. */
   readonly planHeader: string | null;
   readonly plans: Plans | null;

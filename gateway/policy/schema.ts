@@ -5,6 +5,7 @@
  * It is plain JSON Schema, without TypeBox's builder, which would cost 12 MB in every gateway process.
  */
 import type { XStatic } from 'typebox/schema';
+import { PRIORITIES } from '#gateway/bounds/priority.ts';
 import { BODY_FIELD, identifierSchema } from './identifier-schema.ts';
 import { FIELD_NAME, LIMIT_MAX, REFERENCED_FILE, route } from './schema-parts.ts';
 import { testSchema } from './test-schema.ts';
@@ -196,6 +197,11 @@ const policy = {
       additionalProperties: false,
       description: 'who is denied too often is banned: write { after: 50, within: 10m, for: 1h }',
     },
+    priority: {
+      enum: PRIORITIES,
+      description:
+        'with protect: who waits behind the others and is refused first, low, normal (the default) or high',
+    },
     headers: {
       enum: ['on', 'off', true, false],
       description: 'on (the default) or off: whether replies have limit headers for this policy',
@@ -277,6 +283,11 @@ export const policyFileSchema = {
       type: 'string',
       pattern: '^[A-Za-z][A-Za-z0-9_+/-]{0,63}$',
       description: 'the time zone of calendar windows, such as Europe/Berlin; UTC unless given',
+    },
+    protect: {
+      enum: ['on', 'shadow', 'off', true, false],
+      description:
+        'on to admit fewer requests at once while the application replies slowly, shadow to only report it, or off (the default)',
     },
     allow: {
       type: 'array',

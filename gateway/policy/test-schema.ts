@@ -1,3 +1,4 @@
+import { PRIORITIES } from '#gateway/bounds/priority.ts';
 import { headerFields, route } from './schema-parts.ts';
 
 export const testSchema = {
@@ -63,13 +64,17 @@ export const testSchema = {
           description:
             'the status of the last reply, such as 429; a request that passes gets the status of reply',
         },
+        priority: {
+          enum: PRIORITIES,
+          description: 'the priority of the request, low, normal or high',
+        },
         headers: headerFields(
           'header fields of the last reply that come from the gateway, such as { Retry-After: 60 }',
         ),
       },
       additionalProperties: false,
       minProperties: 1,
-      description: 'some of policies, allowed, status and headers',
+      description: 'some of policies, allowed, status, priority and headers',
     },
   },
   additionalProperties: false,

@@ -27,6 +27,14 @@ export function warningsOf(
     warnOfBucket(policy, buckets, (message, fix) => warn([...row, 'bucket'], message, fix));
     warnOfRoute(policy.route, (message, fix) => warn([...row, 'route'], message, fix));
     warnOfInvented(policy, set, (message, fix) => warn([...row, 'identifier'], message, fix));
+    const isFirstOfRow = (here[3] ?? 0) === 0;
+    if (isFirstOfRow && policy.priority !== null && set.protect === null)
+      warn(
+        [...row, 'priority'],
+        'priority has no effect without protect',
+        'write protect: on, or remove it',
+        'key',
+      );
     warnOfLimit(policy, buckets, (message, fix) => warn([...here, 'limit'], message, fix));
   }
   return inOrder(warnings);

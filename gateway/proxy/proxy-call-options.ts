@@ -1,6 +1,7 @@
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
+import type { Priority } from '#gateway/bounds/priority.ts';
 import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import type { UpgradeSocket } from './upgrade.ts';
@@ -10,6 +11,8 @@ export type ProxyFailure =
   | { readonly kind: 'broken-body' }
   | { readonly kind: 'timeout' }
   | { readonly kind: 'unavailable'; readonly reason: string }
+  /** The application is protected from it. */
+  | { readonly kind: 'overloaded'; readonly priority: Priority }
   | { readonly kind: 'bound'; readonly bound: BoundName; readonly refusal: Refusal };
 
 export interface ProxyCallOwner {
@@ -31,6 +34,7 @@ export interface ProxyCallOptions {
   readonly clients: Clients;
   /** Entered for this call. The call leaves it when all resources are given back. */
   readonly client: Client;
+  readonly priority: Priority;
   readonly head: CheckedHead;
   readonly headers: string[];
   readonly target: string;

@@ -9,9 +9,10 @@
  */
 import type { Duplex } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
+import type { Priority } from '#gateway/bounds/priority.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { DeadlineEntry } from './deadlines.ts';
+import type { DeadlineEntry, Deadlines } from './deadlines.ts';
 import {
   BadReplyError,
   type Exchange,
@@ -20,6 +21,7 @@ import {
   type UpstreamRequest,
 } from './exchange.ts';
 import { Holdings } from './holdings.ts';
+import type { Protection } from './protection.ts';
 import type { ProxyCallOptions, ProxyFailure } from './proxy-call-options.ts';
 import { ReplyFlow } from './reply-flow.ts';
 import { AWAITED_BYTES_MAX, type BodyOwner, whenArrived } from './request-body.ts';
@@ -52,6 +54,8 @@ type State =
 
 export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, BodyOwner {
   readonly client: Client;
+  /** Without protection all calls have the same. */
+  priority: Priority = 'normal';
   retryable = false;
   /** The upstream may have received a part of the request. */
   hasReachedUpstream = false;
@@ -61,6 +65,12 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   readonly #options: ProxyCallOptions;
   readonly #held: Holdings;
+  /** The list that has its deadline. */
+  #deadlines: Deadlines;
+  /** null: the call is not measured. */
+  #protection: Protection | null = null;
+  /** When the whole request was sent; 0: not yet, or its time is already measured. */
+  #sentAt: Millis = 0;
   #state: State = 'waiting';
   #request: UpstreamRequest | null = null;
   #exchange: Exchange | null = null;
@@ -76,6 +86,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   constructor(options: ProxyCallOptions) {
     this.#options = options;
     this.client = options.client;
+    this.#deadlines = options.upstream.deadlines;
     this.#held = new Holdings(options.client, options.upstream, options.clients);
   }
 
@@ -109,14 +120,35 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   #enter(pool: UpstreamPool): void {
     if (this.#state === 'closed') return;
+    const { upstream, priority } = this.#options;
+    const protection = pool === upstream.requests ? upstream.protection : null;
     this.#held.pool = pool;
-    this.#options.upstream.deadlines.add(this);
+    this.#protection = protection;
+    if (protection !== null) this.priority = protection.enter(priority);
+    this.#waitIn(upstream.deadlines);
     const refusal = pool.enter(this);
-    if (refusal !== null) this.#fail({ kind: 'bound', bound: 'waiting', refusal });
+    if (refusal === 'total' && protection?.isLowered === true) this.onDisplaced();
+    else if (refusal !== null) this.#fail({ kind: 'bound', bound: 'waiting', refusal });
+    else if (protection?.mode === 'on' && this.#state === 'waiting' && this.#held.connection === null)
+      this.#waitIn(protection.patience[this.priority]);
+  }
+
+  #waitIn(deadlines: Deadlines): void {
+    this.#deadlines.delete(this);
+    this.#deadlines = deadlines;
+    deadlines.add(this);
+  }
+
+  onDisplaced(): void {
+    const { priority } = this;
+    this.#protection?.refuse(priority);
+    this.#fail({ kind: 'overloaded', priority });
   }
 
   onConnection(connection: UpstreamConnection): void {
     this.#held.connection = connection;
+    const { deadlines } = this.#options.upstream;
+    if (this.#deadlines !== deadlines) this.#waitIn(deadlines);
     if (this.#options.expectsContinue) this.#options.res.writeContinue();
     const request = upstreamRequest(this.#options, this);
     this.#request = request;
@@ -129,19 +161,36 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   /** The upstream's time to answer starts when the whole upload has been sent. */
   onBodyEnd(): void {
-    if (this.#state === 'waiting') this.#options.upstream.deadlines.add(this);
+    if (this.#state !== 'waiting') return;
+    this.#waitIn(this.#options.upstream.deadlines);
+    this.#noteSent();
+  }
+
+  #noteSent(): void {
+    if (this.#protection !== null) this.#sentAt = this.#options.upstream.options.clock();
+  }
+
+  /** Tells the protection how long the upstream took. */
+  #measure(isAnswered: boolean): void {
+    if (this.#sentAt === 0 || this.#protection === null) return;
+    const ms = this.#options.upstream.options.clock() - this.#sentAt;
+    this.#sentAt = 0;
+    this.#protection.measure(this.client, ms, isAnswered);
   }
 
   onBegin(exchange: Exchange): boolean {
     if (this.#state === 'closed') return false;
     this.#exchange = exchange;
     const body = this.#request?.body ?? null;
-    if (body === null || Buffer.isBuffer(body)) this.hasReachedUpstream = true;
-    else this.#options.upstream.deadlines.delete(this);
+    if (body === null || Buffer.isBuffer(body)) {
+      this.hasReachedUpstream = true;
+      this.#noteSent();
+    } else this.#deadlines.delete(this);
     return true;
   }
 
   onHead(_exchange: Exchange, statusCode: number, reason: string, fields: readonly string[]): void {
+    this.#measure(statusCode < 500);
     if (this.#state === 'abandoned') {
       this.#options.owner.onUnreadReply(fields);
       // Nobody reads the reply, and it may be endless.
@@ -149,7 +198,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       return;
     }
     const { upstream, owner, added, cors } = this.#options;
-    upstream.deadlines.delete(this);
+    this.#deadlines.delete(this);
     const head = clientHeaders(fields, added, statusCode, cors);
     if (head.isCoded) {
       this.#failUnavailable("the upstream's reply has a transfer coding that was not asked for");
@@ -157,7 +206,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     }
     // Report the status even if the reply cannot be forwarded: the application has processed the request.
     owner.onReplyBegun(statusCode, fields);
-    if (head.isEventStream) {
+    if (head.isEventStream && !this.#held.isStream) {
       const refusal = this.#held.becomeStream();
       if (refusal !== null) {
         this.#fail({ kind: 'bound', bound: 'streams', refusal });
@@ -249,6 +298,12 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       this.close();
       return;
     }
+    const protection = this.#protection;
+    if (protection !== null && this.#deadlines !== this.#options.upstream.deadlines) {
+      if (protection.isLowered) this.onDisplaced();
+      else this.#waitIn(this.#options.upstream.deadlines);
+      return;
+    }
     const pool = this.#held.pool;
     const refusal = pool?.inUse.refusalFor(this.client) ?? null;
     const isWaiting = this.#held.connection === null && pool !== null;
@@ -303,6 +358,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   /** Called regularly. A slow or unread reply must not keep a connection that another request waits for. */
   onTick(unreadMs: Millis): void {
+    if (this.#sentAt > 0) this.#checkLongPoll();
     const pool = this.#held.pool;
     if (this.#state !== 'streaming' || this.#held.connection === null || this.#held.isStream || pool === null)
       return;
@@ -320,6 +376,15 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
         this.#cut();
       }
     }
+  }
+
+  /** A client that waits for an event must not keep a place that the application has for work. */
+  #checkLongPoll(): void {
+    const { options, bounds, streamAfterMs } = this.#options.upstream;
+    if (options.clock() - this.#sentAt < streamAfterMs) return;
+    this.#measure(false);
+    if (this.#protection?.mode === 'on' && bounds.streams.refusalFor(this.client) === null)
+      this.#held.becomeStream();
   }
 
   /**
@@ -364,7 +429,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (this.#state !== 'waiting' || this.#exchange === null || !this.hasReachedUpstream)
       return this.#state === 'abandoned';
     this.#state = 'abandoned';
-    if (this.deadlineAt === 0) this.#options.upstream.deadlines.add(this);
+    if (this.deadlineAt === 0) this.#waitIn(this.#options.upstream.deadlines);
     return true;
   }
 
@@ -373,7 +438,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (this.#state === 'closed') return;
     const wasAbandoned = this.#state === 'abandoned';
     this.#state = 'closed';
-    this.#options.upstream.deadlines.delete(this);
+    this.#measure(false);
+    this.#deadlines.delete(this);
     this.#flow?.end();
     if (this.#held.connection !== null) this.#exchange?.abort(ABORTED);
     this.#held.close(this);
@@ -381,7 +447,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   #leaveUpstream(): void {
-    this.#options.upstream.deadlines.delete(this);
+    this.#deadlines.delete(this);
     this.#held.giveConnection();
   }
 }

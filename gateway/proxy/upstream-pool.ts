@@ -1,20 +1,27 @@
 /**
- * A pool of upstream connections with a queue. Clients are served in turn: however many requests of one client wait,
- * the next connection goes to another client. undici's own pool has a single queue and no way to leave it, so aborted
+ * A pool of upstream connections with a queue for each priority. Clients are served in turn: however many requests of
+ * one client wait, the next connection goes to another client of the same priority. undici's own pool has a single queue and no way to leave it, so aborted
  * requests would pile up there.
  */
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
+import { PRIORITIES, type Priority } from '#gateway/bounds/priority.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { UpstreamConnection } from './exchange.ts';
 
 export interface PoolCall {
   readonly client: Client;
+  readonly priority: Priority;
   /** Whether the request may be sent twice. Otherwise it gets no connection that the upstream may be closing. */
   readonly retryable: boolean;
   /** The request owns the connection until it is released. */
   onConnection(connection: UpstreamConnection): void;
+  /** A request of a higher priority took its place in the queue. */
+  onDisplaced(): void;
 }
+
+/** Waiting calls by client. The first client is served next. */
+type Queues = Map<Client, Set<PoolCall>>;
 
 interface UpstreamPoolOptions {
   readonly inUse: Bound;
@@ -34,8 +41,11 @@ export class UpstreamPool {
   readonly #options: UpstreamPoolOptions;
   /** Used last in, first out, so that connections that are not needed time out. */
   readonly #idle: UpstreamConnection[] = [];
-  /** Waiting calls by client. The first client is served next. */
-  readonly #queues = new Map<Client, Set<PoolCall>>();
+  readonly #lines: Readonly<Record<Priority, Queues>> = {
+    high: new Map(),
+    normal: new Map(),
+    low: new Map(),
+  };
   #waiting = 0;
 
   constructor(options: UpstreamPoolOptions) {
@@ -50,11 +60,19 @@ export class UpstreamPool {
   /** Calls that wait because the pool is exhausted, not because of their client's share. */
   get pressure(): number {
     const { inUse } = this.#options;
-    if (this.#waiting === 0 || inUse.held < inUse.total) return 0;
+    if (this.#waiting === 0 || inUse.held < inUse.limit) return 0;
     let count = 0;
-    for (const [client, calls] of this.#queues) {
-      count += Math.min(calls.size, Math.max(0, inUse.roomFor(client)));
+    for (const priority of PRIORITIES) {
+      for (const [client, calls] of this.#lines[priority]) {
+        count += Math.min(calls.size, Math.max(0, inUse.roomFor(client)));
+      }
     }
+    return count;
+  }
+
+  waitingOf(priority: Priority): number {
+    let count = 0;
+    for (const calls of this.#lines[priority].values()) count += calls.size;
     return count;
   }
 
@@ -62,12 +80,14 @@ export class UpstreamPool {
   enter(call: PoolCall): Refusal | null {
     const { inUse, waiting } = this.#options;
     const { client } = call;
-    let queue = this.#queues.get(client);
+    const queues = this.#lines[call.priority];
+    let queue = queues.get(client);
     if (queue === undefined && inUse.take(client) === null) {
       this.#give(call, this.#idle.pop());
       return null;
     }
-    const refusal = waiting.take(client);
+    let refusal = waiting.take(client);
+    if (refusal === 'total' && this.#displace(call.priority)) refusal = waiting.take(client);
     if (refusal !== null) {
       waiting.refused(refusal);
       return refusal;
@@ -75,17 +95,30 @@ export class UpstreamPool {
     this.#waiting++;
     if (queue === undefined) {
       queue = new Set();
-      this.#queues.set(client, queue);
+      queues.set(client, queue);
     }
     queue.add(call);
     return null;
   }
 
+  /** Makes room in the queue. @returns false if no request of a lower priority waits */
+  #displace(priority: Priority): boolean {
+    for (const lower of PRIORITIES.slice(PRIORITIES.indexOf(priority) + 1).reverse()) {
+      const call = [...(this.#lines[lower].values().next().value ?? [])].at(-1);
+      if (call === undefined) continue;
+      this.leave(call);
+      call.onDisplaced();
+      return true;
+    }
+    return false;
+  }
+
   leave(call: PoolCall): void {
     if (this.#waiting === 0) return;
-    const queue = this.#queues.get(call.client);
+    const queues = this.#lines[call.priority];
+    const queue = queues.get(call.client);
     if (queue?.delete(call) !== true) return;
-    if (queue.size === 0) this.#queues.delete(call.client);
+    if (queue.size === 0) queues.delete(call.client);
     this.#waiting--;
     this.#options.waiting.give(call.client);
   }
@@ -105,6 +138,11 @@ export class UpstreamPool {
     if (this.#waiting > 0) setImmediate(() => this.#serveNext(undefined));
   }
 
+  /** Serves all waiting calls that have room. */
+  fill(): void {
+    while (this.#waiting > 0 && this.#serveNext(undefined));
+  }
+
   /** Takes back an idle connection, also a detached one. Closes it if the pool is full. */
   put(connection: UpstreamConnection): void {
     const { inUse } = this.#options;
@@ -114,12 +152,18 @@ export class UpstreamPool {
 
   #serveNext(connection: UpstreamConnection | undefined): boolean {
     const { inUse } = this.#options;
-    for (const [client, queue] of this.#queues) {
+    if (inUse.held >= inUse.limit) return false;
+    return PRIORITIES.some((priority) => this.#serveNextOf(this.#lines[priority], connection));
+  }
+
+  #serveNextOf(queues: Queues, connection: UpstreamConnection | undefined): boolean {
+    const { inUse } = this.#options;
+    for (const [client, queue] of queues) {
       if (inUse.take(client) !== null) continue;
       const [call] = queue;
       if (call === undefined) continue;
-      this.#queues.delete(client);
-      if (queue.size > 1) this.#queues.set(client, queue);
+      queues.delete(client);
+      if (queue.size > 1) queues.set(client, queue);
       queue.delete(call);
       this.#waiting--;
       this.#options.waiting.give(client);

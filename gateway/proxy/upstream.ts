@@ -4,12 +4,14 @@
  * the bound for streams.
  */
 import type { Bounds } from '#gateway/bounds/bounds.ts';
+import type { Protect } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';
 import { Deadlines } from './deadlines.ts';
 import type { UpstreamConnection } from './exchange.ts';
 import { LazyConnection } from './lazy-connection.ts';
 import { PlainConnection } from './plain-connection.ts';
+import { Protection } from './protection.ts';
 import { TransferScheduler } from './transfer-scheduler.ts';
 import { UpstreamPool } from './upstream-pool.ts';
 
@@ -28,6 +30,8 @@ export interface UpstreamOptions {
   /** Bytes that are read ahead of a slow client. */
   readonly replyBufferBytes: number;
   readonly collectYoung: () => void;
+  /** A request is refused because the application replies slowly. */
+  readonly onOverload?: (limit: number) => void;
 }
 
 interface BegunReply {
@@ -61,6 +65,8 @@ export class Upstream {
   readonly scheduler: TransferScheduler;
   unavailable = 0;
   timeouts = 0;
+  /** null: the application is not protected. */
+  protection: Protection | null = null;
   /** While shutting down, every reply closes its client connection. */
   draining = false;
   readonly #connections = new Set<UpstreamConnection>();
@@ -88,6 +94,17 @@ export class Upstream {
     this.uploads = new UpstreamPool({ ...shared, inUse: bounds.uploads });
     this.#ticks = setInterval(() => this.#tick(), TICK_MS);
     this.#ticks.unref();
+  }
+
+  /** @param mode null: do not protect the application. What was learned in the same mode stays. */
+  protect(mode: Protect | null): void {
+    if (mode === (this.protection?.mode ?? null)) return;
+    this.protection?.close();
+    const { clock, bounds, onOverload = () => undefined } = this.options;
+    const inUse = bounds.upstream_connections;
+    // Deferred, because this may be called from within the parser of a reply.
+    const onRaised = () => void setImmediate(() => this.requests.fill());
+    this.protection = mode === null ? null : new Protection({ mode, inUse, clock, onRaised, onOverload });
   }
 
   begin(reply: BegunReply): void {

@@ -29,6 +29,12 @@ export function failureReply(failure: ProxyFailure, options: FailureOptions): Ow
       return ownReply('gateway_upstream_timeout', 'the upstream did not answer in time', options);
     case 'unavailable':
       return ownReply('gateway_upstream_unavailable', failure.reason, options);
+    case 'overloaded':
+      return ownReply('gateway_overloaded', 'the application is overloaded; try again later', {
+        ...options,
+        headers: ['Retry-After', '1', ...options.headers],
+        extra: { details: { priority: failure.priority } },
+      });
     case 'bound':
       return boundReply(failure.bound, failure.refusal, options);
     default:

@@ -4,6 +4,7 @@
  */
 
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
+import type { Priority } from '#gateway/bounds/priority.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import { dropNominated } from '#gateway/http/hop-by-hop.ts';
@@ -42,6 +43,7 @@ export interface Admitted extends Refusable {
   readonly head: CheckedHead;
   /** Canonical path and query. */
   readonly target: string;
+  readonly priority: Priority;
   readonly options: RequestOptions;
   /** null: no request is traced. */
   readonly trace: RequestTrace | null;
@@ -55,6 +57,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly upstream: Upstream;
   readonly clients: Clients;
   readonly client: Client;
+  readonly priority: Priority;
   readonly head: CheckedHead;
   readonly headers: string[];
   readonly target: string;
@@ -86,6 +89,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     this.upstream = upstream;
     this.clients = clients;
     this.client = client === null ? clients.enter(request.caller.address.counted()) : clients.hold(client);
+    this.priority = request.priority;
     this.head = head;
     this.headers = headersFor(request, enforcement);
     request.trace?.forward(this.headers, now);

@@ -3,6 +3,7 @@
  * denied costs the store nothing once its counter is known to be exhausted.
  */
 import type { Client } from '#gateway/bounds/clients.ts';
+import type { Priority } from '#gateway/bounds/priority.ts';
 import { isClientRoute } from '#gateway/http/header-names.ts';
 import { EMPTY_HEAD } from '#gateway/http/request-head.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
@@ -59,6 +60,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   cors = true;
   sentBody: SentBody | null = null;
   charged: ChargedTo | null = null;
+  priority: Priority = 'normal';
   arrivedAt: Millis = 0;
   readonly #parts: LimitedParts;
   #caller: Caller | null = null;
@@ -128,6 +130,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     const { target, path, cover, closedBy } = match;
     this.target = target;
     this.cors = isClientRoute(path);
+    if (cover !== null) this.priority = cover.priority;
     this.entry?.matched(path, cover);
 
     this.#decide(cover, closedBy, true);

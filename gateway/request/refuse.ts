@@ -6,6 +6,7 @@
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
 import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
+import type { Priority } from '#gateway/bounds/priority.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { Violation } from '#gateway/limiter/decision.ts';
 import type { AccessEntry, LoggedDecision } from '#gateway/observe/access-log/access-entry.ts';
@@ -14,6 +15,7 @@ import {
   banRefusal,
   boundRefusal,
   listRefusal,
+  overloadRefusal,
   policyRefusal,
   type Refusal,
 } from '#gateway/operate/decisions/refusal.ts';
@@ -190,18 +192,35 @@ export class Refusals {
    */
   failed(request: Refusable, failure: ProxyFailure, added: readonly string[]): void {
     if (!request.finish()) return;
-    const decision = failure.kind === 'bound' ? this.#busy(request, failure.bound, failure.refusal) : null;
+    const decision =
+      failure.kind === 'bound'
+        ? this.#busy(request, failure.bound, failure.refusal)
+        : failure.kind === 'overloaded'
+          ? this.#overloaded(request, failure.priority)
+          : null;
     request.answer(failureReply(failure, { ...framingOf(request, decision), headers: added }));
   }
 
   /** Records that a bound is reached. @returns the id of the refusal */
   #busy(request: Refusable, name: BoundName, refusal: BoundRefusal): string {
-    const { client, caller, entry } = request;
-    const { upstream } = this.#options;
-    const record = boundRefusal(upstream.bounds[name], refusal, client, caller.identity());
-    const id = this.#record(record, request, caller);
+    const { client, caller } = request;
+    const bound = this.#options.upstream.bounds[name];
+    return this.#noteBusy(request, boundRefusal(bound, refusal, client, caller.identity()));
+  }
+
+  #overloaded(request: Refusable, priority: Priority): string {
+    const { upstream_connections } = this.#options.upstream.bounds;
+    return this.#noteBusy(
+      request,
+      overloadRefusal(upstream_connections, priority, request.caller.identity()),
+    );
+  }
+
+  /** @returns the id of the refusal */
+  #noteBusy(request: Refusable, refusal: Refusal): string {
+    const id = this.#record(refusal, request, request.caller);
     // `entry.decision` stays: the policies have admitted the request.
-    if (entry !== null) entry.id = id;
+    if (request.entry !== null) request.entry.id = id;
     return id;
   }
 

@@ -40,6 +40,7 @@ export function policy(
     mode: 'enforce',
     onStoreFailure: 'local',
     headers: true,
+    priority: null,
     ban: null,
     ...more,
   };

@@ -1,4 +1,5 @@
 /** Clients that hold what they take: streams, tunnels, downloads, slow replies, idle connections. */
+import { raiseLimits } from '#bench/peers/floodgate.ts';
 import { type Attacker, head } from '../attacker.ts';
 import { DOWNLOAD, SMALL, scenario } from '../scenario.ts';
 
@@ -39,6 +40,14 @@ function spreadOverNetwork(attacker: Attacker): void {
   });
 }
 
+/** Each reply is followed by the next request, so that the attacker has its share in progress all the time. */
+function askSlowly(attacker: Attacker): void {
+  const request = head('GET', '/bench/slow?ms=2000');
+  attacker.hold(100, (connection) => attacker.request(connection, request), {
+    onData: (connection) => attacker.request(connection, request),
+  });
+}
+
 export const HOARDING = [
   scenario('event-streams', '300 open event streams', (attacker) =>
     attacker.holdRequests(300, head('GET', '/bench/events')),
@@ -55,6 +64,18 @@ export const HOARDING = [
   ),
   scenario('slow-answers', '500 requests that take the upstream 10 s', (attacker) =>
     attacker.holdRequests(500, head('GET', '/bench/slow?ms=10000')),
+  ),
+  scenario(
+    'slow-answers-protected',
+    '100 requests that take the upstream 2 s, again and again, with protect: on',
+    askSlowly,
+    {
+      policies(file) {
+        raiseLimits(file);
+        file.protect = 'on';
+      },
+      isForFloodgateOnly: true,
+    },
   ),
   scenario(
     'ipv6-network',

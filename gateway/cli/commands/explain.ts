@@ -68,11 +68,13 @@ function explainFile(file: string, request: RehearsedRequest, clock: Clock): Pro
   return explain(set, new Rehearsal(set, { clock }), request);
 }
 
-function print({ decision, path, status, headers, reason, policies }: Explanation, terminal: Terminal): void {
+function print(explanation: Explanation, terminal: Terminal): void {
+  const { decision, path, status, headers, reason, priority, policies } = explanation;
   const colour = decision === 'deny' || decision === 'malformed' ? 'red' : 'green';
   terminal.line(
     `${terminal.style(colour, decision)} ${path}${status === null ? '' : `: ${status}`}${reason === null ? '' : `, ${reason}`}`,
   );
+  if (priority !== null) terminal.line(`priority ${priority} while the application is overloaded`);
   const applying = policies.filter(({ matched }) => matched);
   if (applying.length > 0) {
     terminal.line();

@@ -157,7 +157,7 @@ export class ConnectionWatch {
       socket.destroy();
       return;
     }
-    if (response.headersSent) response.exchange?.onTick(unreadMs);
+    response.exchange?.onTick(unreadMs);
   }
 
   #mayStayUnread(

@@ -171,14 +171,14 @@ export class LiveFeed {
 }
 
 function told(totals: Totals, growth: Growth): object {
-  const { storeFailures, upstreamFailures, degraded, unrecorded } = totals;
+  const { storeFailures, upstreamFailures, degraded, unrecorded, protection } = totals;
   const { requests, decisionTime, storeTime } = growth;
   return {
     policies: Object.fromEntries(growth.policies),
     requests,
     decisionTime,
     storeTime,
-    totals: { storeFailures, upstreamFailures, degraded, unrecorded },
+    totals: { storeFailures, upstreamFailures, degraded, unrecorded, protection },
   };
 }
 

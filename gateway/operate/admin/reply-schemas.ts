@@ -130,6 +130,10 @@ export const explanationSchema = shape('Explanation', {
   status: { ...nullable(integer), description: 'What the gateway answers; null where the application does' },
   headers: { type: 'object', additionalProperties: text },
   reason: nullable(text),
+  priority: {
+    ...nullable(text),
+    description: 'Of the request while the application is overloaded; null without protect',
+  },
   policies: listOf(
     shape('ExplainedPolicy', {
       name: text,

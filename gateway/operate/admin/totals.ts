@@ -26,6 +26,16 @@ export interface Totals {
   readonly upstreamFailures: Readonly<Record<string, number>>;
   /** Refusals of which nothing is kept. */
   readonly unrecorded: number;
+  /** null: the application is not protected. */
+  readonly protection: ProtectionTotals | null;
+}
+
+interface ProtectionTotals {
+  readonly mode: string;
+  /** Requests that may be in progress at the application. */
+  readonly limit: number;
+  readonly waiting: number;
+  readonly refused: number;
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -43,6 +53,7 @@ export function totalsOf(processes: readonly (readonly Family[])[]): Totals {
   const storeTime = Array.from({ length: TIME_BUCKETS }, () => 0);
   let degraded = 0;
   let unrecorded = 0;
+  const protection = { mode: '', limit: 0, waiting: 0, refused: 0 };
   let last: Mutable<PolicyTotals> | undefined;
   const policyOf = ({ policy = '' }: Labels): Mutable<PolicyTotals> => {
     // The values of one policy follow each other.
@@ -76,6 +87,16 @@ export function totalsOf(processes: readonly (readonly Family[])[]): Totals {
     floodgate_decisions_unrecorded_total: (_labels, value) => {
       unrecorded += value;
     },
+    floodgate_protect_limit: (_labels, value) => {
+      protection.limit += value;
+    },
+    floodgate_protect_waiting: (_labels, value) => {
+      protection.waiting += value;
+    },
+    floodgate_protect_refused_total: ({ mode = '' }, value) => {
+      protection.mode = mode;
+      protection.refused += value;
+    },
     floodgate_decision_duration_seconds: (labels, value) => addTime(decisionTime, labels, value),
     floodgate_store_duration_seconds: (labels, value) => addTime(storeTime, labels, value),
   };
@@ -92,6 +113,7 @@ export function totalsOf(processes: readonly (readonly Family[])[]): Totals {
     degraded,
     upstreamFailures,
     unrecorded,
+    protection: protection.mode === '' ? null : protection,
   };
 }
 

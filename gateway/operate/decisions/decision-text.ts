@@ -2,7 +2,7 @@
 import { BOUND_NAMES, type BoundName, boundVariable } from '#gateway/bounds/bound-names.ts';
 import { spanText } from '#gateway/policy/allowance.ts';
 import type { DecisionRecord } from './decision-record.ts';
-import { CLOSED_ROUTE, OPERATOR_BAN } from './refusal.ts';
+import { CLOSED_ROUTE, OPERATOR_BAN, PROTECT } from './refusal.ts';
 
 interface DecisionText {
   /** The refused request, and the time. */
@@ -70,6 +70,8 @@ function decidedBy({ decidedBy, fromMemory }: DecisionRecord): string {
 
 function busyReason(record: DecisionRecord): string {
   const { limit, used } = record;
+  if (record.policy === PROTECT)
+    return `The application replied slowly, so at most ${limit} requests were in progress there (protect), and ${used} were. This one had ${record.identifier} and waited too long.`;
   const whose = isShare(record)
     ? 'one client address'
     : isNetwork(record)
@@ -96,6 +98,8 @@ function adviceOf(record: DecisionRecord): string {
   const { decision, policy, file, line, identity, isUnproven, algorithm } = record;
   if (decision === 'banned')
     return `To read why, run floodgate inspect ${identity}; to let it in again, floodgate unban ${identity}.`;
+  if (policy === PROTECT)
+    return `To let such requests go first, set priority: high in their policy in ${file}; to refuse none, set protect: shadow.`;
   if (decision === 'busy') {
     const bound = boundOf(record);
     const variable = bound === null ? 'the setting of this bound' : boundVariable(bound);

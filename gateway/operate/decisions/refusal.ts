@@ -1,6 +1,7 @@
 /** A refusal as plain data: the fields of its record that do not come from the request. */
 import type { Bound, Refusal as BoundRefusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
+import type { Priority } from '#gateway/bounds/priority.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
@@ -107,6 +108,26 @@ export function boundRefusal(
     algorithm: 'concurrency',
     limit: holder === null ? bound.total : bound.limitOf(reason),
     used: holder === null ? bound.held : bound.heldBy(holder),
+    resetMs: RETRY_MS,
+  };
+}
+
+/** Names the adaptive limit in place of a policy. */
+export const PROTECT = 'protect';
+
+/** The application is overloaded. */
+export function overloadRefusal(
+  { limit, held }: Pick<Bound, 'limit' | 'held'>,
+  priority: Priority,
+  identity: Identity,
+): Refusal {
+  return {
+    ...withoutPolicy(PROTECT, identity),
+    decision: 'busy',
+    identifier: `priority ${priority}`,
+    algorithm: 'concurrency',
+    limit,
+    used: held,
     resetMs: RETRY_MS,
   };
 }

@@ -1,5 +1,6 @@
 /** One request, explained: every policy of the file, whether it applies, why not, and what its counter says. */
 
+import type { Priority } from '#gateway/bounds/priority.ts';
 import { type Identifier, partsOf, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
 import { allowanceOf } from '#gateway/policy/allowance.ts';
@@ -21,6 +22,8 @@ export interface Explanation {
   readonly headers: Readonly<Record<string, string>>;
   /** Why it is malformed, excluded or denied; null when there is nothing to say. */
   readonly reason: string | null;
+  /** Whether it waits behind others while the application is overloaded; null: the application is not protected. */
+  readonly priority: Priority | null;
   /** In the order of the file. */
   readonly policies: readonly ExplainedPolicy[];
 }
@@ -76,6 +79,7 @@ export async function explain(
       status: asked.status,
       headers: {},
       reason: asked.reason,
+      priority: null,
       policies: [],
     };
   }
@@ -89,6 +93,7 @@ export async function explain(
     status: asked.kind === 'listed' ? asked.status : asked.kind === 'deny' ? 429 : null,
     headers: recordOf(asked.kind === 'uncovered' ? [] : asked.headers),
     reason: bypass === null ? reasonOf(decided) : `${bypass}: no policy applies`,
+    priority: set.protect === null ? null : rehearsal.priorityOf(request),
     policies,
   };
 }

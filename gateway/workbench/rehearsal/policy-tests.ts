@@ -1,5 +1,6 @@
 /** Runs the tests of a policy file: each against counters of its own, in memory. */
 
+import type { Priority } from '#gateway/bounds/priority.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import type { PolicySet, PolicyTest } from '#gateway/policy/policy.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
@@ -57,10 +58,15 @@ function runTest(set: PolicySet, test: PolicyTest): string[] {
     if (i === test.times) break;
     last = ask(i);
   }
-  return differences(test, allowed, last);
+  return differences(test, allowed, last, rehearsal.priorityOf(test));
 }
 
-function differences({ expect, times, reply }: PolicyTest, allowed: number, last: Rehearsed): string[] {
+function differences(
+  { expect, times, reply }: PolicyTest,
+  allowed: number,
+  last: Rehearsed,
+  priority: Priority | null,
+): string[] {
   const messages: string[] = [];
   const say = (what: string, expected: unknown, got: unknown): void => {
     messages.push(`${what}: expected ${expected}, got ${got}`);
@@ -69,6 +75,8 @@ function differences({ expect, times, reply }: PolicyTest, allowed: number, last
     say('allowed', expect.allowed, `${allowed} of ${times}`);
   const status = statusOf(last, reply);
   if (expect.status !== null && expect.status !== status) say('status', expect.status, status);
+  if (expect.priority !== null && expect.priority !== priority)
+    say('priority', expect.priority, priority ?? 'none');
   if (expect.policies !== null) {
     const applied = policiesOf(last);
     const expected = [...expect.policies].sort().join(', ') || 'none';

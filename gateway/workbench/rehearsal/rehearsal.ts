@@ -4,6 +4,7 @@
  * ask it, so none of them can disagree with the gateway.
  */
 
+import type { Priority } from '#gateway/bounds/priority.ts';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import { Origins, type PeerSocket } from '#gateway/http/request-origin.ts';
@@ -123,6 +124,12 @@ export class Rehearsal {
   weigh(request: RehearsedRequest): Weighed {
     const read = this.read(request);
     return read.kind === 'covered' ? this.#spend(read.path, read.cover, read.charged) : read;
+  }
+
+  /** @returns null if the request is malformed */
+  priorityOf({ method, target }: Pick<RehearsedRequest, 'method' | 'target'>): Priority | null {
+    const match = this.enforcement.table.match(method, target);
+    return match.ok ? (match.cover?.priority ?? 'normal') : null;
   }
 
   get remembered(): number {

@@ -52,6 +52,8 @@ export function notesOf({
       );
   if (set.policies.some(({ ban }) => ban !== null))
     notes.push('bans by policies do not count here: a banned client appears as denied by the policy');
+  if (set.protect !== null)
+    notes.push('protect does not count here: a log does not tell how many requests the application can take');
   if (late > 0)
     notes.push(
       `${counted(late, 'request')} stood so far behind younger ones that they were counted at the time of those`,

@@ -26,9 +26,9 @@ const IDENTIFIERS = 'names of lower-case letters, digits and dashes, each with a
 const LITERAL =
   'is neither a literal nor a wildcard; write a literal (other characters percent-encoded), {param} for one segment, or * at the end';
 const POLICY_KEYS =
-  'allowed here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, concurrency, limits, cost, count, bucket, rollout, mode, onStoreFailure, ban, headers';
+  'allowed here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, concurrency, limits, cost, count, bucket, rollout, mode, onStoreFailure, ban, priority, headers';
 const FILE_KEYS =
-  'allowed here: version, identifiers, exclude, ignoreCase, timezone, allow, deny, plan, plans, policies, tests';
+  'allowed here: version, identifiers, exclude, ignoreCase, timezone, protect, allow, deny, plan, plans, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
 
@@ -255,7 +255,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ['3:61', 'nowhere.json cannot be read (ENOENT); put the file into the folder of the policy file'],
   ],
   'key-of-a-later-version': [
-    ['11:5', `unknown key priority; ${POLICY_KEYS}`],
+    ['11:5', `unknown key severity; ${POLICY_KEYS}`],
     ['12:5', `unknown key schedule; ${POLICY_KEYS}`],
     ['13:5', `unknown key quota; ${POLICY_KEYS}`],
   ],
@@ -459,6 +459,10 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   ],
   'path-wildcard-inside': [['7:12', '* matches the rest of the path; it must be the last segment']],
   'path-with-query': [['7:12', `segment "items?all" ${LITERAL}`]],
+  'priority-unknown': [
+    ['4:10', 'protect is "yes"; expected: on to admit fewer requests at once'],
+    ['11:15', 'priority is "urgent"; expected: with protect: who waits behind the others'],
+  ],
   'policies-not-a-list': [
     ['6:3', 'policies is {"items":{"route":"POST /api/items"}}; expected: a list of policies'],
   ],

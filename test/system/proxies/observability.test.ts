@@ -60,10 +60,10 @@ async function scrape(t: Test): Promise<string> {
   const file = join(temporaryFolder(t), 'policies.yaml');
   writeFileSync(
     file,
-    policyFile(
+    `protect: on\n${policyFile(
       'name: one, route: GET /one, identifier: ip, limit: 1, window: 1h, ban: { after: 1, within: 1h, for: 1h }',
       'name: units, route: GET /units, identifier: ip, limit: 9, window: 1h, cost: { replyHeader: x-units, reserve: 2 }',
-    ),
+    )}`,
   );
   const env = await environment({
     GATEWAY_UPSTREAM: upstream.origin,

@@ -103,12 +103,21 @@ export function showStatus(traffic, { store, processes, totals }) {
     facts.push(
       failures === '' ? 'Application answers' : `Application answers, failures since the start: ${failures}`,
     );
+  if (totals.protection !== null) facts.push(protectionText(totals.protection));
   const refusal = byId('file-refusal');
   if (!refusal.hidden) problems.push('The edited policy file is not in use');
   const status = byId('status');
   status.classList.toggle('bad', problems.length > 0);
   setText(byId('status-problems'), problems.join(' · '));
   setText(byId('status-facts'), facts.join(' · '));
+}
+
+/** @param {{ mode: string, limit: number, waiting: number, refused: number }} protection */
+function protectionText({ mode, limit, waiting, refused }) {
+  const admits = `at most ${count(limit)} requests at the application`;
+  return mode === 'shadow'
+    ? `Protection in shadow: ${admits}, ${count(refused)} came beyond it`
+    : `Protection: ${admits}, ${count(waiting)} wait, ${count(refused)} refused`;
 }
 
 function listed(counts) {

@@ -13,6 +13,7 @@ const NOTHING: Totals = {
   storeFailures: {},
   degraded: 0,
   upstreamFailures: {},
+  protection: null,
   unrecorded: 0,
 };
 

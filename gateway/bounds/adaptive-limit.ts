@@ -1,0 +1,115 @@
+/**
+ * Works out how many requests may be in progress at the application, from the time that it takes to begin its replies.
+ * While that time is at most about twice the time without load, the limit rises to its maximum. When it is longer, the
+ * limit falls in the same ratio. Pure: the caller tells the time.
+ *
+ * Each client has one voice in a window, however many requests it sends, and the median of all voices decides. Of two
+ * voices, the one against a change decides, and a single voice changes nothing. So one client cannot lower the limit.
+ */
+import type { Millis } from '#shared/clock.ts';
+
+/** The limit never falls below this. So few requests in progress are also what "without load" means. */
+export const IN_PROGRESS_MIN = 10;
+const WINDOW_MS: Millis = 500;
+/** Slower than so many times the time without load is congestion. */
+const TOLERATED_TIMES = 2;
+/** In addition, because of an application that replies within a millisecond everything is noise. */
+const TOLERATED_MS: Millis = 10;
+/** So many congested windows in a row lower the limit. One may be a pause for garbage collection. */
+const CONGESTED_WINDOWS = 2;
+/** A window lowers the limit at most to this part. */
+const FALL_MAX = 0.5;
+/** How far one window moves the time without load towards its own. */
+const LEARNING_RATE = 1 / 8;
+/** The gateway may start during an overload. Until it has seen less load, it does not believe in a slower application. */
+const FIRST_UNLOADED_MS_MAX: Millis = 500;
+/** After the limit has fallen, replies to earlier requests still come. They are not measured for at most so long. */
+const SETTLING_MS_MAX: Millis = 2000;
+/** After so long without a reply, nothing is known of the load. */
+const IDLE_MS: Millis = 10_000;
+const VOICES_MAX = 1000;
+
+interface Voice {
+  sumMs: Millis;
+  count: number;
+}
+
+export class AdaptiveLimit {
+  readonly max: number;
+  readonly min: number;
+  limit: number;
+  /** The time that the application takes without load; null: unknown. */
+  unloadedMs: Millis | null = null;
+  readonly #voices = new Map<string, Voice>();
+  #windowFrom: Millis = 0;
+  #lastAt: Millis = 0;
+  #settlesUntil: Millis = 0;
+  #peak = 0;
+  #congested = 0;
+
+  constructor(max: number) {
+    this.max = max;
+    this.min = Math.min(IN_PROGRESS_MIN, max);
+    this.limit = max;
+  }
+
+  /** Longer times than this are congestion. */
+  get toleratedMs(): Millis {
+    return TOLERATED_TIMES * (this.unloadedMs ?? FIRST_UNLOADED_MS_MAX) + TOLERATED_MS;
+  }
+
+  /**
+   * @param client an address, or the network of an IPv6 address
+   * @param ms time from the end of the request to the beginning of its reply
+   * @param isAnswered false: there was no reply, or an error. Then only a long time says something
+   * @param inProgress requests at the application, including this one
+   */
+  measure(client: string, ms: Millis, isAnswered: boolean, inProgress: number, now: Millis): void {
+    if (now < this.#settlesUntil || (!isAnswered && ms <= this.toleratedMs)) return;
+    if (now - this.#lastAt > IDLE_MS) {
+      this.limit = this.max;
+      this.#congested = 0;
+      this.#clear();
+    }
+    this.#lastAt = now;
+    if (this.#voices.size === 0) this.#windowFrom = now;
+    this.#peak = Math.max(this.#peak, inProgress);
+    const voice = this.#voices.get(client);
+    if (voice !== undefined) {
+      voice.sumMs += ms;
+      voice.count++;
+    } else if (this.#voices.size < VOICES_MAX) this.#voices.set(client, { sumMs: ms, count: 1 });
+    if (now - this.#windowFrom >= WINDOW_MS) this.#decide(now);
+  }
+
+  #decide(now: Millis): void {
+    const voices = [...this.#voices.values()].map(({ sumMs, count }) => sumMs / count).sort((a, b) => a - b);
+    const lowMs = voices[Math.floor((voices.length - 1) / 2)] ?? 0;
+    const highMs = voices[Math.floor(voices.length / 2)] ?? 0;
+    const isUnloaded = this.#peak <= this.min;
+    const peak = this.#peak;
+    this.#clear();
+    const isAlone = voices.length === 1;
+    if (!isAlone) this.#learn(highMs, isUnloaded);
+    if (lowMs <= this.toleratedMs) {
+      this.#congested = 0;
+      this.limit = Math.min(this.max, Math.floor(this.limit + Math.sqrt(this.limit)));
+    } else if (!isAlone && !isUnloaded && ++this.#congested >= CONGESTED_WINDOWS) {
+      const part = Math.max(FALL_MAX, this.toleratedMs / lowMs);
+      this.limit = Math.max(this.min, Math.floor(Math.min(this.limit, peak) * part));
+      this.#settlesUntil = now + Math.min(lowMs, SETTLING_MS_MAX);
+    }
+  }
+
+  /** Few requests in progress show the time without load. Under load it is at most as long as measured. */
+  #learn(ms: Millis, isUnloaded: boolean): void {
+    const known = this.unloadedMs;
+    if (known === null) this.unloadedMs = isUnloaded ? ms : Math.min(ms, FIRST_UNLOADED_MS_MAX);
+    else if (isUnloaded || ms < known) this.unloadedMs = known + (ms - known) * LEARNING_RATE;
+  }
+
+  #clear(): void {
+    this.#voices.clear();
+    this.#peak = 0;
+  }
+}

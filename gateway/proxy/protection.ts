@@ -1,0 +1,86 @@
+/**
+ * Protects the application from more requests at once than it can take: an adaptive limit lowers the bound for requests
+ * in progress. Those beyond it wait in the pool, in the order of their priorities, for a short time. In shadow mode
+ * everything is measured, and the bound stays as it is.
+ */
+import { AdaptiveLimit } from '#gateway/bounds/adaptive-limit.ts';
+import type { Bound } from '#gateway/bounds/bounds.ts';
+import type { Client } from '#gateway/bounds/clients.ts';
+import type { Priority } from '#gateway/bounds/priority.ts';
+import type { Protect } from '#gateway/policy/policy.ts';
+import type { Clock, Millis } from '#shared/clock.ts';
+import { Deadlines } from './deadlines.ts';
+
+interface ProtectionOptions {
+  readonly mode: Protect;
+  readonly inUse: Bound;
+  readonly clock: Clock;
+  /** Requests that wait may have room now. */
+  readonly onRaised: () => void;
+  readonly onOverload: (limit: number) => void;
+}
+
+/** The longest wait of a request by its priority. */
+const PATIENCE_MS: Readonly<Record<Priority, Millis>> = { high: 2000, normal: 1000, low: 500 };
+
+export class Protection {
+  readonly mode: Protect;
+  /** Requests refused by priority; in shadow mode those that came when the limit was reached. */
+  readonly refused: Record<Priority, number> = { high: 0, normal: 0, low: 0 };
+  readonly patience: Readonly<Record<Priority, Deadlines>>;
+  readonly #options: ProtectionOptions;
+  readonly #adaptive: AdaptiveLimit;
+  #isClosed = false;
+
+  constructor(options: ProtectionOptions) {
+    const { mode, inUse, clock } = options;
+    const patience = (priority: Priority): Deadlines => new Deadlines(PATIENCE_MS[priority], clock);
+    this.mode = mode;
+    this.patience = { high: patience('high'), normal: patience('normal'), low: patience('low') };
+    this.#options = options;
+    this.#adaptive = new AdaptiveLimit(inUse.total);
+  }
+
+  /** The adaptive limit, also in shadow mode. */
+  get limit(): number {
+    return this.#adaptive.limit;
+  }
+
+  /** Requests may wait because of the adaptive limit, not only because of the bound itself. */
+  get isLowered(): boolean {
+    return this.mode === 'on' && !this.#isClosed && this.limit < this.#adaptive.max;
+  }
+
+  /** @returns the priority that it gets */
+  enter(priority: Priority): Priority {
+    if (this.mode === 'on') return priority;
+    if (this.limit < this.#adaptive.max && this.#options.inUse.held >= this.limit) this.refused[priority]++;
+    return 'normal';
+  }
+
+  /**
+   * @param ms from the end of the request to the beginning of its reply, or until it is clear that there is none
+   * @param isAnswered false: there was no reply, or an error
+   */
+  measure({ network, address }: Client, ms: Millis, isAnswered: boolean): void {
+    // Requests that were sent before a reload may still be answered.
+    if (this.#isClosed) return;
+    const { inUse, clock, onRaised } = this.#options;
+    const before = this.limit;
+    this.#adaptive.measure((network ?? { address }).address, ms, isAnswered, inUse.held, clock());
+    if (this.mode === 'shadow' || this.limit === before) return;
+    inUse.limitTo(this.limit);
+    if (this.limit > before) onRaised();
+  }
+
+  refuse(priority: Priority): void {
+    this.refused[priority]++;
+    this.#options.onOverload(this.limit);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#options.inUse.limitTo(this.#adaptive.max);
+    this.#options.onRaised();
+  }
+}

@@ -1,0 +1,215 @@
+/** Tests the adaptive limit alone, in front of an application that is a formula. */
+import t from 'tap';
+import { AdaptiveLimit, IN_PROGRESS_MIN } from '#gateway/bounds/adaptive-limit.ts';
+
+const MAX = 256;
+const WINDOW_MS = 500;
+
+interface Load {
+  /** Time to the reply, for each client. */
+  readonly ms: readonly number[];
+  readonly inProgress: number;
+  readonly isAnswered?: boolean;
+}
+
+/** A limit and its clock. */
+class Run {
+  readonly limit = new AdaptiveLimit(MAX);
+  now = 1_000_000;
+
+  /** So many windows in which each client has one reply. */
+  windows(count: number, { ms, inProgress, isAnswered = true }: Load): number {
+    for (let i = 0; i < count; i++) {
+      const tell = (): void =>
+        ms.forEach(
+          (one, client) =>
+            void this.limit.measure(`192.0.2.${client}`, one, isAnswered, inProgress, this.now),
+        );
+      tell();
+      this.now += WINDOW_MS;
+      // The first reply after its time ends a window, so all clients are in it.
+      tell();
+    }
+    return this.limit.limit;
+  }
+}
+
+const calm = { ms: [40, 50, 60], inProgress: 5 };
+const busy = { ms: [40, 50, 60], inProgress: 100 };
+
+t.test(
+  'the limit is at its maximum until replies take more than twice as long as without load',
+  async (t) => {
+    const run = new Run();
+    t.equal(run.windows(20, calm), MAX);
+    t.equal(run.windows(20, busy), MAX);
+    t.equal(run.windows(20, { ms: [80, 100, 109], inProgress: 200 }), MAX, '2 × 50 ms + 10 ms are tolerated');
+    t.equal(run.windows(1, { ms: [400, 500, 600], inProgress: 200 }), MAX, 'one slow window may be a pause');
+    t.equal(
+      run.windows(1, { ms: [400, 500, 600], inProgress: 200 }),
+      100,
+      'at most half, of what was in progress',
+    );
+  },
+);
+
+t.test('it falls to its minimum, no further, and rises again', async (t) => {
+  const run = new Run();
+  run.windows(20, calm);
+  t.equal(run.windows(30, { ms: [2000, 2000, 2000], inProgress: 64 }), IN_PROGRESS_MIN);
+  run.windows(6, busy);
+  t.ok(run.limit.limit > IN_PROGRESS_MIN);
+  t.equal(run.windows(40, busy), MAX, 'within 20 s');
+});
+
+t.test('with few requests in progress, slow replies do not lower it', async (t) => {
+  const run = new Run();
+  run.windows(20, calm);
+  for (let i = 0; i < 50; i++)
+    t.equal(run.windows(1, { ms: [3000, 3000, 3000], inProgress: IN_PROGRESS_MIN }), MAX);
+});
+
+t.test('one client', async (t) => {
+  await t.test('with slow requests does not lower it', async (t) => {
+    for (const visitors of [[50], [50, 50], [50, 50, 50, 50]]) {
+      const run = new Run();
+      run.windows(20, { ms: visitors, inProgress: 5 });
+      t.equal(
+        run.windows(100, { ms: [5000, ...visitors], inProgress: 64 }),
+        MAX,
+        `beside ${visitors.length}`,
+      );
+    }
+  });
+  await t.test('alone does not lower it, and teaches nothing', async (t) => {
+    const run = new Run();
+    run.windows(20, calm);
+    const { unloadedMs } = run.limit;
+    t.equal(run.windows(50, { ms: [5000], inProgress: 64 }), MAX);
+    t.equal(run.windows(50, { ms: [1], inProgress: 5 }), MAX);
+    t.equal(run.limit.unloadedMs, unloadedMs);
+  });
+  await t.test('with fast requests does not make the others look slow', async (t) => {
+    for (const visitors of [[50], [50, 50], [50, 50, 50, 50]]) {
+      const run = new Run();
+      run.windows(20, { ms: visitors, inProgress: 5 });
+      run.windows(100, { ms: [0, ...visitors], inProgress: 5 });
+      t.equal(run.windows(20, { ms: [0, 0, 60, 60, 60], inProgress: 100 }), MAX, `beside ${visitors.length}`);
+    }
+  });
+  await t.test('has one voice, however many requests it sends', async (t) => {
+    const run = new Run();
+    run.windows(20, calm);
+    for (let i = 0; i < 20; i++) {
+      for (let n = 0; n < 1000; n++) run.limit.measure('198.51.100.1', 5000, true, 64, run.now);
+      run.windows(1, { ms: [50, 50], inProgress: 64 });
+    }
+    t.equal(run.limit.limit, MAX);
+  });
+});
+
+t.test('an application that has become slower is learned again', async (t) => {
+  const run = new Run();
+  run.windows(40, calm);
+  const slower = { ms: [400, 500, 600], inProgress: 100 };
+  run.windows(10, slower);
+  t.ok(run.limit.limit < MAX, 'first it looks like congestion');
+  // From then on the limit lets only so many through.
+  let windows = 0;
+  while (run.limit.limit < MAX && windows < 200) {
+    run.windows(1, { ...slower, inProgress: Math.min(100, run.limit.limit) });
+    windows++;
+  }
+  t.equal(run.limit.limit, MAX);
+  t.ok(windows < 100, `after ${windows} windows`);
+});
+
+t.test('a start during an overload does not take it for normal', async (t) => {
+  const run = new Run();
+  t.equal(run.windows(30, { ms: [5000, 5000, 5000], inProgress: MAX }), IN_PROGRESS_MIN);
+});
+
+t.test('an application that is slow without load is believed after a while', async (t) => {
+  const run = new Run();
+  const load = (): object => ({ ms: [3000, 3000, 3000], inProgress: Math.min(50, run.limit.limit) });
+  for (let i = 0; i < 60; i++) run.windows(1, load() as Load);
+  t.equal(run.limit.limit, MAX);
+});
+
+t.test('after an idle time the limit is at its maximum, and what was learned stays', async (t) => {
+  const run = new Run();
+  run.windows(20, calm);
+  const { unloadedMs } = run.limit;
+  run.windows(20, { ms: [2000, 2000, 2000], inProgress: 64 });
+  t.equal(run.limit.limit, IN_PROGRESS_MIN);
+  run.now += 60_000;
+  run.windows(1, calm);
+  t.equal(run.limit.limit, MAX);
+  t.ok(Math.abs((run.limit.unloadedMs ?? 0) - (unloadedMs ?? 0)) < 5);
+});
+
+t.test('requests without a good reply count only if they took long', async (t) => {
+  const run = new Run();
+  run.windows(20, calm);
+  const { unloadedMs } = run.limit;
+  run.windows(50, { ms: [0, 0, 0], inProgress: 5, isAnswered: false });
+  t.equal(run.limit.unloadedMs, unloadedMs, 'fast errors do not make other replies look slow');
+  t.equal(run.windows(1, { ms: [0, 0, 0], inProgress: 200, isAnswered: false }), MAX);
+  t.ok(run.windows(3, { ms: [5000, 5000, 5000], inProgress: 200, isAnswered: false }) < MAX, 'timeouts');
+});
+
+t.test('thousands of clients in one window', async (t) => {
+  const run = new Run();
+  const ms = Array.from({ length: 5000 }, () => 50);
+  t.equal(run.windows(2, { ms, inProgress: 100 }), MAX);
+});
+
+/** An application that works on so many requests at once, each for so long. All others wait there, in their order. */
+function simulate(
+  run: Run,
+  { workers, ms, seconds, demand }: Record<string, number> & object,
+): { done: number } {
+  const STEP_MS = 5;
+  let client = 0;
+  let done = 0;
+  const queue: { client: string; at: number }[] = [];
+  const working: { client: string; at: number; endsAt: number }[] = [];
+  for (const end = run.now + (seconds ?? 0) * 1000; run.now < end; run.now += STEP_MS) {
+    for (let i = working.length - 1; i >= 0; i--) {
+      const one = working[i];
+      if (one === undefined || one.endsAt > run.now) continue;
+      done++;
+      run.limit.measure(one.client, run.now - one.at, true, queue.length + working.length, run.now);
+      working.splice(i, 1);
+    }
+    while (queue.length + working.length < Math.min(demand ?? 0, run.limit.limit))
+      queue.push({ client: `c${client++ % 50}`, at: run.now });
+    while (working.length < (workers ?? 0) && queue.length > 0) {
+      const next = queue.shift();
+      if (next !== undefined) working.push({ ...next, endsAt: run.now + (ms ?? 0) });
+    }
+  }
+  return { done };
+}
+
+t.test('in front of an application with 20 workers of 50 ms', async (t) => {
+  const run = new Run();
+  simulate(run, { workers: 20, ms: 50, seconds: 10, demand: 8 });
+  t.equal(run.limit.limit, MAX);
+  simulate(run, { workers: 20, ms: 50, seconds: 20, demand: 10_000 });
+  t.ok(run.limit.limit >= 20 && run.limit.limit <= 70, `the limit is ${run.limit.limit}`);
+  const { done } = simulate(run, { workers: 20, ms: 50, seconds: 30, demand: 10_000 });
+  t.ok(done > 0.95 * 30 * 400, `the application stays busy: ${done} of 12,000`);
+  simulate(run, { workers: 20, ms: 50, seconds: 20, demand: 8 });
+  t.equal(run.limit.limit, MAX, 'after the overload it is at its maximum again');
+});
+
+t.test(
+  'in front of an application that can do less than the minimum, it stays near the minimum',
+  async (t) => {
+    const run = new Run();
+    simulate(run, { workers: 2, ms: 100, seconds: 10, demand: 1 });
+    simulate(run, { workers: 2, ms: 100, seconds: 60, demand: 10_000 });
+    t.ok(run.limit.limit <= 3 * IN_PROGRESS_MIN, `the limit is ${run.limit.limit}`);
+  },
+);

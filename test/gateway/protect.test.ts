@@ -1,0 +1,381 @@
+/** `protect` and `priority` on running gateways, in front of an application whose latency the test chooses. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import t, { type Test } from 'tap';
+import { IN_PROGRESS_MIN } from '#gateway/bounds/adaptive-limit.ts';
+import { type TestClock, testClock } from '#test/support/clock.ts';
+import {
+  type Owner,
+  policyFile,
+  startTestGateway,
+  startUpstream,
+  type TestGateway,
+} from '#test/support/gateway.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
+import { type Answer, send } from './proxy/exchange.ts';
+
+const POLICIES = policyFile(
+  'name: pages, route: "GET /*", identifier: ip, limit: 100000, window: 1h',
+  'name: login, route: "GET /login", identifier: ip, limit: 100000, window: 1h, priority: high',
+  'name: report, route: "GET /report", identifier: ip, limit: 100000, window: 1h, priority: low',
+);
+const ENV = { GATEWAY_TRUSTED_PROXIES: 'loopback', GATEWAY_CLIENT_SHARE: '1' };
+const MAX = 256;
+const WINDOW_MS = 500;
+const CLIENTS = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4'];
+
+/** An application that holds requests until the test lets it reply. */
+async function startApplication(owner: Owner) {
+  const held: { req: IncomingMessage; res: ServerResponse }[] = [];
+  const { origin } = await startUpstream(owner, (req, res) => void held.push({ req, res }));
+  return {
+    origin,
+    held,
+    arrived: (count: number) => until(() => held.length === count, `${count} requests are in progress`),
+    /** The paths of those that are in progress, in the order in which they came. */
+    get paths() {
+      return held.map(({ req }) => req.url ?? '');
+    },
+    answer(count = held.length, status = 200) {
+      for (const { res } of held.splice(0, count)) res.writeHead(status).end('ok');
+    },
+  };
+}
+
+type Application = Awaited<ReturnType<typeof startApplication>>;
+
+class World {
+  readonly application: Application;
+  readonly gateway: TestGateway;
+  readonly clock: TestClock;
+
+  constructor(application: Application, gateway: TestGateway, clock: TestClock) {
+    this.application = application;
+    this.gateway = gateway;
+    this.clock = clock;
+  }
+
+  get(path: string, from: string): Promise<Answer> {
+    return send(this.gateway.port, path, { headers: { 'x-forwarded-for': from } });
+  }
+
+  /** Several requests of each client, which the application answers after a time. */
+  async load(clients: readonly string[], each: number, ms: number, status = 200): Promise<void> {
+    const sent = clients.flatMap((from) => Array.from({ length: each }, () => this.get('/page', from)));
+    await this.application.arrived(sent.length);
+    this.clock.advance(ms);
+    this.application.answer(sent.length, status);
+    await Promise.all(sent);
+    this.clock.advance(WINDOW_MS);
+  }
+
+  async learn(): Promise<void> {
+    for (let i = 0; i < 4; i++) await this.load(CLIENTS, 1, 50);
+  }
+
+  /** The limit falls to half of the requests in progress. */
+  async overload(each = 6): Promise<void> {
+    while (this.limit === MAX) await this.load(CLIENTS, each, 2000);
+    // Replies are measured again.
+    this.clock.advance(2000);
+  }
+
+  get limit(): number {
+    return this.sample('floodgate_protect_limit');
+  }
+
+  sample(name: string, labels: Readonly<Record<string, string>> = {}): number {
+    return this.gateway.gateway
+      .samples()
+      .filter((one) => one.name === name)
+      .filter((one) => Object.entries(labels).every(([label, value]) => one.labels[label] === value))
+      .reduce((sum, { value }) => sum + value, 0);
+  }
+
+  waiting(priority: string): number {
+    return this.sample('floodgate_protect_waiting', { priority });
+  }
+
+  /** Nothing is held, whatever happened. */
+  async isFree(t: Test): Promise<void> {
+    await until(
+      () => this.sample('floodgate_held') === this.sample('floodgate_held', { bound: 'connections' }),
+    );
+    t.equal(this.sample('floodgate_upstream_waiting'), 0);
+  }
+}
+
+async function startWorld(
+  t: Test,
+  protect: string,
+  env: Readonly<Record<string, string>> = {},
+  application?: Application,
+): Promise<World> {
+  const clock = testClock();
+  const app = application ?? (await startApplication(t));
+  const gateway = await startTestGateway(t, {
+    upstream: app.origin,
+    policies: `${POLICIES}\nprotect: ${protect}`,
+    env: { ...ENV, ...env },
+    clock: clock.now,
+  });
+  return new World(app, gateway, clock);
+}
+
+for (const parser of ['1', '0']) {
+  t.test(`on, with GATEWAY_OWN_PARSER=${parser}`, async (t) => {
+    const world = await startWorld(t, 'on', { GATEWAY_OWN_PARSER: parser });
+    const { application, clock } = world;
+    await world.learn();
+    t.equal(world.limit, MAX);
+    await world.overload();
+    t.equal(world.limit, 12, 'half of the 24 that were in progress');
+
+    const first = CLIENTS.flatMap((from) => [1, 2, 3].map(() => world.get('/page', from)));
+    await application.arrived(12);
+    t.equal(world.sample('floodgate_held', { bound: 'upstream_connections' }), 12);
+    const send = async (
+      path: string,
+      priority: string,
+      from: string,
+    ): Promise<{ answer: Promise<Answer> }> => {
+      const before = world.waiting(priority);
+      const answer = world.get(path, from);
+      await until(() => world.waiting(priority) === before + 1, `${path} waits`);
+      return { answer };
+    };
+    const waiting = [
+      await send('/report', 'low', '192.0.2.9'),
+      await send('/page?hog=1', 'normal', '192.0.2.7'),
+      await send('/page?hog=2', 'normal', '192.0.2.7'),
+      await send('/page?hog=3', 'normal', '192.0.2.7'),
+      await send('/page?other', 'normal', '192.0.2.8'),
+      await send('/login', 'high', '192.0.2.9'),
+    ];
+    const order: string[] = [];
+    for (let i = 0; i < 6; i++) {
+      application.answer(1);
+      await application.arrived(12);
+      order.push(application.paths.at(-1) ?? '');
+    }
+    t.strictSame(
+      order,
+      ['/login', '/page?hog=1', '/page?other', '/page?hog=2', '/page?hog=3', '/report'],
+      'by priority, and clients take turns',
+    );
+
+    const late = [
+      await send('/report', 'low', '192.0.2.9'),
+      await send('/page', 'normal', '192.0.2.9'),
+      await send('/login', 'high', '192.0.2.9'),
+    ];
+    const refusedNow = (): number[] =>
+      ['low', 'normal', 'high'].map((priority) =>
+        world.sample('floodgate_protect_refused_total', { priority }),
+      );
+    clock.advance(500);
+    await until(() => refusedNow()[0] === 1);
+    t.strictSame(refusedNow(), [1, 0, 0], 'low ones wait for half a second');
+    clock.advance(500);
+    await until(() => refusedNow()[1] === 1);
+    t.strictSame(refusedNow(), [1, 1, 0], 'normal ones for a second');
+    clock.advance(1000);
+    const refused = await Promise.all(late.map(({ answer }) => answer));
+    t.strictSame(refusedNow(), [1, 1, 1], 'high ones for two');
+    for (const [i, { status, headers, body }] of refused.entries()) {
+      t.equal(status, 503);
+      t.equal(headers['retry-after'], '1');
+      t.match(JSON.parse(body.toString()), {
+        type: /temporary-reduced-capacity$/,
+        code: 'gateway_overloaded',
+        details: { priority: ['low', 'normal', 'high'][i] },
+      });
+    }
+    t.match(
+      world.gateway.log.filter(({ msg }) => String(msg).includes('protect')),
+      [{ limit: 12 }],
+      'one line in the log',
+    );
+    const record = await world.gateway.gateway.findDecision(
+      String(refused[0]?.headers['x-gateway-decision']),
+    );
+    t.match(record, { decision: 'busy', policy: 'protect', identifier: 'priority low', limit: 12, used: 12 });
+
+    application.answer();
+    for (const { answer } of waiting) t.equal((await answer).status, 200);
+    for (const answer of first) t.equal((await answer).status, 200);
+    await world.isFree(t);
+    for (let i = 0; i < 40; i++) await world.load(CLIENTS, 1, 50);
+    t.equal(world.limit, MAX, 'after the overload');
+  });
+}
+
+t.test('one client with slow requests does not lower the limit for others', async (t) => {
+  const world = await startWorld(t, 'on', { GATEWAY_CLIENT_SHARE: '0.25' });
+  const { application, clock } = world;
+  await world.learn();
+  for (let round = 0; round < 12; round++) {
+    const slow = Array.from({ length: 20 }, () => world.get('/page?slow', '198.51.100.1'));
+    await application.arrived(20);
+    clock.advance(3000);
+    const polite = CLIENTS.slice(0, 1 + (round % 3)).map((from) => world.get('/page', from));
+    await application.arrived(20 + polite.length);
+    clock.advance(50);
+    for (const { res } of application.held.splice(20)) res.end('ok');
+    for (const answer of polite) t.equal((await answer).status, 200);
+    application.answer();
+    await Promise.all(slow);
+    clock.advance(WINDOW_MS);
+    t.equal(world.limit, MAX);
+  }
+  await world.isFree(t);
+});
+
+t.test('one client has its share of the lowered limit only', async (t) => {
+  const world = await startWorld(t, 'on', { GATEWAY_CLIENT_SHARE: '0.25' });
+  const { application } = world;
+  await world.learn();
+  await world.overload();
+  const hog = Array.from({ length: 12 }, () => world.get('/page?hog', '198.51.100.1'));
+  await until(() => world.waiting('normal') === 9);
+  t.equal(application.held.length, 3, 'a quarter of 12');
+  const visitor = world.get('/page', '192.0.2.1');
+  await application.arrived(4);
+  while (application.held.length > 0 || world.waiting('normal') > 0) {
+    application.answer();
+    await until(() => application.held.length > 0 || world.waiting('normal') === 0);
+  }
+  for (const answer of [visitor, ...hog]) t.equal((await answer).status, 200);
+  await world.isFree(t);
+});
+
+t.test('errors are no measure of the time without load, but slow ones are congestion', async (t) => {
+  const world = await startWorld(t, 'on');
+  await world.learn();
+  for (let i = 0; i < 4; i++) await world.load(CLIENTS, 1, 0, 500);
+  for (let i = 0; i < 4; i++) await world.load(CLIENTS, 6, 100);
+  t.equal(world.limit, MAX, '100 ms are tolerated, as before');
+  while (world.limit === MAX) await world.load(CLIENTS, 3, 2000, 503);
+  t.equal(world.limit, IN_PROGRESS_MIN);
+});
+
+t.test('shadow mode measures, and refuses nothing', async (t) => {
+  const world = await startWorld(t, 'shadow');
+  const { application } = world;
+  await world.learn();
+  await world.overload();
+  t.equal(world.limit, 12);
+  const sent = CLIENTS.flatMap((from) => Array.from({ length: 6 }, () => world.get('/report', from)));
+  await application.arrived(24);
+  t.equal(world.sample('floodgate_protect_refused_total', { priority: 'low', mode: 'shadow' }), 12);
+  application.answer();
+  for (const answer of sent) t.equal((await answer).status, 200);
+  await world.isFree(t);
+});
+
+t.test('when the queue is full, a request of a higher priority takes the place of a lower one', async (t) => {
+  const world = await startWorld(t, 'on', { GATEWAY_WAITING: '2' });
+  const { application } = world;
+  await world.learn();
+  await world.overload();
+  const first = CLIENTS.flatMap((from) => [1, 2, 3].map(() => world.get('/page', from)));
+  await application.arrived(12);
+  const low = [world.get('/report', '192.0.2.7'), world.get('/report', '192.0.2.8')];
+  await until(() => world.waiting('low') === 2);
+  const normal = world.get('/page', '192.0.2.9');
+  const high = world.get('/login', '192.0.2.9');
+  t.strictSame(
+    (await Promise.all(low)).map(({ status }) => status),
+    [503, 503],
+  );
+  t.equal(world.waiting('normal') + world.waiting('high'), 2);
+  t.equal((await world.get('/report', '192.0.2.7')).status, 503, 'a low one takes nobody’s place');
+  application.answer();
+  await application.arrived(2);
+  application.answer();
+  for (const answer of [...first, normal, high]) t.equal((await answer).status, 200);
+  await world.isFree(t);
+});
+
+t.test('clients that leave give everything back', async (t) => {
+  const world = await startWorld(t, 'on');
+  const { application, clock } = world;
+  await world.learn();
+  await world.overload();
+  const leaving = new AbortController();
+  let next = 1;
+  const get = (): Promise<unknown> =>
+    fetch(`${world.gateway.origin}/page`, {
+      signal: leaving.signal,
+      headers: { 'x-forwarded-for': `192.0.2.${next++}` },
+    }).catch(() => undefined);
+  const sent = Array.from({ length: 30 }, get);
+  await until(() => application.held.length === 12 && world.waiting('normal') === 18);
+  clock.advance(400);
+  leaving.abort();
+  await Promise.all(sent);
+  application.held.splice(0);
+  await world.isFree(t);
+  t.equal(world.waiting('normal'), 0);
+});
+
+t.test('a long poll gives its place back, and one client’s do not lower the limit', async (t) => {
+  const world = await startWorld(t, 'on');
+  const { application, clock } = world;
+  await world.learn();
+  await world.overload();
+  const polls = CLIENTS.flatMap((from) => [1, 2, 3].map(() => world.get('/page?poll', from)));
+  await application.arrived(12);
+  const next = world.get('/page', '192.0.2.9');
+  await until(() => world.waiting('normal') === 1);
+  // Its own wait must not end first.
+  clock.advance(900);
+  await world.application.arrived(12);
+  t.equal(world.waiting('normal'), 1);
+  application.answer(1);
+  await application.arrived(12);
+  clock.advance(5000);
+  await until(() => world.sample('floodgate_held', { bound: 'streams' }) === 12);
+  t.equal(world.sample('floodgate_held', { bound: 'upstream_connections' }), 0);
+  const more = CLIENTS.map((from) => world.get('/page', from));
+  await application.arrived(16);
+  application.answer();
+  for (const answer of [...polls, ...more, next]) t.equal((await answer).status, 200);
+  await world.isFree(t);
+});
+
+t.test('two gateways with one Redis measure for themselves, and share the policies’ counters', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const application = await startApplication(t);
+  const env = { GATEWAY_REDIS_URL: redis.url };
+  const one = await startWorld(t, 'on', env, application);
+  const two = await startWorld(t, 'on', env, application);
+  for (const world of [one, two]) await world.learn();
+  await one.overload();
+  t.equal(one.limit, 12);
+  t.equal(two.limit, MAX, 'the other one has measured nothing slow');
+  const full = CLIENTS.flatMap((from) => [1, 2, 3].map(() => one.get('/page', from)));
+  await application.arrived(12);
+  const late = one.get('/page', '192.0.2.9');
+  await until(() => one.waiting('normal') === 1);
+  const there = two.get('/page', '192.0.2.9');
+  await application.arrived(13);
+  one.clock.advance(1000);
+  const refused = await late;
+  t.equal(refused.status, 503);
+  const id = String(refused.headers['x-gateway-decision']);
+  await until(async () => (await two.gateway.gateway.findDecision(id).catch(() => null)) !== null);
+  t.match(await two.gateway.gateway.findDecision(id), { policy: 'protect' }, 'why finds it at the other one');
+  application.answer();
+  for (const answer of [...full, there]) t.equal((await answer).status, 200);
+  for (const world of [one, two]) await world.isFree(t);
+});
+
+t.test('an application that is slow from the start is not taken for overloaded for ever', async (t) => {
+  const world = await startWorld(t, 'on');
+  while (world.limit === MAX) await world.load(CLIENTS, 6, 3000);
+  t.ok(world.limit >= IN_PROGRESS_MIN);
+  for (let i = 0; i < 60 && world.limit < MAX; i++) await world.load(CLIENTS, 2, 3000);
+  t.equal(world.limit, MAX);
+});
