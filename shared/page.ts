@@ -54,7 +54,7 @@ button.primary { background: var(--accent); border-color: var(--accent); color: 
 button.danger { background: none; border-color: var(--line); color: var(--bad); }
 button.danger:hover { border-color: var(--bad); }
 [aria-invalid=true] { border-color: var(--bad); }
-[hidden][hidden] { display: none; }
+[hidden] { display: none !important; }
 `);
 
 /** A page with one card, for messages and forms. */
