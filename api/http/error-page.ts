@@ -1,7 +1,8 @@
 /** Shows errors as pages to people who use a browser. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiError } from '#api/errors.ts';
-import { escapeHtml, sendPage } from './page.ts';
+import { escapeHtml } from '#shared/page.ts';
+import { sendPage } from './page.ts';
 import { links } from './page-form.ts';
 
 /** Programs and scripts use the paths below these, and read errors as data. Forms are sent to `/api/auth`. */

@@ -1,5 +1,5 @@
 /** Forms on pages: fields with their labels, hints and errors, tied together for those who do not see them. Pure. */
-import { escapeHtml } from './page.ts';
+import { escapeHtml } from '#shared/page.ts';
 
 export interface Field {
   readonly name: string;
@@ -37,15 +37,15 @@ export function field({ name, label, type, autocomplete, hint, value, error }: F
 /**
  * @param inputs HTML
  * @param submit the text of the button
- * @param look plain: one thing among others on the page; danger: it cannot be undone
+ * @param look primary: what the page is for; plain: one thing among others; danger: it cannot be undone
  */
 export function form(
   action: string,
   inputs: readonly string[],
   submit: string,
-  look?: 'plain' | 'danger',
+  look: 'primary' | 'plain' | 'danger' = 'primary',
 ): string {
-  const button = `<button${look === undefined ? '' : ` class="${look}"`}>${escapeHtml(submit)}</button>`;
+  const button = `<button class="${look}">${escapeHtml(submit)}</button>`;
   return `<form method="post" action="${escapeHtml(action)}">\n${inputs.join('\n')}\n${button}\n</form>`;
 }
 

@@ -2,14 +2,14 @@
  * The frame of every page for people: one style for light and dark, wide and narrow, read without a script. A page runs
  * nothing, loads nothing and is shown in no frame; its forms go to ourselves.
  */
-import { createHash } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
+import { escapeHtml, sourceOf } from '#shared/page.ts';
 import { style } from './page-style.ts';
 
 /** The style is part of the page, so its hash is the only one that is allowed. */
 const POLICY = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+  `style-src ${sourceOf(style)}`,
   'img-src data:',
   "form-action 'self'",
   "frame-ancestors 'none'",
@@ -18,7 +18,7 @@ const POLICY = [
 
 /** A closed gate over water. In the page, because browsers ask for one anyway. */
 const ICON = `data:image/svg+xml,${encodeURIComponent(
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#1d4ed8"/><path d="M4 3v7M8 3v7M12 3v7M3 4h10" stroke="#fff" stroke-width="1.5"/><path d="M2 13q2-2 4 0t4 0 4 0" fill="none" stroke="#fff" stroke-width="1.5"/></svg>',
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#2768ab"/><path d="M4 3v7M8 3v7M12 3v7M3 4h10" stroke="#fff" stroke-width="1.5"/><path d="M2 13q2-2 4 0t4 0 4 0" fill="none" stroke="#fff" stroke-width="1.5"/></svg>',
 )}`;
 
 interface PageOptions {
@@ -69,8 +69,4 @@ ${parts.join('\n')}
 </body>
 </html>
 `;
-}
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

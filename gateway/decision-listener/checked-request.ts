@@ -14,9 +14,11 @@ import type { Upstream } from '#gateway/proxy/upstream.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { headersOf, type OwnReply, sendOwn } from '#gateway/reply/own-reply.ts';
+import type { Page } from '#gateway/reply/page.ts';
 import { type LimitedParts, LimitedRequest } from '#gateway/request/limited-request.ts';
 import { probeReply } from '#gateway/request/probe.ts';
 import { learn } from '#gateway/request/prove.ts';
+import { framingOf } from '#gateway/request/refuse.ts';
 import type { Arrival } from '#gateway/request/request.ts';
 import { chargeOf } from '#gateway/request/spend.ts';
 import { authorizationRequestOf, type Dialect, methodProblem } from './authorization-request.ts';
@@ -115,6 +117,11 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     return this.#options.isCredentialProven;
   }
 
+  /** A page does not fit into the header section. */
+  override get page(): Page | null {
+    return this.#dialect === 'auth-request' ? null : super.page;
+  }
+
   protected pass(added: readonly string[]): void {
     this.finish();
     const res = this.#res;
@@ -132,11 +139,10 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
   }
 
   override deny(violated: readonly Violation[], decision: string): void {
-    const { req, cors, closes } = this;
-    const framing = { cors, close: closes, decision };
+    const framing = framingOf(this, decision);
     if (this.#dialect === 'auth-request') {
       this.#forbid(denialReply(violated, framing));
-    } else this.#parts.enforcement.denials.write(req, this.#res, violated, framing);
+    } else this.#parts.enforcement.denials.write(this.req, this.#res, violated, framing);
   }
 
   /** NGINX accepts only 403 and reads only the header section, so status and body go into header fields. */

@@ -86,6 +86,11 @@ class DescribedRequest extends LimitedRequest {
     return this.#options.isCredentialProven;
   }
 
+  /** JSON always: messages are short, and HAProxy's configuration names the type of content. */
+  override get page(): null {
+    return null;
+  }
+
   protected override answersProbe(token: string): boolean {
     const body = probeReply(this, token, this.#options.parts.enforcement, true);
     if (body !== null) this.#send(403, [], body);

@@ -47,6 +47,12 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
       'clients that the old or new file names may have another plan',
     ),
     ...ofFile(
+      'page',
+      before.page?.version ?? null,
+      after.page?.version ?? null,
+      'browsers get another page when a request is refused',
+    ),
+    ...ofFile(
       'ignore-case',
       String(before.ignoreCase),
       String(after.ignoreCase),

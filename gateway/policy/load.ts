@@ -15,6 +15,7 @@ import { buildLists } from './load-lists.ts';
 import { OverrideLoader } from './load-overrides.ts';
 import { loadPlans } from './load-plans.ts';
 import { buildTests } from './load-tests.ts';
+import { loadPage } from './page-template.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
 import { ReferencedFiles, referencedReader } from './referenced-files.ts';
@@ -200,6 +201,7 @@ function build(
     }
   }
   const plans = loadPlans(file, referenced, report);
+  const page = loadPage(file, referenced, report);
   const tests = buildTests(file, rowNames, report, lineOf);
   const { declared } = identifiers;
   return {
@@ -214,6 +216,7 @@ function build(
     hasProgramLimits: policies.some(({ overrides }) => overrides !== null && overrides.programs.size > 0),
     identifiers: declared,
     lists,
+    page,
     tests,
   };
 }

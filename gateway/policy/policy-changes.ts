@@ -13,6 +13,7 @@ type ChangeKind =
   | 'rollout'
   | 'plan'
   | 'plans'
+  | 'page'
   | 'ignore-case'
   | 'list-added'
   | 'list-removed'

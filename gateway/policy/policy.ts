@@ -4,6 +4,7 @@ import type { Millis, Seconds } from '#shared/clock.ts';
 import type { Calendar } from './calendar.ts';
 import type { Lists } from './lists.ts';
 import type { Overrides } from './overrides.ts';
+import type { NamedPage } from './page-template.ts';
 import type { Plans } from './plans.ts';
 import type { Path } from './problems.ts';
 import type { Rollout } from './rollout.ts';
@@ -141,5 +142,7 @@ export interface PolicySet {
   /** Identifiers that do not depend on a route. */
   readonly identifiers: readonly SimpleIdentifier[];
   readonly lists: Lists | null;
+  /** For browsers, in place of the gateway's; null: there is none. */
+  readonly page: NamedPage | null;
   readonly tests: readonly PolicyTest[];
 }

@@ -328,6 +328,19 @@ export const policyFileSchema = {
       additionalProperties: false,
       description: 'a file with the plans of clients, such as { file: plans.txt }',
     },
+    replies: {
+      type: 'object',
+      required: ['page'],
+      properties: {
+        page: {
+          type: 'string',
+          pattern: REFERENCED_FILE,
+          description: 'the name of an HTML file in the same folder, with {seconds}, {policy} or {decision}',
+        },
+      },
+      additionalProperties: false,
+      description: 'the page that browsers get when a request is refused, such as { page: denied.html }',
+    },
     policies: { type: 'array', items: policy, description: 'a list of policies', maxItems: 1000 },
     tests: {
       type: 'array',

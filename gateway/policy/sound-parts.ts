@@ -58,6 +58,7 @@ export function soundParts(value: unknown, broken: readonly Path[]): PolicyFile 
     allow: listed('allow', file.allow),
     deny: listed('deny', file.deny),
     ...(file.plans !== undefined && isSound('plans') ? { plans: file.plans } : {}),
+    ...(file.replies !== undefined && isSound('replies') ? { replies: file.replies } : {}),
     ...(file.plan === undefined ? {} : { plan: isSound('plan') ? file.plan : { header: 'x-any' } }),
   };
 }

@@ -16,16 +16,18 @@ import type { Clock, Millis, Seconds } from '#shared/clock.ts';
 import { DECISION_ID_LENGTH } from './decision-ids.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { type AnsweredRequest, headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
+import type { Page } from './page.ts';
 
 interface Denial {
+  /** The first one. */
+  readonly policy: Policy | undefined;
   readonly reply: OwnReply;
   /** Names and values in turn. The last value is that of Date. */
   readonly headers: string[];
   /** Index of the id in `headers`. */
   readonly decisionAt: number;
-  /** The body before and behind the id. */
-  readonly before: string;
-  readonly behind: string;
+  /** The body around the ids. */
+  readonly pieces: readonly string[];
 }
 
 /** The parts of a violation that its reply depends on. */
@@ -38,15 +40,17 @@ interface Denied {
   readonly decision: string;
 }
 
-/** All ids have the same length, so Content-Length does not change. */
-const GAP = '-'.repeat(DECISION_ID_LENGTH);
+/** All ids have the same length, so Content-Length does not change. Names of policies have no tilde. */
+const GAP = '~decision'.padEnd(DECISION_ID_LENGTH, '~');
 
-/** For one policy. Texts of past seconds are not used again. */
+/** For one policy, and of pages for all of them. Texts of past seconds are not used again. */
 const TEXTS_MAX = 64;
 
 export class DenialWriter {
   /** By the first policy. They are forgotten when a reload replaces it. */
   readonly #texts = new WeakMap<Policy, Map<string, Denial>>();
+  /** Pages are larger, so all policies share these. */
+  readonly #pages = new Map<string, Denial>();
   #queue: Denied[] = [];
   readonly #date: DateField;
 
@@ -59,20 +63,22 @@ export class DenialWriter {
     req: AnsweredRequest,
     res: WritableResponse,
     violated: readonly Refusing[],
-    { decision, cors, close }: Framing & { readonly decision: string },
+    { decision, cors, close, page }: Framing & { readonly decision: string },
   ): void {
-    const denied = { req, res, denial: this.#denial(violated, cors, close), decision };
+    const denied = {
+      req,
+      res,
+      denial: this.#denial(violated, { cors, close, page, decision: GAP }),
+      decision,
+    };
     if (this.#queue.push(denied) === 1) setImmediate(() => this.#flush());
   }
 
-  #denial(violated: readonly Refusing[], cors: boolean, close: boolean): Denial {
+  #denial(violated: readonly Refusing[], framing: Framing): Denial {
     const policy = violated[0]?.policy;
-    if (policy === undefined) return textOf(violated, cors, close);
-    let texts = this.#texts.get(policy);
-    if (texts === undefined) {
-      texts = new Map();
-      this.#texts.set(policy, texts);
-    }
+    if (policy === undefined) return textOf(violated, framing);
+    const { cors, close, page } = framing;
+    const texts = page === null ? this.#textsOf(policy) : this.#pages;
     let key = `${cors} ${close}`;
     for (const { policy, perWindow, resetMs, remaining, canNeverPass } of violated) {
       // `quota` follows from the limit.
@@ -81,36 +87,52 @@ export class DenialWriter {
       if (remaining > 0 || canNeverPass) key += `:${remaining} ${canNeverPass}`;
     }
     let denial = texts.get(key);
-    if (denial === undefined) {
-      denial = textOf(violated, cors, close);
+    // A page may be that of a policy which a reload has replaced.
+    if (denial?.policy !== policy) {
+      denial = textOf(violated, framing);
       if (texts.size >= TEXTS_MAX) texts.clear();
       texts.set(key, denial);
     }
     return denial;
   }
 
+  #textsOf(policy: Policy): Map<string, Denial> {
+    let texts = this.#texts.get(policy);
+    if (texts === undefined) {
+      texts = new Map();
+      this.#texts.set(policy, texts);
+    }
+    return texts;
+  }
+
   #flush(): void {
     const queue = this.#queue;
     this.#queue = [];
     for (const { req, res, denial, decision } of queue) {
-      const { reply, headers, decisionAt, before, behind } = denial;
+      const { reply, headers, decisionAt, pieces } = denial;
       headers[decisionAt] = decision;
       headers[headers.length - 1] = this.#date.text();
-      sendOwn(req, res, reply, headers, before + decision + behind);
+      sendOwn(req, res, reply, headers, joined(pieces, decision));
     }
   }
 }
 
-function textOf(violated: readonly Refusing[], cors: boolean, close: boolean): Denial {
-  const reply = denialReply(violated, { cors, close, decision: GAP });
+/** Faster than join(), which would copy the body once more. */
+function joined([first = '', ...others]: readonly string[], decision: string): string {
+  let body = first;
+  for (const piece of others) body += decision + piece;
+  return body;
+}
+
+function textOf(violated: readonly Refusing[], framing: Framing): Denial {
+  const reply = denialReply(violated, framing);
   const headers = [...headersOf(reply), 'Date', ''];
-  const gapAt = reply.bodyBytes.lastIndexOf(GAP);
   return {
+    policy: violated[0]?.policy,
     reply,
     headers,
     decisionAt: headers.indexOf(GAP),
-    before: reply.bodyBytes.slice(0, gapAt),
-    behind: reply.bodyBytes.slice(gapAt + GAP.length),
+    pieces: reply.bodyBytes.split(GAP),
   };
 }
 
@@ -122,18 +144,22 @@ export interface Framing {
   readonly close: boolean;
   /** Id of the refusal; null: it has none. */
   readonly decision: string | null;
+  /** For a browser that loads a page; null: the reply is JSON. */
+  readonly page: Page | null;
 }
 
 /** @param violated the exhausted policies */
 export function denialReply(violated: readonly Refusing[], framing: Framing): OwnReply {
   const canNeverPass = violated.some((verdict) => verdict.canNeverPass);
   const retryAfter = canNeverPass ? [] : ['Retry-After', String(retryAfterSeconds(violated))];
+  const names = [...new Set(violated.map(({ policy }) => policy.name))];
   return ownReply('gateway_rate_limited', denialMessage(violated), {
     ...framing,
+    policy: names.join(', '),
     headers: [RATELIMITED_HEADER, 'true', ...retryAfter, ...limitHeaders(violated)],
     extra: {
       error: { code: 429, message: 'Too Many Requests' },
-      'violated-policies': [...new Set(violated.map(({ policy }) => policy.name))],
+      'violated-policies': names,
     },
   });
 }

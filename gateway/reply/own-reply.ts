@@ -3,9 +3,11 @@ import type { ClientRequest, UnreadBody, WritableResponse } from '#gateway/http/
 import { CORS_HEADERS, DECISION_HEADER } from '#gateway/http/header-names.ts';
 import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { ERRORS, type ErrorCode, problemBody } from './errors.ts';
+import { OWN_PAGE, type Page } from './page.ts';
 
 export interface OwnReply {
   readonly code: ErrorCode;
+  readonly contentType: string;
   readonly body: string;
   /** The same in UTF-8, one code unit for each byte. */
   readonly bodyBytes: string;
@@ -25,19 +27,36 @@ interface OwnReplyOptions {
   readonly decision?: string | null;
   /** More members of the body. */
   readonly extra?: object;
+  /** null: the body is JSON. */
+  readonly page?: Page | null;
+  /** Names of the policies that refuse. */
+  readonly policy?: string;
 }
 
 export function ownReply(code: ErrorCode, message: string, options: OwnReplyOptions = {}): OwnReply {
-  const { headers = [], cors = false, close = false, decision = null, extra } = options;
-  const body = problemBody(code, message, decision === null ? extra : { ...extra, decision });
+  const { headers: given = [], cors = false, close = false, decision = null, extra, page = null } = options;
+  const headers = decision === null ? given : [...given, DECISION_HEADER, decision];
+  if (page === null) {
+    const body = problemBody(code, message, decision === null ? extra : { ...extra, decision });
+    return { code, contentType: 'application/problem+json', ...bodyOf(body), headers, cors, close };
+  }
+  const waitAt = headers.indexOf('Retry-After') + 1;
+  const seconds = waitAt === 0 ? null : Number(headers[waitAt]);
+  // The page of an operator says how long to wait.
+  const fitting = seconds === null ? OWN_PAGE : page;
+  const html = fitting.contentOf({ code, message, seconds, decision, policy: options.policy ?? '' });
   return {
     code,
-    body,
-    bodyBytes: Buffer.from(body).toString('latin1'),
-    headers: decision === null ? headers : [...headers, DECISION_HEADER, decision],
+    contentType: 'text/html; charset=utf-8',
+    ...bodyOf(html),
+    headers: [...headers, ...fitting.headers],
     cors,
     close,
   };
+}
+
+function bodyOf(body: string): Pick<OwnReply, 'body' | 'bodyBytes'> {
+  return { body, bodyBytes: Buffer.from(body).toString('latin1') };
 }
 
 /** Answers what could not be read as a request. Its route is unknown, so browsers on other origins may read the reply. */
@@ -49,7 +68,7 @@ export function unreadReply(code: ErrorCode, message: string, headers: readonly 
 export function headersOf(reply: OwnReply): string[] {
   const headers = [
     'Content-Type',
-    'application/problem+json',
+    reply.contentType,
     'Content-Length',
     String(reply.bodyBytes.length),
     'Cache-Control',

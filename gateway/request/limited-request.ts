@@ -4,6 +4,7 @@
  */
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
+import { prefersHtml } from '#gateway/http/accept.ts';
 import { isClientRoute } from '#gateway/http/header-names.ts';
 import { EMPTY_HEAD } from '#gateway/http/request-head.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
@@ -18,6 +19,7 @@ import type { Cover } from '#gateway/policy/match.ts';
 import { denialReply } from '#gateway/reply/denial.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import type { OwnReply } from '#gateway/reply/own-reply.ts';
+import type { Page } from '#gateway/reply/page.ts';
 import type { Millis } from '#shared/clock.ts';
 import { addressSource } from './address-source.ts';
 import { type Listing, listingOf } from './bans-and-lists.ts';
@@ -26,7 +28,7 @@ import type { ChargedTo } from './charged-to.ts';
 import type { Enforcement } from './enforcement.ts';
 import { noteOffences } from './offences.ts';
 import type { HeaderSection } from './policy-table.ts';
-import type { Refusable, Refusals } from './refuse.ts';
+import { framingOf, type Refusable, type Refusals } from './refuse.ts';
 import { type ChargeableRequest, chargeOf, countDegraded, type Spender, spend } from './spend.ts';
 
 const NOTHING_ADDED: readonly string[] = [];
@@ -84,7 +86,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   abstract answer(reply: OwnReply): void;
 
   deny(violated: readonly Violation[], decision: string): void {
-    this.answer(denialReply(violated, { cors: this.cors, close: this.closes, decision }));
+    this.answer(denialReply(violated, framingOf(this, decision)));
   }
 
   /** Reads the body of a request whose policies count a field of it. Never calls back if the client leaves. */
@@ -99,6 +101,10 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
 
   get isVouchedFor(): boolean {
     return false;
+  }
+
+  get page(): Page | null {
+    return prefersHtml(this.req.rawHeaders) ? this.#parts.enforcement.table.page : null;
   }
 
   /** Only after the header section is checked. */

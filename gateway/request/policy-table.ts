@@ -10,6 +10,7 @@ import { type CredentialSource, EVERYONE } from '#gateway/identity/identifier.ts
 import { VerifiedTokens } from '#gateway/identity/verified-tokens.ts';
 import { createMatcher, type Matcher } from '#gateway/policy/match.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
+import { OWN_PAGE, type Page, pageFrom } from '#gateway/reply/page.ts';
 import type { Clock } from '#shared/clock.ts';
 
 /** A header section; node:http's requests have one. */
@@ -25,6 +26,8 @@ export class PolicyTable {
   readonly digester: Digester;
   readonly tokens: VerifiedTokens;
   readonly everyone: Identity;
+  /** For refused browsers. */
+  readonly page: Page;
   /** All places where requests present credentials. */
   readonly carriers: readonly CredentialSource[];
   /** Lower-case name of the header in which trusted proxies name plans; empty if there is none. */
@@ -41,6 +44,7 @@ export class PolicyTable {
     this.digester = digester;
     this.tokens = new VerifiedTokens(digester, wallClock);
     this.everyone = digester.identify(EVERYONE, '');
+    this.page = set.page === null ? OWN_PAGE : pageFrom(set.page);
     this.carriers = set.identifiers.flatMap(carriersOf);
     this.planHeaders = new Set(headers);
     this.planSources = headers.map((header) => ({ kind: 'header', header }));

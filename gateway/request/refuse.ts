@@ -24,6 +24,7 @@ import type { ProxyFailure } from '#gateway/proxy/proxy-call-options.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 import { bannedReply, DENIED_SECONDS, type Framing, listedReply } from '#gateway/reply/denial.ts';
 import { type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
+import type { Page } from '#gateway/reply/page.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Ban } from './bans-and-lists.ts';
 import type { Caller } from './caller.ts';
@@ -49,6 +50,8 @@ export interface Refusable extends Refused {
   readonly cors: boolean;
   /** The connection ends with this reply. */
   readonly closes: boolean;
+  /** For a browser that loads a page; null: the reply is JSON. */
+  readonly page: Page | null;
   /** Ends the request, except for its reply. @returns false: it was answered before, or its client has left */
   finish(): boolean;
   answer(reply: OwnReply): void;
@@ -76,7 +79,7 @@ export class Refusals {
     this.#options.enforcement.metrics.count('malformed');
     if (!request.finish()) return;
     log(request, 'malformed', null, null);
-    request.answer(ownReply('gateway_bad_request', reason, { cors: request.cors, close: true }));
+    request.answer(ownReply('gateway_bad_request', reason, { ...framingOf(request, null), close: true }));
   }
 
   banned(request: Refusable, { identity, endsAt, policy }: Ban): void {
@@ -181,7 +184,8 @@ export class Refusals {
           );
     log(request, 'unavailable', decision, bucket?.policy.name ?? null);
     const message = 'limits cannot be checked at the moment; try again in a second';
-    const options = { ...framingOf(request, decision), headers: ['Retry-After', '1'] };
+    const policy = bucket?.policy.name ?? '';
+    const options = { ...framingOf(request, decision), headers: ['Retry-After', '1'], policy };
     request.answer(ownReply('gateway_store_unavailable', message, options));
   }
 
@@ -240,7 +244,7 @@ export class Refusals {
       describe: () => ({ method: '', target: '', addressFrom, file, policyVersion }),
     };
     const decision = this.#record(record, refused, caller);
-    return boundReply(bound.name, refusal, { cors: true, close: true, headers: [], decision });
+    return boundReply(bound.name, refusal, { cors: true, close: true, headers: [], decision, page: null });
   }
 
   /** Counts a refusal. @returns false: the request was answered before, or its client has left */
@@ -252,8 +256,12 @@ export class Refusals {
   }
 }
 
-function framingOf({ cors, closes }: Refusable, decision: string | null): Framing {
-  return { cors, close: closes, decision };
+/** How a request is refused, with the id of the refusal or without one. */
+export function framingOf<Id extends string | null>(
+  { cors, closes, page }: Pick<Refusable, 'cors' | 'closes' | 'page'>,
+  decision: Id,
+): Framing & { readonly decision: Id } {
+  return { cors, close: closes, page, decision };
 }
 
 /** @param id of the refusal; null: it has none @param policy that refused; null: none */

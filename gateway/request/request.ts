@@ -17,6 +17,7 @@ import type { Millis } from '#shared/clock.ts';
 import { type Admitted, Forwarding, type ForwardingParts, type RequestOptions } from './forward.ts';
 import { LimitedRequest } from './limited-request.ts';
 import { probeReply } from './probe.ts';
+import { framingOf } from './refuse.ts';
 import { whenSmallArrived } from './small-body.ts';
 
 /** A request that has come, and what belongs to it. */
@@ -114,8 +115,8 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   }
 
   override deny(violated: readonly Violation[], decision: string): void {
-    const { req, res, cors, closes } = this;
-    this.#parts.enforcement.denials.write(req, res, violated, { decision, cors, close: closes });
+    const { req, res } = this;
+    this.#parts.enforcement.denials.write(req, res, violated, framingOf(this, decision));
   }
 
   /** The gateway is shutting down, or the client waits with its body for 100 Continue. */

@@ -20,6 +20,9 @@ const run = promisify(execFile);
 const page = readPage('docs/policies.md');
 const detail = readPage('docs/policies-in-detail.md');
 const keySet = keySetText(await newSigner('EdDSA', 'key'));
+const html = detail.blocks.find(({ language }) => language === 'html')?.text ?? '';
+/** The files that the blocks name. */
+const referenced = (name: string): string => (name.endsWith('.html') ? html : keySet);
 const identifiers =
   'version: 1\nidentifiers:\n  ip: { source: client-address }\n  api-key: { source: [{ header: x-api-key }] }\npolicies:\n';
 
@@ -37,11 +40,7 @@ t.test(
       for (const { text, line } of yaml) {
         if (text.startsWith('# broken.yaml')) t.throws(() => loadPolicies(asFile(text), 'broken.yaml'));
         else
-          t.strictSame(
-            runTests(loadPolicies(asFile(text), 'page.yaml', () => keySet)),
-            [],
-            `${file}:${line}`,
-          );
+          t.strictSame(runTests(loadPolicies(asFile(text), 'page.yaml', referenced)), [], `${file}:${line}`);
       }
     }
   },

@@ -7,8 +7,9 @@ import type { Context } from '#api/context.ts';
 import { type ApiError, forbidden, RetryLater } from '#api/errors.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
-import { escapeHtml, sendPage } from '#api/http/page.ts';
+import { sendPage } from '#api/http/page.ts';
 import { alert, type Field, field, form, hidden, links } from '#api/http/page-form.ts';
+import { escapeHtml } from '#shared/page.ts';
 import { fieldOf } from './form.ts';
 import { isFormOurs, protect } from './protection.ts';
 

@@ -13,8 +13,6 @@ import { fieldOf } from './form.ts';
 import { refuseWhileClosed } from './signup.ts';
 import { sendVerifyPage } from './verify-page.ts';
 
-export { escapeHtml, sendPage } from '#api/http/page.ts';
-
 const page = { schema: { response: { 200: htmlPage('A page.') } } };
 
 export const accountPages: Routes = async (app, { context }) => {

@@ -5,8 +5,9 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
-import { escapeHtml, sendPage } from '#api/http/page.ts';
+import { sendPage } from '#api/http/page.ts';
 import { alert, type Field, field, form, hidden, links } from '#api/http/page-form.ts';
+import { escapeHtml } from '#shared/page.ts';
 import { newPassword } from './account-forms.ts';
 import { callbackUrl, fieldOf } from './form.ts';
 import { texts } from './login.ts';

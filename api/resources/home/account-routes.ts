@@ -11,7 +11,7 @@ import { authenticateSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
 import { ApiError, forbidden, notAuthenticated, tooManyRequests } from '#api/errors.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
-import { escapeHtml, sendPage } from '#api/http/page.ts';
+import { sendPage } from '#api/http/page.ts';
 import { alert, links, notice } from '#api/http/page-form.ts';
 import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
 import { acceptForms, fieldOf, formFields } from '#api/resources/accounts/form.ts';
@@ -21,6 +21,7 @@ import { revokeApiKey } from '#api/resources/api-keys/change.ts';
 import { createApiKey } from '#api/resources/api-keys/create.ts';
 import { managed } from '#api/resources/api-keys/managed.ts';
 import type { ApiKey } from '#api/resources/api-keys/store.ts';
+import { escapeHtml } from '#shared/page.ts';
 import { accountParts, readAccount } from './account-view.ts';
 import { newKeyFrom } from './new-key.ts';
 

@@ -1,10 +1,10 @@
 /** The account page: the user, the workspaces and the API keys that the user may see. */
 import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
-import { escapeHtml } from '#api/http/page.ts';
 import { field, form, hidden } from '#api/http/page-form.ts';
 import { findUser } from '#api/resources/accounts/store.ts';
 import { type ApiKey, listApiKeys } from '#api/resources/api-keys/store.ts';
+import { escapeHtml } from '#shared/page.ts';
 
 const WORKSPACES_SHOWN_MAX = 500;
 
@@ -146,7 +146,7 @@ function keyItem(
 <span class="hint">made ${day(key.createdAt)}, ${key.lastUsedAt === null ? 'never used' : `last used ${day(key.lastUsedAt)}`}; ${
     reach.length === 0 ? 'reaches no workspace' : reach.join(', ')
   }</span>
-<details><summary>Revoke<span class="hidden"> ${label}</span></summary>
+<details><summary>Revoke<span class="hidden-text"> ${label}</span></summary>
 <p>Programs that use this key stop working at once. This cannot be undone.</p>
 ${form(`${basePath}/account/api-keys/${key.id}/revoke`, [protection], `Revoke ${key.label}`, 'danger')}</details></li>`;
 }

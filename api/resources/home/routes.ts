@@ -11,10 +11,11 @@ import { findSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
 import { serviceUnavailable } from '#api/errors.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
-import { escapeHtml, sendPage } from '#api/http/page.ts';
+import { sendPage } from '#api/http/page.ts';
 import { alert, notice } from '#api/http/page-form.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/login-page.ts';
 import { isSignupOpen } from '#api/resources/accounts/signup.ts';
+import { escapeHtml } from '#shared/page.ts';
 
 const Home = Type.Unsafe<unknown>({
   description: 'A page for browsers, else JSON.',
@@ -48,8 +49,8 @@ export const homeRoutes: Routes = async (app, { context }) => {
       '<p>Floodgate runs here: a survey API that Formbricks clients can use, behind a gateway that limits how often each client may call.</p>',
       `<p class="row">${
         isLoggedIn
-          ? `<a class="button" href="${basePath}${ACCOUNT_PATH}">Your account</a>`
-          : `<a class="button" href="${basePath}/auth/login">Log in</a>${isOpen ? ` <a href="${basePath}/auth/signup">Create an account</a>` : ''}`
+          ? `<a class="primary" href="${basePath}${ACCOUNT_PATH}">Your account</a>`
+          : `<a class="primary" href="${basePath}/auth/login">Log in</a>${isOpen ? ` <a href="${basePath}/auth/signup">Create an account</a>` : ''}`
       }</p>`,
       '<h2>For programs</h2>',
       `<p>A program sends an API key, which you make in your account:</p>

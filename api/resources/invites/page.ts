@@ -1,6 +1,7 @@
 /** The page behind the link of an invite: one form, which depends on whether the address has an account. */
-import { escapeHtml } from '#api/http/page.ts';
+
 import { alert, type Field, field, form, hidden } from '#api/http/page-form.ts';
+import { escapeHtml } from '#shared/page.ts';
 import type { OpenInvite } from './store.ts';
 
 export interface InvitePage {

@@ -10,13 +10,14 @@ import { endSessionsOf } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { htmlPage } from '#api/http/media.ts';
-import { escapeHtml, sendPage } from '#api/http/page.ts';
+import { sendPage } from '#api/http/page.ts';
 import { form, hidden, links } from '#api/http/page-form.ts';
 import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
 import { acceptForms, fieldOf } from '#api/resources/accounts/form.ts';
 import { emailChangedMail, mailAccount } from '#api/resources/accounts/mails.ts';
 import { deleteTokens, findToken, findTokenToUse, updateUser } from '#api/resources/accounts/store.ts';
 import { toTimestamp } from '#api/timestamps.ts';
+import { escapeHtml } from '#shared/page.ts';
 
 const PATH = '/verify-email-change';
 const ended = htmlPage('A page: the link has ended, or was used.');

@@ -9,6 +9,7 @@ import type { Control } from '#gateway/operate/control/control.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import { bannedReply } from '#gateway/reply/denial.ts';
 import { headersOf, recordOf } from '#gateway/reply/own-reply.ts';
+import type { Page } from '#gateway/reply/page.ts';
 import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
@@ -35,7 +36,7 @@ export async function explainLive(
     ban = 'ban' in read && read.ban !== null ? rehearsal.bans.of(read.ban.digest, now) : null;
     if (read.kind === 'covered') now = await seed(rehearsal, read.charged.charge.buckets, control);
   });
-  return ban === null ? explanation : bannedExplanation(explanation, ban, now);
+  return ban === null ? explanation : bannedExplanation(explanation, ban, now, rehearsal.pageFor(request));
 }
 
 /** @returns the clock that the counters go by */
@@ -86,11 +87,17 @@ async function seedBans(
   return true;
 }
 
-function bannedExplanation(explanation: Explanation, { endsAt, reason }: Ban, now: Millis): Explanation {
+function bannedExplanation(
+  explanation: Explanation,
+  { endsAt, reason }: Ban,
+  now: Millis,
+  page: Page | null,
+): Explanation {
   const reply = bannedReply(endsAt - now, {
     cors: isClientRoute(explanation.path),
     close: false,
     decision: null,
+    page,
   });
   const why = reason === '' ? '' : `: ${reason}`;
   return {

@@ -1,8 +1,12 @@
-/** The page for operators: static files, read when somebody first asks. What they show comes from the admin API. */
+/**
+ * The page for operators: static files, read when somebody first asks. Its style follows that of all pages. What it shows
+ * comes from the admin API.
+ */
 import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { baseStyle } from '#shared/page.ts';
 
 const POLICY = [
   "default-src 'none'",
@@ -73,6 +77,7 @@ async function readAll(): Promise<ReadonlyMap<string, PageFile>> {
 }
 
 async function readOne(name: string, type: string): Promise<[string, PageFile]> {
-  const content = await readFile(join(FOLDER, name));
+  const own = await readFile(join(FOLDER, name));
+  const content = type === TYPES['.css'] ? Buffer.concat([Buffer.from(baseStyle), own]) : own;
   return [name, { content, type, etag: `"${hash('sha256', content).slice(0, 16)}"` }];
 }

@@ -5,6 +5,7 @@
  */
 
 import type { Priority } from '#gateway/bounds/priority.ts';
+import { prefersHtml } from '#gateway/http/accept.ts';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import { Origins, type PeerSocket } from '#gateway/http/request-origin.ts';
@@ -23,6 +24,7 @@ import { entryFor } from '#gateway/policy/lists.ts';
 import type { Cover, CoverCounter } from '#gateway/policy/match.ts';
 import { planIn } from '#gateway/policy/plans.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
+import type { Page } from '#gateway/reply/page.ts';
 import { identitiesOf, listingOf } from '#gateway/request/bans-and-lists.ts';
 import type { ChargedTo } from '#gateway/request/charged-to.ts';
 import { Enforcement } from '#gateway/request/enforcement.ts';
@@ -118,7 +120,12 @@ export class Rehearsal {
 
   ask(request: RehearsedRequest): Rehearsed {
     const weighed = this.weigh(request);
-    return weighed.kind === 'decided' ? tell(weighed) : weighed;
+    return weighed.kind === 'decided' ? tell(weighed, this.pageFor(request)) : weighed;
+  }
+
+  /** For a browser that loads a page; null: the reply is JSON. */
+  pageFor({ rawHeaders }: Pick<RehearsedRequest, 'rawHeaders'>): Page | null {
+    return prefersHtml(rawHeaders) ? this.enforcement.table.page : null;
   }
 
   weigh(request: RehearsedRequest): Weighed {
@@ -163,7 +170,7 @@ export class Rehearsal {
     const listing = listingOf(enforcement, request, closedBy);
     if (listing?.kind === 'malformed') return malformed(listing.reason);
     const listed = listing?.kind === 'listed' ? listing.entry : null;
-    if (listed?.list === 'deny') return listedRequest(path, listed, identities);
+    if (listed?.list === 'deny') return listedRequest(path, listed, identities, this.pageFor({ rawHeaders }));
     const ban = listing?.kind === 'banned' ? listing.identity : null;
     const uncovered = { kind: 'uncovered', path, cover: null, allowedBy: listed, identities, ban } as const;
     if (listed !== null || cover === null) return uncovered;
@@ -194,7 +201,7 @@ export class Rehearsal {
       lists === null || lists.digests.size === 0 || closedBy !== null
         ? closedBy
         : entryFor(lists, { digests: digests(), doubtful: [], address: null, words: [] });
-    if (listed?.list === 'deny') return listedRequest(path, listed, nobody);
+    if (listed?.list === 'deny') return listedRequest(path, listed, nobody, null);
     const uncovered = {
       kind: 'uncovered',
       path,

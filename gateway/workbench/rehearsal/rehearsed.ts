@@ -10,6 +10,7 @@ import { denialReply, listedReply } from '#gateway/reply/denial.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { limitHeaders } from '#gateway/reply/limit-headers.ts';
 import { headersOf } from '#gateway/reply/own-reply.ts';
+import type { Page } from '#gateway/reply/page.ts';
 import type { ChargedTo } from '#gateway/request/charged-to.ts';
 
 interface Malformed {
@@ -98,13 +99,18 @@ export function listedRequest(
   path: string,
   entry: ListEntry,
   identities: () => readonly Identity[],
+  page: Page | null,
 ): ListedRequest {
-  const reply = listedReply(entry, { cors: isClientRoute(path), close: false, decision: null });
+  const reply = listedReply(entry, { cors: isClientRoute(path), close: false, decision: null, page });
   const { status } = ERRORS[reply.code];
   return { kind: 'listed', path, cover: null, entry, status, headers: headersOf(reply), identities };
 }
 
-export function tell({ path, cover, charged, spent, decision }: WeighedRequest): DecidedRequest {
+/** @param page for a browser that loads a page; null: the reply is JSON */
+export function tell(
+  { path, cover, charged, spent, decision }: WeighedRequest,
+  page: Page | null,
+): DecidedRequest {
   const policies = applyingOf(cover, charged);
   if (decision.kind === 'allow') {
     return {
@@ -119,7 +125,7 @@ export function tell({ path, cover, charged, spent, decision }: WeighedRequest):
     };
   }
   const { violated } = decision;
-  const reply = denialReply(violated, { cors: isClientRoute(path), close: false, decision: null });
+  const reply = denialReply(violated, { cors: isClientRoute(path), close: false, decision: null, page });
   return {
     kind: 'deny',
     path,

@@ -114,6 +114,24 @@ t.test('a closed route is closed here, too', async (t) => {
   });
 });
 
+t.test('browsers get a page, but not through NGINX, which reads header fields only', async (t) => {
+  const { ask, decisionPort } = await startAsked(
+    t,
+    {},
+    `${policyFile()}\ndeny: [{ route: "* /internal/*" }]\n`,
+  );
+  const accept = { accept: 'text/html,*/*;q=0.8' };
+  for (const path of ['/internal/a', '/a%2fb']) {
+    const page = await ask('GET', path, '192.0.2.1', accept);
+    t.match(page.headers, { 'content-type': 'text/html; charset=utf-8', vary: 'Accept' });
+    t.match(page.body.toString(), /^<!doctype html>/);
+    const nginx = await send(decisionPort, '/auth-request', {
+      headers: { ...accept, ...question('GET', path, '192.0.2.1') },
+    });
+    t.match(nginx.headers, { 'content-type': 'application/problem+json', 'x-gateway-body': /^\{/ });
+  }
+});
+
 t.test('the same counters and the same replies as in front', async (t) => {
   const { ask, port } = await startAsked(t);
   const first = await ask('POST', '/ip/a?b', '192.0.2.1');

@@ -28,7 +28,7 @@ const LITERAL =
 const POLICY_KEYS =
   'allowed here: name, route, identifier, limit, overrides, overridesFile, window, algorithm, burst, concurrency, limits, cost, count, bucket, rollout, mode, onStoreFailure, ban, priority, headers';
 const FILE_KEYS =
-  'allowed here: version, identifiers, exclude, ignoreCase, timezone, protect, allow, deny, plan, plans, policies, tests';
+  'allowed here: version, identifiers, exclude, ignoreCase, timezone, protect, allow, deny, plan, plans, replies, policies, tests';
 const METHODS = 'write upper-case methods such as GET, several joined by commas without spaces, or *';
 const UNEQUAL = 'make them equal or use another bucket';
 
@@ -550,6 +550,9 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'no-space-after-colon': [['9:5', 'this line is not "key: value"; write a colon and a space']],
   'path-colon': [
     ['7:12', 'segment ":id" begins with a colon; write {param} for any one segment, and a literal : as %3A'],
+  ],
+  'replies-page-missing': [
+    ['2:18', 'nowhere.html cannot be read (ENOENT); put the file into the folder of the policy file'],
   ],
   'reserved-character': [['7:12', 'put the value in quotes']],
   'tab-behind-spaces': [['7:1', 'not valid YAML: tabs cannot be used for indentation; use spaces']],

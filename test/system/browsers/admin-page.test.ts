@@ -138,7 +138,7 @@ t.test('why it was refused, by a click and by its id', async (t) => {
   await check(t, 'why');
   await page.keyboard.press('Escape');
   t.equal(await dialog.isVisible(), false, 'the keyboard closes it');
-  t.equal(new URL(page.url()).hash, '#/overview');
+  await page.waitForFunction("location.hash === '#/overview'");
   await eventually(
     'kept',
     async () => {

@@ -1,35 +1,16 @@
 /** An invitation in a real browser, through the gateway: with a new account, and with one that is there. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { startBrowser } from '#test/support/browser.ts';
-import { projectRoot } from '#test/support/process.ts';
+import { checkPage } from '#test/support/page-check.ts';
 import { startStack } from '#test/support/stack.ts';
 
 // Without a mail server, so the link is in the reply; sign-up is closed.
 const { origin } = await startStack(t);
-const axe = readFileSync(join(projectRoot, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
-/** A browser of one's own, as wide as a telephone. */
+/** In a browser of its own. */
 async function openPage(): Promise<Page> {
-  const page = await (await startBrowser(t)).newPage();
-  await page.setViewportSize({ width: 390, height: 844 });
-  return page;
-}
-
-async function check(t: Test, page: Page, name: string): Promise<void> {
-  await page.evaluate(axe);
-  const violations = await page.evaluate<readonly { id: string }[]>(
-    'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',
-  );
-  t.strictSame(
-    violations.map(({ id }) => id),
-    [],
-    name,
-  );
-  const { SCREENSHOTS } = process.env;
-  if (SCREENSHOTS !== undefined) await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
+  return (await startBrowser(t)).newPage();
 }
 
 const owner = await openPage();
@@ -50,7 +31,7 @@ t.test('sign-up is closed, and nothing leads there', async (t) => {
   const page = await openPage();
   await page.goto(`${origin}/auth/signup`);
   await page.getByText('Ask an owner or manager of your organization to invite you').waitFor();
-  await check(t, page, 'sign-up-closed');
+  await checkPage(t, page, 'sign-up-closed');
   await page.getByRole('link', { name: 'Log in' }).click();
   await page.getByLabel('Password').waitFor();
   t.equal(await page.getByRole('link', { name: 'Create an account' }).count(), 0);
@@ -61,19 +42,19 @@ t.test('a new person: a mistake first, then the account', async (t) => {
   const link = await invite('ada@example.com');
   await page.goto(link);
   await page.getByText('Owner invites ada@example.com to My organization, as member.').waitFor();
-  await check(t, page, 'invite');
+  await checkPage(t, page, 'invite');
   await page.getByLabel('Your name').fill('Ada');
   await page.getByLabel('Choose a password').fill('short');
   await page.getByRole('button').click();
   await page.getByText('A password has 8 to 128 characters').waitFor();
   t.equal(await page.getByLabel('Your name').inputValue(), 'Ada');
-  await check(t, page, 'invite-mistake');
+  await checkPage(t, page, 'invite-mistake');
   await page.getByLabel('Choose a password').fill('Password1');
   await page.getByRole('button').click();
   await page.getByText('You are logged in as').waitFor();
   await page.goto(link);
   await page.getByText('This invitation does not serve').waitFor();
-  await check(t, page, 'invite-used');
+  await checkPage(t, page, 'invite-used');
 });
 
 t.test('a person with an account logs in on the page, and accepts', async (t) => {
@@ -85,11 +66,11 @@ t.test('a person with an account logs in on the page, and accepts', async (t) =>
   t.equal((await owner.request.delete(`${members}/${ada.id}`)).status(), 200);
   await page.goto(await invite('ada@example.com'));
   await page.getByText('This address has an account.').waitFor();
-  await check(t, page, 'invite-known');
+  await checkPage(t, page, 'invite-known');
   await page.getByLabel('Password').fill('Password1');
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByRole('button', { name: 'Accept the invitation' }).waitFor();
-  await check(t, page, 'invite-mine');
+  await checkPage(t, page, 'invite-mine');
   await page.getByRole('button', { name: 'Accept the invitation' }).click();
   await page.getByText('You are logged in as').waitFor();
   t.equal((await (await owner.request.get(members)).json()).data.length, 2);

@@ -10,6 +10,7 @@ import { startBrowser } from '#test/support/browser.ts';
 import { checkPage, watchPage } from '#test/support/page-check.ts';
 import { startMailServer } from '#test/support/smtp.ts';
 import { startStack } from '#test/support/stack.ts';
+import { until } from '#test/support/until.ts';
 
 const mails = await startMailServer();
 t.teardown(() => mails.close());
@@ -130,11 +131,30 @@ t.test('with the keyboard alone, and by the name of another host', async (t) => 
   t.equal(page.url(), `http://localhost:${port}/account`, 'the cookies are of this host');
 });
 
-t.test('what leads nowhere: a page too', async (t) => {
+t.test('change the address', async (t) => {
+  const reply = await page.request.put(`${new URL(page.url()).origin}/api/v1/profile/email`, {
+    data: { email: 'zoe@example.org', password: 'Password2' },
+  });
+  t.equal(reply.status(), 200);
+  const linkTo = (address: string): string =>
+    /http:\S+/.exec(mails.mails.find(({ to }) => to.includes(address))?.text ?? '')?.[0] ?? '';
+  await until(() => linkTo('zoe@example.org') !== '');
+  await page.goto(linkTo('zoe@example.org'));
+  await heading('Change your e-mail address');
+  await check(t, 'email-change');
+  await button('Change the address').click();
+  await heading('Your e-mail address is changed');
+  await check(t, 'email-changed');
+});
+
+t.test('what leads nowhere or to one more step: a page too', async (t) => {
   for (const [path, name, title] of [
     ['/nothing', 'error', 'There is no such page'],
     ['/s/csomesurvey', 'survey', 'This survey cannot be shown here'],
-    ['/verify-email-change?token=x', 'email-change', 'This link does not serve'],
+    ['/verify-email-change?token=x', 'email-change-ended', 'This link does not serve'],
+    ['/auth/verify?token=x', 'confirm-ended', 'Confirm your e-mail address'],
+    ['/auth/login?error=second+factor+required', 'second-factor', 'Log in'],
+    ['/auth/login?error=second+factor+required&with=backup', 'backup-code', 'Log in'],
   ] as const) {
     await page.goto(origin + path);
     await heading(title);

@@ -64,6 +64,21 @@ for (const name of askingProxyNames) {
       'x-ratelimit-limit': '3',
       'x-ratelimit-remaining': '0',
     });
+    const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+    for (const [path, status] of [
+      ['/read/a', 429],
+      ['/read/a%2Fb', 400],
+    ] as const) {
+      const page = await send(port, path, { headers: browser });
+      t.equal(page.status, status, errors());
+      const isPage = name === 'caddy';
+      t.equal(
+        /^text\/html/.test(String(page.headers['content-type'])),
+        isPage,
+        'a page where the proxy passes the body on',
+      );
+      t.match(page.body.toString(), isPage ? /^<!doctype html>/ : /^\{/);
+    }
     t.match(await send(port, '/read/a', { method: 'HEAD' }), { status: 429, body: { length: 0 } });
 
     const post = { method: 'POST', body: 'x'.repeat(100_000) };

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { baseStyle } from '#shared/page.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { projectRoot } from '#test/support/process.ts';
@@ -27,7 +28,8 @@ t.test('each with its type, a policy, and a tag', async (t) => {
   for (const name of readdirSync(FOLDER).filter((name) => !name.endsWith('.json'))) {
     const reply = await fetch(`${admin}/page/${name}`);
     t.equal(reply.status, 200, name);
-    t.equal(await reply.text(), readFileSync(join(FOLDER, name), 'utf8'));
+    const shared = name.endsWith('.css') ? baseStyle : '';
+    t.equal(await reply.text(), shared + readFileSync(join(FOLDER, name), 'utf8'));
   }
   t.equal((await fetch(`${admin}/page/style.css`)).headers.get('content-type'), 'text/css; charset=utf-8');
   for (const path of ['/page/none.js', '/page/..%2fguard.ts', '/page/%2e%2e%2f%2e%2e%2fadmin.ts', '/page/'])

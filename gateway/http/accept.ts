@@ -1,0 +1,51 @@
+/** Whether a request asks for a page, as a browser does that loads one (RFC 9110 12.5.1). */
+
+/** Those of browsers have 150 characters at most. */
+const ACCEPT_LENGTH_MAX = 512;
+const JSON_TYPE = /^application\/(?:json|.+\+json)$/;
+const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
+
+/** The latest field that was read. A flood has the same one in each request. */
+let latest = { accept: '', prefersHtml: false };
+
+/** Accept names text/html, and gives JSON a lower weight. */
+export function prefersHtml(rawHeaders: readonly string[]): boolean {
+  let accept: string | null = null;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.length !== 6 || name.toLowerCase() !== 'accept') continue;
+    const value = rawHeaders[i + 1] ?? '';
+    accept = accept === null ? value : `${accept},${value}`;
+    if (accept.length > ACCEPT_LENGTH_MAX) return false;
+  }
+  if (accept === null) return false;
+  if (accept !== latest.accept) latest = { accept, prefersHtml: ranksHtmlFirst(accept) };
+  return latest.prefersHtml;
+}
+
+function ranksHtmlFirst(accept: string): boolean {
+  if (!/text\/html/i.test(accept)) return false;
+  let html = 0;
+  /** null: it is not named. */
+  let json: number | null = null;
+  let anyApplication: number | null = null;
+  let any = 0;
+  for (const range of accept.toLowerCase().split(',')) {
+    const [name = '', ...parameters] = range.split(';');
+    const type = name.trim();
+    const weight = weightOf(parameters);
+    if (type === 'text/html') html = Math.max(html, weight);
+    else if (JSON_TYPE.test(type)) json = Math.max(json ?? 0, weight);
+    else if (type === 'application/*') anyApplication = weight;
+    else if (type === '*/*') any = weight;
+  }
+  return html > (json ?? anyApplication ?? any);
+}
+
+/** @returns 1 unless it is given, 0 if it cannot be read */
+function weightOf(parameters: readonly string[]): number {
+  const weights = parameters.map((text) => text.trim()).filter((text) => text.startsWith('q='));
+  if (weights.length === 0) return 1;
+  const text = weights[0]?.slice(2) ?? '';
+  return weights.length === 1 && WEIGHT.test(text) ? Number(text) : 0;
+}

@@ -1,0 +1,102 @@
+/** The template of an operator for the page that people get when a request is refused. */
+import { hash } from 'node:crypto';
+import { escapeHtml, sourceOf } from '#shared/page.ts';
+import { Mistake, type Report, reportMistake } from './problems.ts';
+import type { ReferencedFiles } from './referenced-files.ts';
+import type { PolicyFile } from './schema.ts';
+
+const PLACEHOLDERS = ['seconds', 'policy', 'decision'] as const;
+
+export type PageValues = Readonly<Record<(typeof PLACEHOLDERS)[number], string>>;
+
+export interface PageTemplate {
+  /** Texts and the names of placeholders in turn; a text is first and last. */
+  readonly parts: readonly string[];
+  readonly contentSecurityPolicy: string;
+}
+
+export interface NamedPage extends PageTemplate {
+  /** The file's name and the start of its hash. */
+  readonly version: string;
+}
+
+const BYTES_MAX = 65_536;
+const VERSION_LENGTH = 12;
+const PLACEHOLDER = new RegExp(`\\{(${PLACEHOLDERS.join('|')})\\}`);
+const SCRIPT = /<script\b([^>]*)>([\s\S]*?)(<\/script\b|$)/gi;
+
+/** @returns null if the file names none, or it has a mistake, which is reported */
+export function loadPage(
+  { replies }: Pick<PolicyFile, 'replies'>,
+  referenced: ReferencedFiles,
+  report: Report,
+): NamedPage | null {
+  if (replies === undefined) return null;
+  const { page: name } = replies;
+  try {
+    const text = referenced.text(name, BYTES_MAX);
+    const version = hash('sha256', text).slice(0, VERSION_LENGTH);
+    return { ...templateOf(name, text), version: `${name}, version ${version}` };
+  } catch (error) {
+    reportMistake(report, ['replies', 'page'], error);
+    return null;
+  }
+}
+
+/** @throws Mistake */
+export function templateOf(name: string, text: string): PageTemplate {
+  if (/[\0\ufffd]/.test(text))
+    throw new Mistake(`${name} is not UTF-8 text`, 'save the file in the encoding UTF-8');
+  const parts = text.split(PLACEHOLDER);
+  if (parts.length === 1)
+    throw new Mistake(
+      `${name} has none of {seconds}, {policy} and {decision}`,
+      'write {seconds} where the page says how long to wait',
+    );
+  // A browser compares the hash of a script after it has read CRLF as LF.
+  const hashes = scriptsIn(name, text).map((script) => sourceOf(script.replaceAll('\r\n', '\n')));
+  return {
+    parts,
+    contentSecurityPolicy: contentSecurityPolicy({
+      scripts: hashes,
+      // Styles may be anywhere in the page, and images and fonts those of the application.
+      styles: ["'self'", "'unsafe-inline'"],
+      others: "img-src 'self' data:; font-src 'self' data:; ",
+    }),
+  };
+}
+
+function scriptsIn(name: string, text: string): string[] {
+  return [...text.matchAll(SCRIPT)].map(([, attributes = '', script = '', end]) => {
+    if (/\ssrc\s*=/i.test(attributes))
+      throw new Mistake(`${name} loads a script from elsewhere`, 'write it between <script> and </script>');
+    if (end === '') throw new Mistake(`${name} has a <script> without </script>`, 'end the script');
+    if (PLACEHOLDER.test(script))
+      throw new Mistake(
+        `${name} has a placeholder in a script`,
+        'put it into an element, and let the script read it there',
+      );
+    return script;
+  });
+}
+
+interface Allowed {
+  readonly scripts: readonly string[];
+  readonly styles: readonly string[];
+  /** Further directives. */
+  readonly others: string;
+}
+
+export function contentSecurityPolicy({ scripts, styles, others }: Allowed): string {
+  const script = scripts.length === 0 ? "'none'" : [...new Set(scripts)].join(' ');
+  return `default-src 'none'; script-src ${script}; style-src ${styles.join(' ')}; ${others}base-uri 'none'; form-action 'none'`;
+}
+
+export function fill({ parts }: PageTemplate, values: PageValues): string {
+  let html = '';
+  for (let i = 0; i < parts.length; i++) {
+    const part = parts[i] ?? '';
+    html += i % 2 === 0 ? part : escapeHtml(values[part as keyof PageValues]);
+  }
+  return html;
+}

@@ -1,0 +1,147 @@
+/** Replies as pages, for browsers that load a page. */
+import { contentSecurityPolicy, fill, type PageTemplate } from '#gateway/policy/page-template.ts';
+import type { Seconds } from '#shared/clock.ts';
+import { baseStyle, cardStyle, escapeHtml, sourceOf } from '#shared/page.ts';
+import { ERRORS, type ErrorCode } from './errors.ts';
+
+/** What a page says. */
+interface PageContent {
+  readonly code: ErrorCode;
+  /** As programs read it. */
+  readonly message: string;
+  /** How long to wait; null: waiting is of no use, or nobody knows. */
+  readonly seconds: Seconds | null;
+  /** Names of the policies that refuse; '' if none does. */
+  readonly policy: string;
+  /** Id of the refusal; null: it has none. */
+  readonly decision: string | null;
+}
+
+export interface Page {
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  readonly contentOf: (content: PageContent) => string;
+}
+
+/** For people: what happened, as a heading and a sentence. Other replies are shown as programs read them. */
+const WORDS: Partial<Readonly<Record<ErrorCode, readonly [heading: string, sentence: string]>>> = {
+  gateway_rate_limited: ['Too many requests', 'The limit of this site is reached.'],
+  gateway_banned: [
+    'Blocked for a while',
+    'The operator of this site has blocked requests from you for a while.',
+  ],
+  gateway_client_busy: [
+    'Too much at once',
+    'Too many requests from you are in progress. Wait until some have ended.',
+  ],
+  gateway_store_unavailable: ['Please wait a moment', 'This site cannot check its limits at the moment.'],
+  gateway_overloaded: ['Please wait a moment', 'This site is very busy at the moment.'],
+  gateway_upstream_unavailable: [
+    'This site cannot be reached',
+    'It does not answer at the moment. Try again in a few minutes.',
+  ],
+  gateway_upstream_timeout: [
+    'No answer in time',
+    'This site takes too long to answer. Try again in a few minutes.',
+  ],
+};
+const HEADINGS: Partial<Readonly<Record<ErrorCode, string>>> = {
+  gateway_denied: 'Not allowed',
+  gateway_forbidden: 'Not allowed',
+  gateway_bad_request: 'This request cannot be answered',
+};
+const NEVER = 'This request is larger than the limit, so waiting does not help. Send less in one request.';
+
+/** The script of the page has the same function. */
+function waitText(seconds: number): string {
+  if (seconds <= 120) return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
+  if (seconds <= 7200) return `${Math.ceil(seconds / 60)} minutes`;
+  if (seconds <= 172800) return `${Math.ceil(seconds / 3600)} hours`;
+  return `${Math.ceil(seconds / 86400)} days`;
+}
+
+const STYLE = `${baseStyle}${cardStyle}time{font-weight:600;font-variant-numeric:tabular-nums}button{margin-bottom:1rem}`;
+
+const SCRIPT = `{${waitText}
+const time=document.querySelector('time'),button=document.querySelector('button');
+const end=Date.now()+time.dateTime.slice(2,-1)*1000;
+button.onclick=()=>location.reload();
+(function tick(){
+const left=end-Date.now();
+if(left>0){time.textContent=waitText(Math.ceil(left/1000));setTimeout(tick,left%1000||1000);return}
+document.querySelector('[role=status]').textContent='You can try again now.';
+time.parentNode.hidden=true;
+button.hidden=false;
+})()}`.replace(/\n\s+/g, '\n');
+
+const WAIT_END = `
+<p role="status"></p>
+<button class="primary" hidden>Try again</button>`;
+
+export const OWN_PAGE: Page = {
+  headers: headersOf(
+    contentSecurityPolicy({
+      scripts: [sourceOf(SCRIPT)],
+      styles: [sourceOf(STYLE)],
+      others: 'img-src data:; ',
+    }),
+  ),
+  contentOf: ({ code, message, seconds, decision }) => {
+    const [heading, sentence] = wordsFor(code, message, seconds);
+    const wait =
+      seconds === null
+        ? ''
+        : `\n<p>You can try again in <time role="timer" datetime="PT${seconds}S">${waitText(seconds)}</time>.</p>${WAIT_END}`;
+    const reference =
+      decision === null
+        ? ''
+        : `\n<p class="soft">If you ask for help, give this code: <code>${decision}</code></p>`;
+    // An icon of no bytes keeps the browser from asking for one, which would count against the limit.
+    return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${heading}</title>
+<link rel="icon" href="data:,">
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1>${heading}</h1>
+<p>${sentence}</p>${wait}${reference}
+</main>${seconds === null ? '' : `\n<script>${SCRIPT}</script>`}
+</body>
+</html>
+`;
+  },
+};
+
+/** The page of an operator. */
+export function pageFrom(template: PageTemplate): Page {
+  return {
+    headers: headersOf(template.contentSecurityPolicy),
+    contentOf: ({ seconds, policy, decision }) =>
+      fill(template, { seconds: String(seconds ?? ''), policy, decision: decision ?? '' }),
+  };
+}
+
+function headersOf(securityPolicy: string): string[] {
+  return ['Vary', 'Accept', 'Content-Security-Policy', securityPolicy, 'X-Content-Type-Options', 'nosniff'];
+}
+
+/** @returns HTML */
+function wordsFor(
+  code: ErrorCode,
+  message: string,
+  seconds: Seconds | null,
+): readonly [heading: string, sentence: string] {
+  const words = WORDS[code];
+  if (words !== undefined)
+    return code === 'gateway_rate_limited' && seconds === null ? [words[0], NEVER] : words;
+  const sentence = `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
+  return [
+    HEADINGS[code] ?? ERRORS[code].title,
+    escapeHtml(/[.!?]$/.test(sentence) ? sentence : `${sentence}.`),
+  ];
+}

@@ -1,0 +1,88 @@
+/** The template of the page for refused requests, and its mistakes. */
+import { hash } from 'node:crypto';
+import t from 'tap';
+import { differenceOf } from '#gateway/policy/difference.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { fill } from '#gateway/policy/page-template.ts';
+import type { PolicySet } from '#gateway/policy/policy.ts';
+
+const FILE = `version: 1
+replies: { page: denied.html }
+identifiers:
+  ip: { source: client-address }
+policies:
+  - { name: a, route: GET /a, identifier: ip, limit: 5, window: 1m }
+`;
+const load = (page: string): PolicySet => loadPolicies(FILE, 'p.yaml', () => page);
+const VALUES = { seconds: '7', policy: 'a', decision: 'abc' };
+
+t.test('placeholders are filled, everything else stays', async (t) => {
+  const text = '{decision}<p title="{policy}">{seconds} {seconds}s {Seconds} {{policy}} { policy } {x}</p>';
+  const { page } = load(text);
+  if (page === null) return t.fail('no page');
+  t.equal(fill(page, VALUES), 'abc<p title="a">7 7s {Seconds} {a} { policy } {x}</p>');
+});
+
+t.test('values are text, whatever they contain', async (t) => {
+  const { page } = load('<a title="{policy}" id=\'{policy}\'>{policy}</a>');
+  if (page === null) return t.fail('no page');
+  const html = fill(page, { ...VALUES, policy: `"'><script>&{seconds}</script>` });
+  const value = '&#34;&#39;&#62;&#60;script&#62;&#38;{seconds}&#60;/script&#62;';
+  t.equal(html, `<a title="${value}" id='${value}'>${value}</a>`);
+});
+
+t.test('only the scripts of the template may run', async (t) => {
+  const page = load(
+    '<SCRIPT type="module">\r\na()\r\n</SCRIPT>{seconds}<script></script><style>b{}</style>',
+  ).page;
+  const source = (text: string) => `'sha256-${hash('sha256', text, 'base64')}'`;
+  const policy = page?.contentSecurityPolicy ?? '';
+  // A browser reads CRLF as LF before it compares the hash.
+  t.match(policy, `script-src ${source('\na()\n')} ${source('')};`);
+  t.match(policy, "default-src 'none'; ");
+  t.match(load('{seconds}').page?.contentSecurityPolicy ?? '', "script-src 'none';");
+  t.notMatch(policy, /script-src[^;]*unsafe/);
+});
+
+t.test('each mistake says how to fix it', async (t) => {
+  const at = /^p\.yaml:2:18: denied\.html /;
+  const bad = [
+    ['', /has none of \{seconds\}, \{policy\} and \{decision\}; write \{seconds\}/],
+    ['<p>Wait {second} seconds</p>', /has none of/],
+    ['<script>let n = {seconds}</script>', /has a placeholder in a script; put it into an element/],
+    ['<SCRIPT\n>"{policy}"</script\n>', /has a placeholder in a script/],
+    ['{seconds}<script defer src="/a.js"></script>', /loads a script from elsewhere; write it between/],
+    ['{seconds}<script>a()', /has a <script> without <\/script>/],
+    [`{seconds}${'x'.repeat(65_536)}`, /has more than 65536 bytes/],
+    ['{seconds}\ufffd', /is not UTF-8 text; save the file in the encoding UTF-8/],
+  ] as const;
+  for (const [text, message] of bad) {
+    t.throws(() => load(text), { message: at }, message.source);
+    t.throws(() => load(text), { message }, message.source);
+  }
+  const absent = () => {
+    throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+  };
+  t.throws(() => loadPolicies(FILE, 'p.yaml', absent), {
+    message:
+      /^p\.yaml:2:18: denied\.html cannot be read \(ENOENT\); put the file into the folder of the policy file/,
+  });
+  const elsewhere = FILE.replace('denied.html', '../denied.html');
+  t.throws(() => loadPolicies(elsewhere, 'p.yaml', () => '{seconds}'), {
+    message: /page is "\.\.\/denied\.html"/,
+  });
+  t.throws(() => loadPolicies(FILE.replace('{ page: denied.html }', '{}'), 'p.yaml', () => ''), {
+    message: /^p\.yaml:2:10: page is missing/,
+  });
+});
+
+t.test('the version of the policies and diff tell that the page changed', async (t) => {
+  const [one, two] = [load('{seconds}'), load('{seconds}!')];
+  t.not(one.version, two.version);
+  t.match(differenceOf(one, two), [
+    { kind: 'page', policy: null, from: /^denied\.html, version \w+$/, to: /^denied\.html, version \w+$/ },
+  ]);
+  const none = loadPolicies(FILE.replace(/replies.*\n/, ''), 'p.yaml');
+  t.match(differenceOf(one, none), [{ kind: 'page', from: /^denied/, to: null }]);
+  t.strictSame(differenceOf(one, load('{seconds}')), []);
+});

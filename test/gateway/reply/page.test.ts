@@ -1,0 +1,340 @@
+/** The page that a browser gets instead of JSON, by both ways into the gateway. */
+import { hash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import t, { type Test } from 'tap';
+import type { WritableResponse } from '#gateway/http/client-exchange.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { templateOf } from '#gateway/policy/page-template.ts';
+import { bannedReply, DenialWriter, denialReply, listedReply } from '#gateway/reply/denial.ts';
+import { ERRORS, type ErrorCode } from '#gateway/reply/errors.ts';
+import { headersOf, ownReply, recordOf } from '#gateway/reply/own-reply.ts';
+import { OWN_PAGE, type Page, pageFrom } from '#gateway/reply/page.ts';
+import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
+import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
+import { policy } from '#test/support/spend.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
+import { type Answer, send } from '../proxy/exchange.ts';
+
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+const ID = '0123456789abcdefghij';
+const framing = { cors: false, close: false, decision: ID, page: OWN_PAGE };
+const violation = {
+  policy: policy('login', 5, 60),
+  quota: 5,
+  perWindow: 5,
+  remaining: 0,
+  resetMs: 36_001,
+  canNeverPass: false,
+};
+
+const OF_FORMAT =
+  /^(?:date|content-type|content-length|vary|content-security-policy|x-content-type-options)$/;
+
+/** Without what differs between the two formats. */
+function common(headers: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_FORMAT.test(name)));
+}
+
+for (const ownParser of ['1', '0']) {
+  const way = ownParser === '1' ? 'own parser' : 'node:http';
+
+  t.test(`${way}: the same refusal, as a page for a browser and as JSON for others`, async (t) => {
+    const upstream = await startUpstream(t);
+    const at = 1_800_000_000_000;
+    const { port, gateway } = await startTestGateway(t, {
+      upstream: upstream.origin,
+      clock: () => at,
+      wallClock: () => at,
+      env: { GATEWAY_OWN_PARSER: ownParser },
+      policies: `deny: [{ route: GET /closed, reason: "ask <b>Zoë</b>" }]\n${policyFile(
+        'name: a, route: "* /a", identifier: ip, limit: 1, window: 1m',
+        'name: c, route: GET /api/v1/client/x, identifier: ip, limit: 1, window: 1m',
+      )}`,
+    });
+    t.equal((await send(port, '/a')).status, 200);
+    t.equal((await send(port, '/api/v1/client/x')).status, 200);
+    const pair = async (path: string, method = 'GET'): Promise<readonly [Answer, Answer]> => [
+      await send(port, path, { method, headers: { accept: BROWSER } }),
+      await send(port, path, { method, headers: { accept: 'application/json' } }),
+    ];
+
+    for (const [path, method, status] of [
+      ['/a', 'GET', 429],
+      ['/a', 'POST', 429],
+      ['/api/v1/client/x', 'GET', 429],
+      ['/closed', 'GET', 403],
+      ['/a%2fb', 'GET', 400],
+    ] as const) {
+      const [page, json] = await pair(path, method);
+      t.equal(page.status, status);
+      t.match(page.headers, {
+        'content-type': 'text/html; charset=utf-8',
+        vary: 'Accept',
+        'content-length': String(page.body.length),
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+      });
+      t.equal(json.headers['content-type'], 'application/problem+json');
+      t.equal(json.headers.vary, undefined);
+      t.equal(json.headers['content-security-policy'], undefined);
+      const [pageId, jsonId] = [page, json].map(({ headers }) => headers['x-gateway-decision']);
+      t.strictSame(
+        { ...common(page.headers), 'x-gateway-decision': ID },
+        { ...common(json.headers), 'x-gateway-decision': ID },
+        'all other headers are the same',
+      );
+      const html = page.body.toString();
+      t.match(html, /^<!doctype html>\n<html lang="en">/);
+      t.equal(html.includes(String(pageId)), pageId !== undefined, 'the page names its decision');
+      t.equal(JSON.parse(json.body.toString()).decision, jsonId);
+    }
+
+    const [page] = await pair('/a');
+    t.match(page.body.toString(), /<time[^>]* datetime="PT60S">60 seconds<\/time>/);
+    const [closed] = await pair('/closed');
+    t.match(closed.body.toString(), 'ask &#60;b&#62;Zoë&#60;/b&#62;');
+    t.notMatch(closed.body.toString(), '<time', 'waiting does not help');
+
+    const [head, headJson] = await pair('/a', 'HEAD');
+    t.equal(head.body.length, 0);
+    t.equal(head.headers['content-length'], page.headers['content-length']);
+    t.equal(headJson.headers['content-type'], 'application/problem+json');
+    t.equal(gateway.port, port);
+  });
+
+  t.test(`${way}: hostile Accept fields get JSON, and the connection goes on`, async (t) => {
+    const { port } = await refusing(t, ownParser);
+    const accepts = [
+      `text/html,${'*/*;q=0.1,'.repeat(1500)}`,
+      'text/html;q=0.5'.padEnd(9000, ';q=1'),
+      '\xff\x80text/html\xa0',
+      'text/html;q="',
+      ',,,,;;;;',
+    ];
+    for (const accept of accepts) {
+      const request = `GET /a HTTP/1.1\r\nHost: a\r\nAccept: ${accept}\r\n\r\n`;
+      const { socket, until } = sendRaw(port, request);
+      t.match(await until(/\}$/), /^HTTP\/1\.1 429[\s\S]*application\/problem\+json/);
+      socket.write(`GET /a HTTP/1.1\r\nHost: a\r\nAccept: ${BROWSER}\r\n\r\n`, 'latin1');
+      t.match(await until(/<\/html>\n$/), /text\/html; charset=utf-8/);
+      socket.destroy();
+    }
+  });
+
+  t.test(`${way}: an application that is away`, async (t) => {
+    const { port } = await startTestGateway(t, {
+      upstream: 'http://127.0.0.1:9',
+      env: { GATEWAY_OWN_PARSER: ownParser },
+      policies: policyFile('name: a, route: GET /a, identifier: ip, limit: 5, window: 366d'),
+    });
+    const { status, headers, body } = await send(port, '/a', { headers: { accept: BROWSER } });
+    t.equal(status, 502);
+    t.equal(headers['x-ratelimit-remaining'], '4');
+    t.match(body.toString(), '<h1>This site cannot be reached</h1>');
+  });
+}
+
+async function refusing(
+  t: Test,
+  ownParser: string,
+  page?: string,
+): Promise<{ readonly port: number; readonly file: string; readonly folder: string }> {
+  const upstream = await startUpstream(t);
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'policies.yaml');
+  const replies = page === undefined ? '' : 'replies: { page: denied.html }\n';
+  if (page !== undefined) writeFileSync(join(folder, 'denied.html'), page);
+  writeFileSync(
+    file,
+    `${replies}${policyFile('name: a, route: GET /a, identifier: ip, limit: 1, window: 366d')}`,
+  );
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { GATEWAY_OWN_PARSER: ownParser, GATEWAY_POLICIES: file },
+  });
+  t.equal((await send(port, '/a')).status, 200);
+  return { port, file, folder };
+}
+
+t.test('a template of the operator, with its scripts and nothing else', async (t) => {
+  const script = 'document.title = "x"';
+  const { port } = await refusing(
+    t,
+    '1',
+    `<!doctype html><p>{decision} Ö {policy} {seconds} {decision}</p><script>${script}</script>\n`,
+  );
+  for (let i = 0; i < 3; i++) {
+    const { status, headers, body } = await send(port, '/a', { headers: { accept: BROWSER } });
+    const id = headers['x-gateway-decision'];
+    t.equal(status, 429);
+    t.equal(
+      body.toString(),
+      `<!doctype html><p>${id} Ö a ${headers['retry-after']} ${id}</p><script>${script}</script>\n`,
+    );
+    t.equal(headers['content-length'], String(body.length));
+    t.match(headers['content-security-policy'], `script-src 'sha256-${hash('sha256', script, 'base64')}';`);
+  }
+});
+
+t.test('an edited template is used by two gateways that share Redis, and a bad one is not', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const upstream = await startUpstream(t);
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'policies.yaml');
+  const template = join(folder, 'denied.html');
+  const row = 'name: a, route: GET /a, identifier: ip, limit: 1, window: 366d';
+  writeFileSync(template, '<p>one {seconds}</p>\n');
+  writeFileSync(file, `replies: { page: denied.html }\n${policyFile(row)}`);
+  const start = (): Promise<TestGateway> =>
+    startTestGateway(t, {
+      upstream: upstream.origin,
+      env: { GATEWAY_POLICIES: file, GATEWAY_REDIS_URL: redis.url },
+    });
+  const gateways = [await start(), await start()];
+  t.equal((await send(gateways[0]?.port ?? 0, '/a')).status, 200);
+  const pages = async (): Promise<string[]> => {
+    const replies = gateways.map(({ port }) => send(port, '/a', { headers: { accept: BROWSER } }));
+    return (await Promise.all(replies)).map(({ body }) => body.toString().replace(/\d+/, 'N'));
+  };
+  t.strictSame(await pages(), ['<p>one N</p>\n', '<p>one N</p>\n']);
+  const said = (text: RegExp): Promise<void> =>
+    until(() => gateways.every(({ log }) => log.some(({ msg }) => text.test(String(msg)))));
+  writeFileSync(template, '<p>two {seconds}</p>\n');
+  await said(/the edited policy file is in use/);
+  t.strictSame(await pages(), ['<p>two N</p>\n', '<p>two N</p>\n']);
+  writeFileSync(template, '<p>three</p>\n');
+  await said(/the edited policy file is refused/);
+  t.strictSame(await pages(), ['<p>two N</p>\n', '<p>two N</p>\n']);
+});
+
+t.test('explain and the tests of a file say which format a request gets', async (t) => {
+  const set = loadPolicies(
+    `deny: [{ route: GET /closed }]
+${policyFile('name: a, route: GET /a, identifier: ip, limit: 1, window: 1m')}
+tests:
+  - { name: page, request: GET /a, times: 2, headers: { accept: text/html }, expect: { status: 429, headers: { content-type: text/html; charset=utf-8, vary: Accept } } }
+  - { name: json, request: GET /a, times: 2, expect: { status: 429, headers: { content-type: application/problem+json } } }
+  - { name: closed, request: GET /closed, headers: { accept: text/html }, expect: { headers: { content-type: text/html; charset=utf-8 } } }
+  - { name: wrong, request: GET /closed, expect: { headers: { content-type: text/html } } }
+`,
+    'p.yaml',
+  );
+  t.match(runTests(set), [{ name: 'wrong' }]);
+  t.equal(runTests(set).length, 1);
+});
+
+t.test('every code has a page that says it in words', async (t) => {
+  for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+    const { body, bodyBytes, headers } = ownReply(code, 'the reason', framing);
+    t.match(body, /<h1>[A-Z][^<]+<\/h1>\n<p>[A-Z][^<]+\.<\/p>/, code);
+    t.match(body, `<code>${ID}</code>`);
+    t.notMatch(body, 'undefined');
+    t.equal(bodyBytes.length, Buffer.byteLength(body));
+    t.ok(bodyBytes.length < 4096, `${bodyBytes.length} bytes`);
+    t.match(recordOf(headers), { Vary: 'Accept', 'x-gateway-decision': ID });
+  }
+});
+
+t.test('the page runs its own script and has its own style, and loads nothing', async (t) => {
+  const { body, headers } = denialReply([violation], framing);
+  const policy = recordOf(headers)['Content-Security-Policy'] ?? '';
+  for (const [name, directive] of [
+    ['script', 'script-src'],
+    ['style', 'style-src'],
+  ] as const) {
+    const [, text = ''] = new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(body) ?? [];
+    t.ok(text.length > 100);
+    t.match(policy, `${directive} 'sha256-${hash('sha256', text, 'base64')}';`);
+  }
+  t.notMatch(body, /https?:|url\(|@import|<img|<noscript/);
+});
+
+t.test('how long to wait, in words', async (t) => {
+  const cases = [
+    [0, '1 second'],
+    [1001, '2 seconds'],
+    [120_000, '120 seconds'],
+    [121_000, '3 minutes'],
+    [3_600_000, '60 minutes'],
+    [7_201_000, '3 hours'],
+    [172_800_000, '48 hours'],
+    [604_800_000, '7 days'],
+  ] as const;
+  for (const [leftMs, text] of cases) t.match(bannedReply(leftMs, framing).body, `>${text}</time>`);
+});
+
+t.test('a request that can never pass is told so', async (t) => {
+  const { body } = denialReply([{ ...violation, canNeverPass: true }], framing);
+  t.match(body, 'waiting does not help');
+  t.notMatch(body, '<time');
+});
+
+t.test('a template is used only where there is a time to wait', async (t) => {
+  const page = pageFrom(templateOf('denied.html', '<p>{seconds}|{policy}|{decision}</p>'));
+  const mine = { ...framing, page };
+  t.equal(denialReply([violation], mine).body, `<p>37|login|${ID}</p>`);
+  t.equal(bannedReply(5000, mine).body, `<p>5||${ID}</p>`);
+  const entry = { names: 'client', status: 403, reason: null } as const;
+  t.match(listedReply(entry, mine).body, '<h1>Not allowed</h1>');
+  t.equal(listedReply({ ...entry, status: 429 }, mine).body, `<p>3600||${ID}</p>`);
+  const odd = { ...violation, policy: policy('<i>"', 5, 60) };
+  t.equal(denialReply([odd], mine).body, `<p>37|&#60;i&#62;&#34;|${ID}</p>`);
+  t.match(recordOf(headersOf(bannedReply(5000, mine)))['Content-Security-Policy'], /^default-src 'none'/);
+});
+
+/** Writes denials without a connection. @param bodies gets them */
+function writerTo(bodies: string[]): (violated: readonly (typeof violation)[], page: Page) => void {
+  const writer = new DenialWriter(() => 0);
+  const req = { method: 'GET', complete: true, socket: new Socket(), body: null };
+  const res: WritableResponse = {
+    headersSent: false,
+    destroyed: false,
+    shouldKeepAlive: true,
+    writeHead: () => undefined,
+    flushHeaders: () => undefined,
+    write: () => true,
+    end: (text?: unknown) => void bodies.push(String(text)),
+  };
+  return (violated, page) => writer.write(req, res, violated, { ...framing, page });
+}
+
+t.test('a policy that replaces another has its own page', async (t) => {
+  const page = pageFrom(templateOf('denied.html', '{policy}'));
+  const bodies: string[] = [];
+  const write = writerTo(bodies);
+  for (const name of ['old', 'new'])
+    write([{ ...violation, policy: policy(name, 5, 60, { index: 0 }) }], page);
+  await new Promise((resolve) => setImmediate(resolve));
+  t.strictSame(bodies, ['old', 'new']);
+});
+
+t.test('the pages that are kept take bounded memory, however many policies deny', async (t) => {
+  const page = pageFrom(templateOf('denied.html', `{decision}${'x'.repeat(65_000)}`));
+  const bodies: string[] = [];
+  const write = writerTo(bodies);
+  const used = (): number => {
+    setFlagsFromString('--expose-gc');
+    runInNewContext('gc')();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = used();
+  const policies = Array.from({ length: 40 }, (_, i) => policy(`p${i}`, 5, 60, { index: i }));
+  for (let second = 1; second <= 60; second++) {
+    for (const one of policies) write([{ ...violation, policy: one, resetMs: second * 1000 }], page);
+    await new Promise((resolve) => setImmediate(resolve));
+    t.equal(bodies.length, 40);
+    t.ok(bodies.every((body) => body.length === 65_000 + ID.length));
+    bodies.length = 0;
+  }
+  const megabytes = (used() - before) / 2 ** 20;
+  t.ok(megabytes < 40, `${megabytes.toFixed(1)} MiB`);
+  t.equal(policies.length, 40);
+});
