@@ -9,7 +9,7 @@ import { projectRoot } from '#test/support/process.ts';
 t.test('every table of the schema', async (t) => {
   const { tables } = await readShape();
   const text = readFileSync(join(projectRoot, 'api/db/schema.ts'), 'utf8');
-  const [, body = ''] = /export interface Database \{\n([^}]*)\}/.exec(text) ?? [];
+  const [, body = ''] = /export interface Tables \{\n([^}]*)\}/.exec(text) ?? [];
   const named = [...body.matchAll(/^ {2}(\w+): \w+;$/gm)].map(([, name = '']) => name);
   t.ok(named.length > 30);
   t.strictSame(
