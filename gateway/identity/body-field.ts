@@ -46,12 +46,21 @@ const FORMATS: Readonly<Record<string, BodyFormat>> = {
 const CHARSET = /;[ \t]*charset[ \t]*=[ \t]*"?([^\s";]*)/gi;
 const UTF8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii']);
 
+interface CheckedFraming {
+  readonly hasBody: boolean;
+  readonly contentLength: number | null;
+  /** Lower-case names of fields that are not forwarded; null: there are none. */
+  readonly nominated: ReadonlySet<string> | null;
+}
+
 /** @param rawHeaders names and values in turn */
 export function announcedBody(
   rawHeaders: readonly string[],
-  { hasBody, contentLength }: { readonly hasBody: boolean; readonly contentLength: number | null },
+  { hasBody, contentLength, nominated }: CheckedFraming,
 ): AnnouncedBody {
   if (!hasBody) return ABSENT;
+  // The application would not receive it, and would take the body for one of another type.
+  if (nominated?.has('content-type') === true) return malformed('the Connection header names Content-Type');
   let type: string | null = null;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]?.toLowerCase();

@@ -258,6 +258,10 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
       [whole('{"email":["a"]}'), 'email must be a string or a number'],
       [whole('{email}'), 'not valid JSON'],
       [whole('{}', '/login', ['Content-Type: application/json']), 'more than one Content-Type'],
+      [
+        whole('{"email":"a"}', '/login', ['Connection: content-type']),
+        'Connection header names Content-Type',
+      ],
       [whole('{}', '/strict'), 'presents no email'],
       ['POST /strict HTTP/1.1\r\nHost: a\r\n\r\n', 'presents no email'],
       [head(['Content-Length: 9000'], '/strict'), 'larger than 8 KiB'],
@@ -269,7 +273,7 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
       t.match(answer, /^HTTP\/1\.1 400 /);
       t.match(answer, reason);
     }
-    t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'malformed' }), 10);
+    t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'malformed' }), 11);
     t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'allowed' }), 0, 'nothing is charged');
   });
 }

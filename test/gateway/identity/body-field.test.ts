@@ -132,7 +132,7 @@ t.test('spellings that databases take for the same account', async (t) => {
 });
 
 t.test('which bodies are read', async (t) => {
-  const small = { hasBody: true, contentLength: 10 };
+  const small = { hasBody: true, contentLength: 10, nominated: null as ReadonlySet<string> | null };
   const kindOf = (type: string, length = small, more: string[] = []): string => {
     const announced = announcedBody(['Host', 'a', 'Content-Type', type, ...more], length);
     return announced.kind === 'announced' ? announced.format : announced.kind;
@@ -154,12 +154,13 @@ t.test('which bodies are read', async (t) => {
   ] as const;
   for (const [type, kind] of cases) t.equal(kindOf(type), kind, type);
   t.equal(announcedBody([], small).kind, 'unread', 'no type');
-  t.equal(announcedBody([], { hasBody: false, contentLength: null }).kind, 'absent');
+  t.equal(announcedBody([], { ...small, hasBody: false, contentLength: null }).kind, 'absent');
   t.equal(kindOf('application/json', { ...small, contentLength: BODY_BYTES_MAX }), 'json');
   t.equal(kindOf('application/json', { ...small, contentLength: BODY_BYTES_MAX + 1 }), 'unread');
   t.equal(kindOf('application/json', small, ['content-encoding', 'gzip']), 'unread');
   t.equal(kindOf('application/json', small, ['content-encoding', 'identity']), 'json');
   t.equal(kindOf('application/json', small, ['content-type', 'application/json']), 'malformed');
+  t.equal(kindOf('application/json', { ...small, nominated: new Set(['content-type']) }), 'malformed');
 });
 
 t.test('the deepest JSON and the longest string', async (t) => {
