@@ -5,6 +5,7 @@
  * the application. So a body that can be read in two ways is refused. The query is read as well, because PHP's $_REQUEST,
  * Rails and Java servlets take a field from either place.
  */
+import { caseless, comparable } from './comparable.ts';
 import { percentDecoded, queryValue } from './pairs.ts';
 
 export const BODY_BYTES_MAX = 8192;
@@ -182,24 +183,6 @@ function decoded(bytes: Buffer): string | null {
   } catch {
     return null;
   }
-}
-
-/** A normalized character can be 18 characters. */
-const COMPARED_LENGTH_MAX = 1024;
-
-/** Databases find the same account whatever the case, accents and invisible characters are. */
-function comparable(value: string): string {
-  return caseless(
-    value
-      .slice(0, COMPARED_LENGTH_MAX)
-      .normalize('NFKD')
-      .replace(/[\p{M}\p{C}]/gu, ''),
-  ).trim();
-}
-
-/** Upper case first: it maps the long s, for one, to S. */
-function caseless(text: string): string {
-  return text.toUpperCase().toLowerCase();
 }
 
 function malformed(reason: string): Malformed {
