@@ -316,6 +316,33 @@ t.test('a client over another limit is denied before its body is read', async (t
   t.equal((await login(port, { email, from: 3 })).status, 429);
 });
 
+t.test('a login proves no key, also if the gateway does not read its body', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: policyFile(
+      'name: logins, route: "POST /login", identifier: { body: email }, limit: 50, window: 366d',
+      'name: trial, route: "POST /login", identifier: { body: user }, limit: 50, window: 366d, mode: shadow',
+      'name: keys, route: "POST /login", identifier: api-key, limit: 2, window: 366d',
+    ),
+    env: { GATEWAY_TRUSTED_PROXIES: 'loopback' },
+  });
+  const bodies = [
+    ['application/json', '{"email":"a@example.org"}'],
+    ['multipart/form-data; boundary=x', '--x--'],
+    ['application/json', `{"email":"","x":"${'x'.repeat(9000)}"}`],
+    ['application/json', '{"user":["a"]}'],
+  ] as const;
+  for (const [i, [type, body]] of bodies.entries()) {
+    const ask = async (key: string): Promise<number> => {
+      const headers = { 'content-type': type, 'x-forwarded-for': `192.0.2.${i}`, 'x-api-key': `${key}${i}` };
+      return (await send(port, '/login', { method: 'POST', headers, body })).status;
+    };
+    t.strictSame([await ask('one'), await ask('two'), await ask('one')], [200, 200, 429], body.slice(0, 30));
+  }
+});
+
 t.test('an account that is banned or denied by its digest', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
