@@ -196,6 +196,14 @@ t.test('which bodies are read', async (t) => {
   t.equal(kindOf('application/json', { ...small, nominated: new Set(['content-type']) }), 'malformed');
 });
 
+t.test('so many fields that some applications drop the rest', async (t) => {
+  const many = '400: the query or the form has more than 1000 fields';
+  t.equal(read(form(`${'x&'.repeat(999)}email=a`)), 'a');
+  t.equal(read(form(`${'x&'.repeat(1000)}email=a`)), many);
+  t.equal(read(form('&'.repeat(BODY_BYTES_MAX))), null);
+  t.equal(read(json('{"email":"a"}'), `/login?${'x=1&'.repeat(1001)}`), many);
+});
+
 t.test('the deepest JSON and the longest string', async (t) => {
   const half = BODY_BYTES_MAX / 2 - 10;
   t.equal(read(json(`{"email":"a","x":${'['.repeat(half)}${']'.repeat(half)}}`)), 'a');
