@@ -403,6 +403,24 @@ t.test('a client may wait with so many bodies, and others are not refused', asyn
   third.socket.destroy();
 });
 
+t.test('a login that comes in one piece passes while all places are taken', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const gateway = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: FILE,
+    env: { GATEWAY_OWN_PARSER: '1', GATEWAY_WAITING: '1', GATEWAY_TRUSTED_PROXIES: 'loopback' },
+  });
+  const slow = sendRaw(gateway.port, head(['Content-Length: 25', 'X-Forwarded-For: 192.0.2.1']));
+  await until(() => sample(gateway, 'floodgate_held', { bound: 'waiting' }) === 1, 'its body is waited for');
+  const body = '{"email":"a@example.org"}';
+  const quick = sendRaw(gateway.port, whole(body, '/login', ['X-Forwarded-For: 192.0.2.2']));
+  t.match(await quick.until(/\r\n\r\n/), /^HTTP\/1\.1 200 /);
+  slow.socket.destroy();
+  quick.socket.destroy();
+  await until(() => heldBy(gateway) === 0, 'everything is given back');
+});
+
 t.test('an upstream with TLS', async (t) => {
   await insideLongWindow();
   const authority = createAuthority(t);
