@@ -5,6 +5,7 @@
  * the application. So a body that can be read in two ways is refused. The query is read as well, because PHP's $_REQUEST,
  * Rails and Java servlets take a field from either place.
  */
+import { caseless, comparable } from './comparable.ts';
 import { percentDecoded, queryValue } from './pairs.ts';
 
 export const BODY_BYTES_MAX = 8192;
@@ -46,12 +47,21 @@ const FORMATS: Readonly<Record<string, BodyFormat>> = {
 const CHARSET = /;[ \t]*charset[ \t]*=[ \t]*"?([^\s";]*)/gi;
 const UTF8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii']);
 
+interface CheckedFraming {
+  readonly hasBody: boolean;
+  readonly contentLength: number | null;
+  /** Lower-case names of fields that are not forwarded; null: there are none. */
+  readonly nominated: ReadonlySet<string> | null;
+}
+
 /** @param rawHeaders names and values in turn */
 export function announcedBody(
   rawHeaders: readonly string[],
-  { hasBody, contentLength }: { readonly hasBody: boolean; readonly contentLength: number | null },
+  { hasBody, contentLength, nominated }: CheckedFraming,
 ): AnnouncedBody {
   if (!hasBody) return ABSENT;
+  // The application would not receive it, and would take the body for one of another type.
+  if (nominated?.has('content-type') === true) return malformed('the Connection header names Content-Type');
   let type: string | null = null;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]?.toLowerCase();
@@ -95,8 +105,6 @@ function valuesIn(body: Exclude<SentBody, Malformed>, field: string): string[] |
 }
 
 const DECODER = new TextDecoder('utf-8', { fatal: true });
-/** A string, or a character of the structure. */
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],]/g;
 
 function jsonValues(bytes: Buffer, field: string): string[] | Malformed {
   const text = decoded(bytes);
@@ -109,8 +117,11 @@ function jsonValues(bytes: Buffer, field: string): string[] | Malformed {
   }
   if (typeof whole !== 'object' || whole === null || Array.isArray(whole)) return [];
   const values: string[] = [];
-  for (const [name, value] of members(text)) {
-    if (caseless(name) !== caseless(field) || value === null) continue;
+  const wanted = caseless(field);
+  for (const [name, json] of members(text)) {
+    if (caseless(name) !== wanted) continue;
+    const value: unknown = JSON.parse(json);
+    if (value === null) continue;
     if (typeof value !== 'string' && typeof value !== 'number')
       return malformed(`${field} must be a string or a number`);
     values.push(String(value));
@@ -118,34 +129,46 @@ function jsonValues(bytes: Buffer, field: string): string[] | Malformed {
   return values;
 }
 
-/** Members of the outermost object, those with the same name too. @param text valid JSON */
-function* members(text: string): Generator<[name: string, value: unknown]> {
+/**
+ * Members of the outermost object, those with the same name too.
+ *
+ * @param text valid JSON
+ * @returns names, and values as JSON
+ */
+function* members(text: string): Generator<[name: string, value: string]> {
   let depth = 0;
   let name: string | null = null;
   let valueFrom = 0;
-  for (const { 0: token, index } of text.matchAll(TOKEN)) {
-    if (token === '{' || token === '[') depth++;
-    else if (token.startsWith('"')) {
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (char === '"') {
+      const from = at++;
+      while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
       if (depth !== 1 || name !== null) continue;
-      name = JSON.parse(token) as string;
-      valueFrom = text.indexOf(':', index + token.length) + 1;
-    } else {
+      name = JSON.parse(text.slice(from, at + 1)) as string;
+      valueFrom = text.indexOf(':', at) + 1;
+    } else if (char === '{' || char === '[') depth++;
+    else if (char === '}' || char === ']' || char === ',') {
       if (depth === 1 && name !== null) {
-        yield [name, JSON.parse(text.slice(valueFrom, index))];
+        yield [name, text.slice(valueFrom, at)];
         name = null;
       }
-      if (token !== ',') depth--;
+      if (char !== ',') depth--;
     }
   }
 }
 
+/** PHP and Node's querystring drop those behind. */
+const FIELDS_MAX = 1000;
 const BRACKET = /\[|%5b/i;
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i;
 
 /** @param text one code unit for each byte */
 function formValues(text: string, field: string): string[] | Malformed {
   const values: string[] = [];
-  for (const pair of text.split(/[&;]+/)) {
+  const pairs = text.split(/[&;]+/, FIELDS_MAX + 1);
+  if (pairs.length > FIELDS_MAX) return malformed(`the query or the form has more than ${FIELDS_MAX} fields`);
+  for (const pair of pairs) {
     const [name = ''] = pair.split('=', 1);
     // Classic ASP reads %u0065 as "e".
     if (BAD_ESCAPE.test(name))
@@ -173,24 +196,6 @@ function decoded(bytes: Buffer): string | null {
   } catch {
     return null;
   }
-}
-
-/** A normalized character can be 18 characters. */
-const COMPARED_LENGTH_MAX = 1024;
-
-/** Databases find the same account whatever the case, accents and invisible characters are. */
-function comparable(value: string): string {
-  return caseless(
-    value
-      .slice(0, COMPARED_LENGTH_MAX)
-      .normalize('NFKD')
-      .replace(/[\p{M}\p{C}]/gu, ''),
-  ).trim();
-}
-
-/** Upper case first: it maps the long s, for one, to S. */
-function caseless(text: string): string {
-  return text.toUpperCase().toLowerCase();
 }
 
 function malformed(reason: string): Malformed {

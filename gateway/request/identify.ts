@@ -185,11 +185,10 @@ function bodyIdentity(
 ): Identity | string | null {
   if (sentBody === null) return null;
   const read = fieldOf(sentBody, target, identifier.field);
+  // A body that the gateway cannot read may name an account as well.
+  if (read.kind === 'malformed' || read.value !== null || sentBody.kind === 'unread') found?.addOther();
   if (read.kind === 'malformed') return read.reason;
-  if (read.value !== null) {
-    found?.addOther();
-    return caller.table.digester.identify(identifier, read.value);
-  }
+  if (read.value !== null) return caller.table.digester.identify(identifier, read.value);
   if (!identifier.isRequired) return null;
   return sentBody.kind === 'unread' ? sentBody.reason : `the request presents no ${identifier.field}`;
 }

@@ -72,26 +72,14 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     this.#forwarding.call.start();
   }
 
-  /** While the body comes, the request takes a place of its client among the waiting ones. */
   protected override receiveBody(then: (body: SentBody) => void): void {
     const { req, res, head, options } = this;
-    const { clients, upstream, refusals } = this.#parts;
     const announced = announcedBody(req.rawHeaders, head);
     if (announced.kind !== 'announced' || req.body === null) {
       then(announced.kind === 'announced' ? { kind: 'absent' } : announced);
       return;
     }
-    const { waiting } = upstream.bounds;
-    const known = this.connection.client;
-    const client = known === null ? clients.enter(this.caller.address.counted()) : clients.hold(known);
-    const refusal = waiting.take(client);
-    if (refusal !== null) {
-      clients.leave(client);
-      waiting.refused(refusal);
-      refusals.failed(this, { kind: 'bound', bound: 'waiting', refusal }, []);
-      return;
-    }
-    this.#waiting = client;
+    if (!req.body.complete && !this.#beginWaiting()) return;
     if (options.expectsContinue) {
       res.writeContinue();
       this.options = { ...options, expectsContinue: false };
@@ -100,6 +88,27 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
       this.#stopWaiting();
       then(bytes === null ? TOO_LARGE : { kind: announced.format, bytes });
     });
+  }
+
+  /**
+   * While the body comes, the request takes a place of its client among the waiting ones.
+   *
+   * @returns false: there is none, and the request is refused
+   */
+  #beginWaiting(): boolean {
+    const { clients, upstream, refusals } = this.#parts;
+    const { waiting } = upstream.bounds;
+    const known = this.connection.client;
+    const client = known === null ? clients.enter(this.caller.address.counted()) : clients.hold(known);
+    const refusal = waiting.take(client);
+    if (refusal === null) {
+      this.#waiting = client;
+      return true;
+    }
+    clients.leave(client);
+    waiting.refused(refusal);
+    refusals.failed(this, { kind: 'bound', bound: 'waiting', refusal }, []);
+    return false;
   }
 
   #stopWaiting(): void {

@@ -258,6 +258,10 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
       [whole('{"email":["a"]}'), 'email must be a string or a number'],
       [whole('{email}'), 'not valid JSON'],
       [whole('{}', '/login', ['Content-Type: application/json']), 'more than one Content-Type'],
+      [
+        whole('{"email":"a"}', '/login', ['Connection: content-type']),
+        'Connection header names Content-Type',
+      ],
       [whole('{}', '/strict'), 'presents no email'],
       ['POST /strict HTTP/1.1\r\nHost: a\r\n\r\n', 'presents no email'],
       [head(['Content-Length: 9000'], '/strict'), 'larger than 8 KiB'],
@@ -269,7 +273,7 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
       t.match(answer, /^HTTP\/1\.1 400 /);
       t.match(answer, reason);
     }
-    t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'malformed' }), 10);
+    t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'malformed' }), 11);
     t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'allowed' }), 0, 'nothing is charged');
   });
 }
@@ -310,6 +314,33 @@ t.test('a client over another limit is denied before its body is read', async (t
   client.socket.destroy();
   t.equal((await login(port, { email, from: 2 })).status, 200, 'the account was not charged for denials');
   t.equal((await login(port, { email, from: 3 })).status, 429);
+});
+
+t.test('a login proves no key, also if the gateway does not read its body', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: policyFile(
+      'name: logins, route: "POST /login", identifier: { body: email }, limit: 50, window: 366d',
+      'name: trial, route: "POST /login", identifier: { body: user }, limit: 50, window: 366d, mode: shadow',
+      'name: keys, route: "POST /login", identifier: api-key, limit: 2, window: 366d',
+    ),
+    env: { GATEWAY_TRUSTED_PROXIES: 'loopback' },
+  });
+  const bodies = [
+    ['application/json', '{"email":"a@example.org"}'],
+    ['multipart/form-data; boundary=x', '--x--'],
+    ['application/json', `{"email":"","x":"${'x'.repeat(9000)}"}`],
+    ['application/json', '{"user":["a"]}'],
+  ] as const;
+  for (const [i, [type, body]] of bodies.entries()) {
+    const ask = async (key: string): Promise<number> => {
+      const headers = { 'content-type': type, 'x-forwarded-for': `192.0.2.${i}`, 'x-api-key': `${key}${i}` };
+      return (await send(port, '/login', { method: 'POST', headers, body })).status;
+    };
+    t.strictSame([await ask('one'), await ask('two'), await ask('one')], [200, 200, 429], body.slice(0, 30));
+  }
 });
 
 t.test('an account that is banned or denied by its digest', async (t) => {
@@ -370,6 +401,24 @@ t.test('a client may wait with so many bodies, and others are not refused', asyn
   second.socket.destroy();
   await until(() => server.bounds.waiting.held === 0, 'places are given back');
   third.socket.destroy();
+});
+
+t.test('a login that comes in one piece passes while all places are taken', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const gateway = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: FILE,
+    env: { GATEWAY_OWN_PARSER: '1', GATEWAY_WAITING: '1', GATEWAY_TRUSTED_PROXIES: 'loopback' },
+  });
+  const slow = sendRaw(gateway.port, head(['Content-Length: 25', 'X-Forwarded-For: 192.0.2.1']));
+  await until(() => sample(gateway, 'floodgate_held', { bound: 'waiting' }) === 1, 'its body is waited for');
+  const body = '{"email":"a@example.org"}';
+  const quick = sendRaw(gateway.port, whole(body, '/login', ['X-Forwarded-For: 192.0.2.2']));
+  t.match(await quick.until(/\r\n\r\n/), /^HTTP\/1\.1 200 /);
+  slow.socket.destroy();
+  quick.socket.destroy();
+  await until(() => heldBy(gateway) === 0, 'everything is given back');
 });
 
 t.test('an upstream with TLS', async (t) => {

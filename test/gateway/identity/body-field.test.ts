@@ -124,15 +124,48 @@ t.test('spellings that databases take for the same account', async (t) => {
   const spellings = [
     ...['admin@example.org', ' Admin@Example.org\t', 'ÁDMIN@example.org', 'a\u0301dmin@example.org'],
     ...['\uff41dmin@example.org', 'ad\u200bmin@example.org', 'admin@example.org\u0000'],
+    ...['\u0363dmin@example.org', 'a\u0111min@example.\u00f8rg', 'a\ud83c\udd53min@example.org'],
+    ...['ad\u0640min@example.org', 'ad\ufe70min@example.org', `${'\u200b'.repeat(1020)}admin@example.org`],
+    `${' '.repeat(1020)}admin@example.org`,
   ];
   for (const spelling of spellings)
     t.equal(read(json(JSON.stringify({ email: spelling }))), 'admin@example.org', JSON.stringify(spelling));
+  t.equal(read(json('{"email":"pau\u0140@example.org"}')), 'paul@example.org');
+  t.equal(read(json('{"email":"paul\u00b7@example.org"}')), 'paul@example.org');
+  t.equal(read(json('{"email":"+\u0664\u06f9 \u0967"}')), '+49 1');
   t.equal(read(json('{"email":"stra\u00dfe"}')), read(json('{"email":"STRASSE"}')));
   t.equal(read(json('{"email":"\u039f\u03a3"}')), read(json('{"email":"\u03bf\u03c3"}')), 'two small sigmas');
 });
 
+t.test('letters and digits that the usual collation takes for those of ASCII', async (t) => {
+  const { compare } = new Intl.Collator('und', { sensitivity: 'base' });
+  const ascii = [...'0123456789abcdefghijklmnopqrstuvwxyz', 'ae', 'oe', 'ss', 'dz', 'th'].sort(compare);
+  /** @returns the text of ASCII that means the same; null: there is none */
+  const twinOf = (char: string): string | null => {
+    let [from, to] = [0, ascii.length];
+    while (from < to) {
+      const middle = Math.floor((from + to) / 2);
+      const order = compare(char, ascii[middle] ?? '');
+      if (order === 0) return ascii[middle] ?? null;
+      if (order < 0) to = middle;
+      else from = middle + 1;
+    }
+    return null;
+  };
+  const wrong: string[] = [];
+  for (let point = 0x80; point < 0x20000; point++) {
+    const char = String.fromCodePoint(point);
+    if (!/\p{Assigned}/u.test(char) || /\p{Cs}/u.test(char)) continue;
+    const twin = compare(`a${char}`, 'a') === 0 ? '' : twinOf(char);
+    if (twin === null) continue;
+    const value = read(json(JSON.stringify({ email: `x${char}y` })));
+    if (value !== `x${twin}y`) wrong.push(`U+${point.toString(16)} ${value}, not x${twin}y`);
+  }
+  t.strictSame(wrong, []);
+});
+
 t.test('which bodies are read', async (t) => {
-  const small = { hasBody: true, contentLength: 10 };
+  const small = { hasBody: true, contentLength: 10, nominated: null as ReadonlySet<string> | null };
   const kindOf = (type: string, length = small, more: string[] = []): string => {
     const announced = announcedBody(['Host', 'a', 'Content-Type', type, ...more], length);
     return announced.kind === 'announced' ? announced.format : announced.kind;
@@ -154,12 +187,21 @@ t.test('which bodies are read', async (t) => {
   ] as const;
   for (const [type, kind] of cases) t.equal(kindOf(type), kind, type);
   t.equal(announcedBody([], small).kind, 'unread', 'no type');
-  t.equal(announcedBody([], { hasBody: false, contentLength: null }).kind, 'absent');
+  t.equal(announcedBody([], { ...small, hasBody: false, contentLength: null }).kind, 'absent');
   t.equal(kindOf('application/json', { ...small, contentLength: BODY_BYTES_MAX }), 'json');
   t.equal(kindOf('application/json', { ...small, contentLength: BODY_BYTES_MAX + 1 }), 'unread');
   t.equal(kindOf('application/json', small, ['content-encoding', 'gzip']), 'unread');
   t.equal(kindOf('application/json', small, ['content-encoding', 'identity']), 'json');
   t.equal(kindOf('application/json', small, ['content-type', 'application/json']), 'malformed');
+  t.equal(kindOf('application/json', { ...small, nominated: new Set(['content-type']) }), 'malformed');
+});
+
+t.test('so many fields that some applications drop the rest', async (t) => {
+  const many = '400: the query or the form has more than 1000 fields';
+  t.equal(read(form(`${'x&'.repeat(999)}email=a`)), 'a');
+  t.equal(read(form(`${'x&'.repeat(1000)}email=a`)), many);
+  t.equal(read(form('&'.repeat(BODY_BYTES_MAX))), null);
+  t.equal(read(json('{"email":"a"}'), `/login?${'x=1&'.repeat(1001)}`), many);
 });
 
 t.test('the deepest JSON and the longest string', async (t) => {
