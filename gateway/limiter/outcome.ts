@@ -32,7 +32,7 @@ function counts({ count }: Policy, ending: Ending): boolean {
 
 /** A mistake of the application must not lock out a client for longer: a reply takes at most so many limits. */
 const LIMITS_PER_REPLY_MAX = 10;
-const WHOLE_NUMBER = /^[0-9]{1,15}$/;
+const WHOLE_NUMBER = /^[\t ]*[0-9]{1,15}[\t ]*$/;
 
 /**
  * The units that a reply reports.
@@ -46,7 +46,7 @@ function reportedUnits(header: string, headers: readonly string[]): number | nul
     const name = headers[i] ?? '';
     if (name.length !== header.length || name.toLowerCase() !== header) continue;
     if (reported !== null) return null;
-    reported = headers[i + 1]?.trim() ?? '';
+    reported = headers[i + 1] ?? '';
   }
   return reported !== null && WHOLE_NUMBER.test(reported) ? Number(reported) : null;
 }

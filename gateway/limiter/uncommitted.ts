@@ -104,7 +104,8 @@ export class Uncommitted {
           try {
             await made;
           } catch (error) {
-            for (const one of some) this.put(one);
+            // The store may have made the changes: what is charged twice is safe, what is given back twice is not.
+            for (const one of some) if (one.amount > 0) this.put(one);
             throw error;
           }
         });

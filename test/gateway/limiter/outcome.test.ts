@@ -3,8 +3,10 @@
  * request by request, with replies in any order.
  */
 import { deepEqual, equal, ok } from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { Bucket } from '#gateway/limiter/charge.ts';
 import { readReply, scriptCall } from '#gateway/limiter/check.ts';
 import type { LimitListener, Outcome, Spent } from '#gateway/limiter/limiter.ts';
@@ -342,6 +344,90 @@ t.test(
     }
   },
 );
+
+/** A proxy in front of a store. It can be shut, and break a connection between the store's answer and the gateway. */
+async function startBreaker(
+  t: Test,
+  port: number,
+): Promise<{ url: string; shut(): void; open(): void; breakAfter(text: string): void; breaks(): number }> {
+  const near = new Set<Socket>();
+  let isShut = false;
+  let pattern: string | null = null;
+  let breaks = 0;
+  const server = createServer((client) => {
+    if (isShut) client.destroy();
+    const store = connect(port, '127.0.0.1');
+    let isBroken = false;
+    near.add(client);
+    client.on('error', () => store.destroy()).on('close', () => store.destroy());
+    store.on('error', () => client.destroy()).on('close', () => client.destroy());
+    client.on('data', (sent: Buffer) => {
+      if (pattern !== null && sent.includes(pattern)) {
+        isBroken = true;
+        pattern = null;
+      }
+      store.write(sent);
+    });
+    store.on('data', (answer: Buffer) => {
+      if (isBroken) {
+        breaks++;
+        client.destroy();
+      } else client.write(answer);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    for (const socket of near) socket.destroy();
+    server.close();
+  });
+  return {
+    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    shut() {
+      isShut = true;
+      for (const socket of near) socket.destroy();
+    },
+    open() {
+      isShut = false;
+    },
+    breakAfter(text) {
+      pattern = text;
+    },
+    breaks: () => breaks,
+  };
+}
+
+t.test('an answer of the store is lost: nothing is given back twice', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const breaker = await startBreaker(t, redis.port);
+  const limiter = await startLimiter(t, breaker.url);
+  await insideLongWindow();
+  const buckets = ALGORITHMS.map((algorithm) => part(reported(100, algorithm).policy, 'somebody', 10));
+  const inFlight = await Promise.all(
+    buckets.flatMap((bucket) => Array.from({ length: 6 }, () => spend(limiter, chargeOf(bucket)))),
+  );
+  breaker.shut();
+  await until(() => !limiter.stats().available);
+  for (const [i, answer] of inFlight.entries()) {
+    if (answer.kind !== 'spent') throw new Error('the store was there');
+    // Two of the six of each bucket.
+    if (i % 3 === 0)
+      limiter.conclude(outcomesOf(answer.spent, answer.position, 200, ['x-units', '0']), false);
+  }
+  breaker.breakAfter(buckets[0]?.key ?? '');
+  breaker.open();
+  await until(() => breaker.breaks() === 1);
+  await until(() => limiter.stats().available);
+  for (const { policy, identity } of buckets) {
+    const one = new Bucket(new Counter(policy, false), identity);
+    t.equal(
+      await burst(limiter, chargeOf(one), 100),
+      60,
+      `${policy.name}: 100 less 6 * 10, and twice 10 back`,
+    );
+  }
+});
 
 t.test('how much one reply can take: ten limits, or ten bursts if those are more', async (t) => {
   for (const [limit, burst, most] of [
