@@ -21,16 +21,18 @@ const FRAME_BYTES_MIN = 7;
 /** Requests of one connection that wait for their answer. What comes after them is not read yet. */
 const UNANSWERED_MAX = 1024;
 const FIELDS_MAX = 128;
-/** For the first byte, for the rest of a frame, and for reading answers. */
 const PEER_MS: Millis = 10_000;
 
 export class HaproxyAgent {
   readonly #options: DescribedOptions;
+  readonly #peerMs: Millis;
   /** One for each connection, except for those that speak HTTP. */
   readonly #closers = new Map<Socket, () => void>();
 
-  constructor(options: DescribedOptions) {
+  /** @param peerMs for the first byte, for the rest of a frame, and for reading answers */
+  constructor(options: DescribedOptions, peerMs: Millis = PEER_MS) {
     this.#options = options;
+    this.#peerMs = peerMs;
   }
 
   /** @param toHttp takes a connection that does not speak SPOP */
@@ -43,10 +45,10 @@ export class HaproxyAgent {
     };
     this.#closers.set(socket, () => socket.destroy());
     socket.on('error', () => socket.destroy()).once('close', () => this.#closers.delete(socket));
-    readFirstBytes(socket, PEER_MS, look, (found) => {
+    readFirstBytes(socket, this.#peerMs, look, (found) => {
       if (found !== 'good') socket.destroy();
       else if (isSpop) {
-        const connection = new AgentConnection(socket, origin, this.#options);
+        const connection = new AgentConnection(socket, origin, this.#options, this.#peerMs);
         this.#closers.set(socket, () => connection.drain());
       } else {
         this.#closers.delete(socket);
@@ -65,6 +67,7 @@ class AgentConnection {
   readonly #socket: Socket;
   readonly #origin: RequestOrigin;
   readonly #options: DescribedOptions;
+  readonly #peerMs: Millis;
   #frameBytesMax = FRAME_BYTES_MAX;
   /** Length of the frame that is being read; 0: not known yet. */
   #length = 0;
@@ -78,10 +81,11 @@ class AgentConnection {
   #timer: NodeJS.Timeout | undefined;
   readonly #read = (): void => this.#readFrames();
 
-  constructor(socket: Socket, origin: RequestOrigin, options: DescribedOptions) {
+  constructor(socket: Socket, origin: RequestOrigin, options: DescribedOptions, peerMs: Millis) {
     this.#socket = socket;
     this.#origin = origin;
     this.#options = options;
+    this.#peerMs = peerMs;
     socket
       .on('readable', this.#read)
       .on('drain', this.#read)
@@ -119,7 +123,7 @@ class AgentConnection {
     const isPartial = this.#isReading && this.#length + socket.readableLength > 0;
     const isWaiting = !this.#hasHello || isPartial || socket.writableNeedDrain;
     if (!isWaiting || socket.writableEnded) this.#stopTimer();
-    else this.#timer ??= setTimeout(() => this.#fail(TOO_SLOW), PEER_MS);
+    else this.#timer ??= setTimeout(() => this.#fail(TOO_SLOW), this.#peerMs);
   }
 
   #stopTimer(): void {

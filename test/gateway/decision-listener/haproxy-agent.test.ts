@@ -219,31 +219,6 @@ t.test('garbage gets a DISCONNECT that says why; others go on', async (t) => {
   t.match(strange.log.at(-1), { reason: /GATEWAY_TRUSTED_PROXIES/ });
 });
 
-t.test('who is silent, sends half a frame or reads no answers is cut; who is only idle is not', async (t) => {
-  const gateway = await startAsked(t);
-  const idle = gateway.client();
-  const silent = spopClient(t, gateway.decisionPort);
-  const half = gateway.client();
-  half.socket.write(withLength(hello()).subarray(0, 20));
-  const prefix = gateway.client();
-  prefix.socket.write(Buffer.from([0, 0]));
-  const noHello = spopClient(t, gateway.decisionPort);
-  noHello.send(frame(77, [0, 0], Buffer.alloc(0)));
-  const deaf = gateway.client();
-  await deaf.frames(1);
-  deaf.socket.pause();
-  const questions = Buffer.concat(
-    Array.from({ length: 20_000 }, (_, i) => withLength(notify([1, i], question('/ip/a', '192.0.2.1')))),
-  );
-  deaf.socket.write(questions);
-  const open = [silent, half, prefix, noHello];
-  await until(() => open.every(({ isClosed }) => isClosed()));
-  for (const { received } of open.slice(1))
-    t.match(received.at(-1), { type: DISCONNECT, items: { 'status-code': 2 } });
-  await until(() => connectionsOf(gateway) === 1, 'the connection of the client that reads nothing ends');
-  t.equal((await idle.ask(question('/elsewhere', '192.0.2.1'))).status, 200);
-});
-
 t.test('exactly the limit: thousands at once, with HTTP, over two gateways', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());

@@ -1,0 +1,95 @@
+/** HAProxy's agent with short times: peers that stop sending or reading. */
+import type { Socket } from 'node:net';
+import t, { type Test } from 'tap';
+import { HaproxyAgent } from '#gateway/decision-listener/haproxy-agent.ts';
+import type { Millis } from '#shared/clock.ts';
+import { policyFile } from '#test/support/gateway.ts';
+import {
+  frame,
+  hello,
+  notify,
+  question,
+  type SpopClient,
+  spopClient,
+  withLength,
+} from '#test/support/spop-client.ts';
+import { until } from '#test/support/until.ts';
+import { type BareServer, startBareServer } from '../proxy/bare-server.ts';
+
+const DISCONNECT = 102;
+const DENIED = withLength(notify([1, 1], question('/ip/a', '192.0.2.1')));
+
+interface Agent extends BareServer {
+  /** The gateway's sockets, in the order in which they were accepted. */
+  readonly sockets: readonly Socket[];
+  /** Reasons for which the agent ended connections. */
+  readonly reasons: readonly string[];
+  /** Said hello already. */
+  client(): Promise<SpopClient>;
+}
+
+async function startAgent(t: Test, peerMs: Millis): Promise<Agent> {
+  const sockets: Socket[] = [];
+  const reasons: string[] = [];
+  const server = await startBareServer(t, {
+    origin: 'http://127.0.0.1:9',
+    policies: policyFile('name: ip, route: "GET /ip/*", identifier: ip, limit: 3, window: 366d'),
+    trustedProxies: 'loopback',
+    decisionServer: (parts) => {
+      const onBadRequest = (reason: string): void => void reasons.push(reason);
+      const agent = new HaproxyAgent(
+        { parts, accessLog: null, isCredentialProven: false, onBadRequest },
+        peerMs,
+      );
+      return {
+        keepAliveMs: 60_000,
+        headerBytesMax: 65_536,
+        begin({ res }) {
+          res.writeHead(200, ['Content-Length', '0']);
+          res.end();
+        },
+        open(connection, toHttp) {
+          sockets.push(connection.socket);
+          agent.open(connection, toHttp);
+        },
+        closeIdle: () => agent.closeIdle(),
+      };
+    },
+  });
+  const client = async (): Promise<SpopClient> => {
+    const spop = spopClient(t, server.port);
+    spop.send(hello());
+    await spop.frames(1);
+    return spop;
+  };
+  return { ...server, sockets, reasons, client };
+}
+
+t.test('who is silent, sends half a frame or reads no answers is cut; who is only idle is not', async (t) => {
+  const agent = await startAgent(t, 1000);
+  const idle = await agent.client();
+  const deaf = await agent.client();
+  deaf.socket.pause();
+  deaf.socket.write(Buffer.concat(Array<Buffer>(20_000).fill(DENIED)));
+  const unread = agent.sockets[1];
+  await until(
+    () => unread?.writableNeedDrain === true,
+    'the window of the client that reads nothing is full',
+  );
+  const silent = spopClient(t, agent.port);
+  const half = await agent.client();
+  half.socket.write(DENIED.subarray(0, 20));
+  const prefix = await agent.client();
+  prefix.socket.write(Buffer.from([0, 0]));
+  const noHello = spopClient(t, agent.port);
+  noHello.send(frame(77, [0, 0], Buffer.alloc(0)));
+  const open = [silent, half, prefix, noHello];
+  await until(() => open.every(({ isClosed }) => isClosed()));
+  for (const { received } of open.slice(1))
+    t.match(received.at(-1), { type: DISCONNECT, items: { 'status-code': 2 } });
+  t.ok(unread?.writableEnded, 'the client that reads nothing is cut before those that came after it');
+  t.equal(agent.reasons.length, 4);
+  deaf.socket.destroy();
+  await until(() => agent.bounds.connections.held === 1);
+  t.equal((await idle.ask(question('/elsewhere', '192.0.2.1'))).status, 200);
+});
