@@ -72,7 +72,10 @@ class AgentConnection {
   /** Length of the frame that is being read; 0: not known yet. */
   #length = 0;
   #hasHello = false;
+  /** Requests whose answer is not written yet. */
   #unanswered = 0;
+  /** Those whose answer is in `#out`. */
+  #answered = 0;
   /** Frames that are written at the end of this turn of the event loop. */
   #out = '';
   /** How often `drain` was called. */
@@ -102,8 +105,8 @@ class AgentConnection {
   }
 
   get #isReading(): boolean {
-    const { writableEnded, writableNeedDrain } = this.#socket;
-    return !writableEnded && !writableNeedDrain && this.#unanswered < UNANSWERED_MAX && this.#drains < 2;
+    const { writable, writableNeedDrain } = this.#socket;
+    return writable && !writableNeedDrain && this.#unanswered < UNANSWERED_MAX && this.#drains < 2;
   }
 
   #readFrames(): void {
@@ -122,7 +125,7 @@ class AgentConnection {
     }
     const isPartial = this.#isReading && this.#length + socket.readableLength > 0;
     const isWaiting = !this.#hasHello || isPartial || socket.writableNeedDrain;
-    if (!isWaiting || socket.writableEnded) this.#stopTimer();
+    if (!isWaiting || !socket.writable) this.#stopTimer();
     else this.#timer ??= setTimeout(() => this.#fail(TOO_SLOW), this.#peerMs);
   }
 
@@ -160,10 +163,10 @@ class AgentConnection {
   }
 
   #answer(ids: string, answer: Answer): void {
-    if (this.#unanswered-- === UNANSWERED_MAX) setImmediate(this.#read);
     const ack = spop.writeAck(ids, actionsOf(answer));
     const isTooBig = ack.length - 4 > this.#frameBytesMax;
     // Without body and limit headers.
+    this.#answered++;
     this.#write(isTooBig ? spop.writeAck(ids, spop.setVariable('status', answer.status)) : ack);
   }
 
@@ -173,10 +176,13 @@ class AgentConnection {
   }
 
   #flush(): void {
-    if (this.#socket.writableEnded) return;
+    if (!this.#socket.writable) return;
     this.#socket.write(this.#out, 'latin1');
     this.#out = '';
+    this.#unanswered -= this.#answered;
+    this.#answered = 0;
     this.#endIfDrained();
+    this.#readFrames();
   }
 
   #endIfDrained(): void {

@@ -1,5 +1,6 @@
 /** HAProxy's agent with short times: peers that stop sending or reading. */
 import type { Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { HaproxyAgent } from '#gateway/decision-listener/haproxy-agent.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -76,6 +77,12 @@ t.test('who is silent, sends half a frame or reads no answers is cut; who is onl
     () => unread?.writableNeedDrain === true,
     'the window of the client that reads nothing is full',
   );
+  const lastUnread = await agent.client();
+  const quiet = agent.sockets[2];
+  // As if the window were full: all is read, so nothing that comes tells the agent to look again.
+  quiet?.cork();
+  lastUnread.socket.write(Buffer.concat(Array<Buffer>(300).fill(DENIED)));
+  await until(() => quiet?.writableNeedDrain === true);
   const silent = spopClient(t, agent.port);
   const half = await agent.client();
   half.socket.write(DENIED.subarray(0, 20));
@@ -88,8 +95,41 @@ t.test('who is silent, sends half a frame or reads no answers is cut; who is onl
   for (const { received } of open.slice(1))
     t.match(received.at(-1), { type: DISCONNECT, items: { 'status-code': 2 } });
   t.ok(unread?.writableEnded, 'the client that reads nothing is cut before those that came after it');
-  t.equal(agent.reasons.length, 4);
+  t.ok(quiet?.writableEnded, 'and so is one that does not read the last answers');
+  t.equal(agent.reasons.length, 5);
   deaf.socket.destroy();
+  lastUnread.socket.destroy();
+  // What is corked would keep it open.
+  quiet?.destroy();
   await until(() => agent.bounds.connections.held === 1);
   t.equal((await idle.ask(question('/elsewhere', '192.0.2.1'))).status, 200);
+});
+
+t.test('who leaves with requests unread is not blamed later', async (t) => {
+  const agent = await startAgent(t, 1000);
+  const gone = await agent.client();
+  const socket = agent.sockets[0];
+  gone.socket.write(Buffer.concat([...Array<Buffer>(3000).fill(DENIED), Buffer.from([0])]));
+  gone.socket.resetAndDestroy();
+  await until(() => agent.bounds.connections.held === 0);
+  t.ok(socket?.destroyed);
+  const later = spopClient(t, agent.port);
+  await until(later.isClosed);
+  t.strictSame(agent.reasons, []);
+});
+
+t.test('a burst of the smallest requests leaves turns to others', async (t) => {
+  const agent = await startAgent(t, 60_000);
+  const { socket, frames } = await agent.client();
+  const smallest = withLength(frame(3, [1, 1], Buffer.from([0, 0])));
+  socket.write(Buffer.concat(Array<Buffer>(20_000).fill(smallest)));
+  let most = 0;
+  let before = 0;
+  while (agent.reasons.length < 20_000) {
+    await turn();
+    most = Math.max(most, agent.reasons.length - before);
+    before = agent.reasons.length;
+  }
+  t.ok(most <= 1024, `${most} in one turn`);
+  t.equal((await frames(20_001)).length, 20_001);
 });
