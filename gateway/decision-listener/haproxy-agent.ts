@@ -16,42 +16,40 @@ import * as spop from './spop.ts';
 
 /** Same as for the header section of an authorization request over HTTP. HAProxy's buffers have 16 KiB by default. */
 const FRAME_BYTES_MAX = 65_536;
-/** Type, flags and two ids. */
-const FRAME_BYTES_MIN = 7;
-/** Requests of one connection that wait for their answer. What comes after them is not read yet. */
+/** Requests of one connection whose answer is not written yet. What comes after them is not read yet. */
 const UNANSWERED_MAX = 1024;
 const FIELDS_MAX = 128;
-const PEER_MS: Millis = 10_000;
+
+export interface AgentOptions extends DescribedOptions {
+  /** For the first byte, for the rest of a frame, and for reading answers. */
+  readonly peerMs: Millis;
+}
 
 export class HaproxyAgent {
-  readonly #options: DescribedOptions;
-  readonly #peerMs: Millis;
-  /** One for each connection, except for those that speak HTTP. */
-  readonly #closers = new Map<Socket, () => void>();
+  readonly #options: AgentOptions;
+  /** All that do not speak HTTP. null: it has sent nothing. */
+  readonly #connections = new Map<Socket, AgentConnection | null>();
 
-  /** @param peerMs for the first byte, for the rest of a frame, and for reading answers */
-  constructor(options: DescribedOptions, peerMs: Millis = PEER_MS) {
+  constructor(options: AgentOptions) {
     this.#options = options;
-    this.#peerMs = peerMs;
   }
 
   /** @param toHttp takes a connection that does not speak SPOP */
-  open({ socket, origin }: ClientConnection, toHttp: () => void): void {
-    // A frame begins with its length, so its first byte is 0. No HTTP begins with it.
-    let isSpop = false;
+  open(connection: ClientConnection, toHttp: () => void): void {
+    const { socket } = connection;
+    this.#connections.set(socket, null);
+    socket.on('error', () => socket.destroy()).once('close', () => this.#connections.delete(socket));
+    let first: number | undefined;
     const look = (bytes: Buffer): number => {
-      isSpop = bytes[0] === 0;
+      first = bytes[0];
       return 0;
     };
-    this.#closers.set(socket, () => socket.destroy());
-    socket.on('error', () => socket.destroy()).once('close', () => this.#closers.delete(socket));
-    readFirstBytes(socket, this.#peerMs, look, (found) => {
+    readFirstBytes(socket, this.#options.peerMs, look, (found) => {
       if (found !== 'good') socket.destroy();
-      else if (isSpop) {
-        const connection = new AgentConnection(socket, origin, this.#options, this.#peerMs);
-        this.#closers.set(socket, () => connection.drain());
-      } else {
-        this.#closers.delete(socket);
+      // A frame begins with its length, so its first byte is 0. No HTTP begins with it.
+      else if (first === 0) this.#connections.set(socket, new AgentConnection(connection, this.#options));
+      else {
+        this.#connections.delete(socket);
         toHttp();
       }
     });
@@ -59,41 +57,37 @@ export class HaproxyAgent {
 
   /** Ends idle connections. Called several times while the gateway shuts down. */
   closeIdle(): void {
-    for (const close of this.#closers.values()) close();
+    for (const [socket, agent] of this.#connections) {
+      if (agent === null) socket.destroy();
+      else agent.drain();
+    }
   }
 }
 
 class AgentConnection {
   readonly #socket: Socket;
   readonly #origin: RequestOrigin;
-  readonly #options: DescribedOptions;
-  readonly #peerMs: Millis;
+  readonly #options: AgentOptions;
   #frameBytesMax = FRAME_BYTES_MAX;
   /** Length of the frame that is being read; 0: not known yet. */
   #length = 0;
   #hasHello = false;
-  /** Requests whose answer is not written yet. */
   #unanswered = 0;
-  /** Those whose answer is in `#out`. */
+  /** Requests whose answers are in `#out`. */
   #answered = 0;
-  /** Frames that are written at the end of this turn of the event loop. */
+  /** Answers that are written at the end of this turn of the event loop. */
   #out = '';
   /** How often `drain` was called. */
   #drains = 0;
   /** Runs while it is HAProxy's turn. */
   #timer: NodeJS.Timeout | undefined;
-  readonly #read = (): void => this.#readFrames();
 
-  constructor(socket: Socket, origin: RequestOrigin, options: DescribedOptions, peerMs: Millis) {
+  constructor({ socket, origin }: ClientConnection, options: AgentOptions) {
     this.#socket = socket;
     this.#origin = origin;
     this.#options = options;
-    this.#peerMs = peerMs;
-    socket
-      .on('readable', this.#read)
-      .on('drain', this.#read)
-      .once('end', () => this.#end(''))
-      .once('close', () => clearTimeout(this.#timer));
+    socket.on('readable', () => this.#readFrames()).on('drain', () => this.#readFrames());
+    socket.once('end', () => this.#end('')).once('close', () => this.#stopTimer());
     if (origin.trusted) this.#readFrames();
     else this.#fail(new spop.FrameError(99, UNTRUSTED));
   }
@@ -101,7 +95,7 @@ class AgentConnection {
   /** First, further requests are still answered, and the connection ends when nothing waits. Then no more are read. */
   drain(): void {
     this.#drains++;
-    this.#endIfDrained();
+    this.#readFrames();
   }
 
   get #isReading(): boolean {
@@ -111,22 +105,25 @@ class AgentConnection {
 
   #readFrames(): void {
     const socket = this.#socket;
-    while (this.#isReading) {
-      const expected = this.#length === 0 ? 4 : this.#length;
-      const bytes: Buffer | null = socket.read(expected);
-      // At the end of the connection there may be less.
-      if (bytes === null || bytes.length < expected) break;
-      try {
-        this.#length = this.#length === 0 ? this.#lengthIn(bytes) : this.#take(spop.readFrame(bytes));
-      } catch (error) {
-        if (!(error instanceof spop.FrameError)) throw error;
-        this.#fail(error);
+    try {
+      while (this.#isReading) {
+        const expected = this.#length || 4;
+        const bytes: Buffer | null = socket.read(expected);
+        // At the end of the connection there may be less.
+        if (bytes === null || bytes.length < expected) break;
+        const isLength = this.#length === 0;
+        this.#length = isLength ? this.#lengthIn(bytes) : 0;
+        if (!isLength) this.#take(spop.readFrame(bytes));
       }
+    } catch (error) {
+      if (!(error instanceof spop.FrameError)) throw error;
+      this.#fail(error);
     }
+    if (this.#drains > 0 && this.#unanswered === 0)
+      this.#end(spop.writeDisconnect(0, 'the gateway shuts down'));
     const isPartial = this.#isReading && this.#length + socket.readableLength > 0;
-    const isWaiting = !this.#hasHello || isPartial || socket.writableNeedDrain;
-    if (!isWaiting || !socket.writable) this.#stopTimer();
-    else this.#timer ??= setTimeout(() => this.#fail(TOO_SLOW), this.#peerMs);
+    if (!isPartial && !socket.writableNeedDrain) this.#stopTimer();
+    else this.#timer ??= setTimeout(() => this.#fail(TOO_SLOW), this.#options.peerMs);
   }
 
   #stopTimer(): void {
@@ -137,42 +134,34 @@ class AgentConnection {
   #lengthIn(bytes: Buffer): number {
     const length = bytes.readUInt32BE();
     const most = this.#frameBytesMax;
-    if (length > most) throw new spop.FrameError(3, `a frame has more than ${most} bytes`);
-    if (length < FRAME_BYTES_MIN) throw new spop.FrameError(4, 'a frame is too short');
+    if (length < 1 || length > most) throw new spop.FrameError(3, `a frame must have 1 to ${most} bytes`);
     return length;
   }
 
-  /** @returns 0: the length of the next frame is not known yet */
-  #take(frame: spop.Frame): 0 {
+  #take(frame: spop.Frame): void {
     this.#stopTimer();
-    if (frame.kind === 'disconnect') this.#end(spop.writeDisconnect(0, 'as asked for'));
-    if (frame.kind !== 'hello' && frame.kind !== 'notify') return 0;
     if ((frame.kind === 'hello') === this.#hasHello)
       throw new spop.FrameError(4, 'a connection must begin with one HELLO');
-    if (frame.kind === 'notify') {
+    if (frame.kind === 'disconnect') this.#end(spop.writeDisconnect(0, 'as asked for'));
+    else if (frame.kind === 'notify') {
       this.#unanswered++;
       const reply = (answer: Answer): void => this.#answer(frame.ids, answer);
       decideDescribed(describedBy(frame.args), this.#origin, this.#options, reply);
-      return 0;
+    } else if (frame.kind === 'hello') {
+      this.#hasHello = true;
+      this.#frameBytesMax = Math.min(frame.frameBytesMax, FRAME_BYTES_MAX);
+      const hello = spop.writeHello(this.#frameBytesMax);
+      if (frame.isHealthCheck) this.#end(hello);
+      else this.#socket.write(hello, 'latin1');
     }
-    this.#hasHello = true;
-    this.#frameBytesMax = Math.min(frame.frameBytesMax, FRAME_BYTES_MAX);
-    this.#write(spop.writeHello(this.#frameBytesMax));
-    if (frame.isHealthCheck) this.#end('');
-    return 0;
   }
 
   #answer(ids: string, answer: Answer): void {
+    if (this.#answered++ === 0) setImmediate(() => this.#flush());
     const ack = spop.writeAck(ids, actionsOf(answer));
     const isTooBig = ack.length - 4 > this.#frameBytesMax;
     // Without body and limit headers.
-    this.#answered++;
-    this.#write(isTooBig ? spop.writeAck(ids, spop.setVariable('status', answer.status)) : ack);
-  }
-
-  #write(frame: string): void {
-    if (this.#out === '') setImmediate(() => this.#flush());
-    this.#out += frame;
+    this.#out += isTooBig ? spop.writeAck(ids, spop.setVariable('status', answer.status)) : ack;
   }
 
   #flush(): void {
@@ -181,13 +170,7 @@ class AgentConnection {
     this.#out = '';
     this.#unanswered -= this.#answered;
     this.#answered = 0;
-    this.#endIfDrained();
     this.#readFrames();
-  }
-
-  #endIfDrained(): void {
-    if (this.#drains > 0 && this.#unanswered === 0 && this.#out === '')
-      this.#end(spop.writeDisconnect(0, 'the gateway shuts down'));
   }
 
   #fail({ status, message }: spop.FrameError): void {
@@ -196,15 +179,14 @@ class AgentConnection {
   }
 
   #end(frame: string): void {
-    this.#socket.off('readable', this.#read).off('drain', this.#read);
+    this.#socket.removeAllListeners('readable');
     lingeringClose(this.#socket, Buffer.from(this.#out + frame, 'latin1'));
-    this.#stopTimer();
   }
 }
 
 const TOO_SLOW = new spop.FrameError(
   2,
-  'HAProxy did not send the rest of a frame in time, or did not read its answers',
+  'HAProxy did not send the rest of a frame, or read no answers, in time',
 );
 
 /** Fields of the connection between HAProxy and its client, and those that HAProxy sets itself. */
@@ -243,7 +225,8 @@ function missing(argument: string): BadAuthorizationRequest {
 
 function actionsOf({ status, headers, body }: Answer): string {
   let actions = spop.setVariable('status', status);
+  if (body !== '') actions += spop.setVariable('body', body);
   for (let i = 0; i < headers.length; i += 2)
     actions += spop.setVariable((headers[i] ?? '').replaceAll('-', '_'), headers[i + 1] ?? '');
-  return body === '' ? actions : actions + spop.setVariable('body', body);
+  return actions;
 }

@@ -23,6 +23,8 @@ export interface DecisionListeners {
 const KEEP_ALIVE_MS: Millis = 3_700_000;
 /** Room for the largest client header section that proxies accept, and for what they add. */
 const HEADER_BYTES_MAX = 65_536;
+/** HAProxy must have sent the first byte or the rest of a frame, and read answers. */
+const PEER_MS: Millis = 10_000;
 /** Features that make no sense between a proxy and the gateway. The proxy has spans of its own. */
 const PLAIN = { introductions: null, handshakes: null, frames: null, tracing: null } as const;
 
@@ -46,7 +48,7 @@ export async function openDecisionListeners(
     parts: { enforcement, refusals: new Refusals(shared) },
     accessLog,
   };
-  const agent = new HaproxyAgent(options);
+  const agent = new HaproxyAgent({ ...options, peerMs: PEER_MS });
   const decisionServer: DecisionServer = {
     keepAliveMs: KEEP_ALIVE_MS,
     headerBytesMax: HEADER_BYTES_MAX,

@@ -38,10 +38,13 @@ async function startAgent(t: Test, peerMs: Millis): Promise<Agent> {
     trustedProxies: 'loopback',
     decisionServer: (parts) => {
       const onBadRequest = (reason: string): void => void reasons.push(reason);
-      const agent = new HaproxyAgent(
-        { parts, accessLog: null, isCredentialProven: false, onBadRequest },
+      const agent = new HaproxyAgent({
+        parts,
+        accessLog: null,
+        isCredentialProven: false,
+        onBadRequest,
         peerMs,
-      );
+      });
       return {
         keepAliveMs: 60_000,
         headerBytesMax: 65_536,
@@ -89,7 +92,7 @@ t.test('who is silent, sends half a frame or reads no answers is cut; who is onl
   const prefix = await agent.client();
   prefix.socket.write(Buffer.from([0, 0]));
   const noHello = spopClient(t, agent.port);
-  noHello.send(frame(77, [0, 0], Buffer.alloc(0)));
+  noHello.socket.write(Buffer.from([0]));
   const open = [silent, half, prefix, noHello];
   await until(() => open.every(({ isClosed }) => isClosed()));
   for (const { received } of open.slice(1))
