@@ -108,7 +108,7 @@ export function headersIn(value: string): string[] {
   const headers: string[] = [];
   for (;;) {
     const [name, text] = [reader.text(), reader.text()];
-    if (name === '') return headers;
+    if (name === '' && reader.isAtEnd) return headers;
     headers.push(name, text);
   }
 }
