@@ -25,43 +25,30 @@ export interface AgentOptions extends DescribedOptions {
   readonly peerMs: Millis;
 }
 
-export class HaproxyAgent {
-  readonly #options: AgentOptions;
-  /** All that do not speak HTTP. null: it has sent nothing. */
-  readonly #connections = new Map<Socket, AgentConnection | null>();
-
-  constructor(options: AgentOptions) {
-    this.#options = options;
-  }
-
-  /** @param toHttp takes a connection that does not speak SPOP */
-  open(connection: ClientConnection, toHttp: () => void): void {
-    const { socket } = connection;
-    this.#connections.set(socket, null);
-    socket.on('error', () => socket.destroy()).once('close', () => this.#connections.delete(socket));
-    let first: number | undefined;
-    const look = (bytes: Buffer): number => {
-      first = bytes[0];
-      return 0;
-    };
-    readFirstBytes(socket, this.#options.peerMs, look, (found) => {
-      if (found !== 'good') socket.destroy();
-      // A frame begins with its length, so its first byte is 0. No HTTP begins with it.
-      else if (first === 0) this.#connections.set(socket, new AgentConnection(connection, this.#options));
-      else {
-        this.#connections.delete(socket);
-        toHttp();
-      }
-    });
-  }
-
-  /** Ends idle connections. Called several times while the gateway shuts down. */
-  closeIdle(): void {
-    for (const [socket, agent] of this.#connections) {
-      if (agent === null) socket.destroy();
-      else agent.drain();
+/** @param toHttp takes a connection that does not speak SPOP */
+export function openConnection(
+  connection: ClientConnection,
+  options: AgentOptions,
+  toHttp: () => void,
+): void {
+  const { socket } = connection;
+  connection.closeIdle = () => socket.destroy();
+  socket.on('error', () => socket.destroy());
+  let first: number | undefined;
+  const look = (bytes: Buffer): number => {
+    first = bytes[0];
+    return 0;
+  };
+  readFirstBytes(socket, options.peerMs, look, (found) => {
+    connection.closeIdle = null;
+    if (found !== 'good') socket.destroy();
+    // A frame begins with its length, so its first byte is 0. No HTTP begins with it.
+    else if (first !== 0) toHttp();
+    else {
+      const agent = new AgentConnection(connection, options);
+      connection.closeIdle = () => agent.drain();
     }
-  }
+  });
 }
 
 class AgentConnection {

@@ -8,7 +8,7 @@ import type { Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import { CheckedRequest } from './checked-request.ts';
 import type { DescribedOptions } from './described-request.ts';
-import { HaproxyAgent } from './haproxy-agent.ts';
+import { openConnection } from './haproxy-agent.ts';
 import type { DecisionSettings } from './settings.ts';
 
 export interface DecisionListeners {
@@ -48,13 +48,12 @@ export async function openDecisionListeners(
     parts: { enforcement, refusals: new Refusals(shared) },
     accessLog,
   };
-  const agent = new HaproxyAgent({ ...options, peerMs: PEER_MS });
+  const agent = { ...options, peerMs: PEER_MS };
   const decisionServer: DecisionServer = {
     keepAliveMs: KEEP_ALIVE_MS,
     headerBytesMax: HEADER_BYTES_MAX,
     begin: (arrival, parts) => new CheckedRequest(arrival, parts, options).run(),
-    open: (connection, toHttp) => agent.open(connection, toHttp),
-    closeIdle: () => agent.closeIdle(),
+    open: (connection, toHttp) => openConnection(connection, agent, toHttp),
   };
   const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, decisionServer });
   // Loaded only if gRPC is on, to save memory.

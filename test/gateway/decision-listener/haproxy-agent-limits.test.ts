@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { HaproxyAgent } from '#gateway/decision-listener/haproxy-agent.ts';
+import { openConnection } from '#gateway/decision-listener/haproxy-agent.ts';
 import type { Millis } from '#shared/clock.ts';
 import { policyFile } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
@@ -39,13 +39,7 @@ async function startAgent(t: Test, peerMs: Millis): Promise<Agent> {
     trustedProxies: 'loopback',
     decisionServer: (parts) => {
       const onBadRequest = (reason: string): void => void reasons.push(reason);
-      const agent = new HaproxyAgent({
-        parts,
-        accessLog: null,
-        isCredentialProven: false,
-        onBadRequest,
-        peerMs,
-      });
+      const options = { parts, accessLog: null, isCredentialProven: false, onBadRequest, peerMs };
       return {
         keepAliveMs: 60_000,
         headerBytesMax: 65_536,
@@ -55,9 +49,8 @@ async function startAgent(t: Test, peerMs: Millis): Promise<Agent> {
         },
         open(connection, toHttp) {
           sockets.push(connection.socket);
-          agent.open(connection, toHttp);
+          openConnection(connection, options, toHttp);
         },
-        closeIdle: () => agent.closeIdle(),
       };
     },
   });
