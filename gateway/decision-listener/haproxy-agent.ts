@@ -16,77 +16,65 @@ import * as spop from './spop.ts';
 
 /** Same as for the header section of an authorization request over HTTP. HAProxy's buffers have 16 KiB by default. */
 const FRAME_BYTES_MAX = 65_536;
-/** Type, flags and two ids. */
-const FRAME_BYTES_MIN = 7;
-/** Requests of one connection that wait for their answer. What comes after them is not read yet. */
+/** Requests of one connection whose answer is not written yet. What comes after them is not read yet. */
 const UNANSWERED_MAX = 1024;
 const FIELDS_MAX = 128;
-/** For the first byte, for the rest of a frame, and for reading answers. */
-const PEER_MS: Millis = 10_000;
 
-export class HaproxyAgent {
-  readonly #options: DescribedOptions;
-  /** One for each connection, except for those that speak HTTP. */
-  readonly #closers = new Map<Socket, () => void>();
+export interface AgentOptions extends DescribedOptions {
+  /** For the first byte, for the rest of a frame, and for reading answers. */
+  readonly peerMs: Millis;
+}
 
-  constructor(options: DescribedOptions) {
-    this.#options = options;
-  }
-
-  /** @param toHttp takes a connection that does not speak SPOP */
-  open({ socket, origin }: ClientConnection, toHttp: () => void): void {
+/** @param toHttp takes a connection that does not speak SPOP */
+export function openConnection(
+  connection: ClientConnection,
+  options: AgentOptions,
+  toHttp: () => void,
+): void {
+  const { socket } = connection;
+  connection.closeIdle = () => socket.destroy();
+  socket.on('error', () => socket.destroy());
+  let first: number | undefined;
+  const look = (bytes: Buffer): number => {
+    first = bytes[0];
+    return 0;
+  };
+  readFirstBytes(socket, options.peerMs, look, (found) => {
+    connection.closeIdle = null;
+    if (found !== 'good') socket.destroy();
     // A frame begins with its length, so its first byte is 0. No HTTP begins with it.
-    let isSpop = false;
-    const look = (bytes: Buffer): number => {
-      isSpop = bytes[0] === 0;
-      return 0;
-    };
-    this.#closers.set(socket, () => socket.destroy());
-    socket.on('error', () => socket.destroy()).once('close', () => this.#closers.delete(socket));
-    readFirstBytes(socket, PEER_MS, look, (found) => {
-      if (found !== 'good') socket.destroy();
-      else if (isSpop) {
-        const connection = new AgentConnection(socket, origin, this.#options);
-        this.#closers.set(socket, () => connection.drain());
-      } else {
-        this.#closers.delete(socket);
-        toHttp();
-      }
-    });
-  }
-
-  /** Ends idle connections. Called several times while the gateway shuts down. */
-  closeIdle(): void {
-    for (const close of this.#closers.values()) close();
-  }
+    else if (first !== 0) toHttp();
+    else {
+      const agent = new AgentConnection(connection, options);
+      connection.closeIdle = () => agent.drain();
+    }
+  });
 }
 
 class AgentConnection {
   readonly #socket: Socket;
   readonly #origin: RequestOrigin;
-  readonly #options: DescribedOptions;
+  readonly #options: AgentOptions;
   #frameBytesMax = FRAME_BYTES_MAX;
   /** Length of the frame that is being read; 0: not known yet. */
   #length = 0;
   #hasHello = false;
   #unanswered = 0;
-  /** Frames that are written at the end of this turn of the event loop. */
+  /** Requests whose answers are in `#out`. */
+  #answered = 0;
+  /** Answers that are written at the end of this turn of the event loop. */
   #out = '';
   /** How often `drain` was called. */
   #drains = 0;
   /** Runs while it is HAProxy's turn. */
   #timer: NodeJS.Timeout | undefined;
-  readonly #read = (): void => this.#readFrames();
 
-  constructor(socket: Socket, origin: RequestOrigin, options: DescribedOptions) {
+  constructor({ socket, origin }: ClientConnection, options: AgentOptions) {
     this.#socket = socket;
     this.#origin = origin;
     this.#options = options;
-    socket
-      .on('readable', this.#read)
-      .on('drain', this.#read)
-      .once('end', () => this.#end(''))
-      .once('close', () => clearTimeout(this.#timer));
+    socket.on('readable', () => this.#readFrames()).on('drain', () => this.#readFrames());
+    socket.once('end', () => this.#end('')).once('close', () => this.#stopTimer());
     if (origin.trusted) this.#readFrames();
     else this.#fail(new spop.FrameError(99, UNTRUSTED));
   }
@@ -94,32 +82,35 @@ class AgentConnection {
   /** First, further requests are still answered, and the connection ends when nothing waits. Then no more are read. */
   drain(): void {
     this.#drains++;
-    this.#endIfDrained();
+    this.#readFrames();
   }
 
   get #isReading(): boolean {
-    const { writableEnded, writableNeedDrain } = this.#socket;
-    return !writableEnded && !writableNeedDrain && this.#unanswered < UNANSWERED_MAX && this.#drains < 2;
+    const { writable, writableNeedDrain } = this.#socket;
+    return writable && !writableNeedDrain && this.#unanswered < UNANSWERED_MAX && this.#drains < 2;
   }
 
   #readFrames(): void {
     const socket = this.#socket;
-    while (this.#isReading) {
-      const expected = this.#length === 0 ? 4 : this.#length;
-      const bytes: Buffer | null = socket.read(expected);
-      // At the end of the connection there may be less.
-      if (bytes === null || bytes.length < expected) break;
-      try {
-        this.#length = this.#length === 0 ? this.#lengthIn(bytes) : this.#take(spop.readFrame(bytes));
-      } catch (error) {
-        if (!(error instanceof spop.FrameError)) throw error;
-        this.#fail(error);
+    try {
+      while (this.#isReading) {
+        const expected = this.#length || 4;
+        const bytes: Buffer | null = socket.read(expected);
+        // At the end of the connection there may be less.
+        if (bytes === null || bytes.length < expected) break;
+        const isLength = this.#length === 0;
+        this.#length = isLength ? this.#lengthIn(bytes) : 0;
+        if (!isLength) this.#take(spop.readFrame(bytes));
       }
+    } catch (error) {
+      if (!(error instanceof spop.FrameError)) throw error;
+      this.#fail(error);
     }
+    if (this.#drains > 0 && this.#unanswered === 0)
+      this.#end(spop.writeDisconnect(0, 'the gateway shuts down'));
     const isPartial = this.#isReading && this.#length + socket.readableLength > 0;
-    const isWaiting = !this.#hasHello || isPartial || socket.writableNeedDrain;
-    if (!isWaiting || socket.writableEnded) this.#stopTimer();
-    else this.#timer ??= setTimeout(() => this.#fail(TOO_SLOW), PEER_MS);
+    if (!isPartial && !socket.writableNeedDrain) this.#stopTimer();
+    else this.#timer ??= setTimeout(() => this.#fail(TOO_SLOW), this.#options.peerMs);
   }
 
   #stopTimer(): void {
@@ -130,54 +121,43 @@ class AgentConnection {
   #lengthIn(bytes: Buffer): number {
     const length = bytes.readUInt32BE();
     const most = this.#frameBytesMax;
-    if (length > most) throw new spop.FrameError(3, `a frame has more than ${most} bytes`);
-    if (length < FRAME_BYTES_MIN) throw new spop.FrameError(4, 'a frame is too short');
+    if (length < 1 || length > most) throw new spop.FrameError(3, `a frame must have 1 to ${most} bytes`);
     return length;
   }
 
-  /** @returns 0: the length of the next frame is not known yet */
-  #take(frame: spop.Frame): 0 {
+  #take(frame: spop.Frame): void {
     this.#stopTimer();
-    if (frame.kind === 'disconnect') this.#end(spop.writeDisconnect(0, 'as asked for'));
-    if (frame.kind !== 'hello' && frame.kind !== 'notify') return 0;
     if ((frame.kind === 'hello') === this.#hasHello)
       throw new spop.FrameError(4, 'a connection must begin with one HELLO');
-    if (frame.kind === 'notify') {
+    if (frame.kind === 'disconnect') this.#end(spop.writeDisconnect(0, 'as asked for'));
+    else if (frame.kind === 'notify') {
       this.#unanswered++;
       const reply = (answer: Answer): void => this.#answer(frame.ids, answer);
       decideDescribed(describedBy(frame.args), this.#origin, this.#options, reply);
-      return 0;
+    } else if (frame.kind === 'hello') {
+      this.#hasHello = true;
+      this.#frameBytesMax = Math.min(frame.frameBytesMax, FRAME_BYTES_MAX);
+      const hello = spop.writeHello(this.#frameBytesMax);
+      if (frame.isHealthCheck) this.#end(hello);
+      else this.#socket.write(hello, 'latin1');
     }
-    this.#hasHello = true;
-    this.#frameBytesMax = Math.min(frame.frameBytesMax, FRAME_BYTES_MAX);
-    this.#write(spop.writeHello(this.#frameBytesMax));
-    if (frame.isHealthCheck) this.#end('');
-    return 0;
   }
 
   #answer(ids: string, answer: Answer): void {
-    if (this.#unanswered-- === UNANSWERED_MAX) setImmediate(this.#read);
+    if (this.#answered++ === 0) setImmediate(() => this.#flush());
     const ack = spop.writeAck(ids, actionsOf(answer));
     const isTooBig = ack.length - 4 > this.#frameBytesMax;
     // Without body and limit headers.
-    this.#write(isTooBig ? spop.writeAck(ids, spop.setVariable('status', answer.status)) : ack);
-  }
-
-  #write(frame: string): void {
-    if (this.#out === '') setImmediate(() => this.#flush());
-    this.#out += frame;
+    this.#out += isTooBig ? spop.writeAck(ids, spop.setVariable('status', answer.status)) : ack;
   }
 
   #flush(): void {
-    if (this.#socket.writableEnded) return;
+    if (!this.#socket.writable) return;
     this.#socket.write(this.#out, 'latin1');
     this.#out = '';
-    this.#endIfDrained();
-  }
-
-  #endIfDrained(): void {
-    if (this.#drains > 0 && this.#unanswered === 0 && this.#out === '')
-      this.#end(spop.writeDisconnect(0, 'the gateway shuts down'));
+    this.#unanswered -= this.#answered;
+    this.#answered = 0;
+    this.#readFrames();
   }
 
   #fail({ status, message }: spop.FrameError): void {
@@ -186,15 +166,14 @@ class AgentConnection {
   }
 
   #end(frame: string): void {
-    this.#socket.off('readable', this.#read).off('drain', this.#read);
+    this.#socket.removeAllListeners('readable');
     lingeringClose(this.#socket, Buffer.from(this.#out + frame, 'latin1'));
-    this.#stopTimer();
   }
 }
 
 const TOO_SLOW = new spop.FrameError(
   2,
-  'HAProxy did not send the rest of a frame in time, or did not read its answers',
+  'HAProxy did not send the rest of a frame, or read no answers, in time',
 );
 
 /** Fields of the connection between HAProxy and its client, and those that HAProxy sets itself. */
@@ -233,7 +212,8 @@ function missing(argument: string): BadAuthorizationRequest {
 
 function actionsOf({ status, headers, body }: Answer): string {
   let actions = spop.setVariable('status', status);
+  if (body !== '') actions += spop.setVariable('body', body);
   for (let i = 0; i < headers.length; i += 2)
     actions += spop.setVariable((headers[i] ?? '').replaceAll('-', '_'), headers[i + 1] ?? '');
-  return body === '' ? actions : actions + spop.setVariable('body', body);
+  return actions;
 }

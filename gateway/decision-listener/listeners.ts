@@ -8,7 +8,7 @@ import type { Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import { CheckedRequest } from './checked-request.ts';
 import type { DescribedOptions } from './described-request.ts';
-import { HaproxyAgent } from './haproxy-agent.ts';
+import { openConnection } from './haproxy-agent.ts';
 import type { DecisionSettings } from './settings.ts';
 
 export interface DecisionListeners {
@@ -23,6 +23,8 @@ export interface DecisionListeners {
 const KEEP_ALIVE_MS: Millis = 3_700_000;
 /** Room for the largest client header section that proxies accept, and for what they add. */
 const HEADER_BYTES_MAX = 65_536;
+/** HAProxy must have sent the first byte or the rest of a frame, and read answers. */
+const PEER_MS: Millis = 10_000;
 /** Features that make no sense between a proxy and the gateway. The proxy has spans of its own. */
 const PLAIN = { introductions: null, handshakes: null, frames: null, tracing: null } as const;
 
@@ -46,13 +48,12 @@ export async function openDecisionListeners(
     parts: { enforcement, refusals: new Refusals(shared) },
     accessLog,
   };
-  const agent = new HaproxyAgent(options);
+  const agent = { ...options, peerMs: PEER_MS };
   const decisionServer: DecisionServer = {
     keepAliveMs: KEEP_ALIVE_MS,
     headerBytesMax: HEADER_BYTES_MAX,
     begin: (arrival, parts) => new CheckedRequest(arrival, parts, options).run(),
-    open: (connection, toHttp) => agent.open(connection, toHttp),
-    closeIdle: () => agent.closeIdle(),
+    open: (connection, toHttp) => openConnection(connection, agent, toHttp),
   };
   const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, decisionServer });
   // Loaded only if gRPC is on, to save memory.

@@ -10,22 +10,17 @@ export class FrameError extends Error {
 
   constructor(status: number, message: string) {
     super(message);
-    this.name = 'FrameError';
     this.status = status;
   }
 }
 
-type Value = string | number | boolean | null;
-export type Values = ReadonlyMap<string, Value>;
+export type Values = ReadonlyMap<string, string | number | boolean | null>;
 
 export type Frame =
   | { readonly kind: 'hello'; readonly frameBytesMax: number; readonly isHealthCheck: boolean }
   /** `ids`: of stream and frame, which an ACK repeats. `args` is null unless there is exactly one message. */
   | { readonly kind: 'notify'; readonly ids: string; readonly args: Values | null }
   | { readonly kind: 'disconnect' | 'unknown' };
-
-/** Every peer must accept frames of this size. */
-const FRAME_BYTES_MAX_LEAST = 256;
 
 class Reader {
   at = 0;
@@ -39,10 +34,15 @@ class Reader {
     return this.at >= this.#bytes.length;
   }
 
+  /** @returns where the skipped bytes begin */
+  skip(length: number): number {
+    this.at += length;
+    if (this.at > this.#bytes.length) throw new FrameError(4, 'the frame ends too early');
+    return this.at - length;
+  }
+
   byte(): number {
-    const byte = this.#bytes[this.at++];
-    if (byte === undefined) throw new FrameError(4, 'the frame ends too early');
-    return byte;
+    return this.#bytes.readUInt8(this.skip(1));
   }
 
   number(): number {
@@ -56,25 +56,18 @@ class Reader {
     throw new FrameError(4, 'a number has more than 64 bits');
   }
 
-  text(length = this.number()): string {
-    const end = this.at + length;
-    if (end > this.#bytes.length) throw new FrameError(4, 'the frame ends too early');
-    const text = this.#bytes.toString('latin1', this.at, end);
-    this.at = end;
-    return text;
+  text(): string {
+    return this.#bytes.toString('latin1', this.skip(this.number()), this.at);
   }
 
-  value(): Value {
+  value(): string | number | boolean | null {
     const typeAndFlag = this.byte();
     const type = typeAndFlag & 15;
     if (type === 0) return null;
     if (type === 1) return typeAndFlag > 15;
     if (type < 6) return this.number();
-    if (type === 6) return [...Buffer.from(this.text(4), 'latin1')].join('.');
-    if (type === 7)
-      return Buffer.from(this.text(16), 'latin1')
-        .toString('hex')
-        .replace(/.{4}(?=.)/g, '$&:');
+    if (type === 6) return this.#bytes.subarray(this.skip(4), this.at).join('.');
+    if (type === 7) return this.#bytes.toString('hex', this.skip(16), this.at).replace(/.{4}(?=.)/g, '$&:');
     if (type < 10) return this.text();
     throw new FrameError(4, 'a value has an unknown type');
   }
@@ -84,57 +77,49 @@ class Reader {
 export function readFrame(bytes: Buffer): Frame {
   const reader = new Reader(bytes);
   const type = reader.byte();
-  const isWhole = (reader.text(4).charCodeAt(3) & 1) === 1;
+  const isWhole = (bytes.readUInt8(reader.skip(4) + 3) & 1) === 1;
   if (type === 0 || !isWhole) throw new FrameError(10, 'frames must not be fragmented');
   reader.number();
   reader.number();
   const ids = bytes.toString('latin1', 5, reader.at);
-  if (type === 1) return helloOf(reader);
-  if (type === 2) return { kind: 'disconnect' };
-  if (type !== 3) return { kind: 'unknown' };
+  const values = new Map<string, string | number | boolean | null>();
+  if (type === 1) {
+    while (!reader.isAtEnd) values.set(reader.text(), reader.value());
+    return helloOf(values);
+  }
+  if (type !== 3) return { kind: type === 2 ? 'disconnect' : 'unknown' };
   reader.text();
-  const args = new Map<string, Value>();
-  for (let left = reader.byte(); left > 0; left--) args.set(reader.text(), reader.value());
-  return { kind: 'notify', ids, args: reader.isAtEnd ? args : null };
+  for (let left = reader.byte(); left > 0; left--) values.set(reader.text(), reader.value());
+  return { kind: 'notify', ids, args: reader.isAtEnd ? values : null };
 }
 
-function helloOf(reader: Reader): Frame {
-  const items = new Map<string, Value>();
-  while (!reader.isAtEnd) items.set(reader.text(), reader.value());
-  const frameBytesMax = Number(items.get('max-frame-size'));
-  if (!/(?:^|,) *2\./.test(String(items.get('supported-versions'))))
+function helloOf(values: Values): Frame {
+  const frameBytesMax = Number(values.get('max-frame-size'));
+  if (!/(?:^|,) *2\./.test(String(values.get('supported-versions'))))
     throw new FrameError(8, 'only version 2.0 is supported');
-  if (!(frameBytesMax >= FRAME_BYTES_MAX_LEAST))
-    throw new FrameError(9, `max-frame-size is not at least ${FRAME_BYTES_MAX_LEAST}`);
-  return { kind: 'hello', frameBytesMax, isHealthCheck: items.get('healthcheck') === true };
+  // Every peer must accept frames of 256 bytes.
+  if (!(frameBytesMax >= 256)) throw new FrameError(9, 'max-frame-size is not at least 256');
+  return { kind: 'hello', frameBytesMax, isHealthCheck: values.get('healthcheck') === true };
 }
 
-/**
- * Reads the value of HAProxy's `req.hdrs_bin`.
- *
- * @returns names and values in turn
- * @throws FrameError
- */
+/** Reads the value of HAProxy's `req.hdrs_bin`. @returns names and values in turn @throws FrameError */
 export function headersIn(value: string): string[] {
   const reader = new Reader(Buffer.from(value, 'latin1'));
   const headers: string[] = [];
   for (;;) {
-    const name = reader.text();
-    const text = reader.text();
-    if (name === '') return headers;
+    const [name, text] = [reader.text(), reader.text()];
+    if (name === '' && reader.isAtEnd) return headers;
     headers.push(name, text);
   }
 }
 
 export function writeHello(frameBytesMax: number): string {
-  const version = textOf('version') + typed('2.0');
-  const size = textOf('max-frame-size') + typed(frameBytesMax);
-  return frameOf(101, '\0\0', version + size + textOf('capabilities') + typed('pipelining'));
+  const size = pairOf('max-frame-size', frameBytesMax);
+  return frameOf(101, '\0\0', pairOf('version', '2.0') + size + pairOf('capabilities', 'pipelining'));
 }
 
 export function writeDisconnect(status: number, message: string): string {
-  const payload = textOf('status-code') + typed(status) + textOf('message') + typed(message);
-  return frameOf(102, '\0\0', payload);
+  return frameOf(102, '\0\0', pairOf('status-code', status) + pairOf('message', message));
 }
 
 /** @param actions texts of `setVariable`, joined */
@@ -144,7 +129,7 @@ export function writeAck(ids: string, actions: string): string {
 
 /** An action that sets a variable of the transaction. */
 export function setVariable(name: string, value: string | number): string {
-  return `\x01\x03\x02${textOf(name)}${typed(value)}`;
+  return `\x01\x03\x02${pairOf(name, value)}`;
 }
 
 function frameOf(type: number, ids: string, payload: string): string {
@@ -153,8 +138,8 @@ function frameOf(type: number, ids: string, payload: string): string {
   return String.fromCharCode(0, (length >> 16) & 255, (length >> 8) & 255, length & 255) + body;
 }
 
-function typed(value: string | number): string {
-  return typeof value === 'number' ? `\x03${numberOf(value)}` : `\x08${textOf(value)}`;
+function pairOf(name: string, value: string | number): string {
+  return textOf(name) + (typeof value === 'number' ? `\x03${numberOf(value)}` : `\x08${textOf(value)}`);
 }
 
 function textOf(value: string): string {

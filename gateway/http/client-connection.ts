@@ -11,6 +11,8 @@ export class ClientConnection {
   readonly client: Client | null;
   /** How many pipelined requests wait for their turn. */
   pipelined = 0;
+  /** Ends the connection when it is idle. Called several times during a drain. null: it speaks HTTP. */
+  closeIdle: (() => void) | null = null;
   #response: ClientResponse | null = null;
 
   constructor(socket: Socket, origin: RequestOrigin, client: Client | null) {

@@ -79,8 +79,6 @@ export interface DecisionServer {
   begin(arrival: Arrival, parts: ForwardingParts): void;
   /** @param toHttp takes a connection that speaks HTTP */
   open(connection: ClientConnection, toHttp: () => void): void;
-  /** Ends idle connections that do not speak HTTP. Called several times during a drain. */
-  closeIdle(): void;
 }
 
 export class PublicServer {
@@ -299,7 +297,7 @@ export class PublicServer {
     this.#entrance.drain();
     const closeIdle = (): void => {
       this.#plain?.closeIdle();
-      this.#options.decisionServer?.closeIdle();
+      for (const connection of this.#connections.values()) connection.closeIdle?.();
       this.#http.closeIdleConnections();
       this.#entrance.cutUnsecured();
     };

@@ -131,6 +131,7 @@ t.test('headers', async (t) => {
     ['long', long],
   ]).toString('latin1');
   t.strictSame(headersIn(headers), ['a', 'b', 'empty', '', 'long', long]);
+  t.strictSame(headersIn('\0\x01x\x01a\x01b\0\0'), ['', 'x', 'a', 'b'], 'an empty name hides nothing');
   for (const end of [0, 1, 3, headers.length - 1])
     t.match(
       problemOf(() => headersIn(headers.slice(0, end))),

@@ -6,7 +6,7 @@ import { readConfig } from '#gateway/config.ts';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import type { FrameShare } from '#gateway/listen/http2/frame-share.ts';
 import type { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
-import { PublicServer } from '#gateway/listen/server.ts';
+import { type DecisionServer, PublicServer } from '#gateway/listen/server.ts';
 import type { Handshakes } from '#gateway/listen/tls/handshakes.ts';
 import { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { Bans } from '#gateway/operate/control/bans.ts';
@@ -15,6 +15,8 @@ import { MemoryDecisions } from '#gateway/operate/decisions/memory-decisions.ts'
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { Upstream, type UpstreamOptions } from '#gateway/proxy/upstream.ts';
 import { Enforcement } from '#gateway/request/enforcement.ts';
+import type { LimitedParts } from '#gateway/request/limited-request.ts';
+import { Refusals } from '#gateway/request/refuse.ts';
 import { parseTrustedProxies } from '#shared/client-address.ts';
 import { OWN_PARSER, type Owner, policyFile } from '#test/support/gateway.ts';
 import { memoryLimiter } from '#test/support/spend.ts';
@@ -39,6 +41,7 @@ export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds
   readonly handshakes?: Handshakes;
   readonly frames?: FrameShare;
   readonly introductions?: Introductions;
+  readonly decisionServer?: (parts: LimitedParts) => DecisionServer;
 }
 
 export async function startBareServer(owner: Owner, options: BareServerOptions): Promise<BareServer> {
@@ -52,6 +55,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     handshakes = null,
     frames = null,
     introductions = null,
+    decisionServer,
     ...upstreamOptions
   } = options;
   const clock = (): number => performance.now();
@@ -104,6 +108,14 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     introductions,
     handshakes,
     frames,
+    ...(decisionServer === undefined
+      ? {}
+      : {
+          decisionServer: decisionServer({
+            enforcement,
+            refusals: new Refusals({ enforcement, decisions, upstream }),
+          }),
+        }),
     ...(checkMs === undefined ? {} : { checkMs }),
     ...(penaltyMs === undefined ? {} : { penaltyMs }),
   });
