@@ -63,6 +63,11 @@ export function notice(text: string): string {
   return `<p class="good" role="status">${text}</p>`;
 }
 
+/** A message that asks for one more step. @param text HTML */
+export function ask(text: string): string {
+  return `<p class="ask" role="status">${text}</p>`;
+}
+
 /** Where to go from here: address and text of each link. */
 export function links(entries: readonly (readonly [href: string, text: string])[]): string {
   const items = entries.map(

@@ -17,9 +17,10 @@ select, input { width: 100%; padding: .5rem .7rem; }
 [aria-invalid=true] { border-width: 2px; }
 .hint { margin: .25rem 0 0; color: var(--soft); font-size: .9rem; }
 .error { margin: .25rem 0 0; color: var(--bad); font-size: .9rem; font-weight: 600; }
-.bad, .good { padding: .6rem .8rem; border-left: 4px solid; border-radius: 4px; }
+.bad, .good, .ask { padding: .6rem .8rem; border-left: 4px solid; border-radius: 4px; }
 .bad { background: var(--alarm); color: var(--bad); }
 .good { background: var(--calm); color: var(--good); }
+.ask { background: var(--card); border-color: var(--accent); }
 .bad a, .good a { color: inherit; }
 a.primary {
   display: inline-block;

@@ -9,7 +9,7 @@ import type { Routes } from '#api/context.ts';
 import { TOO_MANY_REQUESTS } from '#api/errors.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
-import { alert, field, form, hidden, links, notice } from '#api/http/page-form.ts';
+import { alert, ask, field, form, hidden, links, notice } from '#api/http/page-form.ts';
 import { escapeHtml } from '#shared/page.ts';
 import { callbackUrl, fieldOf } from './form.ts';
 import { texts } from './login.ts';
@@ -41,7 +41,7 @@ export const loginPage: Routes = async (app, { context }) => {
     }
     const problem = isOld ? 'The form was too old. Please try again.' : error === '' ? '' : saidOf(error);
     return sendPage(reply, 200, 'Log in', [
-      ...(problem === '' ? [] : [alert(problem)]),
+      ...(problem === '' ? [] : [(messages.get(error) ?? alert)(problem)]),
       ...(news === undefined ? [] : [notice(escapeHtml(news))]),
       form(
         `${basePath}/api/auth/callback/credentials`,
@@ -67,18 +67,26 @@ export const loginPage: Routes = async (app, { context }) => {
         'Log in',
       ),
       links([
-        ...otherFactor(error, fieldOf(request.query, 'with')),
+        ...otherFactor(error, fieldOf(request.query, 'with'), target),
         [`${basePath}/auth/forgot-password`, 'Forgot your password?'],
         ...((await isSignupOpen(context)) ? [[`${basePath}/auth/signup`, 'Create an account'] as const] : []),
       ]),
     ]);
   });
 
-  function otherFactor(error: string, chosen: string): readonly (readonly [string, string])[] {
+  function otherFactor(
+    error: string,
+    chosen: string,
+    target: string,
+  ): readonly (readonly [string, string])[] {
     if (!factorErrors.has(error)) return [];
     const [other, text] =
       chosen === 'backup' ? ['app', 'Use the authenticator app'] : ['backup', 'Use a backup code'];
-    const query = new URLSearchParams({ error: texts.secondFactorRequired, with: other });
+    const query = new URLSearchParams({
+      error: texts.secondFactorRequired,
+      with: other,
+      callbackUrl: target,
+    });
     return [[`${basePath}/auth/login?${query}`, text]];
   }
 
@@ -119,6 +127,12 @@ const factorErrors: ReadonlySet<string> = new Set([
   texts.wrongTotpCode,
   texts.wrongBackupCode,
   texts.noBackupCodes,
+]);
+
+/** Messages that tell of no mistake; the others are alerts. */
+const messages: ReadonlyMap<string, (html: string) => string> = new Map([
+  [texts.secondFactorRequired, ask],
+  [texts.alreadyVerified, notice],
 ]);
 
 function codeField(error: string, chosen: string): readonly string[] {

@@ -7,7 +7,7 @@ import { textOf } from '#gateway/operate/decisions/decision-text.ts';
 import { isDecisionId } from '#gateway/reply/decision-ids.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 
-const FACT_WIDTH = 'Room from: '.length;
+const FACT_WIDTH = 'Retry at: '.length;
 
 interface ToldDecision extends DecisionRecord {
   readonly address?: string | null;

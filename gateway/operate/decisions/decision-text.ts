@@ -21,11 +21,11 @@ export function textOf(record: DecisionRecord, address: string | null = null): D
     what: `${method === '' ? 'A connection' : `${method} ${path}`} was refused at ${at}.`,
     reasons: [...reasonOf(record), ...(others.length === 0 ? [] : [`Also exhausted: ${others.join(', ')}.`])],
     facts: [
-      ...(line === 0 ? [] : [['Row', `${file}:${line}, version ${policyVersion}`] as const]),
+      ...(line === 0 ? [] : [['Line', `${file}:${line}, version ${policyVersion}`] as const]),
       ['Counted', `${record.identifier} ${record.identity}, address from ${record.addressFrom}`],
       ...(address === null ? [] : [['Address', address] as const]),
       ['Decided', `by ${decidedBy(record)} in ${record.replica}`],
-      ['Room from', endsAt],
+      ['Retry at', endsAt],
     ],
     advice: adviceOf(record),
   };

@@ -73,7 +73,7 @@ async function start(t: Owner, policies: string) {
   };
 }
 
-const { page, origin, send, closeAdmin, openAdmin } = await start(t, POLICIES);
+const { page, origin, control, send, closeAdmin, openAdmin } = await start(t, POLICIES);
 const dialog = page.getByRole('dialog');
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 
@@ -115,6 +115,40 @@ t.test('who floods, by which policy, and the address to copy', async (t) => {
   await page.getByText('Copied.').waitFor();
   t.match(await page.evaluate('navigator.clipboard.readText()'), /^198\.51\.100\.\d$/);
   await button('Dismiss').click();
+});
+
+t.test('on a phone, without scrolling: who floods, its policy, Ban, and the ban', async (t) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  const bar = await page.locator('#views').boundingBox();
+  const isInView = async (row: string, text: RegExp): Promise<void> => {
+    await page.evaluate('window.scrollTo(0, 0)');
+    const first = page.locator(row).first();
+    t.match(await first.textContent(), text);
+    const box = await first.boundingBox();
+    t.ok(
+      (box?.y ?? 0) + (box?.height ?? 0) < (bar?.y ?? 0),
+      `${row} ends at ${box?.y} + ${box?.height}, above ${bar?.y}`,
+    );
+  };
+  await page.goto(`${origin}/#/overview`);
+  await isInView('#limited-rows tr', /198\.51\.100\.\d.*(?:survey-responses|login).*Ban/);
+  t.equal(await page.locator('#limited-hint').isVisible(), false, 'addresses are shown');
+  await page.locator('#limited-rows').getByRole('button', { name: /^Ban / }).first().click();
+  await dialog.getByRole('button', { name: 'Ban', exact: true }).click();
+  await page.getByText(/is banned for 1 h\.$/).waitFor();
+  await page.goto(`${origin}/#/clients`);
+  await page.locator('#bans-rows tr').first().waitFor();
+  t.equal(await page.locator('#change').isVisible(), false, 'the message ends with the view');
+  await isInView('#bans-rows tr', /198\.51\.100\.\d.*operator.*Unban/);
+  await page
+    .locator('#bans-rows')
+    .getByRole('button', { name: /^Unban / })
+    .first()
+    .click();
+  await dialog.getByRole('button', { name: 'Unban', exact: true }).click();
+  await page.locator('#bans-total').getByText('nobody is banned').waitFor();
+  t.equal(await page.locator('#bans table').isVisible(), false, 'no heads without rows');
+  await page.goto(`${origin}/#/overview`);
 });
 
 t.test('with the keyboard alone: to the client that floods, its ban, and back', async (t) => {
@@ -166,13 +200,19 @@ t.test('a picture of each view', async (t) => {
   const session = await browser.newCDPSession(page);
   const size = { width: 1280, height: 800, deviceScaleFactor: 0.625, mobile: false };
   await session.send('Emulation.setDeviceMetricsOverride', size);
+  await control.ban(identityOf(floods.replace('#/clients/', '')), 3_600_000, 'floods the login');
   for (const view of VIEWS) {
-    await page.goto(`${origin}/${view === 'clients' ? floods : `#/${view}`}`);
+    await page.goto(`${origin}/#/${view}`);
     await page.locator(`#view-${view}`).waitFor();
     if (view === 'overview')
       await page
         .locator('#cards .value', { hasText: /^[1-9]/ })
         .first()
+        .waitFor();
+    if (view === 'clients')
+      await page
+        .locator('#limited-all-rows')
+        .getByRole('button', { name: /^Unban / })
         .waitFor();
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });

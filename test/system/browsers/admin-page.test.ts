@@ -71,6 +71,7 @@ t.test('the overview: traffic, the store, who is denied, and grouped refusals', 
   const limited = page.locator('#limited-rows tr');
   await limited.getByText('4', { exact: true }).waitFor();
   t.match(await limited.textContent(), /items/, 'the policy that denied it');
+  await page.locator('#limited-hint').getByText('GATEWAY_SHOW_ADDRESSES').waitFor();
   const group = page.locator('#newest-rows tr', { hasText: 'GET /items' });
   await group.locator('.count', { hasText: '4' }).waitFor();
   t.equal(await group.count(), 1, 'the same client, policy and path in one row');

@@ -10,6 +10,9 @@ export const bans = new Map();
 
 const DURATIONS = [900, 3600, 8 * 3600, 86_400];
 
+/** Counters are about to be cleared, and the message has the only way back. */
+let isWaiting = false;
+
 let onChanged = () => {};
 
 /** @param {() => void} handler called after each change */
@@ -85,6 +88,11 @@ export function tell(text, { undo, isBad = false } = {}) {
   toast.hidden = false;
 }
 
+/** The message belongs to the view that it came up in. */
+export function dismissMessage() {
+  if (!isWaiting) byId('change').hidden = true;
+}
+
 async function change(path, body, text, undo) {
   try {
     const reply = await call('POST', path, body);
@@ -104,20 +112,21 @@ async function change(path, body, text, undo) {
 export async function resetClient({ digest, label }) {
   const answer = await confirmed(
     'Clear the counters?',
-    `All that ${label} has used of its limits is forgotten, on every gateway that shares the store. It may begin afresh at once.`,
+    `Sets the counters of ${label} to zero on all gateways that share the store. The client can send requests again at once.`,
     'Clear them',
   );
   if (answer === null) return;
-  const timer = setTimeout(
-    () =>
-      change('/api/reset', { subject: digest, kind: 'digest' }, ({ cleared }) =>
-        cleared === 0 ? `${label} had used nothing.` : `${cleared} counters of ${label} are cleared.`,
-      ),
-    UNDO_MS,
-  );
+  isWaiting = true;
+  const timer = setTimeout(() => {
+    isWaiting = false;
+    change('/api/reset', { subject: digest, kind: 'digest' }, ({ cleared }) =>
+      cleared === 0 ? `${label} had used nothing.` : `${cleared} counters of ${label} are cleared.`,
+    );
+  }, UNDO_MS);
   tell(`The counters of ${label} are cleared in ${UNDO_MS / 1000} seconds.`, {
     undo: () => {
       clearTimeout(timer);
+      isWaiting = false;
       tell(`The counters of ${label} stay as they are.`);
     },
   });
@@ -126,7 +135,7 @@ export async function resetClient({ digest, label }) {
 export async function banClient({ digest, label }) {
   const answer = await confirmed(
     'Ban this client?',
-    `Every request of ${label} gets 429 until the ban ends, also where no policy applies.`,
+    `All requests of ${label} are refused (429) until the ban ends, also where no policy applies.`,
     'Ban',
     [
       durationField('For', 3600),
@@ -157,7 +166,7 @@ function lift({ digest }, text, undo) {
 /** @param {{ until: string, reason: string }} was */
 export async function unbanClient(client, was) {
   const answer = await confirmed(
-    'Let this client in again?',
+    'Unban this client?',
     `${client.label} is banned until ${clockTime(was.until)}${was.reason === '' ? '' : ` (${was.reason})`}.`,
     'Unban',
     [],

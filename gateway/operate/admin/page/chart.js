@@ -3,7 +3,6 @@ import { byId, clockTime, count, el, rate, setText, svg } from './dom.js';
 import { latencyText } from './now.js';
 import { sum } from './traffic.js';
 
-const HEIGHT = 220;
 const LEFT = 48;
 const RIGHT = 8;
 const TOP = 14;
@@ -20,6 +19,7 @@ let steps = [];
 let rangeMs = DEFAULT_RANGE_S * 1000;
 /** Of the drawing, as last observed: to read it from the page costs a layout. */
 let width = 0;
+let height = 0;
 /** Time under the pointer, or of the step that the keys have reached; null: none. */
 let readAt = null;
 
@@ -33,7 +33,7 @@ export function showChart(traffic = shown) {
   const scale = {
     x: (at) =>
       LEFT + ((Math.min(last, Math.max(first, at)) - first) / (last - first)) * (width - LEFT - RIGHT),
-    y: (value) => HEIGHT - BOTTOM - (value / highest) * (HEIGHT - TOP - BOTTOM),
+    y: (value) => height - BOTTOM - (value / highest) * (height - TOP - BOTTOM),
     at: (x) => first + ((x - LEFT) / (width - LEFT - RIGHT)) * (last - first),
     first,
     last,
@@ -42,7 +42,7 @@ export function showChart(traffic = shown) {
   byId('chart-drawing').replaceChildren(
     svg(
       'svg',
-      { width, height: HEIGHT, 'aria-hidden': 'true' },
+      { width, height, 'aria-hidden': 'true' },
       ...outages(traffic.marks, scale),
       ...rateLines(highest, scale),
       ...timeLabels(scale),
@@ -85,10 +85,10 @@ function area(kind, { x, y }, value, below) {
     if (value(step) === 0) return '';
     const base = y(perSecond(step, below(step)));
     // The smallest value is still visible.
-    const height = Math.max(base - y(perSecond(step, below(step) + value(step))), 1.5);
+    const rise = Math.max(base - y(perSecond(step, below(step) + value(step))), 1.5);
     const [left, right] = [x(step.from), x(step.to)];
     const gap = right - left > 4 ? 1 : 0;
-    return `M${left.toFixed(1)} ${base.toFixed(1)}v${(-height).toFixed(1)}H${(right - gap).toFixed(1)}v${height.toFixed(1)}z`;
+    return `M${left.toFixed(1)} ${base.toFixed(1)}v${(-rise).toFixed(1)}H${(right - gap).toFixed(1)}v${rise.toFixed(1)}z`;
   });
   return svg('path', { class: kind, d: bars.join('') });
 }
@@ -111,10 +111,10 @@ function timeLabels({ x, first, last }) {
   const lines = [];
   for (let at = Math.ceil((first - zoneMs) / stepMs) * stepMs + zoneMs; at <= last; at += stepMs) {
     const left = Math.round(x(at)) + 0.5;
-    lines.push(svg('path', { class: 'grid', d: `M${left} ${TOP}V${HEIGHT - BOTTOM + 4}` }));
+    lines.push(svg('path', { class: 'grid', d: `M${left} ${TOP}V${height - BOTTOM + 4}` }));
     const text = new Date(at).toLocaleTimeString('en-GB').slice(0, stepMs < 60_000 ? 8 : 5);
     if (left > LEFT + 10 && left < width - 30)
-      lines.push(svg('text', { x: left, y: HEIGHT - 5, class: 'middle' }, text));
+      lines.push(svg('text', { x: left, y: height - 5, class: 'middle' }, text));
   }
   return lines;
 }
@@ -132,7 +132,7 @@ function outages(marks, { x, first, last }) {
         x: x(from),
         y: TOP,
         width: Math.max(2, x(to) - x(from)),
-        height: HEIGHT - TOP - BOTTOM,
+        height: height - TOP - BOTTOM,
       }),
     ];
   });
@@ -143,7 +143,7 @@ function markLine({ at, kind }, { x }) {
   return svg(
     'g',
     { class: `mark mark-${kind}` },
-    svg('path', { d: `M${left} ${TOP - 4}V${HEIGHT - BOTTOM}` }),
+    svg('path', { d: `M${left} ${TOP - 4}V${height - BOTTOM}` }),
     svg('path', { class: 'flag', d: `M${left} ${TOP - 12}l5 8h-10z` }),
   );
 }
@@ -210,7 +210,7 @@ export function wireChart() {
     showChart();
   });
   new ResizeObserver(([{ contentRect }]) => {
-    width = contentRect.width;
+    ({ width, height } = contentRect);
     showChart();
   }).observe(chart);
 }

@@ -23,6 +23,11 @@ export function takeAddresses(known) {
   }
 }
 
+/** Whether the gateway shows addresses, as far as it has told any. */
+export function knowsAddresses() {
+  return addresses.size > 0;
+}
+
 /** @returns {string | undefined} what was typed for a client, otherwise its address */
 function nameOf(digest) {
   return names.get(digest) ?? addresses.get(digest);
@@ -103,7 +108,7 @@ export async function lookUp(text, kind = '', identifier = '') {
 /** @returns {HTMLElement} what is known of a client, with the buttons that change it */
 export function clientPanel({ identity, buckets, ban, address }) {
   const client = { digest: identity, label: labelOf(identity) };
-  const heads = ['Policy', 'Used', 'Limit', 'All back'];
+  const heads = ['Policy', 'Used', 'Limit', 'Reset at'];
   const used =
     buckets.length === 0
       ? el('p', {}, 'It has used nothing of its limits.')

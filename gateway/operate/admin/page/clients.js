@@ -1,7 +1,15 @@
 /** The view of clients, with the tables of those that are denied most and of bans. */
 import { call } from './api.js';
 import { bans, tell } from './changes.js';
-import { actionsFor, clientCell, clientPanel, labelOf, lookUp, takeAddresses } from './client.js';
+import {
+  actionsFor,
+  clientCell,
+  clientPanel,
+  knowsAddresses,
+  labelOf,
+  lookUp,
+  takeAddresses,
+} from './client.js';
 import { byId, clockTime, count, el, Rows, setText } from './dom.js';
 import { showRefusalsOf } from './refusals.js';
 import { isShown } from './views.js';
@@ -27,10 +35,10 @@ let mayMove = false;
 function limitedRow() {
   const client = clientCell();
   const denied = el('td', { class: 'number count bad' });
-  const last = el('time');
-  const policy = el('div', { class: 'soft' });
+  const policy = el('div');
+  const last = el('time', { class: 'soft' });
   const actions = el('td', { class: 'actions' });
-  const node = el('tr', {}, client.node, denied, el('td', { class: 'when' }, last, policy), actions);
+  const node = el('tr', {}, client.node, denied, el('td', { class: 'when' }, policy, last), actions);
   const fill = ({ identity, denied: times, policy: name, lastAt }) => {
     client.fill(identity);
     setText(denied, count(times));
@@ -47,6 +55,7 @@ export function showLimited({ limited, limitedSince }, since) {
   const text = `${limited.length === 0 ? 'nobody ' : ''}since ${clockTime(Math.max(since, Date.parse(limitedSince)))}`;
   if (isShown('overview')) firstRows.show(items.slice(0, FIRST));
   else if (isShown('clients')) allRows.show(items);
+  byId('limited-hint').hidden = limited.length === 0 || knowsAddresses();
   for (const id of ['limited-since', 'limited-all-since']) setText(byId(id), text);
 }
 
@@ -99,17 +108,22 @@ function showBans({ total, bans: found, addresses }) {
     mayMove,
   );
   if (hadFocus && document.activeElement === document.body) byId('bans-title').focus();
+  byId('bans-rows').closest('table').hidden = total === 0;
   const shown = total > found.length ? `the newest ${count(found.length)} of ${count(total)}` : count(total);
   setText(byId('bans-total'), total === 0 ? 'nobody is banned' : shown);
 }
 
 /** Digest of the client that is shown; '': none. */
 let openDigest = '';
+/** Counts the look-ups of clients; only the last answer is shown. */
+let lookUps = 0;
 
 /** @param {string} digest of the address; '': the form alone */
 export async function openClient(digest) {
   if (digest === '') {
+    lookUps++;
     openDigest = '';
+    byId('client-form').subject.value = '';
     byId('client-result').replaceChildren();
     showOpen();
     return;
@@ -121,12 +135,15 @@ export async function openClient(digest) {
 
 async function showClient(text, kind, identifier = '') {
   const result = byId('client-result');
+  const turn = ++lookUps;
   try {
     const found = await lookUp(text, kind, identifier);
+    if (turn !== lookUps) return;
     openDigest = found.identity;
     result.replaceChildren(clientPanel(found));
     if (isShown('clients')) history.replaceState(null, '', `#/clients/${openDigest}`);
   } catch (error) {
+    if (turn !== lookUps) return;
     openDigest = '';
     result.replaceChildren(el('p', { class: 'error' }, error.message));
   }

@@ -2,7 +2,7 @@
  * The views and their addresses. The part of the address behind # names the view, or a refusal that a dialog explains:
  * `#/overview`, `#/clients/DIGEST`, `#/policies/LINE`, `#/replay`, `#/why/ID`. Keyboard shortcuts are handled here as well.
  */
-import { closeDialog, openDialog } from './changes.js';
+import { closeDialog, dismissMessage, openDialog } from './changes.js';
 import { button, byId, el, setText } from './dom.js';
 
 const TITLES = { overview: 'Overview', clients: 'Clients', policies: 'Policies', replay: 'Replay' };
@@ -56,6 +56,7 @@ function decoded(text) {
 function show(view) {
   if (view === shown) return;
   const isFirst = shown === '';
+  dismissMessage();
   shown = view;
   for (const name of Object.keys(TITLES)) byId(`view-${name}`).hidden = name !== view;
   for (const link of document.querySelectorAll('#views a')) {

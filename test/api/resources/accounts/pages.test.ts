@@ -179,6 +179,18 @@ t.test('a login that is refused says why, beside the fields, in our own words on
 
   const unverified = await open(browser, '/auth/login?error=Email%20Verification%20is%20Pending');
   t.match(unverified.text, 'href="/auth/verification-requested"');
+  const second = await open(
+    browser,
+    '/auth/login?error=second+factor+required&callbackUrl=%2Faccount%23keys',
+  );
+  t.match(second.text, /class="ask" role="status">This account has a second factor/, 'no mistake');
+  t.match(
+    second.text,
+    /with=backup&#38;callbackUrl=[^"]*account%23keys"/,
+    'the other way leads to the same page',
+  );
+  const known = await open(browser, '/auth/login?error=Email+already+verified');
+  t.match(known.text, /class="good" role="status">Your e-mail address is confirmed already/);
   const planted = await open(browser, '/auth/login?error=Call%20555-1234%20now');
   t.notMatch(planted.text, '555');
   t.match(planted.text, 'This did not work');

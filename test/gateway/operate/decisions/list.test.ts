@@ -67,10 +67,10 @@ t.test('over the admin listener: by text, by policy, by client', async (t) => {
     what: /^GET \/second\/b was refused at/,
     reasons: [/The limit was reached: policy second allows 1/],
     facts: [
-      ['Row', /:8, version/],
+      ['Line', /:8, version/],
       ['Counted', /^ip/],
       ['Decided', /alone/],
-      ['Room from', /Z$/],
+      ['Retry at', /Z$/],
     ],
     advice: /raise limit/,
   });

@@ -235,7 +235,7 @@ t.test('bans, bounds and requests in flight are refusals like any other', async 
   });
   t.match(ofBound.text, /one client address may hold 1 \(waiting\), and 1 were held/);
   t.match(ofBound.text, /set a larger GATEWAY_CLIENT_SHARE;/);
-  t.notMatch(ofBound.text, /Row:/);
+  t.notMatch(ofBound.text, /Line:/);
   const release = setInterval(() => {
     for (const res of held.splice(0)) res.end();
   }, 5);
