@@ -344,6 +344,29 @@ t.test('a long poll gives its place back, and one client’s do not lower the li
   await world.isFree(t);
 });
 
+t.test('long polls give back only places that the lowered limit has taken away', async (t) => {
+  const world = await startWorld(t, 'on', { GATEWAY_UPSTREAM_CONNECTIONS: '16' });
+  const { application, clock } = world;
+  await world.learn();
+  while (world.limit === 16) await world.load(CLIENTS, 4, 2000);
+  t.equal(world.limit, 10);
+  clock.advance(2000);
+  const polls = CLIENTS.flatMap((from) => [1, 2, 3, 4, 5].map(() => world.get('/page?poll', from)));
+  await until(() => application.held.length === 10 && world.waiting('normal') === 10);
+  // A frozen application holds all of them. It never has more than it would have without protection.
+  clock.advance(5000);
+  await until(() => world.sample('floodgate_held', { bound: 'streams' }) > 0);
+  t.equal(world.sample('floodgate_held', { bound: 'streams' }), 6);
+  t.ok(application.held.length <= 16);
+  while (application.held.length > 0 || world.waiting('normal') > 0) {
+    application.answer();
+    await until(() => application.held.length > 0 || world.waiting('normal') === 0);
+  }
+  for (const answer of polls) t.ok([200, 503].includes((await answer).status));
+  await world.isFree(t);
+  t.equal(world.sample('floodgate_held', { bound: 'streams' }), 0);
+});
+
 t.test('two gateways with one Redis measure for themselves, and share the policies’ counters', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
