@@ -297,6 +297,29 @@ t.test('when the queue is full, a request of a higher priority takes the place o
   await world.isFree(t);
 });
 
+t.test('the place is taken from the client with most requests in the queue', async (t) => {
+  const world = await startWorld(t, 'on', { GATEWAY_WAITING: '4' });
+  const { application } = world;
+  await world.learn();
+  await world.overload();
+  const first = CLIENTS.flatMap((from) => [1, 2, 3].map(() => world.get('/page', from)));
+  await application.arrived(12);
+  const visitor = world.get('/report', '192.0.2.8');
+  await until(() => world.waiting('low') === 1);
+  const hog = [1, 2, 3].map(() => world.get('/report', '192.0.2.7'));
+  await until(() => world.waiting('low') === 4);
+  const high = world.get('/login', '192.0.2.9');
+  t.equal((await Promise.race([visitor, ...hog])).status, 503);
+  application.answer();
+  await application.arrived(4);
+  application.answer();
+  t.equal((await visitor).status, 200);
+  const statuses = (await Promise.all(hog)).map(({ status }) => status);
+  t.strictSame(statuses.sort(), [200, 200, 503]);
+  for (const answer of [...first, high]) t.equal((await answer).status, 200);
+  await world.isFree(t);
+});
+
 t.test('clients that leave give everything back', async (t) => {
   const world = await startWorld(t, 'on');
   const { application, clock } = world;
