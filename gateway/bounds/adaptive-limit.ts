@@ -23,6 +23,8 @@ const FALL_MAX = 0.5;
 const LEARNING_RATE = 1 / 8;
 /** The gateway may start during an overload. Until it has seen less load, it does not believe in a slower application. */
 const FIRST_UNLOADED_MS_MAX: Millis = 500;
+/** With half as many requests in progress, congested replies take about half the time, and others at least so much of it. */
+const UNCHANGED_PART = 0.85;
 /** After the limit has fallen, replies to earlier requests still come. They are not measured for at most so long. */
 const SETTLING_MS_MAX: Millis = 2000;
 /** After so long without a reply, nothing is known of the load. */
@@ -32,6 +34,12 @@ const VOICES_MAX = 1000;
 interface Voice {
   sumMs: Millis;
   count: number;
+}
+
+interface Fall {
+  readonly peak: number;
+  /** Of the requests that were sent before only half as many were in progress. */
+  ms: Millis;
 }
 
 export class AdaptiveLimit {
@@ -46,6 +54,10 @@ export class AdaptiveLimit {
   #settlesUntil: Millis = 0;
   #peak = 0;
   #congested = 0;
+  /** How the limit began to fall; null: it is not falling. */
+  #fallFrom: Fall | null = null;
+  /** Since then at most half as many requests are in progress as then. */
+  #halvedAt: Millis = Number.POSITIVE_INFINITY;
 
   constructor(max: number) {
     this.max = max;
@@ -69,11 +81,14 @@ export class AdaptiveLimit {
     if (now - this.#lastAt > IDLE_MS) {
       this.limit = this.max;
       this.#congested = 0;
+      this.#fallFrom = null;
       this.#clear();
     }
     this.#lastAt = now;
     if (this.#voices.size === 0) this.#windowFrom = now;
     this.#peak = Math.max(this.#peak, inProgress);
+    if (inProgress > (this.#fallFrom?.peak ?? 0) / 2) this.#halvedAt = Number.POSITIVE_INFINITY;
+    else this.#halvedAt = Math.min(this.#halvedAt, now);
     const voice = this.#voices.get(client);
     if (voice !== undefined) {
       voice.sumMs += ms;
@@ -91,14 +106,24 @@ export class AdaptiveLimit {
     this.#clear();
     const isAlone = voices.length === 1;
     if (!isAlone) this.#learn(highMs, isUnloaded);
+    if (this.#fallFrom !== null) this.#judgeFall(this.#fallFrom, lowMs);
     if (lowMs <= this.toleratedMs) {
       this.#congested = 0;
+      this.#fallFrom = null;
       this.limit = Math.min(this.max, Math.floor(this.limit + Math.sqrt(this.limit)));
     } else if (!isAlone && !isUnloaded && ++this.#congested >= CONGESTED_WINDOWS) {
       const part = Math.max(FALL_MAX, this.toleratedMs / lowMs);
+      this.#fallFrom ??= { peak, ms: lowMs };
       this.limit = Math.max(this.min, Math.floor(Math.min(this.limit, peak) * part));
       this.#settlesUntil = now + Math.min(lowMs, SETTLING_MS_MAX);
     }
+  }
+
+  /** If the replies are no faster with half as many requests in progress, the load is not what makes them slow. */
+  #judgeFall(from: Fall, ms: Millis): void {
+    const isHalved = this.#windowFrom - ms >= this.#halvedAt;
+    if (!isHalved) from.ms = Math.max(from.ms, ms);
+    else if (ms > from.ms * UNCHANGED_PART) this.unloadedMs = Math.max(this.unloadedMs ?? 0, ms);
   }
 
   /** Few requests in progress show the time without load. Under load it is at most as long as measured. */

@@ -28,6 +28,8 @@ export class Protection {
   /** Requests refused by priority; in shadow mode those that came when the limit was reached. */
   readonly refused: Record<Priority, number> = { high: 0, normal: 0, low: 0 };
   readonly patience: Readonly<Record<Priority, Deadlines>>;
+  /** Long polls that have given their places to other requests. */
+  polls = 0;
   readonly #options: ProtectionOptions;
   readonly #adaptive: AdaptiveLimit;
   #isClosed = false;
@@ -49,6 +51,14 @@ export class Protection {
   /** Requests may wait because of the adaptive limit, not only because of the bound itself. */
   get isLowered(): boolean {
     return this.mode === 'on' && !this.#isClosed && this.limit < this.#adaptive.max;
+  }
+
+  /**
+   * Whether one more long poll may give its place to another request. Otherwise a frozen application would get more
+   * requests than without protection.
+   */
+  get hasRoomForPoll(): boolean {
+    return this.isLowered && this.polls < this.#adaptive.max - this.limit;
   }
 
   /** @returns the priority that it gets */

@@ -71,6 +71,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   #protection: Protection | null = null;
   /** When the whole request was sent; 0: not yet, or its time is already measured. */
   #sentAt: Millis = 0;
+  /** A long poll that has given its place to another request. */
+  #isPoll = false;
   #state: State = 'waiting';
   #request: UpstreamRequest | null = null;
   #exchange: Exchange | null = null;
@@ -383,8 +385,11 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const { options, bounds, streamAfterMs } = this.#options.upstream;
     if (options.clock() - this.#sentAt < streamAfterMs) return;
     this.#measure(false);
-    if (this.#protection?.mode === 'on' && bounds.streams.refusalFor(this.client) === null)
-      this.#held.becomeStream();
+    const protection = this.#protection;
+    if (protection?.hasRoomForPoll !== true || bounds.streams.refusalFor(this.client) !== null) return;
+    protection.polls++;
+    this.#isPoll = true;
+    this.#held.becomeStream();
   }
 
   /**
@@ -448,6 +453,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   #leaveUpstream(): void {
     this.#deadlines.delete(this);
+    if (this.#isPoll && this.#protection !== null) this.#protection.polls--;
+    this.#isPoll = false;
     this.#held.giveConnection();
   }
 }

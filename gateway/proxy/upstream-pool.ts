@@ -101,10 +101,12 @@ export class UpstreamPool {
     return null;
   }
 
-  /** Makes room in the queue. @returns false if no request of a lower priority waits */
+  /** Makes room in the queue, at the cost of the client with most requests there. @returns false if no request of a lower priority waits */
   #displace(priority: Priority): boolean {
     for (const lower of PRIORITIES.slice(PRIORITIES.indexOf(priority) + 1).reverse()) {
-      const call = [...(this.#lines[lower].values().next().value ?? [])].at(-1);
+      let longest: ReadonlySet<PoolCall> = new Set();
+      for (const queue of this.#lines[lower].values()) if (queue.size > longest.size) longest = queue;
+      const call = [...longest].at(-1);
       if (call === undefined) continue;
       this.leave(call);
       call.onDisplaced();

@@ -297,6 +297,29 @@ t.test('when the queue is full, a request of a higher priority takes the place o
   await world.isFree(t);
 });
 
+t.test('the place is taken from the client with most requests in the queue', async (t) => {
+  const world = await startWorld(t, 'on', { GATEWAY_WAITING: '4' });
+  const { application } = world;
+  await world.learn();
+  await world.overload();
+  const first = CLIENTS.flatMap((from) => [1, 2, 3].map(() => world.get('/page', from)));
+  await application.arrived(12);
+  const visitor = world.get('/report', '192.0.2.8');
+  await until(() => world.waiting('low') === 1);
+  const hog = [1, 2, 3].map(() => world.get('/report', '192.0.2.7'));
+  await until(() => world.waiting('low') === 4);
+  const high = world.get('/login', '192.0.2.9');
+  t.equal((await Promise.race([visitor, ...hog])).status, 503);
+  application.answer();
+  await application.arrived(4);
+  application.answer();
+  t.equal((await visitor).status, 200);
+  const statuses = (await Promise.all(hog)).map(({ status }) => status);
+  t.strictSame(statuses.sort(), [200, 200, 503]);
+  for (const answer of [...first, high]) t.equal((await answer).status, 200);
+  await world.isFree(t);
+});
+
 t.test('clients that leave give everything back', async (t) => {
   const world = await startWorld(t, 'on');
   const { application, clock } = world;
@@ -342,6 +365,29 @@ t.test('a long poll gives its place back, and one client’s do not lower the li
   application.answer();
   for (const answer of [...polls, ...more, next]) t.equal((await answer).status, 200);
   await world.isFree(t);
+});
+
+t.test('long polls give back only places that the lowered limit has taken away', async (t) => {
+  const world = await startWorld(t, 'on', { GATEWAY_UPSTREAM_CONNECTIONS: '16' });
+  const { application, clock } = world;
+  await world.learn();
+  while (world.limit === 16) await world.load(CLIENTS, 4, 2000);
+  t.equal(world.limit, 10);
+  clock.advance(2000);
+  const polls = CLIENTS.flatMap((from) => [1, 2, 3, 4, 5].map(() => world.get('/page?poll', from)));
+  await until(() => application.held.length === 10 && world.waiting('normal') === 10);
+  // A frozen application holds all of them. It never has more than it would have without protection.
+  clock.advance(5000);
+  await until(() => world.sample('floodgate_held', { bound: 'streams' }) > 0);
+  t.equal(world.sample('floodgate_held', { bound: 'streams' }), 6);
+  t.ok(application.held.length <= 16);
+  while (application.held.length > 0 || world.waiting('normal') > 0) {
+    application.answer();
+    await until(() => application.held.length > 0 || world.waiting('normal') === 0);
+  }
+  for (const answer of polls) t.ok([200, 503].includes((await answer).status));
+  await world.isFree(t);
+  t.equal(world.sample('floodgate_held', { bound: 'streams' }), 0);
 });
 
 t.test('two gateways with one Redis measure for themselves, and share the policies’ counters', async (t) => {

@@ -204,6 +204,15 @@ t.test('in front of an application with 20 workers of 50 ms', async (t) => {
   t.equal(run.limit.limit, MAX, 'after the overload it is at its maximum again');
 });
 
+t.test('replies that do not depend on the load are no congestion', async (t) => {
+  const run = new Run();
+  simulate(run, { workers: MAX, ms: 5, seconds: 10, demand: 1 });
+  // Other routes are asked for now, which take longer. The application could do many more of them.
+  const { done } = simulate(run, { workers: MAX, ms: 100, seconds: 20, demand: 100 });
+  t.ok(done > 0.8 * 20 * 1000, `the application is hardly held back: ${done} of 20,000`);
+  t.equal(run.limit.limit, MAX);
+});
+
 t.test(
   'in front of an application that can do less than the minimum, it stays near the minimum',
   async (t) => {
