@@ -302,12 +302,15 @@ for (const [name, start] of [
           limiter.conclude(outcomesOf(answer.spent, answer.position, 200, ['x-units', '0']), false);
           return answer.spent.states[0]?.used === 180;
         });
-      const [limiter] = limiters;
-      t.equal(
-        await burst(limiter as GuardedLimiter, chargeOf(...parts), 900),
-        820,
-        `${algorithm}: exactly 180`,
-      );
+      const left = (times: number): Promise<number> =>
+        burst(limiters[0] as GuardedLimiter, chargeOf(...parts), times);
+      let admitted = await left(900);
+      // What the last wait gave back may still be on its way.
+      await until(async () => {
+        admitted += await left(5);
+        return admitted >= 820;
+      });
+      t.equal(admitted + (await left(5)), 820, `${algorithm}: exactly 180`);
     }
   });
 }
