@@ -199,6 +199,28 @@ t.test('a ban by a policy of an address leaves those alone who only share it', a
   }
 });
 
+t.test('nobody is banned for others who have the same address because a proxy names no client', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: FILE,
+    env: { GATEWAY_TRUSTED_PROXIES: 'loopback, 10.0.0.0/8' },
+  });
+  const codeOf = async (path: string, headers: Record<string, string>): Promise<string> =>
+    JSON.parse((await send(port, path, { headers })).body.toString()).code ?? 'passed';
+  const shared = [{}, { 'x-forwarded-for': 'unreadable' }, { 'x-forwarded-for': '10.0.0.7' }];
+  for (const headers of shared) {
+    for (let i = 0; i < 12; i++) await send(port, '/all', { headers });
+    t.equal(await codeOf('/all', headers), 'gateway_rate_limited');
+  }
+  const own = { 'x-forwarded-for': '192.0.2.1' };
+  for (let i = 0; i < 12; i++) await send(port, '/all', { headers: own });
+  // Denials are counted in the order in which they came.
+  await until(async () => (await codeOf('/other', own)) === 'gateway_banned');
+  for (const headers of shared) t.equal(await codeOf('/other', headers), 'passed', JSON.stringify(headers));
+});
+
 t.test('a valid token passes a ban of its address, a forged one does not', async (t) => {
   const upstream = await startUpstream(t);
   const folder = temporaryFolder(t);
