@@ -237,7 +237,8 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
         metrics.count('allowed');
         for (const { policy } of decision.verdicts) metrics.allowed(policy);
         for (const policy of decision.shadowDenials) metrics.shadowDenied(policy);
-        if (decision.shadowDenials.length > 0) noteOffences(enforcement, this, decision.shadowDenials);
+        if (decision.shadowDenials.length > 0 && !spent.isLocal)
+          noteOffences(enforcement, this, decision.shadowDenials);
         if (entry !== null) {
           entry.decision = 'allow';
           entry.policy = decision.verdicts[0]?.policy.name ?? null;

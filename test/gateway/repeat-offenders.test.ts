@@ -7,6 +7,7 @@ import { explainLive } from '#gateway/operate/admin/explain-live.ts';
 import { textOf } from '#gateway/operate/decisions/decision-text.ts';
 import type { Clock } from '#shared/clock.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startRedis } from '#test/support/redis.ts';
 import { startStores } from '#test/support/stores.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
@@ -219,6 +220,38 @@ t.test('nobody is banned for others who have the same address because a proxy na
   // Denials are counted in the order in which they came.
   await until(async () => (await codeOf('/other', own)) === 'gateway_banned');
   for (const headers of shared) t.equal(await codeOf('/other', headers), 'passed', JSON.stringify(headers));
+});
+
+t.test('a denial by the share of one gateway, while the store is away, bans nobody', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const policies = policyFile(
+    'name: all, route: "GET /all", identifier: ip, limit: 100, window: 366d, ban: { after: 10, within: 1h, for: 1h }',
+    'name: few, route: "GET /few", identifier: ip, limit: 1, window: 366d, ban: { after: 10, within: 1h, for: 1h }',
+  );
+  const env = { GATEWAY_TRUSTED_PROXIES: 'loopback', GATEWAY_REDIS_URL: redis.url };
+  const start = () => startTestGateway(t, { upstream: upstream.origin, policies, env });
+  const [{ gateway, port }] = [await start(), await start()];
+  const isStoreAway = () =>
+    gateway.samples().find(({ name }) => name === 'floodgate_store_unavailable')?.value === 1;
+  const codeOf = async (path: string, from: string): Promise<string> =>
+    JSON.parse((await send(port, path, { headers: { 'x-forwarded-for': from } })).body.toString()).code ??
+    'passed';
+  await until(() => gateway.replicas() === 2);
+  await redis.kill();
+  await until(isStoreAway);
+  const codes: string[] = [];
+  for (let i = 0; i < 70; i++) codes.push(await codeOf('/all', '192.0.2.1'));
+  t.equal(codes.filter((code) => code === 'passed').length, 50, 'half of the limit');
+  await redis.restart();
+  await until(() => !isStoreAway());
+  await until(async () => {
+    await codeOf('/few', '192.0.2.2');
+    return (await codeOf('/other', '192.0.2.2')) === 'gateway_banned';
+  });
+  t.equal(await codeOf('/all', '192.0.2.1'), 'passed', 'the client has used half of its limit');
 });
 
 t.test('a valid token passes a ban of its address, a forged one does not', async (t) => {
