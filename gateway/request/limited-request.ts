@@ -149,7 +149,10 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     if (mayAsk && listing?.kind === 'banned' && listing.unlessProven.length > 0) {
       const asked = enforcement.options.limiter.askProofs(listing.unlessProven);
       if (asked !== null) {
-        void asked.then(() => this.#decide(cover, closedBy, false));
+        void asked.then(() => {
+          // A client that has left would never give back the resources that it takes now.
+          if (!this.#isDone) this.#decide(cover, closedBy, false);
+        });
         return;
       }
     }

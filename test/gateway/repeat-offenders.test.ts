@@ -7,6 +7,7 @@ import { explainLive } from '#gateway/operate/admin/explain-live.ts';
 import { textOf } from '#gateway/operate/decisions/decision-text.ts';
 import type { Clock } from '#shared/clock.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startStores } from '#test/support/stores.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
@@ -252,6 +253,44 @@ t.test('a denial by the share of one gateway, while the store is away, bans nobo
     return (await codeOf('/other', '192.0.2.2')) === 'gateway_banned';
   });
   t.equal(await codeOf('/all', '192.0.2.1'), 'passed', 'the client has used half of its limit');
+});
+
+t.test('a client that leaves while the store is asked about its key holds nothing', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const policies = policyFile(
+    'name: all, route: "GET /all", identifier: ip, limit: 1, window: 366d, ban: { after: 1, within: 1h, for: 1h }',
+    'name: keys, route: "GET /keys", identifier: api-key, limit: 10, window: 366d',
+    'name: accounts, route: "POST /login", identifier: { body: email }, limit: 10, window: 366d',
+  );
+  const env = { GATEWAY_REDIS_URL: redis.url };
+  const start = () => startTestGateway(t, { upstream: upstream.origin, policies, env });
+  const [one, two] = [await start(), await start()];
+  const held = (bound: string) =>
+    two.gateway.samples().find(({ name, labels }) => name === 'floodgate_held' && labels.bound === bound)
+      ?.value;
+  await send(one.port, '/keys', { headers: { 'x-api-key': 'customer' } });
+  for (let i = 0; i < 3; i++) await send(one.port, '/all');
+  await until(async () => (await send(two.port, '/other')).body.includes('gateway_banned'));
+  const before = held('waiting');
+  redis.freeze();
+  const { socket } = sendRaw(
+    two.port,
+    'POST /login HTTP/1.1\r\nHost: a\r\nX-Api-Key: customer\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+  );
+  const idle = held('connections');
+  await until(() => held('connections') !== idle);
+  // The server has read the request when it answers one that came later.
+  await until(async () => (await send(two.port, '/other')).body.includes('gateway_banned'));
+  socket.destroy();
+  await until(() => held('connections') === idle);
+  redis.thaw();
+  await until(
+    async () => (await send(two.port, '/other', { headers: { 'x-api-key': 'customer' } })).status === 200,
+  );
+  t.equal(held('waiting'), before);
 });
 
 t.test('a valid token passes a ban of its address, a forged one does not', async (t) => {
