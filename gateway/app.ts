@@ -124,7 +124,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       onSalt: (shared) => enforcement.useSalt(shared),
     });
     limiter = guarded;
-    control = new StoreControl(secrets.store, secrets.identitySecret, clock);
+    control = new StoreControl(secrets.store, secrets.identitySecret, clock, async () => news?.ask());
     const shared = await guarded.start().catch(async (error: Error) => {
       await guarded?.close();
       throw error;

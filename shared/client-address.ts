@@ -104,6 +104,11 @@ export class ClientAddress {
     return this.#address !== null;
   }
 
+  /** false: it is a trusted proxy, or cannot be read, so many clients may share it. */
+  isOneClient(trust: ProxyTrust): boolean {
+    return this.#address !== null && !(trust.kind === 'cidrs' && isTrusted(this.#address, trust.cidrs));
+  }
+
   /**
    * The address in the form in which it is counted.
    *

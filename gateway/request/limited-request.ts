@@ -149,7 +149,10 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     if (mayAsk && listing?.kind === 'banned' && listing.unlessProven.length > 0) {
       const asked = enforcement.options.limiter.askProofs(listing.unlessProven);
       if (asked !== null) {
-        void asked.then(() => this.#decide(cover, closedBy, false));
+        void asked.then(() => {
+          // A client that has left would never give back the resources that it takes now.
+          if (!this.#isDone) this.#decide(cover, closedBy, false);
+        });
         return;
       }
     }
@@ -237,7 +240,8 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
         metrics.count('allowed');
         for (const { policy } of decision.verdicts) metrics.allowed(policy);
         for (const policy of decision.shadowDenials) metrics.shadowDenied(policy);
-        if (decision.shadowDenials.length > 0) noteOffences(enforcement, this, decision.shadowDenials);
+        if (decision.shadowDenials.length > 0 && !spent.isLocal)
+          noteOffences(enforcement, this, decision.shadowDenials);
         if (entry !== null) {
           entry.decision = 'allow';
           entry.policy = decision.verdicts[0]?.policy.name ?? null;

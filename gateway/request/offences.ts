@@ -12,7 +12,8 @@ interface DeniedRequest {
 
 /**
  * Nobody can have somebody else banned: a denial counts against the address that sent the request, or against a key that is
- * proven: the application has accepted it, or the asking proxy or the operator answers for it.
+ * proven: the application has accepted it, or the asking proxy or the operator answers for it. Denials of a client whom no
+ * proxy has named count against nobody.
  *
  * @param policies those that denied the request, or would have in shadow mode
  */
@@ -25,7 +26,7 @@ export function noteOffences(
   for (const policy of policies) {
     const { ban, mode } = policy;
     if (ban === null || noted.has(ban.bucket)) continue;
-    const identity = offenderOf(options.limiter, request, policy);
+    const identity = offenderOf(options, request, policy);
     if (identity === null) continue;
     noted.add(ban.bucket);
     options.offenders?.note(ban, identity, mode);
@@ -33,11 +34,11 @@ export function noteOffences(
 }
 
 function offenderOf(
-  limiter: Pick<Enforcement['options']['limiter'], 'isProven'>,
+  { limiter, trust }: Enforcement['options'],
   { caller, charged }: DeniedRequest,
   { identifier, bucketId }: Policy,
 ): Identity | null {
-  if (identifier.kind === 'address') return caller.identity();
+  if (identifier.kind === 'address') return caller.address.isOneClient(trust) ? caller.identity() : null;
   const buckets = (charged?.charge.buckets ?? []).filter(({ policy }) => policy.bucketId === bucketId);
   const own = buckets.find(({ counter }) => !counter.forUnproven);
   if (own === undefined) return null;

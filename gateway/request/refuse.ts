@@ -103,7 +103,8 @@ export class Refusals {
   denied(request: Refusable, violated: readonly Violation[], by: DeniedBy): void {
     const { enforcement } = this.#options;
     for (const { policy } of violated) enforcement.metrics.denied(policy);
-    if (violated.some(({ policy }) => policy.ban !== null))
+    // While the store is away, a client may be denied that has used only a part of its limit.
+    if (by !== 'share' && violated.some(({ policy }) => policy.ban !== null))
       noteOffences(
         enforcement,
         request,

@@ -447,3 +447,34 @@ t.test('a store that has lost everything and has news again', async (t) => {
   for (const name of ['incarnation', 'ban-reasons'])
     t.ok((await redis.client.pttl(`fg:{control}:${name}`)) > 0, `${name} expires`);
 });
+
+t.test('whom an operator lets in again stays in, even if the store loses the change at once', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { client } = redis;
+  const [asked, other] = [await startReplica(t, redis.url), await startReplica(t, redis.url)];
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, asked.ask);
+  t.teardown(() => control.close());
+  const losses = {
+    'all data': async () => void (await client.flushall()),
+    'the last change': async (before: Map<string, Buffer>) => {
+      for (const [key, dump] of before) await client.restore(key, 600_000, dump, 'REPLACE');
+    },
+  };
+  for (const [loss, lose] of Object.entries(losses))
+    await t.test(loss, async (t) => {
+      await control.ban(identity(1), 60_000, 'mistaken');
+      await control.ban(identity(2), 60_000, 'right');
+      t.strictSame(asked.bannedOnes(), [1, 2], 'at once in the process that was asked');
+      await other.ask();
+      const before = new Map<string, Buffer>();
+      for (const key of await client.keys('fg:{control}:*')) before.set(key, await client.dumpBuffer(key));
+      t.equal(await control.unban(identity(1)), true);
+      t.strictSame(asked.bannedOnes(), [2]);
+      await lose(before);
+      for (const replica of [other, asked, other]) await replica.ask();
+      t.strictSame([asked.bannedOnes(), other.bannedOnes()], [[2], [2]]);
+      t.equal(await control.banOf(identity(1)), null);
+      t.match(await control.banOf(identity(2)), { reason: 'right' });
+    });
+});

@@ -7,6 +7,8 @@ import { explainLive } from '#gateway/operate/admin/explain-live.ts';
 import { textOf } from '#gateway/operate/decisions/decision-text.ts';
 import type { Clock } from '#shared/clock.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { startRedis } from '#test/support/redis.ts';
 import { startStores } from '#test/support/stores.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
@@ -197,6 +199,98 @@ t.test('a ban by a policy of an address leaves those alone who only share it', a
       await passes('/other', '192.0.2.3');
     });
   }
+});
+
+t.test('nobody is banned for others who have the same address because a proxy names no client', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: FILE,
+    env: { GATEWAY_TRUSTED_PROXIES: 'loopback, 10.0.0.0/8' },
+  });
+  const codeOf = async (path: string, headers: Record<string, string>): Promise<string> =>
+    JSON.parse((await send(port, path, { headers })).body.toString()).code ?? 'passed';
+  const shared = [{}, { 'x-forwarded-for': 'unreadable' }, { 'x-forwarded-for': '10.0.0.7' }];
+  for (const headers of shared) {
+    for (let i = 0; i < 12; i++) await send(port, '/all', { headers });
+    t.equal(await codeOf('/all', headers), 'gateway_rate_limited');
+  }
+  const own = { 'x-forwarded-for': '192.0.2.1' };
+  for (let i = 0; i < 12; i++) await send(port, '/all', { headers: own });
+  // Denials are counted in the order in which they came.
+  await until(async () => (await codeOf('/other', own)) === 'gateway_banned');
+  for (const headers of shared) t.equal(await codeOf('/other', headers), 'passed', JSON.stringify(headers));
+});
+
+t.test('a denial by the share of one gateway, while the store is away, bans nobody', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const policies = policyFile(
+    'name: all, route: "GET /all", identifier: ip, limit: 100, window: 366d, ban: { after: 10, within: 1h, for: 1h }',
+    'name: few, route: "GET /few", identifier: ip, limit: 1, window: 366d, ban: { after: 10, within: 1h, for: 1h }',
+  );
+  const env = { GATEWAY_TRUSTED_PROXIES: 'loopback', GATEWAY_REDIS_URL: redis.url };
+  const start = () => startTestGateway(t, { upstream: upstream.origin, policies, env });
+  const [{ gateway, port }] = [await start(), await start()];
+  const isStoreAway = () =>
+    gateway.samples().find(({ name }) => name === 'floodgate_store_unavailable')?.value === 1;
+  const codeOf = async (path: string, from: string): Promise<string> =>
+    JSON.parse((await send(port, path, { headers: { 'x-forwarded-for': from } })).body.toString()).code ??
+    'passed';
+  await until(() => gateway.replicas() === 2);
+  await redis.kill();
+  await until(isStoreAway);
+  const codes: string[] = [];
+  for (let i = 0; i < 70; i++) codes.push(await codeOf('/all', '192.0.2.1'));
+  t.equal(codes.filter((code) => code === 'passed').length, 50, 'half of the limit');
+  await redis.restart();
+  await until(() => !isStoreAway());
+  await until(async () => {
+    await codeOf('/few', '192.0.2.2');
+    return (await codeOf('/other', '192.0.2.2')) === 'gateway_banned';
+  });
+  t.equal(await codeOf('/all', '192.0.2.1'), 'passed', 'the client has used half of its limit');
+});
+
+t.test('a client that leaves while the store is asked about its key holds nothing', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const policies = policyFile(
+    'name: all, route: "GET /all", identifier: ip, limit: 1, window: 366d, ban: { after: 1, within: 1h, for: 1h }',
+    'name: keys, route: "GET /keys", identifier: api-key, limit: 10, window: 366d',
+    'name: accounts, route: "POST /login", identifier: { body: email }, limit: 10, window: 366d',
+  );
+  const env = { GATEWAY_REDIS_URL: redis.url };
+  const start = () => startTestGateway(t, { upstream: upstream.origin, policies, env });
+  const [one, two] = [await start(), await start()];
+  const held = (bound: string) =>
+    two.gateway.samples().find(({ name, labels }) => name === 'floodgate_held' && labels.bound === bound)
+      ?.value;
+  await send(one.port, '/keys', { headers: { 'x-api-key': 'customer' } });
+  for (let i = 0; i < 3; i++) await send(one.port, '/all');
+  await until(async () => (await send(two.port, '/other')).body.includes('gateway_banned'));
+  const before = held('waiting');
+  redis.freeze();
+  const { socket } = sendRaw(
+    two.port,
+    'POST /login HTTP/1.1\r\nHost: a\r\nX-Api-Key: customer\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+  );
+  const idle = held('connections');
+  await until(() => held('connections') !== idle);
+  // The server has read the request when it answers one that came later.
+  await until(async () => (await send(two.port, '/other')).body.includes('gateway_banned'));
+  socket.destroy();
+  await until(() => held('connections') === idle);
+  redis.thaw();
+  await until(
+    async () => (await send(two.port, '/other', { headers: { 'x-api-key': 'customer' } })).status === 200,
+  );
+  t.equal(held('waiting'), before);
 });
 
 t.test('a valid token passes a ban of its address, a forged one does not', async (t) => {

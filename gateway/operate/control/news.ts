@@ -62,7 +62,7 @@ export class News {
 
   /** Resolves when the store was asked for the first time, even if it did not answer. */
   async start(): Promise<void> {
-    await this.#ask();
+    await this.ask();
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => void this.start(), ASK_EVERY_MS);
     this.#timer.unref();
@@ -74,7 +74,7 @@ export class News {
   }
 
   /** Never rejects. Without an answer, the last known state holds. */
-  async #ask(): Promise<void> {
+  async ask(): Promise<void> {
     const { connection, bans, shadows, clock, known } = this.#options;
     bans.dropEnded(clock());
     if (!connection.ready) return;
@@ -92,7 +92,7 @@ export class News {
       // Read everything else that the store has.
       this.#incarnation = restored;
       this.#version = '0';
-      await this.#ask();
+      await this.ask();
       return;
     }
     if (version === '' || now === undefined) return;

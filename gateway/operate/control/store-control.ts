@@ -56,14 +56,25 @@ export class StoreControl implements Control {
   readonly #access: StoreAccess;
   readonly #configuredSalt: string | null;
   readonly #clock: Clock;
+  readonly #hear: () => Promise<void>;
   #connection: StoreConnection | null = null;
   #connecting: Promise<void> | null = null;
   #calls = 0;
 
-  /** @param configuredSalt null: the store keeps it @param clock may differ from the store's by hours */
-  constructor(access: StoreAccess, configuredSalt: string | null, clock: Clock) {
+  /**
+   * @param configuredSalt null: the store keeps it
+   * @param clock may differ from the store's by hours
+   * @param hear lets this process read the news, so that it can restore a change that the store loses at once
+   */
+  constructor(
+    access: StoreAccess,
+    configuredSalt: string | null,
+    clock: Clock,
+    hear: () => Promise<void> = async () => undefined,
+  ) {
     this.#access = access;
     this.#clock = clock;
+    this.#hear = hear;
     this.#configuredSalt = configuredSalt;
   }
 
@@ -121,6 +132,7 @@ export class StoreControl implements Control {
     const why = { reason, policy: null };
     const endsAt = Number(await this.#run(BAN, keys, [digest, String(forMs), noteOf(why)]));
     if (endsAt === 0) throw new TooManyBansError();
+    await this.#hear();
     return { endsAt, ...why };
   }
 
@@ -144,7 +156,9 @@ export class StoreControl implements Control {
 
   async unban({ digest }: Identity): Promise<boolean> {
     const keys = [...BAN_KEYS, CHANGES_KEY, INCARNATION_KEY];
-    return (await this.#run(UNBAN, keys, [digest])) === 1;
+    const wasBanned = (await this.#run(UNBAN, keys, [digest])) === 1;
+    await this.#hear();
+    return wasBanned;
   }
 
   async banOf({ digest }: Identity): Promise<Ban | null> {
