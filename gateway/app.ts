@@ -1,9 +1,13 @@
 /** Wiring: builds a running data plane from its parts, in dependency order. */
 import { createHash } from 'node:crypto';
-import type { Millis } from '#shared/clock.ts';
+import type { Logger } from 'pino';
+import type { Clock, Millis } from '#shared/clock.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import { createBounds } from './bounds/bounds.ts';
 import { Clients } from './bounds/clients.ts';
+import type { GatewayConfig, GatewaySecrets } from './config.ts';
+import type { DecisionListeners, openDecisionListeners } from './decision-listener/listeners.ts';
+import type { DecisionSettings } from './decision-listener/settings.ts';
 import { HeaderFilter } from './http/header-filter.ts';
 import { KnownCounters } from './limiter/known-counters.ts';
 import type { Limiter } from './limiter/limiter.ts';
@@ -12,10 +16,12 @@ import type { GuardedLimiter } from './limiter/outage.ts';
 import { FrameShare } from './listen/http2/frame-share.ts';
 import { Introductions } from './listen/proxy-protocol/introductions.ts';
 import { PublicServer } from './listen/server.ts';
+import type { Certificate } from './listen/tls/certificate.ts';
 import { AccessLog } from './observe/access-log/access-log.ts';
 import type { LimitedIdentity } from './observe/metrics/limited.ts';
 import { Metrics, type Sample } from './observe/metrics/metrics.ts';
 import { partSamples } from './observe/part-samples.ts';
+import type { Tracing } from './observe/tracing/tracing.ts';
 import { Bans } from './operate/control/bans.ts';
 import type { Control } from './operate/control/control.ts';
 import { MemoryControl } from './operate/control/memory-control.ts';
@@ -23,27 +29,27 @@ import { newsFrom } from './operate/control/news.ts';
 import { Offenders } from './operate/control/offenders.ts';
 import { Shadows, shadowed } from './operate/control/shadows.ts';
 import type { Addresses } from './operate/decisions/addresses.ts';
-import type { DecisionRecord } from './operate/decisions/decision-record.ts';
+import type { DecisionRecord, DecisionStore } from './operate/decisions/decision-record.ts';
 import { Decisions } from './operate/decisions/decisions.ts';
-import {
-  type CommonParts,
-  openAddresses,
-  openCertificate,
-  openDecisionStore,
-  openListeners,
-  openTracing,
-  policyLoader,
-} from './optional-parts.ts';
+import { MemoryDecisions } from './operate/decisions/memory-decisions.ts';
 import { countersOf } from './policy/counter.ts';
 import type { PolicySet } from './policy/policy.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import { youngCollector } from './process/collect-young.ts';
 import { Upstream } from './proxy/upstream.ts';
 import { Enforcement } from './request/enforcement.ts';
+import type { StoreAccess } from './store/access.ts';
+import { loadTestedPolicies } from './workbench/rehearsal/policy-tests.ts';
 
-interface GatewayParts extends CommonParts {
+interface GatewayParts {
+  readonly config: GatewayConfig;
+  readonly secrets: GatewaySecrets;
+  readonly clock: Clock;
+  readonly wallClock: Clock;
   /** Returns a new secret with each call; used as salt if none is configured or stored. */
   readonly newSalt: () => string;
+  readonly replica: string;
+  readonly log: Logger;
   readonly readPolicyFile: (file: string) => string;
   readonly reusePort: boolean;
 }
@@ -303,4 +309,65 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       await closeStores();
     },
   };
+}
+
+// The parts below are loaded only if they are configured, to save start time and memory.
+
+/** The loader throws PolicyFileError; with a decision listener also for policies that it cannot apply. */
+export async function policyLoader(settings: DecisionSettings | null): Promise<typeof loadTestedPolicies> {
+  if (settings === null) return loadTestedPolicies;
+  const { loadPredictable } = await import('./decision-listener/predictable-policies.ts');
+  return loadPredictable;
+}
+
+export async function openAddresses(
+  { showAddressesMs }: GatewayConfig,
+  clock: Clock,
+): Promise<Addresses | null> {
+  if (showAddressesMs === null) return null;
+  const { Addresses } = await import('./operate/decisions/addresses.ts');
+  return new Addresses(showAddressesMs, clock);
+}
+
+async function openDecisionStore(store: StoreAccess | null, wallClock: Clock): Promise<DecisionStore> {
+  if (store === null) return new MemoryDecisions(wallClock);
+  const { RedisDecisions } = await import('./operate/decisions/redis-decisions.ts');
+  return new RedisDecisions(store);
+}
+
+async function openListeners(
+  settings: DecisionSettings | null,
+  parts: Parameters<typeof openDecisionListeners>[1],
+  log: Logger,
+): Promise<DecisionListeners | null> {
+  if (settings === null) return null;
+  const { openDecisionListeners } = await import('./decision-listener/listeners.ts');
+  return openDecisionListeners(settings, parts, log);
+}
+
+async function openCertificate(parts: GatewayParts): Promise<Certificate | null> {
+  const { config, secrets, clock, wallClock, log } = parts;
+  if (config.tls === null || secrets.keyPair === null) return null;
+  const { Certificate } = await import('./listen/tls/certificate.ts');
+  return new Certificate({
+    files: config.tls,
+    pair: secrets.keyPair,
+    isHttp2: config.isHttp2,
+    handshakesPerClient: config.handshakesPerClient,
+    clock,
+    wallClock,
+    log,
+  });
+}
+
+async function openTracing({ config, clock, replica, log }: GatewayParts): Promise<Tracing | null> {
+  if (config.tracing === null) return null;
+  const { OpenTelemetry } = await import('./observe/tracing/open-telemetry.ts');
+  return new OpenTelemetry({
+    settings: config.tracing,
+    clock,
+    replica,
+    upstream: config.upstream,
+    warn: (fields, message) => log.warn(fields, message),
+  });
 }

@@ -9,12 +9,11 @@ import { ConfigError } from '#shared/configuration.ts';
 import { openLog } from '#shared/log-lines.ts';
 import { VERSION } from '#shared/version.ts';
 import { WorkerStartError } from '#shared/worker-pool.ts';
-import { type Gateway, startGateway } from './app.ts';
+import { type Gateway, openAddresses, policyLoader, startGateway } from './app.ts';
 import { type GatewayConfig, type GatewaySecrets, readConfig, readPolicyFile } from './config.ts';
 import { ListenError, LOOPBACK } from './listen/listener.ts';
 import { type Family, families } from './observe/metrics/exposition.ts';
 import { openFilesMax } from './operate/doctor/open-files.ts';
-import { openAddresses, policyLoader } from './optional-parts.ts';
 import { PolicyFileError } from './policy/problems.ts';
 import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import {
