@@ -1,4 +1,4 @@
-/** What the pages of the survey API add to the style of all pages: forms, messages, lists. */
+/** The pages of the survey API add this to the style of all pages: forms, messages, lists. */
 import { baseStyle, cardStyle, compact } from '#shared/page.ts';
 
 const ownStyle = compact(`

@@ -38,7 +38,7 @@ interface Voice {
 
 interface Fall {
   readonly peak: number;
-  /** Of the requests that were sent before only half as many were in progress. */
+  /** The time of replies to requests that were sent before their number was halved. */
   ms: Millis;
 }
 

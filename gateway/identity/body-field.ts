@@ -12,7 +12,7 @@ export const BODY_BYTES_MAX = 8192;
 
 type BodyFormat = 'json' | 'form';
 
-/** What the header section says about the body. */
+/** The header section describes the body with these. */
 export type AnnouncedBody =
   | { readonly kind: 'announced'; readonly format: BodyFormat }
   | { readonly kind: 'absent' }

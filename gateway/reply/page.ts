@@ -4,7 +4,7 @@ import type { Seconds } from '#shared/clock.ts';
 import { baseStyle, cardStyle, escapeHtml, sourceOf } from '#shared/page.ts';
 import { ERRORS, type ErrorCode } from './errors.ts';
 
-/** What a page says. */
+/** The texts of a page. */
 interface PageContent {
   readonly code: ErrorCode;
   /** As programs read it. */

@@ -311,7 +311,7 @@ t.test('a process hears only what has changed', async (t) => {
   const replica = await startReplica(t, redis.url);
   const sentBytes = async (): Promise<number> =>
     Number(/total_net_output_bytes:(\d+)/.exec(await redis.client.info('stats'))?.[1]);
-  /** What the store sends for the next answer, without that for `info` itself. */
+  /** Counts the bytes that the store sends for the next answer, without those for `info` itself. */
   const bytesOfAnswer = async (): Promise<number> => {
     const [first, second] = [await sentBytes(), await sentBytes()];
     await replica.ask();

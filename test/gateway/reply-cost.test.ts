@@ -102,7 +102,7 @@ interface Reply {
   readonly status: number;
   readonly isDenied: boolean;
   readonly headers: Headers;
-  /** Of the tightest policy, after the reserve. */
+  /** The tightest policy has this left after the reserve. */
   readonly remaining: number;
 }
 

@@ -76,7 +76,7 @@ export function notify(ids: readonly [number, number], args: Readonly<Record<str
 export interface Received {
   readonly type: number;
   readonly ids: readonly [number, number];
-  /** Of a HELLO or DISCONNECT its items, of an ACK the variables that it sets. */
+  /** A HELLO or DISCONNECT has items. An ACK has the variables that it sets. */
   readonly items: Readonly<Record<string, Item>>;
 }
 

@@ -88,7 +88,7 @@ async function admit(context: Context, user: User, { provider, factor }: Login):
   });
 }
 
-/** Of one account. Further ones end the oldest. */
+/** An account has at most so many. A further one ends the oldest. */
 const HELD_LOGINS_MAX = 10;
 
 /**

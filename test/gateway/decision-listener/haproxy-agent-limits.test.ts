@@ -131,7 +131,7 @@ t.test('who is silent, sends half a frame or reads no answers is cut; who is onl
   t.ok(quiet?.writableEnded, 'and so is one that does not read the last answers');
   t.equal(agent.reasons.length, 5);
   for (const { socket } of [deaf, lastUnread, ...open]) socket.resetAndDestroy();
-  // What is corked would keep it open.
+  // Corked bytes would keep it open.
   quiet?.destroy();
   await until(() => agent.bounds.connections.held === 1);
   t.equal((await idle.ask(question('/elsewhere', '192.0.2.1'))).status, 200);

@@ -245,7 +245,7 @@ t.test(
       ['calendar-window', 0, 4, 4],
       // Half of the window before still counts, so half of what is given back there does.
       ['sliding-window', 5, 9, 8],
-      // What was charged five seconds ago has come back by itself.
+      // A charge of five seconds ago has come back by itself.
       ['token-bucket', 5, 9, 9],
     ] as const) {
       const clock = testClock(1_000_000_000);
@@ -305,7 +305,7 @@ for (const [name, start] of [
       const left = (times: number): Promise<number> =>
         burst(limiters[0] as GuardedLimiter, chargeOf(...parts), times);
       let admitted = await left(900);
-      // What the last wait gave back may still be on its way.
+      // The last wait gave back a charge that may still be on its way.
       await until(async () => {
         admitted += await left(5);
         return admitted >= 820;
