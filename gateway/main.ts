@@ -231,8 +231,16 @@ async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Lo
     };
     process.send?.(state);
   };
-  process.on('message', ({ id }: StateRequest) => sendState(id));
-  setInterval(sendState, STATE_INTERVAL_MS, 0).unref();
+  let isReported = false;
+  process.on('message', ({ id }: StateRequest) => {
+    sendState(id);
+    isReported = true;
+  });
+  setInterval(() => {
+    // An answer is a report as well. With a thousand policies each costs some milliseconds.
+    if (!isReported) sendState(0);
+    isReported = false;
+  }, STATE_INTERVAL_MS).unref();
   process.on('SIGHUP', () => gateway.reload());
   onStop(() => gateway.close(), log);
   process.send?.({ type: 'ready', port: gateway.port, policies: gateway.policies } satisfies WorkerMessage);

@@ -44,7 +44,7 @@ interface SupervisorOptions extends WorkerProgram {
   readonly drainTimeoutMs: Millis;
 }
 
-/** Interval of a worker's regular reports. What it counted since the last one is lost if it dies. */
+/** A worker reports at least every second interval. What it counted since then is lost if it dies. */
 export const STATE_INTERVAL_MS: Millis = 1000;
 /** A worker that is not ready after this time is killed. The first start on a slow machine may take minutes. */
 const START_TIMEOUT_MS: Millis = 300_000;
