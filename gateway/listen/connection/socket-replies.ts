@@ -39,7 +39,9 @@ export class SocketReplies {
   onClientError({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void {
     // A reply is out, and lingeringClose() waits for the end of the connection.
     if (socket.writableEnded && !socket.destroyed) return;
-    if (code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    // A reply to a silent connection could cross with its first request, and the client would take it for the answer.
+    const isSilent = code === 'ERR_HTTP_REQUEST_TIMEOUT' && 'bytesRead' in socket && socket.bytesRead === 0;
+    if (code === 'ECONNRESET' || isSilent || !socket.writable) socket.destroy();
     else this.refuse(socket, PARSE_ERRORS[code] ?? MALFORMED);
   }
 

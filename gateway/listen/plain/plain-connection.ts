@@ -77,11 +77,10 @@ export class PlainConnection {
   check(now: Millis): void {
     const { headersTimeoutMs, requestTimeoutMs, keepAliveMs } = this.#options;
     const waitedMs = now - this.#since;
-    if (this.isIdle) {
-      if (waitedMs >= keepAliveMs) this.#socket.destroy();
-    } else if (
-      this.#isFresh ? waitedMs >= headersTimeoutMs : this.#body !== null && waitedMs >= requestTimeoutMs
-    )
+    // No reply: it could cross with a request, and the client would take it for its answer.
+    if (this.#isFresh || this.isIdle) {
+      if (waitedMs >= (this.#isFresh ? headersTimeoutMs : keepAliveMs)) this.#socket.destroy();
+    } else if (this.#body !== null && waitedMs >= requestTimeoutMs)
       this.#options.onClientError(new RequestError('ERR_HTTP_REQUEST_TIMEOUT'), this.#socket);
   }
 

@@ -22,12 +22,13 @@ function own(text: string): { status: number; head: string; body: Record<string,
 }
 
 // These start first and are checked last, so that their time passes during the other tests.
-const slowHead = startUpstream(t)
+const slow = startUpstream(t)
   .then((upstream) => startTestGateway(t, { upstream: upstream.origin }))
   .then(async ({ port }) => {
     const begin = performance.now();
+    const silence = sendRaw(port, '').ended();
     const reply = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ').ended();
-    return { reply, took: performance.now() - begin };
+    return { reply, took: performance.now() - begin, silence: await silence };
   });
 
 t.test('what cannot be trusted is refused as JSON, and the connection closes', async (t) => {
@@ -432,10 +433,14 @@ t.test('running out of file descriptors costs connections, not the process', asy
 });
 
 t.test('408: a head that does not arrive within 10 seconds', async (t) => {
-  const { reply, took } = await slowHead;
+  const { reply, took } = await slow;
   const { status, body } = own(reply);
   t.equal(status, 408);
   t.match(body, { message: String, details: {} });
   // Node's own limit is a minute.
   t.ok(took > 9_900 && took < 60_000, `took ${Math.round(took)} ms`);
+});
+
+t.test('a connection without a byte gets no reply, because its first request could take it for its own', async (t) => {
+  t.equal((await slow).silence, '');
 });

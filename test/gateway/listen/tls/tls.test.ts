@@ -1,5 +1,6 @@
 /** Tests the public listener with TLS and different kinds of clients. */
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { values } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
@@ -15,6 +16,11 @@ const authority = createAuthority(t);
 const { ca } = authority;
 const { cert, key } = authority.issue('server', 'IP:127.0.0.1,DNS:localhost');
 const TLS = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key };
+
+// Its 10 seconds pass during the other tests.
+const silence = startUpstream(t)
+  .then((upstream) => startTestGateway(t, { upstream: upstream.origin, env: TLS }))
+  .then(async ({ port }) => text(await secured(port, ca)));
 
 t.test('requests and replies of every size pass, and the application hears of https', async (t) => {
   const upstream = await startUpstream(t);
@@ -103,4 +109,8 @@ t.test('a shutdown answers what was sent, and does not wait for handshakes', asy
   t.equal((await pending).body.toString(), 'whole');
   await closed;
   await Promise.all([silent.ended(), begun.ended()]);
+});
+
+t.test('a connection without a request is closed without a reply', async (t) => {
+  t.equal(await silence, '');
 });
