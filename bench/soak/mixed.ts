@@ -46,7 +46,7 @@ async function eventStream({ port }: Mixed): Promise<string | null> {
     // Leaving the loop closes the stream.
     if (received.includes('data: event 2\n')) return status === 200 ? null : `status ${status}`;
   }
-  return `ended after ${received.length} bytes`;
+  return `status ${status}, ended after ${received.length} bytes: ${received.slice(0, 80)}`;
 }
 
 async function tunnel({ port, tally }: Mixed): Promise<string | null> {

@@ -240,7 +240,7 @@ t.test('haproxy loses no request when one of two gateways is restarted or killed
   t.strictSame([...statuses.keys()], [200]);
 });
 
-t.test('haproxy asks again when its connection breaks before the answer', async (t) => {
+t.test('haproxy asks again when its connections break before the answer', async (t) => {
   const application = await startUpstream(t);
   const { decision } = await startGateway(t);
   let cuts = 0;
@@ -250,7 +250,7 @@ t.test('haproxy asks again when its connection breaks before the answer', async 
     socket.on('error', () => gateway.destroy()).on('close', () => gateway.destroy());
     socket.on('data', (chunk: Buffer) => {
       // The type of a frame is behind its length.
-      if (chunk[4] !== 3 || cuts > 0) gateway.write(chunk);
+      if (chunk[4] !== 3 || cuts === 3) gateway.write(chunk);
       else {
         cuts++;
         socket.resetAndDestroy();
@@ -264,7 +264,7 @@ t.test('haproxy asks again when its connection breaks before the answer', async 
   const { status, headers } = await send(port, '/read/a');
   t.equal(status, 200);
   t.match(headers, { 'x-ratelimit-remaining': '2' }, 'counted once');
-  t.equal(cuts, 1);
+  t.equal(cuts, 3);
 });
 
 t.test('haproxy describes the largest requests that it accepts', async (t) => {
