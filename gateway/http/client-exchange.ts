@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Millis } from '#shared/clock.ts';
+import type { CheckedFields } from './checked-fields.ts';
 import type { PieceCount } from './piece-count.ts';
 
 /** A request of node:http is its own body. */
@@ -68,7 +69,13 @@ export interface WritableResponse {
   end(text: string, encoding: 'latin1'): unknown;
 }
 
-export interface ClientResponse extends WritableResponse {
+/** For replies that share their fields. */
+export interface SharingResponse extends WritableResponse {
+  /** Like writeHead. @param more names and values in turn; none of them is in `fields` */
+  writeFields(status: number, fields: CheckedFields, more: string[]): unknown;
+}
+
+export interface ClientResponse extends SharingResponse {
   readonly req: ClientRequest;
   /** Closed when the response or its client is gone. */
   exchange: Exchange | null;

@@ -1,5 +1,6 @@
 /** A response of node:http that knows its exchange, so that all responses share their listeners. */
 import type { ServerResponse } from 'node:http';
+import type { CheckedFields } from './checked-fields.ts';
 import type { ClientResponse, Exchange } from './client-exchange.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import * as http from './node-http.ts';
@@ -30,5 +31,9 @@ export class OutgoingResponse<R extends IncomingRequest = IncomingRequest>
 
   watchDrain(): void {
     this.on('drain', onDrain);
+  }
+
+  writeFields(status: number, { headers }: CheckedFields, more: string[]): void {
+    this.writeHead(status, [...headers, ...more]);
   }
 }

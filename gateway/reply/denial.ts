@@ -5,27 +5,27 @@
  * the id of the refusal, and serves a whole flood. All 429s of one turn of the event loop are written at its end: a flood
  * then costs about a third less.
  */
-import type { WritableResponse } from '#gateway/http/client-exchange.ts';
+import { CheckedFields } from '#gateway/http/checked-fields.ts';
+import type { SharingResponse } from '#gateway/http/client-exchange.ts';
 import { DateField } from '#gateway/http/date-field.ts';
-import { RATELIMITED_HEADER } from '#gateway/http/header-names.ts';
+import { DECISION_HEADER, RATELIMITED_HEADER } from '#gateway/http/header-names.ts';
 import { retryAfterSeconds, type Violation } from '#gateway/limiter/decision.ts';
 import { allowanceOf, unitOf } from '#gateway/policy/allowance.ts';
 import type { ListEntry } from '#gateway/policy/lists.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Clock, Millis, Seconds } from '#shared/clock.ts';
 import { DECISION_ID_LENGTH } from './decision-ids.ts';
+import { ERRORS } from './errors.ts';
 import { limitHeaders } from './limit-headers.ts';
-import { type AnsweredRequest, headersOf, type OwnReply, ownReply, sendOwn } from './own-reply.ts';
+import { type AnsweredRequest, headersOf, type OwnReply, ownReply, sendBody } from './own-reply.ts';
 import type { Page } from './page.ts';
 
 interface Denial {
   /** The first one. */
   readonly policy: Policy | undefined;
   readonly reply: OwnReply;
-  /** Names and values in turn. The last value is that of Date. */
-  readonly headers: string[];
-  /** Index of the id in `headers`. */
-  readonly decisionAt: number;
+  /** Without the id and the date. */
+  readonly fields: CheckedFields;
   /** The body around the ids. */
   readonly pieces: readonly string[];
 }
@@ -35,7 +35,7 @@ type Refusing = Pick<Violation, 'policy' | 'quota' | 'perWindow' | 'remaining' |
 
 interface Denied {
   readonly req: AnsweredRequest;
-  readonly res: WritableResponse;
+  readonly res: SharingResponse;
   readonly denial: Denial;
   readonly decision: string;
 }
@@ -61,7 +61,7 @@ export class DenialWriter {
   /** @param violated the exhausted policies */
   write(
     req: AnsweredRequest,
-    res: WritableResponse,
+    res: SharingResponse,
     violated: readonly Refusing[],
     { decision, cors, close, page }: Framing & { readonly decision: string },
   ): void {
@@ -109,10 +109,12 @@ export class DenialWriter {
     const queue = this.#queue;
     this.#queue = [];
     for (const { req, res, denial, decision } of queue) {
-      const { reply, headers, decisionAt, pieces } = denial;
-      headers[decisionAt] = decision;
-      headers[headers.length - 1] = this.#date.text();
-      sendOwn(req, res, reply, headers, joined(pieces, decision));
+      const { reply, fields, pieces } = denial;
+      if (res.headersSent || res.destroyed) continue;
+      if (reply.close) res.shouldKeepAlive = false;
+      const more = [DECISION_HEADER, decision, 'Date', this.#date.text()];
+      res.writeFields(ERRORS[reply.code].status, fields, more);
+      sendBody(req, res, reply.close, joined(pieces, decision));
     }
   }
 }
@@ -126,12 +128,12 @@ function joined([first = '', ...others]: readonly string[], decision: string): s
 
 function textOf(violated: readonly Refusing[], framing: Framing): Denial {
   const reply = denialReply(violated, framing);
-  const headers = [...headersOf(reply), 'Date', ''];
+  const headers = headersOf({ ...reply, close: false });
+  headers.splice(headers.indexOf(DECISION_HEADER), 2);
   return {
     policy: violated[0]?.policy,
     reply,
-    headers,
-    decisionAt: headers.indexOf(GAP),
+    fields: new CheckedFields(headers),
     pieces: reply.bodyBytes.split(GAP),
   };
 }

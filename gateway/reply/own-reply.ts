@@ -92,21 +92,21 @@ export interface AnsweredRequest extends Pick<ClientRequest, 'method' | 'complet
   readonly body: UnreadBody | null;
 }
 
-/**
- * @param headers those of the reply, if they are already known
- * @param bodyBytes another body of the same length
- */
-export function sendOwn(
-  req: AnsweredRequest,
-  res: WritableResponse,
-  reply: OwnReply,
-  headers: string[] = headersOf(reply),
-  bodyBytes = reply.bodyBytes,
-): void {
+export function sendOwn(req: AnsweredRequest, res: WritableResponse, reply: OwnReply): void {
   if (res.headersSent || res.destroyed) return;
   if (reply.close) res.shouldKeepAlive = false;
-  res.writeHead(ERRORS[reply.code].status, headers);
-  if (reply.close && !req.complete) {
+  res.writeHead(ERRORS[reply.code].status, headersOf(reply));
+  sendBody(req, res, reply.close, reply.bodyBytes);
+}
+
+/** Ends a reply whose head is given. @param close the connection closes after it */
+export function sendBody(
+  req: AnsweredRequest,
+  res: WritableResponse,
+  close: boolean,
+  bodyBytes: string,
+): void {
+  if (close && !req.complete) {
     // After end() node:http would close the connection at once, which resets it while a body is still coming.
     if (req.method === 'HEAD') res.flushHeaders();
     else res.write(bodyBytes, 'latin1');

