@@ -87,7 +87,8 @@ export async function useSecondFactor(
   if (kind === 'backupCode') return useBackupCode(trx, signer, userId, code);
   const secret = await totpSecret(trx, signer, userId);
   if (secret === null) return 'none';
-  const step = stepOf(secret, code, now);
+  // Apps show a code in two groups.
+  const step = stepOf(secret, code.replaceAll(/\s/g, ''), now);
   if (step === null) return 'wrong';
   const { numUpdatedRows } = await trx
     .updateTable('twoFactors')

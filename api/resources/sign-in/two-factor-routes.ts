@@ -111,7 +111,7 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
       onRequest,
     },
     async (request, reply) => {
-      const factor = { kind: 'totp', code: request.body.code.trim() } as const;
+      const factor = { kind: 'totp', code: request.body.code } as const;
       return (await finishLogin(request, reply, factor)) ?? confirm(request, reply, factor);
     },
   );
