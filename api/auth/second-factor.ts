@@ -6,6 +6,7 @@
  * The database has the secret encrypted, and a keyed hash of each backup code. Both keys come from the signing secret.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { countRows } from '#api/db/count.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -68,6 +69,11 @@ export async function renewBackupCodes(
     .values(codes.map((code) => ({ userId, digest: digestOf(code, signer, userId) })))
     .execute();
   return codes;
+}
+
+/** @returns how many codes were not used yet */
+export function backupCodesLeft(db: Database, userId: string): Promise<number> {
+  return countRows(db.selectFrom('backupCodes').where('userId', '=', userId));
 }
 
 /** @returns null when the account has none */
