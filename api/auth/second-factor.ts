@@ -6,6 +6,7 @@
  * The database has the secret encrypted, and a keyed hash of each backup code. Both keys come from the signing secret.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { countRows } from '#api/db/count.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import type { Random } from '#api/ids.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -70,6 +71,11 @@ export async function renewBackupCodes(
   return codes;
 }
 
+/** @returns how many codes were not used yet */
+export function backupCodesLeft(db: Database, userId: string): Promise<number> {
+  return countRows(db.selectFrom('backupCodes').where('userId', '=', userId));
+}
+
 /** @returns null when the account has none */
 export async function totpSecret(db: Database, signer: Signer, userId: string): Promise<Uint8Array | null> {
   const row = await db.selectFrom('twoFactors').selectAll().where('userId', '=', userId).executeTakeFirst();
@@ -87,7 +93,8 @@ export async function useSecondFactor(
   if (kind === 'backupCode') return useBackupCode(trx, signer, userId, code);
   const secret = await totpSecret(trx, signer, userId);
   if (secret === null) return 'none';
-  const step = stepOf(secret, code, now);
+  // Apps show a code in two groups.
+  const step = stepOf(secret, code.replaceAll(/\s/g, ''), now);
   if (step === null) return 'wrong';
   const { numUpdatedRows } = await trx
     .updateTable('twoFactors')

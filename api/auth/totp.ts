@@ -50,8 +50,8 @@ export function totpUri(
   return `otpauth://totp/${label}?${query.join('&')}`;
 }
 
-/** RFC 4648 without padding, as authenticator apps expect it. */
-function base32(bytes: Uint8Array): string {
+/** RFC 4648 without padding, as authenticator apps expect it in an address and take it when it is typed. */
+export function base32(bytes: Uint8Array): string {
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('');
   return (bits.match(/.{1,5}/g) ?? [])
     .map((group) => ALPHABET.charAt(Number.parseInt(group.padEnd(5, '0'), 2)))

@@ -9,6 +9,7 @@ import { accountRoutes } from '#api/resources/accounts/routes.ts';
 import { healthRoutes } from '#api/resources/health/routes.ts';
 import { accountHomeRoutes } from '#api/resources/home/account-routes.ts';
 import { homeRoutes } from '#api/resources/home/routes.ts';
+import { secondFactorRoutes } from '#api/resources/home/second-factor-routes.ts';
 import { inviteAcceptRoutes } from '#api/resources/invites/accept-routes.ts';
 import { emailChangePages } from '#api/resources/profile/pages.ts';
 import { scriptRoutes } from '#api/resources/scripts/routes.ts';
@@ -43,5 +44,6 @@ export const pages: Surface = {
     surveyLinkRoutes,
     homeRoutes,
     accountHomeRoutes,
+    secondFactorRoutes,
   ],
 };

@@ -105,6 +105,8 @@ export const loginPage: Routes = async (app, { context }) => {
         return 'Your e-mail address is confirmed already. You can log in.';
       case texts.invalid:
         return 'The e-mail address or the password is wrong.';
+      case texts.sessionRequired:
+        return 'Your session has ended. Log in again to go on where you were.';
       case texts.secondFactorRequired:
         return 'This account has a second factor. Enter the code of your authenticator app, or a backup code.';
       case texts.wrongTotpCode:
@@ -131,6 +133,7 @@ const factorErrors: ReadonlySet<string> = new Set([
 
 /** Messages that tell of no mistake; the others are alerts. */
 const messages: ReadonlyMap<string, (html: string) => string> = new Map([
+  [texts.sessionRequired, ask],
   [texts.secondFactorRequired, ask],
   [texts.alreadyVerified, notice],
 ]);
@@ -140,7 +143,12 @@ function codeField(error: string, chosen: string): readonly string[] {
   const isBackup = chosen === 'backup' || error === texts.wrongBackupCode;
   const code = isBackup
     ? { name: 'backupCode', label: 'Backup code', autocomplete: 'off' }
-    : { name: 'totpCode', label: 'Code of the authenticator app', autocomplete: 'one-time-code' };
+    : {
+        name: 'totpCode',
+        label: 'Code of the authenticator app',
+        autocomplete: 'one-time-code',
+        inputMode: 'numeric' as const,
+      };
   return [field({ ...code, type: 'text' })];
 }
 

@@ -17,6 +17,7 @@ import { fieldErrors } from './account-forms.ts';
 import { finishLogin, type Login, loggedIn, signOut } from './admission.ts';
 import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
+import { ACCOUNT_PATH } from './login-page.ts';
 import { loginReplies, sessionReplies, verificationReplies } from './login-replies.ts';
 import { isFormOurs } from './protection.ts';
 import { choiceFields, isRetryable, sendVerifyPage } from './verify-page.ts';
@@ -72,7 +73,11 @@ export const loginRoutes: Routes = async (app, { context }) => {
       });
     }
     if (!isFromPage(request) || error.code === 'internal_server_error') throw cause;
-    return redirect(request, reply, `${publicUrl}/auth/login?error=${encodeURIComponent(error.message)}`);
+    return redirect(
+      request,
+      reply,
+      `${publicUrl}/auth/login?error=${encodeURIComponent(error.message)}${targetOf(request, request.body)}`,
+    );
   });
 
   app.get('/api/auth/csrf', csrf, async (request, reply) => {
@@ -107,12 +112,17 @@ export const loginRoutes: Routes = async (app, { context }) => {
 
   app.get('/api/auth/signin', toPage, async (request, reply) => {
     const isOld = fieldOf(request.query, 'csrf') === 'true';
-    return redirect(request, reply, `${publicUrl}/auth/login${isOld ? '?csrf=true' : ''}`);
+    const query = isOld ? `?csrf=true${targetOf(request, request.query)}` : '';
+    return redirect(request, reply, `${publicUrl}/auth/login${query}`);
   });
 
   app.get('/api/auth/error', toPage, async (request, reply) => {
     const text = fieldOf(request.query, 'error');
-    return redirect(request, reply, `${publicUrl}/auth/login?error=${encodeURIComponent(text)}`);
+    return redirect(
+      request,
+      reply,
+      `${publicUrl}/auth/login?error=${encodeURIComponent(text)}${targetOf(request, request.query)}`,
+    );
   });
 
   app.post('/api/auth/callback/credentials', login, async (request, reply) => {
@@ -140,7 +150,14 @@ export const loginRoutes: Routes = async (app, { context }) => {
   });
 
   function askForForm(request: FastifyRequest, reply: FastifyReply) {
-    return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true`);
+    return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true${targetOf(request, request.body)}`);
+  }
+
+  /** Keeps the page that a person wants to reach through refusals, in the query. Programs know it themselves. */
+  function targetOf(request: FastifyRequest, fields: unknown): string {
+    const target = fieldOf(fields, 'callbackUrl');
+    const isUsual = target === '' || target === `${publicUrl}${ACCOUNT_PATH}`;
+    return isUsual || !isFromPage(request) ? '' : `&callbackUrl=${encodeURIComponent(target)}`;
   }
 
   async function answer(request: FastifyRequest, reply: FastifyReply, result: LoginResult, login: Login) {
@@ -152,7 +169,8 @@ export const loginRoutes: Routes = async (app, { context }) => {
       }
       // Clients recognise this case by the address, not by the status.
       if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
-      return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
+      const target = targetOf(request, request.body);
+      return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}${target}`);
     }
     setSessionCookie(reply, admission.token, {
       maxAge: config.sessionMaxAgeSeconds,

@@ -35,6 +35,8 @@ export const texts = {
   invalid: 'Invalid credentials',
   inactive: 'Your account is currently inactive. Please contact the organization admin.',
   unverified: 'Email Verification is Pending',
+  /** For people whose session ended between two pages. */
+  sessionRequired: 'SessionRequired',
   secondFactorRequired: 'second factor required',
   wrongTotpCode: 'Invalid two factor code',
   wrongBackupCode: 'Invalid backup code',

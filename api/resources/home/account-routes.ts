@@ -5,11 +5,9 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { sessionCookie } from '#api/auth/cookies.ts';
 import type { SessionPrincipal } from '#api/auth/principal.ts';
-import { authenticateSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
-import { ApiError, forbidden, notAuthenticated, tooManyRequests } from '#api/errors.ts';
+import { ApiError, forbidden, notAuthenticated } from '#api/errors.ts';
 import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { alert, links, notice } from '#api/http/page-form.ts';
@@ -24,6 +22,7 @@ import type { ApiKey } from '#api/resources/api-keys/store.ts';
 import { escapeHtml } from '#shared/page.ts';
 import { accountParts, readAccount } from './account-view.ts';
 import { newKeyFrom } from './new-key.ts';
+import { visitorOf } from './visitor.ts';
 
 /** Requests for pages count for the limit of the session, and forms must be ours. */
 const refuses = [
@@ -55,12 +54,12 @@ const revocation = {
 const NO_FORM = { label: '', error: undefined };
 
 export const accountHomeRoutes: Routes = async (app, { context }) => {
-  const { db, clock, signer, limits } = context;
+  const { db, signer } = context;
   const { basePath } = app;
   acceptForms(app);
 
   app.get(ACCOUNT_PATH, accountPage, async (request, reply) => {
-    const principal = await sessionIn(request);
+    const principal = await visitorOf(context, request);
     if (principal === null) return reply.redirect(`${basePath}/auth/login`);
     const isRevoked = fieldOf(request.query, 'notice') === 'revoked';
     return sendAccount(request, reply, principal, isRevoked ? notice('The key is revoked.') : '');
@@ -120,21 +119,12 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
     return noteAccountEvent(context, request, { action, userId, organizationId, target, changes: {} });
   }
 
-  async function sessionIn(request: FastifyRequest): Promise<SessionPrincipal | null> {
-    const token = sessionCookie(request.cookies);
-    const principal = token === null ? null : await authenticateSession(db, token, clock);
-    if (principal === null) return null;
-    const outcome = await limits.consume('api.v1', `user:${principal.userId}`);
-    if (!outcome.isAllowed) throw tooManyRequests(outcome.retryAfterSeconds);
-    return principal;
-  }
-
   /** @throws ApiError not_authenticated; forbidden when the form is not ours */
   async function sessionOfForm(request: FastifyRequest): Promise<SessionPrincipal> {
     if (!isFormOurs(request, signer)) {
       throw forbidden('The form was too old. Go back to your account and try again.');
     }
-    const principal = await sessionIn(request);
+    const principal = await visitorOf(context, request);
     if (principal === null) throw notAuthenticated();
     return principal;
   }

@@ -2,9 +2,10 @@
 import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { field, form, hidden } from '#api/http/page-form.ts';
-import { findUser } from '#api/resources/accounts/store.ts';
+import { findUser, type User } from '#api/resources/accounts/store.ts';
 import { type ApiKey, listApiKeys } from '#api/resources/api-keys/store.ts';
 import { escapeHtml } from '#shared/page.ts';
+import { SECOND_FACTOR_PATH } from './second-factor-view.ts';
 
 const WORKSPACES_SHOWN_MAX = 500;
 
@@ -17,7 +18,7 @@ interface Workspace {
 }
 
 interface AccountView {
-  readonly user: { readonly name: string; readonly email: string };
+  readonly user: Pick<User, 'name' | 'email' | 'twoFactorEnabled'>;
   /** In the order of their names. At most 500. */
   readonly workspaces: readonly Workspace[];
   /** The organizations whose keys the user may create and revoke. */
@@ -82,6 +83,7 @@ export function accountParts(
       'plain',
     ),
     '</div>',
+    `<p><a href="${basePath}${SECOND_FACTOR_PATH}">Second factor</a>: ${user.twoFactorEnabled === 1 ? 'on' : 'off'}</p>`,
     '<h2>Workspaces</h2>',
     workspaces.length === 0
       ? '<p>You reach no workspace yet. An owner or manager of your organization can let you in.</p>'

@@ -7,32 +7,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { deleteHeldLogin, heldLogin, setSessionCookie } from '#api/auth/cookies.ts';
-import { isTooLong } from '#api/auth/password.ts';
 import { forPeople, sessionOf } from '#api/auth/plugin.ts';
-import {
-  enroll,
-  removeSecondFactor,
-  renewBackupCodes,
-  type SecondFactor,
-  totpSecret,
-  useSecondFactor,
-} from '#api/auth/second-factor.ts';
-import { endSessionsOf, startSession } from '#api/auth/session.ts';
-import { totpUri } from '#api/auth/totp.ts';
+import type { SecondFactor } from '#api/auth/second-factor.ts';
 import type { Routes } from '#api/context.ts';
-import type { Database } from '#api/db/schema.ts';
-import { noteAccountEvent } from '#api/resources/accounts/account-event.ts';
 import { finishHeldLogin, loggedIn, takeGuess } from '#api/resources/accounts/admission.ts';
-import {
-  deleteTokens,
-  findUser,
-  isAsProven,
-  type User as UserRow,
-  updateUser,
-} from '#api/resources/accounts/store.ts';
-import { toTimestamp } from '#api/timestamps.ts';
 import { nameErrors, problem, refuseForeignOrigins } from './errors.ts';
 import { shownUser, User } from './shapes.ts';
+import { beginSetUp, confirmCode, readSecret, renewCodes, turnOff, uriOf, wrongCode } from './two-factor.ts';
 
 const ISSUER_LENGTH_MAX = 100;
 
@@ -48,7 +29,7 @@ const setUp = { ...forPeople, limit: 'auth.twoFactor', refuses: ['bad_request'] 
 const verification = { refuses: ['bad_request', 'not_authenticated', 'too_many_requests'] } as const;
 
 export const twoFactorRoutes: Routes = async (app, { context }) => {
-  const { db, clock, passwords, signer, config } = context;
+  const { config } = context;
   const { publicUrl } = config;
   const onRequest = refuseForeignOrigins(publicUrl);
   nameErrors(app);
@@ -75,14 +56,8 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
     },
     async (request) => {
       const { password, issuer } = request.body;
-      return withPassword(request, password, async (trx, user) => {
-        if (user.twoFactorEnabled === 1) throw problem('TWO_FACTOR_ALREADY_ENABLED');
-        const secret = await enroll(trx, context, user.id, toTimestamp(clock()));
-        return {
-          totpURI: uriOf(secret, user, issuer),
-          backupCodes: await renewBackupCodes(trx, context, user.id),
-        };
-      });
+      const begun = await beginSetUp(context, proofOf(request, password));
+      return { totpURI: uriOf(context, begun, issuer), backupCodes: begun.backupCodes };
     },
   );
 
@@ -93,12 +68,10 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
       config: setUp,
       onRequest,
     },
-    async (request) =>
-      withPassword(request, request.body.password, async (trx, user) => {
-        const secret = await totpSecret(trx, signer, user.id);
-        if (secret === null) throw problem('TOTP_NOT_ENABLED');
-        return { totpURI: uriOf(secret, user) };
-      }),
+    async (request) => {
+      const enrolled = await readSecret(context, proofOf(request, request.body.password));
+      return { totpURI: uriOf(context, enrolled) };
+    },
   );
 
   app.post(
@@ -112,12 +85,8 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
       onRequest,
     },
     async (request) => {
-      const backupCodes = await withPassword(request, request.body.password, async (trx, user) => {
-        if (user.twoFactorEnabled !== 1) throw problem('TWO_FACTOR_NOT_ENABLED');
-        return renewBackupCodes(trx, context, user.id);
-      });
-      await noteChange(request, sessionOf(request).userId, 'backupCodes');
-      return { status: true, backupCodes: backupCodes };
+      const proof = proofOf(request, request.body.password);
+      return { status: true, backupCodes: await renewCodes(context, request, proof) };
     },
   );
 
@@ -129,12 +98,7 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
       onRequest,
     },
     async (request) => {
-      await withPassword(request, request.body.password, async (trx, { id }) => {
-        await updateUser(trx, id, { twoFactorEnabled: 0 }, toTimestamp(clock()));
-        await deleteTokens(trx, id, ['twoFactor']);
-        await removeSecondFactor(trx, id);
-      });
-      await noteChange(request, sessionOf(request).userId, 'twoFactorEnabled');
+      await turnOff(context, request, proofOf(request, request.body.password));
       return { status: true };
     },
   );
@@ -147,7 +111,7 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
       onRequest,
     },
     async (request, reply) => {
-      const factor = { kind: 'totp', code: request.body.code.trim() } as const;
+      const factor = { kind: 'totp', code: request.body.code } as const;
       return (await finishLogin(request, reply, factor)) ?? confirm(request, reply, factor);
     },
   );
@@ -198,60 +162,19 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
     }
   }
 
-  /**
-   * Checks a code of somebody who is logged in. The first right code of an authenticator app turns the second factor
-   * on: then all sessions end that began without it, and this one is replaced.
-   */
+  /** Checks a code of somebody who is logged in. The first one replaces the session. */
   async function confirm(request: FastifyRequest, reply: FastifyReply, factor: SecondFactor) {
     const session = await loggedIn(context, request);
     if (session === null) throw problem('INVALID_TWO_FACTOR_COOKIE');
     const { token, user, userId } = session;
     await takeGuess(context, userId);
-    const isFirst = user.twoFactorEnabled !== 1;
-    if (isFirst && factor.kind === 'backupCode') throw problem('TWO_FACTOR_NOT_ENABLED');
-    const renewed = await db.transaction().execute(async (trx) => {
-      if (!(await isAsProven(trx, user))) throw problem('UNAUTHORIZED');
-      const use = await useSecondFactor(trx, signer, userId, factor, clock());
-      if (use === 'none' && factor.kind === 'totp') throw problem('TOTP_NOT_ENABLED');
-      if (use !== 'right') throw wrongCode(factor);
-      if (!isFirst) return null;
-      await updateUser(trx, userId, { twoFactorEnabled: 1 }, toTimestamp(clock()));
-      await endSessionsOf(trx, userId);
-      return startSession(trx, userId, { ...context, maxAgeSeconds: config.sessionMaxAgeSeconds });
-    });
+    const renewed = await confirmCode(context, request, user, factor);
     if (renewed === null) return { token, user: shownUser(user) };
     setSessionCookie(reply, renewed, { maxAge: config.sessionMaxAgeSeconds, publicUrl, style: 'betterAuth' });
-    await noteChange(request, userId, 'twoFactorEnabled');
     return { token: renewed, user: shownUser({ ...user, twoFactorEnabled: 1 }) };
-  }
-
-  /** @throws NamedError INVALID_PASSWORD; ApiError too_many_requests when very many passwords are being hashed */
-  async function withPassword<T>(
-    request: FastifyRequest,
-    password: string,
-    work: (trx: Database, user: UserRow) => Promise<T>,
-  ): Promise<T> {
-    const user = await findUser(db, sessionOf(request).userId);
-    if (user === null) throw problem('UNAUTHORIZED');
-    if (isTooLong(password) || !(await passwords.verify(password, user.passwordHash))) {
-      throw problem('INVALID_PASSWORD');
-    }
-    return db.transaction().execute(async (trx) => {
-      // The password, or the second factor, may have changed during the check.
-      if (!(await isAsProven(trx, user))) throw problem('INVALID_PASSWORD');
-      return work(trx, user);
-    });
-  }
-
-  function uriOf(secret: Uint8Array, { email }: UserRow, issuer = ''): string {
-    return totpUri(secret, { issuer: issuer.trim() || new URL(publicUrl).host, account: email });
-  }
-
-  function noteChange(request: FastifyRequest, userId: string, field: string): Promise<void> {
-    return noteAccountEvent(context, request, { action: 'updated', userId, changes: { fields: [field] } });
   }
 };
 
-function wrongCode({ kind }: SecondFactor): Error {
-  return problem(kind === 'totp' ? 'INVALID_CODE' : 'INVALID_BACKUP_CODE');
+function proofOf(request: FastifyRequest, password: string) {
+  return { userId: sessionOf(request).userId, password };
 }

@@ -7,7 +7,7 @@ import { addSurvey } from '#test/support/api-app.ts';
 import { asOwner, inviteToken, organizationId } from '#test/support/invited.ts';
 import { uploadForm } from '#test/support/requests.ts';
 import { openSurvey, type Request } from '#test/support/world.ts';
-import { account, form, type Place, type Successes, successes, teamPlace } from './successes.ts';
+import { account, accountForm, form, type Place, type Successes, successes, teamPlace } from './successes.ts';
 
 type Refused = Readonly<Record<number, Successes>>;
 
@@ -218,6 +218,12 @@ export const refused: Readonly<Record<string, Refused>> = {
   ),
   'POST /account/api-keys': { 401: withoutSession, 403: oldForm },
   'POST /account/api-keys/{id}/revoke': { 401: withoutSession, 403: oldForm },
+  'POST /account/second-factor': {
+    400: accountForm({}),
+    403: async ({ request, world }) => [
+      { ...request, headers: { cookie: world.options.session }, body: 'csrfToken=old' },
+    ],
+  },
   'GET /s/{surveyId}': { 404: async ({ request }) => [{ ...request, url: '/s/No-Id' }] },
   'GET /js/{script}': { 404: async ({ request }) => [{ ...request, url: '/js/other.js' }] },
   'POST /api/auth/callback/credentials': {

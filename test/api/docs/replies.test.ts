@@ -31,6 +31,8 @@ const limitedOtherwise: ReadonlySet<string> = new Set([
   'GET /account',
   'POST /account/api-keys',
   'POST /account/api-keys/{id}/revoke',
+  'GET /account/second-factor',
+  'POST /account/second-factor',
 ]);
 
 t.beforeEach(tidy);

@@ -69,7 +69,7 @@ const script: Successes = async ({ request, world }) => {
 };
 
 /** Returns a form of the account page, sent by the person who is logged in. */
-const accountForm =
+export const accountForm =
   (fields: Readonly<Record<string, string>>): Successes =>
   async ({ request, world }) => [await form(world, request.url, fields, world.options.session)];
 
@@ -111,6 +111,17 @@ const withFactor: Successes = async (place) => {
   const { cookie } = await secured(place);
   return [{ ...place.request, headers: { cookie }, body: JSON.stringify({ password }) }];
 };
+
+/** Returns a form of the page for the second factor. */
+async function factorForm(
+  { api, request, world }: Place,
+  { email, cookie }: { readonly email: string; readonly cookie: string },
+  step: string,
+): Promise<Request> {
+  const users = api.context.db.selectFrom('users').select('id').where('email', '=', email);
+  const { id: userId } = await users.executeTakeFirstOrThrow();
+  return form(world, request.url, { step, userId, password }, cookie);
+}
 
 /** A login that waits for a code. */
 async function heldLogin(place: Place) {
@@ -229,6 +240,17 @@ export const successes: Readonly<Record<string, Successes>> = {
     return accountForm({ label: 'Walk', permission: 'read', reach })(place);
   },
   'POST /account/api-keys/{id}/revoke': accountForm({}),
+  'GET /account/second-factor': async ({ request, world }) => [
+    request,
+    { ...request, headers: { cookie: world.options.session } },
+  ],
+  async 'POST /account/second-factor'(place) {
+    const { email, loggedIn } = await account(place);
+    return [
+      await factorForm(place, { email, cookie: cookiesOf(loggedIn) }, 'begin'),
+      await factorForm(place, await secured(place), 'disable'),
+    ];
+  },
   async 'GET /invite'({ request, world }) {
     const token = await inviteToken(world, `${world.unique()}@example.com`);
     return [request, { ...request, url: `/invite?token=${token}` }];

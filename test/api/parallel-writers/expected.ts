@@ -81,6 +81,7 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/auth/resend-verification',
     'POST /api/auth/forgot-password',
     'POST /account/api-keys',
+    'POST /account/second-factor',
     'POST /api/auth/sign-in/email',
     'POST /api/auth/two-factor/enable',
     'POST /api/auth/two-factor/get-totp-uri',

@@ -11,6 +11,7 @@ import { projectRoot } from '#test/support/process.ts';
 /** The handlers of these files check the credentials themselves, so their options do not say who may call. */
 const handlersAuthenticate: ReadonlySet<string> = new Set([
   'api/resources/home/account-routes.ts',
+  'api/resources/home/second-factor-routes.ts',
   'api/resources/invites/accept-routes.ts',
   'api/resources/storage/file-routes.ts',
 ]);

@@ -20,9 +20,9 @@ async function submit(
 ): Promise<Reply> {
   const form = page.text.split('<form ').find((part) => part.includes(`action="${action}"`)) ?? '';
   const carried = [...form.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(
-    ([, name = '', value = '']): [string, string] => [name, value],
+    ([, name = '', value = '']): [string, string] => [name, value.replaceAll('&#38;', '&')],
   );
-  const body = new URLSearchParams([...carried, ...Object.entries(typed)]).toString();
+  const body = new URLSearchParams({ ...Object.fromEntries(carried), ...typed }).toString();
   return browser.call('POST', action, body, html);
 }
 
@@ -238,6 +238,28 @@ t.test('a login leads to where it was asked for, on our own site only', async (t
     });
     t.equal(reply.status, 302);
     t.equal(reply.headers.location, leads, asked);
+  }
+});
+
+t.test('a login that is refused first still leads to where it was asked for', async (t) => {
+  const api = await begin(t);
+  for (const [asked, leads] of [
+    ['/api/docs?x=1&y=2', '/api/docs?x=1&y=2'],
+    ['https://evil.example/', '/'],
+  ] as const) {
+    const browser = openBrowser(api);
+    let page = await open(browser, `/auth/login?callbackUrl=${encodeURIComponent(asked)}`);
+    for (const more of [{}, { csrfToken: 'old' }]) {
+      const fields = { email: 'owner@example.com', password: 'wrong', ...more };
+      let reply = await submit(browser, page, '/api/auth/callback/credentials', fields);
+      t.match(reply.headers.location, /^\/api\/auth\/\w+\?/);
+      while (reply.status === 302) reply = await open(browser, String(reply.headers.location));
+      page = reply;
+      t.match(page.text, 'role="alert"');
+    }
+    const fields = { email: 'owner@example.com', password: 'Password1' };
+    const reply = await submit(browser, page, '/api/auth/callback/credentials', fields);
+    t.match(reply, { status: 302, headers: { location: leads } });
   }
 });
 

@@ -1,0 +1,25 @@
+/** Finds the person who opens a page of the account, or sends one of its forms. */
+import type { FastifyRequest } from 'fastify';
+import { sessionCookie } from '#api/auth/cookies.ts';
+import type { SessionPrincipal } from '#api/auth/principal.ts';
+import { authenticateSession } from '#api/auth/session.ts';
+import type { Context } from '#api/context.ts';
+import { tooManyRequests } from '#api/errors.ts';
+
+/**
+ * Counts the request for the limit of the management API for sessions.
+ *
+ * @returns null without a session
+ * @throws ApiError too_many_requests
+ */
+export async function visitorOf(
+  { db, clock, limits }: Pick<Context, 'db' | 'clock' | 'limits'>,
+  request: FastifyRequest,
+): Promise<SessionPrincipal | null> {
+  const token = sessionCookie(request.cookies);
+  const principal = token === null ? null : await authenticateSession(db, token, clock);
+  if (principal === null) return null;
+  const outcome = await limits.consume('api.v1', `user:${principal.userId}`);
+  if (!outcome.isAllowed) throw tooManyRequests(outcome.retryAfterSeconds);
+  return principal;
+}
