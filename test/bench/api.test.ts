@@ -96,10 +96,6 @@ t.test('options', async (t) => {
   });
   t.match(await read(), { rounds: 7, duration: 3, quick: false }, 'without a command it compares peers');
   t.match(await read('soak', '--workers', '2'), { minutes: 20, workers: [2] });
-  t.match(await read('target', 'http://localhost:8080/health', '--rate', '100'), {
-    rate: 100,
-    requests: 10_000,
-  });
   for (const [argv, message] of [
     ['api --database mysql', /does not know mysql; it knows sqlite, postgres/],
     ['api --rows 10', /give numbers from 10k to 10m/],
@@ -112,7 +108,7 @@ t.test('options', async (t) => {
     ['--rounds 4', /from 5 to 1000/],
     ['soak --minutes x', /a number from 2 to 1440/],
     ['soak --workers 9', /from 1 to 8/],
-    ['target', /Not enough/],
+    ['profile', /Not enough/],
     ['attack', /attack/],
   ] as const) {
     await t.rejects(read(...argv.split(' ')), { constructor: UsageError, message }, argv);
