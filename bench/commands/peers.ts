@@ -1,9 +1,8 @@
 /** `npm run bench`: compares what a request costs with Floodgate, with its peers, or with another version of it. */
 import { command, names, UsageError, whole } from '#bench/command.ts';
 import { goalTable } from '#bench/costs/goals.ts';
-import { type Measured, measureScenario } from '#bench/costs/measure.ts';
+import { type Measured, measureScenario, scenarioTable } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
-import { scenarioTable } from '#bench/costs/table.ts';
 import { PEERS } from '#bench/peers/all.ts';
 import { ECHO } from '#bench/peers/echo.ts';
 import type { Peer } from '#bench/peers/peer.ts';
@@ -57,10 +56,7 @@ export const PEERS_COMMAND = command({
     const goals = goalTable(measured);
     if (goals !== null) report.add(goals);
     report.write(
-      [...measured].map(([scenario, { results }]) => ({
-        scenario,
-        results: Object.fromEntries([...results].map(([{ name }, slices]) => [name, slices])),
-      })),
+      [...measured].map(([scenario, results]) => ({ scenario, results: Object.fromEntries(results) })),
     );
     return true;
   },
@@ -69,10 +65,11 @@ export const PEERS_COMMAND = command({
 /** Puts the rounds of both halves one after the other. */
 function together([first, second]: readonly Measured[]): Measured {
   if (first === undefined) throw new Error('nothing was measured');
-  for (const [peer, more] of second?.results ?? []) {
-    const slices = first.results.get(peer);
-    if (typeof slices === 'object')
-      first.results.set(peer, typeof more === 'string' ? more : [...slices, ...more]);
-  }
+  for (const [name, more] of second ?? [])
+    first.set(name, {
+      ...more,
+      ...first.get(name),
+      slices: [...(first.get(name)?.slices ?? []), ...more.slices],
+    });
   return first;
 }

@@ -2,12 +2,12 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { command, whole } from '#bench/command.ts';
-import { startPeer, visit } from '#bench/costs/measure.ts';
+import { startPeer } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
 import { startUpstream } from '#bench/costs/upstream.ts';
 import { FLOODGATE, policiesFor, startGateway } from '#bench/peers/floodgate.ts';
 import type { Peer } from '#bench/peers/peer.ts';
-import { WARM_SECONDS } from '#bench/run/measure.ts';
+import { visit, WARM_SECONDS } from '#bench/run/measure.ts';
 import { BENCH } from '#bench/run/programs.ts';
 import { freePort } from '#test/support/ports.ts';
 
@@ -73,8 +73,8 @@ export const PROFILE = command({
     const upstreamPort = await freePort();
     await startUpstream(processes, upstreamPort);
     const running = await startPeer({ ...FLOODGATE, start }, scenario, processes, upstreamPort);
-    await visit(scenario, running.subject, WARM_SECONDS, processes);
-    const { perSecond } = await visit(scenario, running.subject, duration, processes);
+    await visit(running, WARM_SECONDS, processes.directory);
+    const { perSecond } = await visit(running, duration, processes.directory);
     await running.stop();
     const file = join(folder, readdirSync(folder)[0] ?? '');
     const lines = linesOf(JSON.parse(readFileSync(file, 'utf8')));

@@ -25,8 +25,3 @@ export function spread(values: readonly number[]): Spread {
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
-
-/** The ratios of pairs from the same round. A disturbance usually affects both. */
-export function pairedRatio(ours: readonly number[], theirs: readonly number[]): Spread {
-  return spread(ours.map((value, i) => value / (theirs[i] ?? Number.NaN)));
-}

@@ -13,7 +13,7 @@ export async function wrk(
   seconds: number,
   directory: string,
 ): Promise<LoadResult> {
-  const script = join(directory, `${load.name}.lua`);
+  const script = join(directory, `${load.name.replaceAll(/\W+/g, '-')}.lua`);
   writeFileSync(script, scriptOf(load));
   const args = ['-t1', `-c${load.connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script];
   const { stdout } = await promisify(execFile)(path('wrk'), [...args, `${origin}${load.path}`]);
