@@ -46,17 +46,17 @@ export const ABUSE = command({
           );
           const isReached = judge(scenario, result).every((goal) => goal.isReached);
           results.push(result);
-          reached.set(target.label, [...(reached.get(target.label) ?? []), isReached ? 1 : 0]);
+          reached.set(target.name, [...(reached.get(target.name) ?? []), isReached ? 1 : 0]);
         } catch (error) {
           // A visit that fails does not end a run of twenty minutes.
-          leftOut.push(`left out: ${target.label}: ${(error as Error).message}`);
+          leftOut.push(`left out: ${target.name}: ${(error as Error).message}`);
         }
       }
       report.add(tableOf(scenario, results, leftOut));
       all.push({ scenario: scenario.name, results });
     }
-    const rows = [...reached].map(([label, list]) => [
-      label,
+    const rows = [...reached].map(([name, list]) => [
+      name,
       String(list.reduce((sum, one) => sum + one, 0)),
       String(list.length),
     ]);
