@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Processes } from '#bench/run/processes.ts';
 import { BENCH } from '#bench/run/programs.ts';
 import { DURABLE, type RedisServer, startRedis } from '#bench/run/redis.ts';
-import { startUpstream, statsOf } from '#bench/run/upstream.ts';
+import { countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
 import { BANS_KEY } from '#gateway/operate/control/scripts.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -133,8 +133,9 @@ export async function runOn(
     1000,
   );
   const attack = await counts.promise.finally(() => clearTimeout(failure));
+  const { admitted = 0, smuggled = 0 } = await countsOf(upstreamPort);
   return {
-    ...{ target: target.name, alone, attacked, attack, ...(await statsOf(upstreamPort)) },
+    ...{ target: target.name, alone, attacked, attack, admitted, smuggled },
     ...{ directP99Ms: direct.p99Ms, machineP99Ms: machine.p99Ms, died: server.ending() },
     rssPeakMb: peakMbOf([server.pid]),
     redisKeys: redis === null ? null : Math.max(0, keysMax - keysBefore),

@@ -50,7 +50,7 @@ async function measureCreate(plan: LoadPlan): Promise<Table> {
       { ...inserted, load: loadOf('Fastify, one insert', '/', anonymous) },
     ],
     async () => {
-      const found = await insertNatively(database.url, surveyId, seconds, processes.directory);
+      const found = await insertNatively(database.url, surveyId, seconds, processes);
       if (found !== null) native.push(found);
     },
   );
@@ -86,7 +86,7 @@ async function visitAll(
   subjects: readonly Subject[],
   afterRound?: () => Promise<void>,
 ): Promise<readonly Compared[]> {
-  const plan = { warmSeconds: WARM_SECONDS, rounds, seconds, directory: processes.directory };
+  const plan = { warmSeconds: WARM_SECONDS, rounds, seconds, processes };
   const found = await compare(subjects, plan, afterRound);
   return [...found].map(([{ load }, slices]) => {
     if (slices.some(({ refusedShare, errors }) => refusedShare > 0 || errors > 0))

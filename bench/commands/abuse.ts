@@ -27,7 +27,7 @@ export const ABUSE = command({
     }),
   async run(processes, { only = NAMES, peers = PEERS, quick, set }) {
     const targets = TARGETS.filter(({ name }) => name === 'floodgate' || peers.includes(name));
-    const report = new Report('abuse', ['gateway', 'policies.yaml']);
+    const report = new Report('abuse');
     const all: { readonly scenario: string; readonly results: readonly AbuseResult[] }[] = [];
     const reached = new Map<string, number[]>();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {

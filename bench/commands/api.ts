@@ -123,7 +123,7 @@ export const API = command({
     }),
   async run(processes, { database: kinds = DATABASES, only = ALL_PARTS, rows, seconds, rounds, workers }) {
     checkSpace(rows.at(-1) ?? 0);
-    const report = new Report('api', ['api']);
+    const report = new Report('api');
     const options = { rows, only, seconds, rounds, workers };
     const all: Costs[] = [];
     for (const kind of kinds) {

@@ -57,7 +57,7 @@ export const COPY = command({
   async run(processes, { responses, postgres }) {
     if (!Number.isInteger(responses) || responses < 1)
       throw new UsageError('Give a number of responses, such as: copy 100000 postgres://me@localhost/empty');
-    const report = new Report('copy', ['api']);
+    const report = new Report('copy');
     const source = await fillSource(processes, responses);
     const server = postgres === undefined ? await openBenchDatabase('postgres', processes) : null;
     const url = postgres ?? server?.url ?? '';

@@ -27,7 +27,7 @@ export const HOSTILE = command({
       }),
     }),
   async run(processes, { minutes, seed }) {
-    const report = new Report('hostile', ['api']);
+    const report = new Report('hostile');
     const vitals: Vitals[] = [];
     const api = await startHostileApi(processes, (one) => void vitals.push(one));
     // During the start the API computes for a second, and nobody waits for it. The next report has the end of that.

@@ -37,7 +37,7 @@ export const PEERS_COMMAND = command({
     // A process may be more expensive by the chance of its start, or of its place in the order, by up to a tenth. So two
     // versions are started twice, in both orders.
     const halves = against === undefined ? [rounds] : [Math.ceil(rounds / 2), Math.floor(rounds / 2)];
-    const report = new Report('bench', ['gateway', 'policies.yaml']);
+    const report = new Report('bench');
     const measured = new Map<string, Measured>();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
       const isWanted = ({ name }: Peer): boolean =>

@@ -73,8 +73,8 @@ export const PROFILE = command({
     const upstreamPort = await freePort();
     await startUpstream(processes, upstreamPort);
     const running = await startPeer({ ...FLOODGATE, start }, scenario, processes, upstreamPort);
-    await visit(running, WARM_SECONDS, processes.directory);
-    const { perSecond } = await visit(running, duration, processes.directory);
+    await visit(running, WARM_SECONDS, processes);
+    const { perSecond } = await visit(running, duration, processes);
     await running.stop();
     const file = join(folder, readdirSync(folder)[0] ?? '');
     const lines = linesOf(JSON.parse(readFileSync(file, 'utf8')));

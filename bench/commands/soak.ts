@@ -43,7 +43,7 @@ async function soak(
   const tally = new SoakTally();
   const options = { port, timeoutMs: REPLY_MS_MAX, onSent: (kind: string) => tally.ways.replied(kind) };
   const clients = { plain: new Client(options), mixed: new Client(options) };
-  const nextTrouble = startTroubles(redis, policyFile(processes, port));
+  const nextTrouble = startTroubles(processes, redis, policyFile(port));
   const endMemory = watchMemory(gateway.pid);
   const endMixed = startMixed({ clients, port, tally });
   const driven = { clients, upstreamPort, tally, workers, degraded: () => degradedRequests(adminPort) };
@@ -126,7 +126,7 @@ export const SOAK = command({
   async run(processes, { minutes, workers, set }) {
     const needed = missing(['redis-server']);
     if (needed !== null) throw new UsageError(needed);
-    const report = new Report('soak', ['gateway', 'policies.yaml']);
+    const report = new Report('soak');
     if (Object.keys(set).length > 0) process.stdout.write(`with ${JSON.stringify(set)}\n\n`);
     let isRight = true;
     for (const count of workers) {

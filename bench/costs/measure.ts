@@ -46,7 +46,7 @@ export async function measureScenario(
     }
   }
   const warmSeconds = WARM_SECONDS + Math.ceil(scenario.keys / WARM_KEYS_PER_SECOND);
-  const plan = { warmSeconds, rounds, seconds, directory: processes.directory };
+  const plan = { warmSeconds, rounds, seconds, processes };
   const found = await compare(running, plan);
   const direct = [...found].find(([{ peer }]) => peer.name === 'direct')?.[1] ?? [];
   for (const [{ peer, restRssMb }, own] of found) {

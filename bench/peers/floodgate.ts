@@ -1,8 +1,8 @@
 /** Floodgate: counts fixed windows in Redis, for all processes together. It runs with all policies, headers and metrics. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { type Processes, type Started, socketBeside } from '#bench/run/processes.ts';
+import { type Started, socketBeside } from '#bench/run/processes.ts';
 import { ROOT } from '#bench/run/programs.ts';
 import { freePort } from '#test/support/ports.ts';
 import { HIGH_LIMIT, type Launch, type Peer, type Place } from './peer.ts';
@@ -55,8 +55,8 @@ interface GatewayLaunch extends Place {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export function policyFile({ directory }: Processes, port: number): string {
-  return join(directory, `policies-${port}.yaml`);
+export function policyFile(port: number): string {
+  return `policies-${port}.yaml`;
 }
 
 export async function startGateway(launch: GatewayLaunch): Promise<Started> {
@@ -70,8 +70,7 @@ export async function startGateway(launch: GatewayLaunch): Promise<Started> {
     root = ROOT,
     nodeFlags = [],
   } = launch;
-  const file = policyFile(processes, port);
-  writeFileSync(file, policies);
+  const file = processes.file(policyFile(port), policies);
   const flags = ['--max-semi-space-size=16', '--max-old-space-size=1024', ...nodeFlags];
   return processes.node('the gateway', [...flags, join(root, 'gateway', 'main.ts')], {
     readyText: 'Gateway ready',

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Load } from './load.ts';
 import { paced } from './paced.ts';
+import type { Processes } from './processes.ts';
 import { usageOf } from './usage.ts';
 import { wrk } from './wrk.ts';
 
@@ -43,8 +44,7 @@ interface Plan {
   readonly rounds: number;
   /** Of one visit. */
   readonly seconds: number;
-  /** For scripts of the load. */
-  readonly directory: string;
+  readonly processes: Processes;
 }
 
 /** A Node process costs twice as much in its first second as after five. */
@@ -59,17 +59,17 @@ const BREATH_MS = 100;
  */
 export async function compare<S extends Subject>(
   subjects: readonly S[],
-  { warmSeconds, rounds, seconds, directory }: Plan,
+  { warmSeconds, rounds, seconds, processes }: Plan,
   afterRound?: () => Promise<void>,
 ): Promise<ReadonlyMap<S, readonly Slice[]>> {
   for (const subject of subjects)
-    await visit({ ...subject, load: { ...subject.load, rate: null } }, warmSeconds, directory);
+    await visit({ ...subject, load: { ...subject.load, rate: null } }, warmSeconds, processes);
   const results = new Map(subjects.map((subject): [S, Slice[]] => [subject, []]));
   for (let round = 0; round < rounds; round++) {
     const first = round % subjects.length;
     for (const subject of [...subjects.slice(first), ...subjects.slice(0, first)]) {
       await sleep(BREATH_MS);
-      results.get(subject)?.push(await visit(subject, seconds, directory));
+      results.get(subject)?.push(await visit(subject, seconds, processes));
     }
     await afterRound?.();
   }
@@ -79,7 +79,7 @@ export async function compare<S extends Subject>(
 export async function visit(
   { load, origin, pids, store }: Subject,
   visitSeconds: number,
-  directory: string,
+  processes: Processes,
 ): Promise<Slice> {
   const read = async () => ({
     own: usageOf(pids),
@@ -89,7 +89,7 @@ export async function visit(
   const before = await read();
   const { requests, seconds, refused, errors, p50Ms, p99Ms } =
     load.rate === null
-      ? await wrk(load, origin, visitSeconds, directory)
+      ? await wrk(load, origin, visitSeconds, processes)
       : await paced(load, origin, visitSeconds, load.rate);
   const after = await read();
   const each = (value: number): number => (requests === 0 ? Number.NaN : value / requests);

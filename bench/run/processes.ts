@@ -1,11 +1,12 @@
 /** Starts processes, and ends them with the bench, whatever ends the bench. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { accepts } from '#test/support/ports.ts';
+import { PATH } from './programs.ts';
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
@@ -52,9 +53,8 @@ export class Processes {
     options: StartOptions = {},
   ): Promise<Started> {
     const { port, readyText, onMessage } = options;
-    const { PATH = '', HOME = '' } = process.env;
     const child = spawn(command, args, {
-      env: { PATH, HOME, ...options.env },
+      env: { PATH, HOME: process.env.HOME, ...options.env },
       cwd: options.cwd ?? this.directory,
       stdio: ['ignore', 'pipe', 'pipe', ...(onMessage === undefined ? [] : (['ipc'] as const))],
     });
@@ -93,6 +93,13 @@ export class Processes {
   /** Starts a script with the Node that runs the bench. */
   node(name: string, args: readonly string[], options: StartOptions = {}): Promise<Started> {
     return this.start(name, process.execPath, args, options);
+  }
+
+  /** Writes a file that ends with the bench. @returns its path */
+  file(name: string, text: string): string {
+    const path = join(this.directory, name);
+    writeFileSync(path, text);
+    return path;
   }
 
   async stopAll(): Promise<void> {

@@ -19,13 +19,10 @@ export class Report {
   readonly #machine: string;
   readonly #tables: Table[] = [];
 
-  /**
-   * @param name the first part of the names of its files
-   * @param measured folders that the figures are about
-   */
-  constructor(name: string, measured: readonly string[]) {
+  /** @param name the first part of the name of its file */
+  constructor(name: string) {
     this.#name = name;
-    this.#machine = `${this.#at}, ${describeMachine(measured)}`;
+    this.#machine = `${this.#at}, ${describeMachine()}`;
     process.stdout.write(`${this.#machine}\n\n`);
   }
 
