@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import SqliteDatabase from 'better-sqlite3';
 import Fastify from 'fastify';
 import pg from 'pg';
-import { workspaceId } from '#bench/run/api.ts';
+import { workspaceId } from '#bench/api/service.ts';
 import type { Processes, Started } from '#bench/run/processes.ts';
 import { find } from '#bench/run/programs.ts';
 import { serveWith } from '#bench/run/workers.ts';

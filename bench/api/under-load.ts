@@ -1,6 +1,7 @@
 /** Creates responses and reads the state with many clients at once, in turn with the least that each can cost. */
+
+import { workspaceId } from '#bench/api/service.ts';
 import { startEcho } from '#bench/peers/echo.ts';
-import { workspaceId } from '#bench/run/api.ts';
 import { type Compared, comparisonTable, ratios } from '#bench/run/comparison.ts';
 import type { Load } from '#bench/run/load.ts';
 import { compare, type Slice, type Subject } from '#bench/run/measure.ts';

@@ -2,12 +2,11 @@
 import { type BenchDatabase, checkSpace, DATABASES, openBenchDatabase } from '#bench/api/databases.ts';
 import { fill, sample } from '#bench/api/fill.ts';
 import { type Cost, operationsOn, PARTS, type Places, time, warmUp } from '#bench/api/operations.ts';
-import { createSurveys, type Service, startService } from '#bench/api/service.ts';
+import { createSurveys, type Service, startService, workspaceId } from '#bench/api/service.ts';
 import { openSql } from '#bench/api/sql.ts';
 import { measureUnderLoad } from '#bench/api/under-load.ts';
 import { measureWebhooks } from '#bench/api/webhooks.ts';
 import { command, names, UsageError, whole } from '#bench/command.ts';
-import { workspaceId } from '#bench/run/api.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { Report, rounded, type Table } from '#bench/run/report.ts';
 import { usageOf } from '#bench/run/usage.ts';
@@ -36,10 +35,8 @@ async function measureDatabase(
   options: ApiOptions,
   report: Report,
 ): Promise<readonly Costs[]> {
-  const start = (): Promise<Service> => startService(processes, database.url, options.workers);
-  const first = await start();
-  const surveyIds = await createSurveys(first);
-  await first.stop();
+  const { workers } = options;
+  const surveyIds = await createSurveys(processes, database.url);
   const [surveyId = '', countedSurveyId = ''] = [surveyIds[0], surveyIds.at(-1)];
   const all: Costs[] = [];
   for (const responses of options.rows) {
@@ -47,7 +44,7 @@ async function measureDatabase(
     const { bytes, seconds } = await fill(sql, { workspaceId, surveyIds, responses });
     const places = { surveyId, countedSurveyId, sample: await sample(sql, SAMPLE) };
     await sql.close();
-    const service = await start();
+    const service = await startService(processes, { databaseUrl: database.url, workers });
     const costs = await measureOperations(service, database, places, options.only);
     all.push(costs);
     report.add({

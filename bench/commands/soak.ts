@@ -2,7 +2,7 @@
  * `npm run bench -- soak`: everything at once for a long time. All limits of the shipped policies are driven over their edge,
  * beside uploads, streams, tunnels, aborts and garbage, while Redis freezes, dies and comes back, and policies are edited.
  */
-import { command, number, settings, UsageError } from '#bench/command.ts';
+import { command, number, settings, UsageError, whole } from '#bench/command.ts';
 import { policyFile, startGateway } from '#bench/peers/floodgate.ts';
 import { Client } from '#bench/run/client.ts';
 import { watchMemory } from '#bench/run/memory.ts';
@@ -103,24 +103,13 @@ function tableOf(workers: number, tally: SoakTally, memory: Table['rows']): Tabl
   };
 }
 
-function workersOf(text: string): readonly number[] {
-  const workers = text.split(',').map(Number);
-  if (workers.every((count) => Number.isInteger(count) && count >= 1 && count <= 8)) return workers;
-  throw new UsageError(`--workers is "${text}"; give numbers from 1 to 8, such as 1,2`);
-}
-
 export const SOAK = command({
   command: 'soak',
   describe: 'Drives all limits over their edge while Redis fails; ends with 1 after a wrong reply',
   builder: (program) =>
     program.options({
-      minutes: number('minutes', { min: 2, max: 1440, initial: 20, describe: 'For all runs together' }),
-      workers: {
-        type: 'string',
-        default: '1,2',
-        describe: 'One run for each number of processes',
-        coerce: workersOf,
-      },
+      minutes: number('minutes', { min: 1, max: 1440, initial: 20, describe: 'How long' }),
+      workers: whole('workers', 1, 8, 2, 'Processes of the gateway'),
       set: settings('Of the gateway'),
     }),
   async run(processes, { minutes, workers, set }) {
@@ -128,13 +117,9 @@ export const SOAK = command({
     if (needed !== null) throw new UsageError(needed);
     const report = new Report('soak');
     if (Object.keys(set).length > 0) process.stdout.write(`with ${JSON.stringify(set)}\n\n`);
-    let isRight = true;
-    for (const count of workers) {
-      const { tally, memory } = await soak(processes, count, minutes / workers.length, set);
-      report.add(tableOf(count, tally, memory));
-      isRight &&= tally.wrongReplies === 0 && tally.overAdmitted === 0;
-    }
+    const { tally, memory } = await soak(processes, workers, minutes, set);
+    report.add(tableOf(workers, tally, memory));
     report.write(null);
-    return isRight;
+    return tally.wrongReplies === 0 && tally.overAdmitted === 0;
   },
 });

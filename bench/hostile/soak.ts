@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { isRecord } from '#api/schemas.ts';
-import { type Api, apiKey, startApi, workspaceId } from '#bench/run/api.ts';
+import { apiKey, type Service, startService, workspaceId } from '#bench/api/service.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { Tally } from '#bench/run/tally.ts';
 import { type Description, type Operation, readDescription } from '#test/support/description.ts';
@@ -16,8 +16,8 @@ const AT_ONCE = 4;
 const BATCH = 8;
 
 /** Starts the API on a fresh database, watched from within. @param onVitals called once a second */
-export function startHostileApi(processes: Processes, onVitals: (vitals: Vitals) => void): Promise<Api> {
-  return startApi(processes, {
+export function startHostileApi(processes: Processes, onVitals: (vitals: Vitals) => void): Promise<Service> {
+  return startService(processes, {
     databaseUrl: `file:${join(processes.directory, 'floodgate.sqlite')}`,
     nodeFlags: ['--import', join(import.meta.dirname, 'watch.ts')],
     env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1', LOG_LEVEL: 'error' },

@@ -25,3 +25,12 @@ export function spread(values: readonly number[]): Spread {
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
+
+/** Draws one of several, as often as its weight says. @param random from 0 to below 1 */
+export function drawn<T extends { readonly weight: number }>(all: readonly T[], random: number): T {
+  let at = random * all.reduce((sum, { weight }) => sum + weight, 0);
+  return all.find(({ weight }) => {
+    at -= weight;
+    return at < 0;
+  }) as T;
+}

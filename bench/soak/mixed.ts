@@ -2,7 +2,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { GARBAGE } from '#bench/abuse/attacks/connections.ts';
 import type { Ask } from '#bench/run/client.ts';
+import { drawn } from '#bench/run/statistics.ts';
 import { replyTo } from '#bench/run/upstream.ts';
 import type { Clients, SoakTally } from './limits.ts';
 
@@ -12,13 +14,6 @@ const DOWNLOAD_BYTES = 1_000_000;
 const TUNNEL = Buffer.alloc(50_000, 't');
 const ABORT_MS = 50;
 const TIMEOUT_MS = 10_000;
-const GARBAGE = [
-  '\x16\x03\x01\x02\0\r\n\r\n',
-  'GET / HTTP/9.9\r\nHost: a\r\n\r\n',
-  'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-  'GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n',
-  'GET / HTTP/1.1\r\nHost: a\r\nBad Header: 1\r\n\r\n',
-];
 
 interface Mixed {
   readonly clients: Clients;
@@ -95,36 +90,31 @@ const UPLOADED = replyTo('POST', '/files/upload', UPLOAD_BYTES);
 const DOWNLOAD = `/bench/download?bytes=${DOWNLOAD_BYTES}`;
 const upload = (how: Partial<Ask>): Act =>
   ask('POST', '/files/upload', (text) => text === UPLOADED, { bytes: UPLOAD_BYTES, ...how });
-/** In per cent. Garbage is then about 1 % of all requests, including those with limits. */
-const SHARES: readonly (readonly [name: string, share: number, act: Act])[] = [
-  ['page', 30, ask('GET', '/s/survey', () => true)],
-  ['preflight', 10, ask('OPTIONS', '/api/v1/client/soak/responses', () => true)],
-  ['upload', 7, upload({})],
-  ['upload in chunks', 4, upload({ framing: 'chunked' })],
-  ['upload after 100 Continue', 4, upload({ framing: 'expect' })],
-  ['download', 10, ask('GET', DOWNLOAD, ({ length }) => length === DOWNLOAD_BYTES)],
-  ['event stream', 10, eventStream],
-  ['tunnel', 10, tunnel],
-  ['abort', 8, abort],
-  ['garbage', 7, garbage],
+/** Garbage is about 1 % of all requests, including those with limits. */
+const ACTS: readonly { readonly name: string; readonly weight: number; readonly act: Act }[] = [
+  { name: 'page', weight: 30, act: ask('GET', '/s/survey', () => true) },
+  { name: 'preflight', weight: 10, act: ask('OPTIONS', '/api/v1/client/soak/responses', () => true) },
+  { name: 'upload', weight: 7, act: upload({}) },
+  { name: 'upload in chunks', weight: 4, act: upload({ framing: 'chunked' }) },
+  { name: 'upload after 100 Continue', weight: 4, act: upload({ framing: 'expect' }) },
+  { name: 'download', weight: 10, act: ask('GET', DOWNLOAD, ({ length }) => length === DOWNLOAD_BYTES) },
+  { name: 'event stream', weight: 10, act: eventStream },
+  { name: 'tunnel', weight: 10, act: tunnel },
+  { name: 'abort', weight: 8, act: abort },
+  { name: 'garbage', weight: 7, act: garbage },
 ];
 
 /** @returns ends it, and waits for the last replies */
 export function startMixed(mixed: Mixed): () => Promise<void> {
   const running = new Set<Promise<void>>();
-  const run = async ([name, , act]: (typeof SHARES)[number]): Promise<void> => {
+  const run = async (): Promise<void> => {
+    const { name, act } = drawn(ACTS, Math.random());
     const fault = await act(mixed).catch((error: Error) => error.message);
     mixed.tally.replied(name);
     if (fault !== null) mixed.tally.fault(`${name}: ${fault}`, new Date().toISOString());
   };
   const timer = setInterval(() => {
-    let at = Math.random() * 100;
-    const chosen = SHARES.find(([, share]) => {
-      at -= share;
-      return at < 0;
-    });
-    if (chosen === undefined) return;
-    const one = run(chosen).finally(() => running.delete(one));
+    const one = run().finally(() => running.delete(one));
     running.add(one);
   }, 1000 / PER_SECOND);
   return async () => {

@@ -3,8 +3,11 @@ import { type PolicyFile, raiseLimits } from '#bench/peers/floodgate.ts';
 import { head, hold, inTurn, open } from '../attacker.ts';
 import { DOWNLOAD, SMALL, scenario } from '../scenario.ts';
 
-const GARBAGE = [
-  // A TLS hello, the preface of HTTP/2, a request to a proxy, an endless line, contradictory framing, a wrong name, zeros.
+/**
+ * A TLS hello, the preface of HTTP/2, a request to a proxy, an endless line, contradictory framing, a wrong name, zeros,
+ * another version, and a path that cannot be decoded.
+ */
+export const GARBAGE = [
   Buffer.from('160301020001000001fc0303', 'hex'),
   'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
   'CONNECT 10.0.0.1:25 HTTP/1.1\r\nHost: 10.0.0.1:25\r\n\r\n',
@@ -12,6 +15,8 @@ const GARBAGE = [
   'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
   'GET / HTTP/1.1\r\nHost: a\r\nBad Name: x\r\n\r\n',
   '\0\0\0\0\r\n\r\n',
+  'GET / HTTP/9.9\r\nHost: a\r\n\r\n',
+  'GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n',
 ];
 
 /** Limits by outcome and in flight. */
