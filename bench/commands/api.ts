@@ -28,17 +28,17 @@ interface ApiOptions {
 
 type Costs = ReadonlyMap<string, Cost>;
 
-/** Measures with each number of responses. @returns the costs of operations, for each number */
+/** Measures with each number of responses. */
 async function measureDatabase(
   processes: Processes,
   database: BenchDatabase,
   options: ApiOptions,
   report: Report,
-): Promise<readonly Costs[]> {
+): Promise<void> {
   const { workers } = options;
   const surveyIds = await createSurveys(processes, database.url);
   const [surveyId = '', countedSurveyId = ''] = [surveyIds[0], surveyIds.at(-1)];
-  const all: Costs[] = [];
+  let first: Costs | null = null;
   for (const responses of options.rows) {
     const sql = openSql(database.url);
     const { bytes, seconds } = await fill(sql, { workspaceId, surveyIds, responses });
@@ -46,13 +46,14 @@ async function measureDatabase(
     await sql.close();
     const service = await startService(processes, { databaseUrl: database.url, workers });
     const costs = await measureOperations(service, database, places, options.only);
-    all.push(costs);
-    report.add({
+    first ??= costs;
+    const table = {
       title: `${database.kind}, ${responses.toLocaleString('en')} responses`,
       head: HEAD,
-      rows: rowsOf(costs, all[0] ?? costs),
+      rows: rowsOf(costs, first),
       notes: [`filled in ${rounded(seconds, 1)} s, ${rounded(bytes / 2 ** 20, 0)} MB`],
-    });
+    };
+    report.add(table, Object.fromEntries(costs));
     if (options.only.includes('webhooks')) report.add(await webhookTable(service, surveyId));
     if (options.only.includes('load')) {
       const { userIds } = places.sample;
@@ -61,7 +62,6 @@ async function measureDatabase(
     }
     await service.stop();
   }
-  return all;
 }
 
 async function measureOperations(
@@ -122,16 +122,14 @@ export const API = command({
     checkSpace(rows.at(-1) ?? 0);
     const report = new Report('api');
     const options = { rows, only, seconds, rounds, workers };
-    const all: Costs[] = [];
     for (const kind of kinds) {
       const database = await openBenchDatabase(kind, processes);
       try {
-        all.push(...(await measureDatabase(processes, database, options, report)));
+        await measureDatabase(processes, database, options, report);
       } finally {
         await database.close();
       }
     }
-    report.write(all.map((costs) => Object.fromEntries(costs)));
     return true;
   },
 });

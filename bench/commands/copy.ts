@@ -63,7 +63,6 @@ export const COPY = command({
       ];
       const title = `${responses.toLocaleString('en')} responses, ${rounded(statSync(source).size / 2 ** 20, 0)} MB`;
       report.add({ title, head: ['', 'seconds', 'rows/s', 'peak MB'], rows });
-      report.write(rows);
       return true;
     } finally {
       await close();

@@ -34,9 +34,6 @@ export const PEERS_COMMAND = command({
     const versions = against === undefined ? [] : [versionAt(against), ECHO];
     const rounds = quick ? 5 : args.rounds;
     const duration = quick ? 1 : args.duration;
-    // A process may be more expensive by the chance of its start, or of its place in the order, by up to a tenth. So two
-    // versions are started twice, in both orders.
-    const halves = against === undefined ? [rounds] : [Math.ceil(rounds / 2), Math.floor(rounds / 2)];
     const report = new Report('bench');
     const measured = new Map<string, Measured>();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
@@ -44,32 +41,22 @@ export const PEERS_COMMAND = command({
         name === 'floodgate' ||
         (scenario.peers.includes(name) && (peers.includes(name) || (name === 'direct' && peers.length > 0)));
       const all = [...PEERS.filter(isWanted), ...versions];
-      const found: Measured[] = [];
-      for (const [half, share] of halves.entries()) {
-        const order = half === 0 ? all : all.toReversed();
-        found.push(await measureScenario(processes, scenario, order, { rounds: share, duration }));
+      // A process may be more expensive by the chance of its start, or of its place in the order, by up to a tenth. So two
+      // versions are started twice, in both orders.
+      const orders = against === undefined ? [all] : [all, all.toReversed()];
+      const found: Measured = new Map();
+      for (const order of orders) {
+        const plan = { rounds: Math.ceil(rounds / orders.length), duration };
+        for (const [name, one] of await measureScenario(processes, scenario, order, plan)) {
+          const slices = [...(found.get(name)?.slices ?? []), ...one.slices];
+          found.set(name, { ...one, ...found.get(name), slices });
+        }
       }
-      const both = together(found);
-      report.add(scenarioTable(scenario, both));
-      measured.set(scenario.name, both);
+      report.add(scenarioTable(scenario, found), Object.fromEntries(found));
+      measured.set(scenario.name, found);
     }
     const goals = goalTable(measured);
     if (goals !== null) report.add(goals);
-    report.write(
-      [...measured].map(([scenario, results]) => ({ scenario, results: Object.fromEntries(results) })),
-    );
     return true;
   },
 });
-
-/** Puts the rounds of both halves one after the other. */
-function together([first, second]: readonly Measured[]): Measured {
-  if (first === undefined) throw new Error('nothing was measured');
-  for (const [name, more] of second ?? [])
-    first.set(name, {
-      ...more,
-      ...first.get(name),
-      slices: [...(first.get(name)?.slices ?? []), ...more.slices],
-    });
-  return first;
-}

@@ -5,8 +5,7 @@ import { command, whole } from '#bench/command.ts';
 import { startPeer } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
 import { startUpstream } from '#bench/costs/upstream.ts';
-import { FLOODGATE, policiesFor, startGateway } from '#bench/peers/floodgate.ts';
-import type { Peer } from '#bench/peers/peer.ts';
+import { variant } from '#bench/peers/floodgate.ts';
 import { visit, WARM_SECONDS } from '#bench/run/measure.ts';
 import { BENCH } from '#bench/run/programs.ts';
 import { freePort } from '#test/support/ports.ts';
@@ -68,11 +67,10 @@ export const PROFILE = command({
     const folder = join(BENCH, 'results', `profile-${name}-${process.pid}`);
     mkdirSync(folder, { recursive: true });
     const nodeFlags = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'];
-    const start: Peer['start'] = (launch) =>
-      startGateway({ ...launch, nodeFlags, policies: policiesFor(launch) });
+    const peer = variant('floodgate', 'Floodgate', () => ({ nodeFlags }));
     const upstreamPort = await freePort();
     await startUpstream(processes, upstreamPort);
-    const running = await startPeer({ ...FLOODGATE, start }, scenario, processes, upstreamPort);
+    const running = await startPeer(peer, scenario, processes, upstreamPort);
     await visit(running, WARM_SECONDS, processes);
     const { perSecond } = await visit(running, duration, processes);
     await running.stop();

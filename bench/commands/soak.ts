@@ -119,7 +119,6 @@ export const SOAK = command({
     if (Object.keys(set).length > 0) process.stdout.write(`with ${JSON.stringify(set)}\n\n`);
     const { tally, memory } = await soak(processes, workers, minutes, set);
     report.add(tableOf(workers, tally, memory));
-    report.write(null);
     return tally.wrongReplies === 0 && tally.overAdmitted === 0;
   },
 });

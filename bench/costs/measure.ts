@@ -76,7 +76,7 @@ export async function startPeer(
     const origin = `http://127.0.0.1:${upstreamPort}`;
     return { peer, origin, load, pids: [], store: null, restRssMb: Number.NaN, stop: async () => undefined };
   }
-  const redis = peer.usesRedis === true ? await startRedis(processes) : null;
+  const redis = peer.needs.includes('redis-server') ? await startRedis(processes) : null;
   const port = await freePort();
   const place = { processes, port, upstreamPort, redisPort: redis?.port ?? 0 };
   const server = await peer.start({ ...place, ...launchOf(scenario) });

@@ -1,16 +1,13 @@
 /**
- * Loaded into the API's process with `--import`: reports the event loop and the memory to its parent once a second. A stall
- * is the time in which the loop did not turn. What this thread computed in that time is the API's own fault, the rest is
- * that of other users of the machine.
+ * Loaded into the API's process with `--import`: reports the event loop and the memory to its parent once a second. Only the
+ * thread's own CPU time counts: the rest of a pause is the fault of other users of the machine.
  */
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
+import { PerformanceObserver } from 'node:perf_hooks';
 
 export interface Vitals {
-  /** The longest stall of this second. */
-  readonly stallMs: number;
-  /** The longest CPU time of this thread without a turn of the loop. */
+  /** The longest CPU time in one event-loop tick of this second. */
   readonly busyMs: number;
   /** The part of it that the garbage collector took. */
   readonly gcMs: number;
@@ -37,8 +34,6 @@ subscribe('http.server.request.start', (message) => {
 let pauses: PerformanceEntry[] = [];
 const collector = new PerformanceObserver((list) => void pauses.push(...list.getEntries()));
 collector.observe({ entryTypes: ['gc'] });
-const delays = monitorEventLoopDelay({ resolution: TICK_MS });
-delays.enable();
 
 /** The busiest tick of this second. */
 const IDLE = { busyMs: 0, from: 0, to: 0, during: [] as readonly string[] };
@@ -68,10 +63,8 @@ setInterval(() => {
     .filter(({ startTime }) => startTime >= from && startTime <= to)
     .reduce((sum, { duration }) => sum + duration, 0);
   const heapBytes = process.memoryUsage().heapUsed;
-  const vitals: Vitals = { stallMs: delays.max / 1e6, busyMs, gcMs, during, heapBytes };
-  process.send?.(vitals);
+  process.send?.({ busyMs, gcMs, during, heapBytes } satisfies Vitals);
   pauses = [];
-  delays.reset();
   worst = IDLE;
 }, REPORT_MS).unref();
 process.channel?.unref();

@@ -8,7 +8,6 @@ function nodePeer(name: string, label: string): Peer {
     name,
     label,
     needs: ['redis-server', 'npm'],
-    usesRedis: true,
     countsInRedis: true,
     start({ processes, port, upstreamPort, redisPort, limit, limits }) {
       const settings = {
