@@ -1,17 +1,15 @@
 /** Traffic without limits, beside the limits: pages, uploads, downloads, event streams, tunnels, aborts, and garbage. */
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { GARBAGE } from '#bench/abuse/attacks/connections.ts';
 import type { Ask } from '#bench/run/client.ts';
 import { drawn } from '#bench/run/statistics.ts';
 import { replyTo } from '#bench/run/upstream.ts';
+import { type RawConnection, sendRaw } from '#test/support/raw.ts';
 import type { Clients, SoakTally } from './limits.ts';
 
 const PER_SECOND = 20;
 const UPLOAD_BYTES = 200_000;
 const DOWNLOAD_BYTES = 1_000_000;
-const TUNNEL = Buffer.alloc(50_000, 't');
+const TUNNEL = 't'.repeat(50_000);
 const ABORT_MS = 50;
 const TIMEOUT_MS = 10_000;
 
@@ -33,34 +31,21 @@ function ask(method: string, path: string, isRight: (text: string) => boolean, b
 }
 
 async function eventStream({ port }: Mixed): Promise<string | null> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const { body, status } = await fetch(`http://127.0.0.1:${port}/bench/events`, { signal });
-  let received = '';
-  for await (const chunk of body ?? []) {
-    received += Buffer.from(chunk).toString();
-    // Leaving the loop closes the stream.
-    if (received.includes('data: event 2\n')) return status === 200 ? null : `status ${status}`;
-  }
-  return `status ${status}, ended after ${received.length} bytes: ${received.slice(0, 80)}`;
+  const { socket, until } = open(port, 'GET /bench/events HTTP/1.1\r\nHost: a\r\n\r\n');
+  const received = await until(/data: event 2\n/);
+  socket.destroy();
+  return received.startsWith('HTTP/1.1 200 ') ? null : received.slice(0, 60);
 }
 
 async function tunnel({ port, tally }: Mixed): Promise<string | null> {
   tally.ways.replied('upgrade');
-  const socket = connect(port, '127.0.0.1');
-  const timer = setTimeout(() => socket.destroy(), TIMEOUT_MS);
-  socket.write('GET /bench/echo HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
-  let received = '';
-  let isOpen = false;
-  for await (const chunk of socket) {
-    received += chunk.toString('latin1');
-    if (!isOpen && received.includes('\r\n\r\n')) {
-      if (!received.startsWith('HTTP/1.1 101 ')) break;
-      isOpen = true;
-      socket.end(TUNNEL);
-    }
-  }
-  clearTimeout(timer);
-  return received.endsWith(`\r\n\r\n${TUNNEL}`) ? null : `${received.length} bytes, ${received.slice(0, 60)}`;
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket';
+  const { socket, until, ended } = open(port, `GET /bench/echo HTTP/1.1\r\nHost: a\r\n${upgrade}\r\n\r\n`);
+  const head = await until(/\r\n\r\n/);
+  socket.end(TUNNEL);
+  const received = await ended();
+  const isRight = head.startsWith('HTTP/1.1 101 ') && received.endsWith(`\r\n\r\n${TUNNEL}`);
+  return isRight ? null : `${received.length} bytes, ${received.slice(0, 60)}`;
 }
 
 async function abort({ port }: Mixed): Promise<string | null> {
@@ -75,15 +60,21 @@ async function abort({ port }: Mixed): Promise<string | null> {
 /** A 4xx or a closed connection is right. */
 async function garbage({ port, tally }: Mixed): Promise<string | null> {
   tally.ways.replied('malformed');
-  const socket = connect(port, '127.0.0.1');
-  const timer = setTimeout(() => socket.destroy(new Error('no end in time')), TIMEOUT_MS);
-  await once(socket, 'connect');
-  socket.end(GARBAGE[Math.floor(Math.random() * GARBAGE.length)] ?? '');
-  const reply = await text(socket).catch((error: NodeJS.ErrnoException) =>
-    error.code === 'ECONNRESET' ? '' : error.message,
-  );
-  clearTimeout(timer);
+  const bytes = GARBAGE[Math.floor(Math.random() * GARBAGE.length)] ?? '';
+  const began = performance.now();
+  const { socket, ended } = open(port, Buffer.from(bytes).toString('latin1'));
+  socket.end();
+  const reply = await ended();
+  if (performance.now() - began > TIMEOUT_MS) return 'no end in time';
   return reply === '' || /^HTTP\/1\.1 4\d\d /.test(reply) ? null : reply.slice(0, 60);
+}
+
+/** Closes the connection in time. */
+function open(port: number, text: string): RawConnection {
+  const connection = sendRaw(port, text);
+  const timer = setTimeout(() => connection.socket.destroy(), TIMEOUT_MS);
+  connection.socket.once('close', () => clearTimeout(timer));
+  return connection;
 }
 
 const UPLOADED = replyTo('POST', '/files/upload', UPLOAD_BYTES);

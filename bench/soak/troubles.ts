@@ -34,29 +34,22 @@ export function startTroubles(
     renameSync(made, join(processes.directory, policyFile));
   };
   const cut = () => redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  const troubles: readonly (() => Promise<string>)[] = [
-    async () => {
-      await redis.freeze(FROZEN_MS);
-      return 'Redis was frozen for 3 s';
-    },
-    async () => {
-      await redis.killAndRestart(DOWN_MS);
-      return 'Redis was killed and restarted';
-    },
-    async () => {
-      await cut();
-      await sleep(BETWEEN_CUTS_MS);
-      edit();
-      await cut();
-      return 'connections to Redis were cut twice, policies edited';
-    },
-    async () => {
-      edit();
-      return 'policies edited';
-    },
+  const cutTwice = async (): Promise<void> => {
+    await cut();
+    await sleep(BETWEEN_CUTS_MS);
+    edit();
+    await cut();
+  };
+  const troubles: readonly (readonly [what: string, bring: () => unknown])[] = [
+    ['Redis was frozen for 3 s', () => redis.freeze(FROZEN_MS)],
+    ['Redis was killed and restarted', () => redis.killAndRestart(DOWN_MS)],
+    ['connections to Redis were cut twice, policies edited', cutTwice],
+    ['policies edited', edit],
   ];
   return async () => {
+    const [what, bring] = troubles[turn++ % troubles.length] ?? ['', edit];
     await sleep(FIRST_MS);
-    return (await troubles[turn++ % troubles.length]?.()) ?? '';
+    await bring();
+    return what;
   };
 }
