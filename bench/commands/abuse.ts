@@ -7,7 +7,7 @@ import { TARGETS } from '#bench/abuse/targets.ts';
 import { GOALS_TEXT, judge, tableOf } from '#bench/abuse/verdict.ts';
 import { type AbuseResult, runOn, type VisitPlan } from '#bench/abuse/visit.ts';
 import { command, names, settings } from '#bench/command.ts';
-import { missing } from '#bench/run/programs.ts';
+import { assertInstalled } from '#bench/run/programs.ts';
 import { Report } from '#bench/run/report.ts';
 
 const NAMES = SCENARIOS.map(({ name }) => name);
@@ -27,6 +27,7 @@ export const ABUSE = command({
     }),
   async run(processes, { only = NAMES, peers = PEERS, quick, set }) {
     const targets = TARGETS.filter(({ name }) => name === 'floodgate' || peers.includes(name));
+    const plan = { ...(quick ? QUICK : LONG), settings: set };
     const report = new Report('abuse');
     const reached = new Map<string, boolean[]>();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
@@ -35,14 +36,8 @@ export const ABUSE = command({
       for (const target of targets) {
         if (scenario.isForFloodgateOnly === true && target.name !== 'floodgate') continue;
         try {
-          const what = missing([target.needs]);
-          if (what !== null) throw new Error(what);
-          const result = await runOn(
-            target,
-            scenario,
-            { ...(quick ? QUICK : LONG), settings: set },
-            processes,
-          );
+          assertInstalled([target.needs]);
+          const result = await runOn(target, scenario, plan, processes);
           const isReached = judge(scenario, result).every((goal) => goal.isReached);
           results.push(result);
           reached.set(target.name, [...(reached.get(target.name) ?? []), isReached]);

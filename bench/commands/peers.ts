@@ -1,5 +1,5 @@
 /** `npm run bench`: compares what a request costs with Floodgate, with its peers, or with another version of it. */
-import { command, names, UsageError, whole } from '#bench/command.ts';
+import { command, names, whole } from '#bench/command.ts';
 import { goalTable } from '#bench/costs/goals.ts';
 import { type Measured, measureScenario, scenarioTable } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
@@ -7,7 +7,7 @@ import { PEERS } from '#bench/peers/all.ts';
 import { ECHO } from '#bench/peers/echo.ts';
 import type { Peer } from '#bench/peers/peer.ts';
 import { versionAt } from '#bench/peers/version.ts';
-import { missing } from '#bench/run/programs.ts';
+import { assertInstalled } from '#bench/run/programs.ts';
 import { Report } from '#bench/run/report.ts';
 
 const SCENARIO_NAMES = SCENARIOS.map(({ name }) => name);
@@ -27,8 +27,7 @@ export const PEERS_COMMAND = command({
       quick: { type: 'boolean', default: false, describe: '5 rounds of 1 second' },
     }),
   async run(processes, { against, quick, ...args }) {
-    const needed = missing(['wrk', 'redis-server', 'nginx']);
-    if (needed !== null) throw new UsageError(`wrk, redis-server or nginx is ${needed}`);
+    assertInstalled(['wrk', 'redis-server', 'nginx']);
     const only = args.only ?? (against === undefined ? SCENARIO_NAMES : USUAL);
     const peers = args.peers ?? (against === undefined ? PEER_NAMES : []);
     const versions = against === undefined ? [] : [versionAt(against), ECHO];

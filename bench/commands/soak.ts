@@ -2,11 +2,11 @@
  * `npm run bench -- soak`: everything at once for a long time. All limits of the shipped policies are driven over their edge,
  * beside uploads, streams, tunnels, aborts and garbage, while Redis freezes, dies and comes back, and policies are edited.
  */
-import { command, number, settings, UsageError, whole } from '#bench/command.ts';
+import { command, number, settings, whole } from '#bench/command.ts';
 import { policyFile, startGateway } from '#bench/peers/floodgate.ts';
 import { Client } from '#bench/run/client.ts';
 import { watchMemory } from '#bench/run/memory.ts';
-import { missing } from '#bench/run/programs.ts';
+import { assertInstalled } from '#bench/run/programs.ts';
 import { DURABLE, startRedis } from '#bench/run/redis.ts';
 import { Report, rounded } from '#bench/run/report.ts';
 import { quantile } from '#bench/run/statistics.ts';
@@ -37,8 +37,7 @@ export const SOAK = command({
       set: settings('Of the gateway'),
     }),
   async run(processes, { minutes, workers, set }) {
-    const needed = missing(['redis-server']);
-    if (needed !== null) throw new UsageError(needed);
+    assertInstalled(['redis-server']);
     const report = new Report('soak');
     const upstreamPort = await freePort();
     await startUpstream(processes, upstreamPort);

@@ -3,7 +3,7 @@ import type { Peer } from '#bench/peers/peer.ts';
 import { type Compared, comparisonTable, ratios } from '#bench/run/comparison.ts';
 import { compare, type Slice, type Subject, WARM_SECONDS } from '#bench/run/measure.ts';
 import type { Processes } from '#bench/run/processes.ts';
-import { missing } from '#bench/run/programs.ts';
+import { assertInstalled } from '#bench/run/programs.ts';
 import { type RedisServer, startRedis } from '#bench/run/redis.ts';
 import type { Table } from '#bench/run/report.ts';
 import { usageOf } from '#bench/run/usage.ts';
@@ -69,8 +69,7 @@ export async function startPeer(
   processes: Processes,
   upstreamPort: number,
 ): Promise<Running> {
-  const absent = missing(peer.needs);
-  if (absent !== null) throw new Error(absent);
+  assertInstalled(peer.needs);
   const load = loadOf(scenario);
   if (peer.start === null) {
     const origin = `http://127.0.0.1:${upstreamPort}`;

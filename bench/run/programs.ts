@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { UsageError } from '#bench/command.ts';
 
 export const BENCH = join(import.meta.dirname, '..');
 export const ROOT = join(BENCH, '..');
@@ -31,7 +32,7 @@ const INSTALLATIONS = {
   'libnginx-mod-http-lua': debian('libnginx-mod-http-lua', `${NGINX_MODULES}/ngx_http_lua_module.so`),
   'lua-resty-core': debian('lua-resty-core', '/usr/share/lua/5.1/resty/core.lua'),
   'lua-nginx-redis': debian('lua-nginx-redis', '/usr/share/lua/5.1/nginx/redis.lua'),
-  npm: {
+  'npm-packages': {
     isThere: () => existsSync(join(BENCH, 'peers', 'node', 'node_modules')),
     install: 'npm ci --prefix bench/peers/node',
   },
@@ -53,12 +54,12 @@ export function find(program: string): string | null {
   return places.find((place) => existsSync(place)) ?? null;
 }
 
-/** @returns how to install what is missing (on Debian or Ubuntu), or null */
-export function missing(packages: readonly Package[]): string | null {
-  const absent = packages.map((name) => INSTALLATIONS[name]).filter(({ isThere }) => !isThere());
-  return absent.length === 0
-    ? null
-    : `not installed; to install it: ${absent.map(({ install }) => install).join(' && ')}`;
+/** @throws UsageError that says how to install what is missing, on Debian or Ubuntu */
+export function assertInstalled(packages: readonly Package[]): void {
+  const absent = packages.filter((name) => !INSTALLATIONS[name].isThere());
+  if (absent.length === 0) return;
+  const commands = absent.map((name) => INSTALLATIONS[name].install).join(' && ');
+  throw new UsageError(`${absent.join(', ')} not installed; to install it: ${commands}`);
 }
 
 /** The numbers of a version; "not installed" without the program. */
