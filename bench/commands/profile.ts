@@ -2,13 +2,10 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { command, whole } from '#bench/command.ts';
-import { startPeer } from '#bench/costs/measure.ts';
+import { measureScenario } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
-import { startUpstream } from '#bench/costs/upstream.ts';
 import { variant } from '#bench/peers/floodgate.ts';
-import { visit, WARM_SECONDS } from '#bench/run/measure.ts';
 import { BENCH } from '#bench/run/programs.ts';
-import { freePort } from '#test/support/ports.ts';
 
 const LINES = 45;
 
@@ -68,16 +65,13 @@ export const PROFILE = command({
     mkdirSync(folder, { recursive: true });
     const nodeFlags = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'];
     const peer = variant('floodgate', 'Floodgate', () => ({ nodeFlags }));
-    const upstreamPort = await freePort();
-    await startUpstream(processes, upstreamPort);
-    const running = await startPeer(peer, scenario, processes, upstreamPort);
-    await visit(running, WARM_SECONDS, processes);
-    const { perSecond } = await visit(running, duration, processes);
-    await running.stop();
+    const measured = await measureScenario(processes, scenario, [peer], { rounds: 1, duration });
+    const { slices = [], failure } = measured.get(peer.name) ?? {};
+    if (failure !== undefined) throw new Error(failure);
     const file = join(folder, readdirSync(folder)[0] ?? '');
     const lines = linesOf(JSON.parse(readFileSync(file, 'utf8')));
     process.stdout.write(
-      `${perSecond.toFixed(0)} requests a second while profiling\n\n${lines.join('\n')}\n${file}\n`,
+      `${slices[0]?.perSecond.toFixed(0)} requests a second while profiling\n\n${lines.join('\n')}\n${file}\n`,
     );
     return true;
   },

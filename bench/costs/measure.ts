@@ -1,7 +1,7 @@
 /** Measures one scenario: starts all peers, warms them up, and visits them in turn. */
 import type { Peer } from '#bench/peers/peer.ts';
 import { type Compared, comparisonTable, ratios } from '#bench/run/comparison.ts';
-import { compare, type Slice, type Subject, WARM_SECONDS } from '#bench/run/measure.ts';
+import { compare, type Slice, type Subject } from '#bench/run/measure.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
 import { type RedisServer, startRedis } from '#bench/run/redis.ts';
@@ -11,6 +11,8 @@ import { freePort } from '#test/support/ports.ts';
 import { launchOf, loadOf, type Scenario } from './scenarios.ts';
 import { startUpstream } from './upstream.ts';
 
+/** A Node process costs twice as much in its first second as after five. */
+const WARM_SECONDS = 6;
 /** 64 connections can share one script of at least three commands. A process that lost its Redis sends far fewer. */
 const COMMANDS_PER_REQUEST_MIN = 0.01;
 /** During the warm-up, so many keys a second are used once. */
@@ -63,7 +65,7 @@ export async function measureScenario(
 }
 
 /** @throws Error when the peer is not installed, or does not do what is measured */
-export async function startPeer(
+async function startPeer(
   peer: Peer,
   scenario: Scenario,
   processes: Processes,

@@ -47,8 +47,6 @@ interface Plan {
   readonly processes: Processes;
 }
 
-/** A Node process costs twice as much in its first second as after five. */
-export const WARM_SECONDS = 6;
 const BREATH_MS = 100;
 
 /**
@@ -76,7 +74,7 @@ export async function compare<S extends Subject>(
   return results;
 }
 
-export async function visit(
+async function visit(
   { load, origin, pids, store }: Subject,
   visitSeconds: number,
   processes: Processes,
