@@ -88,8 +88,10 @@ export async function runOn(
   const garbler = new Garbler();
   const owner = { teardown: (end: () => void) => ends.defer(end) };
   const proxy =
-    redis === null ? null : await startSlowProxy(owner, redis.port, (piece) => garbler.pass(piece));
-  const redisPort = (store === 'garbled' ? proxy : redis)?.port ?? 0;
+    redis === null || store !== 'garbled'
+      ? null
+      : await startSlowProxy(owner, redis.port, (piece) => garbler.pass(piece));
+  const redisPort = (proxy ?? redis)?.port ?? 0;
   const port = await freePort();
   const server = await target.start({ processes, port, upstreamPort, redisPort, settings }, scenario);
   // Nobody waits for what hangs after an attack. But NGINX has to end its worker.
