@@ -9,9 +9,8 @@ import { LOG } from './commands/log.ts';
 import { PEERS_COMMAND } from './commands/peers.ts';
 import { PROFILE } from './commands/profile.ts';
 import { SOAK } from './commands/soak.ts';
-import { TARGET } from './commands/target.ts';
 
-const COMMANDS = [PEERS_COMMAND, PROFILE, TARGET, ABUSE, SOAK, API, HOSTILE, COPY, LOG];
+const COMMANDS = [PEERS_COMMAND, PROFILE, ABUSE, SOAK, API, HOSTILE, COPY, LOG];
 
 /** @throws UsageError for wrong arguments */
 export async function runCommand(argv: readonly string[], start: Start): Promise<void> {

@@ -1,6 +1,6 @@
 /** An abuse scenario: one attack from one address, and its surroundings. */
 import type { PolicyFile } from '#bench/peers/floodgate.ts';
-import type { Attacker } from './attacker.ts';
+import type { Attack } from './attacker.ts';
 
 /**
  * Happens to Floodgate's Redis during the attack: stopped for two seconds; killed and restarted; one reply in fifty
@@ -38,14 +38,13 @@ interface Surroundings {
 export interface AbuseScenario extends Partial<Surroundings> {
   readonly name: string;
   readonly title: string;
-  /** Runs in a process of its own until that is stopped. */
-  readonly attack: (attacker: Attacker) => void;
+  readonly attack: Attack;
 }
 
 export function scenario(
   name: string,
   title: string,
-  attack: AbuseScenario['attack'],
+  attack: Attack,
   surroundings: Partial<Surroundings> = {},
 ): AbuseScenario {
   return { name, title, attack, ...surroundings };

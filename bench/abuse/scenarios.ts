@@ -1,4 +1,4 @@
-/** All abuse scenarios. As a program (`node scenarios.ts SCENARIO PORT SECONDS`) it attacks, and prints its counts as JSON. */
+/** All abuse scenarios. As a program (`node scenarios.ts SCENARIO PORT SECONDS`) it attacks, and reports its counts. */
 import { constants, setPriority } from 'node:os';
 import { Attacker } from './attacker.ts';
 import { BODIES } from './attacks/bodies.ts';
@@ -19,7 +19,7 @@ if (import.meta.main) {
   const attacker = new Attacker(Number(port));
   const end = (): void => {
     attacker.stop();
-    process.stdout.write(`${JSON.stringify(attacker.counts)}\n`, () => process.exit(0));
+    process.send?.(attacker.counts, () => process.exit(0));
   };
   process.once('SIGTERM', end);
   setTimeout(end, Number(seconds) * 1000);

@@ -16,11 +16,7 @@ interface TargetPlace extends Place {
 
 export interface Target {
   readonly name: string;
-  readonly label: string;
   readonly needs: Package;
-  readonly usesRedis: boolean;
-  /** Ends it at once: the bench does not wait for what hangs after an attack. */
-  readonly stopSignal: NodeJS.Signals;
   start(place: TargetPlace, scenario: AbuseScenario): Promise<Started>;
 }
 
@@ -33,14 +29,10 @@ function tlsSettings(): Record<string, string> {
 /** With its default bounds. */
 export const FLOODGATE: Target = {
   name: 'floodgate',
-  label: 'Floodgate',
   needs: 'redis-server',
-  usesRedis: true,
-  stopSignal: 'SIGKILL',
   start: (place, { policies = raiseLimits, trustsAttacker, isTls }) =>
     startGateway({
       ...place,
-      workers: 1,
       policies: policiesOf(ROOT, policies),
       env: {
         ...(trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {}),
@@ -50,16 +42,14 @@ export const FLOODGATE: Target = {
     }),
 };
 
-function peer(name: 'nginx' | 'haproxy', label: string, start: typeof startBoundedNginx): Target {
+function peer(name: 'nginx' | 'haproxy', start: typeof startBoundedNginx): Target {
   return {
-    ...{ name, label, needs: name, usesRedis: false, stopSignal: 'SIGTERM' },
+    ...{ name, needs: name },
     start: (place, { trustsAttacker }) =>
       start({ ...place, trusted: trustsAttacker === true ? ATTACKER_ADDRESS : null }),
   };
 }
 
 export const TARGETS: readonly Target[] = [
-  FLOODGATE,
-  peer('nginx', 'NGINX', startBoundedNginx),
-  peer('haproxy', 'HAProxy', startBoundedHaproxy),
+  ...[FLOODGATE, peer('nginx', startBoundedNginx), peer('haproxy', startBoundedHaproxy)],
 ];

@@ -1,17 +1,17 @@
 /** One scenario on one target: fresh processes, the visitor alone, then the visitor beside the attack. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Processes, Started } from '#bench/run/processes.ts';
+import type { Processes } from '#bench/run/processes.ts';
 import { BENCH } from '#bench/run/programs.ts';
 import { DURABLE, type RedisServer, startRedis } from '#bench/run/redis.ts';
-import { startUpstream, statsOf } from '#bench/run/upstream.ts';
+import { countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
 import { BANS_KEY } from '#gateway/operate/control/scripts.ts';
 import { freePort } from '#test/support/ports.ts';
 import { startSlowProxy } from '#test/support/slow-proxy.ts';
 import type { AttackCounts } from './attacker.ts';
 import type { AbuseScenario, StoreTrouble } from './scenario.ts';
-import type { Target } from './targets.ts';
+import { FLOODGATE, type Target } from './targets.ts';
 import { CONTROL, VISITORS, type VisitFigures, visit, WARM_UP } from './visitor.ts';
 
 const SAMPLE_MS = 250;
@@ -20,6 +20,20 @@ const HEAD_START_MS = 500;
 const TROUBLE_MS = 2000;
 const RESTART_MS = 500;
 const GARBLED_EVERY = 50;
+
+interface Trouble {
+  readonly redisArgs?: readonly string[];
+  /** Comes with the attack. */
+  readonly disturb?: (redis: RedisServer, garbler: Garbler) => Promise<void>;
+}
+
+const TROUBLES: Readonly<Record<StoreTrouble, Trouble>> = {
+  frozen: { disturb: (redis) => redis.freeze(TROUBLE_MS) },
+  restarted: { redisArgs: DURABLE, disturb: (redis) => redis.killAndRestart(RESTART_MS) },
+  garbled: { disturb: (_, garbler) => garbler.garble() },
+  // It refuses writes instead of removing keys.
+  small: { redisArgs: ['--maxmemory', '12mb', '--maxmemory-policy', 'noeviction'] },
+};
 
 export interface VisitPlan {
   readonly aloneSeconds: number;
@@ -58,134 +72,101 @@ export async function runOn(
   { aloneSeconds, attackSeconds, replyMsMax: timeoutMs, settings = {} }: VisitPlan,
   processes: Processes,
 ): Promise<AbuseResult> {
-  const { isTls = false, store: trouble } = scenario;
-  const stops: (() => unknown)[] = [];
+  const { isTls = false, store } = scenario;
+  const { redisArgs, disturb } = store === undefined ? {} : TROUBLES[store];
+  await using ends = new AsyncDisposableStack();
   const upstreamAt = async (): Promise<number> => {
     const port = await freePort();
     const upstream = await startUpstream(processes, port);
-    stops.push(() => upstream.stop('SIGKILL'));
+    ends.defer(() => upstream.stop('SIGKILL'));
     return port;
   };
-  try {
-    const upstreamPort = await upstreamAt();
-    const bystanderPort = await upstreamAt();
-    const redis = target.usesRedis ? await startRedis(processes, redisOptions(trouble)) : null;
-    stops.push(() => redis?.stop());
-    const garbler = new Garbler();
-    const garbled =
-      redis !== null && trouble === 'garbled'
-        ? await startSlowProxy({ teardown: (end) => stops.push(end) }, redis.port, (piece) =>
-            garbler.garble(piece),
-          )
-        : null;
-    const port = await freePort();
-    const redisPort = garbled?.port ?? redis?.port ?? 0;
-    const server = await target.start({ processes, port, upstreamPort, redisPort, settings }, scenario);
-    stops.push(() => server.stop(target.stopSignal));
-    await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, isTls, timeoutMs }, 1)));
+  const upstreamPort = await upstreamAt();
+  const bystanderPort = await upstreamAt();
+  const redis = target === FLOODGATE ? await startRedis(processes, redisArgs) : null;
+  ends.defer(() => redis?.stop());
+  const garbler = new Garbler();
+  const owner = { teardown: (end: () => void) => ends.defer(end) };
+  const proxy =
+    redis === null || store !== 'garbled'
+      ? null
+      : await startSlowProxy(owner, redis.port, (piece) => garbler.pass(piece));
+  const redisPort = (proxy ?? redis)?.port ?? 0;
+  const port = await freePort();
+  const server = await target.start({ processes, port, upstreamPort, redisPort, settings }, scenario);
+  // Nobody waits for what hangs after an attack. But NGINX has to end its worker.
+  ends.defer(() => server.stop(target === FLOODGATE ? 'SIGKILL' : 'SIGTERM'));
+  await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, isTls, timeoutMs }, 1)));
 
-    const visitBoth = (seconds: number) =>
-      Promise.all([
-        visit(VISITORS[scenario.visitor ?? 'stranger'], { port, isTls, timeoutMs }, seconds),
-        visit(CONTROL, { port: upstreamPort, timeoutMs }, seconds),
-        visit(CONTROL, { port: bystanderPort, timeoutMs }, seconds),
-      ]);
-    const [alone] = await visitBoth(aloneSeconds);
-
-    const keysBefore = (await keysIn(redis)) ?? 0;
-    const endWatch = watch(server.pid, redis);
-    const began = Date.now();
-    // It goes on until the visitor's last request has its reply, or will not get one.
-    const secondsMax = attackSeconds + (HEAD_START_MS + 2 * timeoutMs) / 1000;
-    const args = [join(BENCH, 'abuse', 'scenarios.ts'), scenario.name, String(port), String(secondsMax)];
-    const attacker = await processes.node('the attacker', args, { readyText: 'attacking' });
-    stops.push(() => attacker.stop('SIGKILL'));
-    await sleep(HEAD_START_MS);
-    const [[attacked, direct, machine]] = await Promise.all([
-      visitBoth(attackSeconds),
-      disturb(trouble, redis, garbler),
+  const visitAll = (seconds: number) =>
+    Promise.all([
+      visit(VISITORS[scenario.visitor ?? 'stranger'], { port, isTls, timeoutMs }, seconds),
+      visit(CONTROL, { port: upstreamPort, timeoutMs }, seconds),
+      visit(CONTROL, { port: bystanderPort, timeoutMs }, seconds),
     ]);
-    await attacker.stop();
-    const attack = await countsOf(attacker);
-    const peak = endWatch();
-    return {
-      ...{ target: target.name, alone, attacked, attack, ...(await statsOf(upstreamPort)) },
-      ...{ directP99Ms: direct.p99Ms, machineP99Ms: machine.p99Ms, died: server.ending() },
-      rssPeakMb: Math.max(peak.rssMb, peakMbOf([server.pid])),
-      redisKeys: redis === null ? null : Math.max(0, peak.keys - keysBefore),
-      bans: await bansIn(redis),
-      minutes: Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1,
-    };
-  } finally {
-    for (const stop of stops.reverse()) await stop();
-  }
-}
+  const [alone] = await visitAll(aloneSeconds);
 
-/** A small Redis refuses writes instead of removing keys. */
-function redisOptions(trouble: StoreTrouble | undefined): readonly string[] {
-  if (trouble === 'small') return ['--maxmemory', '12mb', '--maxmemory-policy', 'noeviction'];
-  return trouble === 'restarted' ? DURABLE : [];
+  const keysBefore = (await keysIn(redis)) ?? 0;
+  let keysMax = 0;
+  // At the end of their window they are gone.
+  const watch = setInterval(async () => {
+    keysMax = Math.max(keysMax, (await keysIn(redis)) ?? 0);
+  }, SAMPLE_MS);
+  ends.defer(() => clearInterval(watch));
+  const began = Date.now();
+  // It goes on until the visitor's last request has its reply, or will not get one.
+  const secondsMax = attackSeconds + (HEAD_START_MS + 2 * timeoutMs) / 1000;
+  const args = [join(BENCH, 'abuse', 'scenarios.ts'), scenario.name, String(port), String(secondsMax)];
+  const counts = Promise.withResolvers<AttackCounts>();
+  const attacker = await processes.node('the attacker', args, {
+    readyText: 'attacking',
+    onMessage: (message) => counts.resolve(message as AttackCounts),
+  });
+  ends.defer(() => attacker.stop('SIGKILL'));
+  await sleep(HEAD_START_MS);
+  const [[attacked, direct, machine]] = await Promise.all([
+    visitAll(attackSeconds),
+    redis === null ? undefined : disturb?.(redis, garbler),
+  ]);
+  await attacker.stop();
+  // Its message may arrive after its end.
+  const failure = setTimeout(
+    () => counts.reject(new Error(`the attacker failed: ${attacker.output()}`)),
+    1000,
+  );
+  const attack = await counts.promise.finally(() => clearTimeout(failure));
+  const { admitted = 0, smuggled = 0 } = await countsOf(upstreamPort);
+  return {
+    ...{ target: target.name, alone, attacked, attack, admitted, smuggled },
+    ...{ directP99Ms: direct.p99Ms, machineP99Ms: machine.p99Ms, died: server.ending() },
+    rssPeakMb: peakMbOf([server.pid]),
+    redisKeys: redis === null ? null : Math.max(0, keysMax - keysBefore),
+    bans: redis === null ? null : await redis.client.zcard(BANS_KEY).catch(() => null),
+    minutes: Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1,
+  };
 }
 
 /** null while Redis does not answer. */
-function keysIn(redis: RedisServer | null): Promise<number | null> {
-  return redis === null ? Promise.resolve(null) : redis.client.dbsize().catch(() => null);
-}
-
-function bansIn(redis: RedisServer | null): Promise<number | null> {
-  return redis === null ? Promise.resolve(null) : redis.client.zcard(BANS_KEY).catch(() => null);
+async function keysIn(redis: RedisServer | null): Promise<number | null> {
+  return redis === null ? null : redis.client.dbsize().catch(() => null);
 }
 
 /** Makes nonsense of the same length of one decision in fifty. */
 class Garbler {
-  isOn = false;
+  #isOn = false;
   #decisions = 0;
 
+  async garble(): Promise<void> {
+    this.#isOn = true;
+    await sleep(TROUBLE_MS);
+    this.#isOn = false;
+  }
+
   /** @returns 0: nothing is delayed */
-  garble(piece: Buffer): number {
+  pass(piece: Buffer): number {
     // The text of a decision begins with a bracket, after its length.
     const at = piece.indexOf('\r\n[');
-    if (this.isOn && at > 0 && ++this.#decisions % GARBLED_EVERY === 0) piece.fill('{', at + 2, at + 3);
+    if (this.#isOn && at > 0 && ++this.#decisions % GARBLED_EVERY === 0) piece.fill('{', at + 2, at + 3);
     return 0;
   }
-}
-
-async function disturb(
-  trouble: StoreTrouble | undefined,
-  redis: RedisServer | null,
-  garbler: Garbler,
-): Promise<void> {
-  if (trouble === 'frozen') await redis?.freeze(TROUBLE_MS);
-  if (trouble === 'restarted') await redis?.killAndRestart(RESTART_MS);
-  if (trouble !== 'garbled') return;
-  garbler.isOn = true;
-  await sleep(TROUBLE_MS);
-  garbler.isOn = false;
-}
-
-/** Samples peaks that would be gone at the end. @returns ends it */
-function watch(pid: number, redis: RedisServer | null): () => { rssMb: number; keys: number } {
-  const peak = { rssMb: 0, keys: 0 };
-  const timer = setInterval(async () => {
-    peak.rssMb = Math.max(peak.rssMb, peakMbOf([pid]));
-    peak.keys = Math.max(peak.keys, (await keysIn(redis)) ?? 0);
-  }, SAMPLE_MS);
-  return () => {
-    clearInterval(timer);
-    return peak;
-  };
-}
-
-/** @throws Error when the attacker ended without a report */
-async function countsOf(attacker: Started): Promise<AttackCounts> {
-  // Its last output may arrive after its end.
-  for (let i = 0; i < 50; i++) {
-    const line = attacker
-      .output()
-      .split('\n')
-      .findLast((text) => /^\{.*\}$/.test(text));
-    if (line !== undefined) return JSON.parse(line);
-    await sleep(20);
-  }
-  throw new Error(`the attacker failed:\n${attacker.output()}`);
 }

@@ -2,8 +2,8 @@
  * The well-behaved visitor: sends each request at its own time, whatever became of those before, over a few kept-alive
  * connections and now and then a new one. A reply counts if it has status 200 and is about what was asked.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Ask, Client, type ClientOptions } from '#bench/run/client.ts';
+import { pace } from '#bench/run/paced.ts';
 import { quantile } from '#bench/run/statistics.ts';
 import { replyTo, VISITOR_HEADER } from '#bench/run/upstream.ts';
 import { ATTACKER_ADDRESS } from './attacker.ts';
@@ -96,15 +96,12 @@ export async function visit(
   };
 
   const running: Promise<void>[] = [];
-  const began = performance.now();
   const sent = Math.round(seconds * perSecond);
-  for (let i = 0; i < sent; i++) {
-    const waitMs = began + (i * 1000) / perSecond - performance.now();
-    if (waitMs > 0) await sleep(waitMs);
+  await pace(sent, perSecond, (i) => {
     const isUpload = uploadEvery > 0 && i % uploadEvery === uploadEvery - 1;
     const step = isUpload ? UPLOAD : (steps[i % steps.length] ?? UPLOAD);
     running.push(send(step, i % NEW_CONNECTION_EVERY === 0));
-  }
+  });
   await Promise.all(running);
   client.close();
   return {

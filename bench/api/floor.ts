@@ -4,13 +4,13 @@
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import SqliteDatabase from 'better-sqlite3';
 import Fastify from 'fastify';
 import pg from 'pg';
-import { workspaceId } from '#bench/run/api.ts';
+import { workspaceId } from '#bench/api/service.ts';
 import type { Processes, Started } from '#bench/run/processes.ts';
 import { find } from '#bench/run/programs.ts';
 import { serveWith } from '#bench/run/workers.ts';
@@ -79,7 +79,7 @@ export async function insertNatively(
   url: string,
   surveyId: string,
   seconds: number,
-  directory: string,
+  processes: Processes,
 ): Promise<number | null> {
   /** @param id SQL that gives another id each time */
   const insert = (id: string): string => {
@@ -87,20 +87,19 @@ export async function insertNatively(
     return `${insertOf([id, ...values.map((value) => (typeof value === 'number' ? `${value}` : `'${value}'`))])};`;
   };
   if (url.startsWith('file:')) {
-    const program = find('sqlite3');
-    if (program === null) return null;
+    if (find('sqlite3') === null) return null;
     const lines = Array<string>(SQLITE_INSERTS).fill(insert(`'c' || lower(hex(randomblob(12)))`));
     const settings = ['.timeout 5000', 'pragma synchronous = full;', 'pragma foreign_keys = on;'];
     const began = performance.now();
-    const running = run(program, [url.slice('file:'.length)]);
+    const running = run('sqlite3', [url.slice('file:'.length)]);
     running.child.stdin?.end([...settings, ...lines].join('\n'));
     await running;
     return SQLITE_INSERTS / ((performance.now() - began) / 1000);
   }
-  const program = find(join(postgresFolder() ?? '/', 'pgbench'));
-  if (program === null) return null;
-  const script = join(directory, 'insert.sql');
-  writeFileSync(script, insert(`'c' || substr(md5(random()::text || clock_timestamp()), 1, 24)`));
+  const program = join(postgresFolder() ?? '/', 'pgbench');
+  if (!existsSync(program)) return null;
+  const id = `'c' || substr(md5(random()::text || clock_timestamp()), 1, 24)`;
+  const script = processes.file('insert.sql', insert(id));
   const args = ['-n', '-M', 'prepared', '-c', String(PGBENCH_CLIENTS), '-j', '1', '-T', String(seconds)];
   const { stdout } = await run(program, [...args, '-f', script, url]);
   return Number(/^tps = ([\d.]+)/m.exec(stdout)?.[1] ?? Number.NaN);

@@ -1,5 +1,5 @@
 /** The requests that are measured one at a time. Each is prepared first, so only the request itself is timed. */
-import { workspaceId } from '#bench/run/api.ts';
+import { workspaceId } from '#bench/api/service.ts';
 import { median, quantile } from '#bench/run/statistics.ts';
 import type { Usage } from '#bench/run/usage.ts';
 import type { Sample } from './fill.ts';

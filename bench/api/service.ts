@@ -1,8 +1,11 @@
-/** The API on a database of the bench, and calls to it. */
-import { apiKey, startApi, workspaceId } from '#bench/run/api.ts';
-import type { Processes } from '#bench/run/processes.ts';
+/** The API as in production, on a database of the bench, without its own limits; and calls to it. */
+import { join } from 'node:path';
+import type { Processes, Started, StartOptions } from '#bench/run/processes.ts';
+import { ROOT } from '#bench/run/programs.ts';
 import { openHttp } from '#test/support/http-send.ts';
 
+export const workspaceId = 'cworkspaceofthebench00000';
+export const apiKey = 'fbk_of_the_bench';
 /** Webhooks of the bench point to this address. */
 export const RECEIVER_HOST = '127.0.0.1';
 const CONNECTIONS = 8;
@@ -14,26 +17,48 @@ export interface Call {
   readonly body?: unknown;
 }
 
-export interface Service {
+/** Its process is the first one. The workers are its children. */
+export interface Service extends Started {
+  /** Such as `http://127.0.0.1:4000`. */
   readonly origin: string;
-  /** Its first process. The workers are its children. */
-  readonly pid: number;
   /** @returns the `data` of the reply @throws Error for another status than 200 */
   call(call: Call): Promise<{ readonly id?: string }>;
-  stop(): Promise<void>;
+}
+
+interface ServiceOptions {
+  readonly databaseUrl: string;
+  readonly workers?: number;
+  /** More settings. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly nodeFlags?: readonly string[];
+  readonly onMessage?: NonNullable<StartOptions['onMessage']>;
 }
 
 export async function startService(
   processes: Processes,
-  databaseUrl: string,
-  workers: number,
+  { databaseUrl, workers = 1, env, nodeFlags = [], ...options }: ServiceOptions,
 ): Promise<Service> {
-  const env = { WEBHOOK_ALLOWED_TARGETS: RECEIVER_HOST };
-  const { origin, pid, stop } = await startApi(processes, { databaseUrl, workers, env });
+  const started = await processes.node('the API', [...nodeFlags, join(ROOT, 'api', 'main.ts')], {
+    ...{ ...options, readyText: 'API ready on ', cwd: ROOT },
+    env: {
+      NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'node'),
+      API_PORT: '0',
+      API_WORKERS: String(workers),
+      DATABASE_URL: databaseUrl,
+      STORAGE_PATH: join(processes.directory, 'uploads'),
+      RATE_LIMITING_DISABLED: '1',
+      LOG_LEVEL: 'warn',
+      BOOTSTRAP_WORKSPACE_ID: workspaceId,
+      BOOTSTRAP_API_KEY: apiKey,
+      BOOTSTRAP_PASSWORD: 'Password1',
+      WEBHOOK_ALLOWED_TARGETS: RECEIVER_HOST,
+      ...env,
+    },
+  });
+  const origin = /API ready on (\S+)/.exec(started.output())?.[1] ?? '';
   const http = openHttp(origin, CONNECTIONS);
   return {
-    origin,
-    pid,
+    ...{ ...started, origin },
     async call({ body, method, path }) {
       const { status, text } = await http.send({
         ...{ method, url: path, headers: { 'x-api-key': apiKey, 'content-type': 'application/json' } },
@@ -44,13 +69,18 @@ export async function startService(
     },
     async stop() {
       await http.close();
-      await stop();
+      await started.stop();
     },
   };
 }
 
-/** @returns ids of surveys; the last one counts its responses, and never reaches the number that ends it */
-export async function createSurveys(service: Service): Promise<readonly string[]> {
+/**
+ * Creates surveys on an empty database.
+ *
+ * @returns their ids; the last one counts its responses, and never reaches the number that ends it
+ */
+export async function createSurveys(processes: Processes, databaseUrl: string): Promise<readonly string[]> {
+  const service = await startService(processes, { databaseUrl });
   const surveyIds: string[] = [];
   for (let i = 0; i <= SURVEYS; i++) {
     const body = {
@@ -64,5 +94,6 @@ export async function createSurveys(service: Service): Promise<readonly string[]
     const { id } = await service.call({ method: 'POST', path: '/api/v1/management/surveys', body });
     surveyIds.push(id ?? '');
   }
+  await service.stop();
   return surveyIds;
 }

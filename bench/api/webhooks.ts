@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { workspaceId } from '#bench/run/api.ts';
+import { workspaceId } from '#bench/api/service.ts';
 import { until } from '#test/support/until.ts';
 import { ANSWER } from './operations.ts';
 import { RECEIVER_HOST, type Service } from './service.ts';

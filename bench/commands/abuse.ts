@@ -7,7 +7,7 @@ import { TARGETS } from '#bench/abuse/targets.ts';
 import { GOALS_TEXT, judge, tableOf } from '#bench/abuse/verdict.ts';
 import { type AbuseResult, runOn, type VisitPlan } from '#bench/abuse/visit.ts';
 import { command, names, settings } from '#bench/command.ts';
-import { missing } from '#bench/run/programs.ts';
+import { assertInstalled } from '#bench/run/programs.ts';
 import { Report } from '#bench/run/report.ts';
 
 const NAMES = SCENARIOS.map(({ name }) => name);
@@ -27,41 +27,33 @@ export const ABUSE = command({
     }),
   async run(processes, { only = NAMES, peers = PEERS, quick, set }) {
     const targets = TARGETS.filter(({ name }) => name === 'floodgate' || peers.includes(name));
-    const report = new Report('abuse', ['gateway', 'policies.yaml']);
-    const all: { readonly scenario: string; readonly results: readonly AbuseResult[] }[] = [];
-    const reached = new Map<string, number[]>();
+    const plan = { ...(quick ? QUICK : LONG), settings: set };
+    const report = new Report('abuse');
+    const reached = new Map<string, boolean[]>();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
       const results: AbuseResult[] = [];
       const leftOut: string[] = [];
       for (const target of targets) {
         if (scenario.isForFloodgateOnly === true && target.name !== 'floodgate') continue;
         try {
-          const what = missing([target.needs]);
-          if (what !== null) throw new Error(what);
-          const result = await runOn(
-            target,
-            scenario,
-            { ...(quick ? QUICK : LONG), settings: set },
-            processes,
-          );
+          assertInstalled([target.needs]);
+          const result = await runOn(target, scenario, plan, processes);
           const isReached = judge(scenario, result).every((goal) => goal.isReached);
           results.push(result);
-          reached.set(target.label, [...(reached.get(target.label) ?? []), isReached ? 1 : 0]);
+          reached.set(target.name, [...(reached.get(target.name) ?? []), isReached]);
         } catch (error) {
           // A visit that fails does not end a run of twenty minutes.
-          leftOut.push(`left out: ${target.label}: ${(error as Error).message}`);
+          leftOut.push(`left out: ${target.name}: ${(error as Error).message}`);
         }
       }
-      report.add(tableOf(scenario, results, leftOut));
-      all.push({ scenario: scenario.name, results });
+      report.add(tableOf(scenario, results, leftOut), results);
     }
-    const rows = [...reached].map(([label, list]) => [
-      label,
-      String(list.reduce((sum, one) => sum + one, 0)),
-      String(list.length),
+    const rows = [...reached].map(([name, all]) => [
+      name,
+      String(all.filter(Boolean).length),
+      String(all.length),
     ]);
     report.add({ title: 'All goals', head: ['', 'reached', 'of'], rows, notes: [GOALS_TEXT] });
-    report.write(all);
     return true;
   },
 });

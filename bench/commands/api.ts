@@ -2,25 +2,25 @@
 import { type BenchDatabase, checkSpace, DATABASES, openBenchDatabase } from '#bench/api/databases.ts';
 import { fill, sample } from '#bench/api/fill.ts';
 import { type Cost, operationsOn, PARTS, type Places, time, warmUp } from '#bench/api/operations.ts';
-import { createSurveys, type Service, startService } from '#bench/api/service.ts';
+import { createSurveys, type Service, startService, workspaceId } from '#bench/api/service.ts';
 import { openSql } from '#bench/api/sql.ts';
 import { measureUnderLoad } from '#bench/api/under-load.ts';
 import { measureWebhooks } from '#bench/api/webhooks.ts';
-import { command, names, UsageError, whole } from '#bench/command.ts';
-import { workspaceId } from '#bench/run/api.ts';
+import { command, names, whole } from '#bench/command.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { Report, rounded, type Table } from '#bench/run/report.ts';
 import { usageOf } from '#bench/run/usage.ts';
 
 const ALL_PARTS = [...PARTS, 'webhooks', 'load'] as const;
-const ROWS_MIN = 10_000;
-const ROWS_MAX = 10_000_000;
+const RESPONSES = { '10k': 10_000, '1m': 1_000_000, '10m': 10_000_000 } as const;
+const ROWS = Object.keys(RESPONSES) as (keyof typeof RESPONSES)[];
+const USUAL_ROWS = ['10k', '1m'] as const;
 const SAMPLE = 500;
 const WEBHOOKS = [1, 10];
 const HEAD = ['one at a time', 'p50 ms', 'p99 ms', 'API µs', 'database µs', 'growth of p50'];
 
 interface ApiOptions {
-  readonly rows: readonly number[];
+  readonly rows: readonly (typeof ROWS)[number][];
   readonly only: readonly (typeof ALL_PARTS)[number][];
   readonly seconds: number;
   readonly rounds: number;
@@ -29,33 +29,32 @@ interface ApiOptions {
 
 type Costs = ReadonlyMap<string, Cost>;
 
-/** Measures with each number of responses. @returns the costs of operations, for each number */
+/** Measures with each number of responses. */
 async function measureDatabase(
   processes: Processes,
   database: BenchDatabase,
   options: ApiOptions,
   report: Report,
-): Promise<readonly Costs[]> {
-  const start = (): Promise<Service> => startService(processes, database.url, options.workers);
-  const first = await start();
-  const surveyIds = await createSurveys(first);
-  await first.stop();
+): Promise<void> {
+  const { workers } = options;
+  const surveyIds = await createSurveys(processes, database.url);
   const [surveyId = '', countedSurveyId = ''] = [surveyIds[0], surveyIds.at(-1)];
-  const all: Costs[] = [];
-  for (const responses of options.rows) {
+  let first: Costs | null = null;
+  for (const responses of options.rows.map((name) => RESPONSES[name])) {
     const sql = openSql(database.url);
     const { bytes, seconds } = await fill(sql, { workspaceId, surveyIds, responses });
     const places = { surveyId, countedSurveyId, sample: await sample(sql, SAMPLE) };
     await sql.close();
-    const service = await start();
+    const service = await startService(processes, { databaseUrl: database.url, workers });
     const costs = await measureOperations(service, database, places, options.only);
-    all.push(costs);
-    report.add({
+    first ??= costs;
+    const table = {
       title: `${database.kind}, ${responses.toLocaleString('en')} responses`,
       head: HEAD,
-      rows: rowsOf(costs, all[0] ?? costs),
+      rows: rowsOf(costs, first),
       notes: [`filled in ${rounded(seconds, 1)} s, ${rounded(bytes / 2 ** 20, 0)} MB`],
-    });
+    };
+    report.add(table, Object.fromEntries(costs));
     if (options.only.includes('webhooks')) report.add(await webhookTable(service, surveyId));
     if (options.only.includes('load')) {
       const { userIds } = places.sample;
@@ -64,7 +63,6 @@ async function measureDatabase(
     }
     await service.stop();
   }
-  return all;
 }
 
 async function measureOperations(
@@ -99,42 +97,33 @@ async function webhookTable(service: Service, surveyId: string): Promise<Table> 
   return { title: 'Webhooks', head: ['webhooks', 'deliveries/s', 'responses/s', 'repeated'], rows };
 }
 
-function responsesOf(text: string): readonly number[] {
-  const rows = text.split(',').map((part) => {
-    const [, digits, unit = ''] = /^(\d{1,8})([km]?)$/.exec(part.trim()) ?? [];
-    const count = Number(digits) * (unit === 'k' ? 1_000 : unit === 'm' ? 1_000_000 : 1);
-    if (count >= ROWS_MIN && count <= ROWS_MAX) return count;
-    throw new UsageError(`--rows has "${part}"; give numbers from 10k to 10m`);
-  });
-  return [...new Set(rows)].toSorted((a, b) => a - b);
-}
-
 export const API = command({
   command: 'api',
   describe: 'Measures the survey API on databases of its own',
   builder: (program) =>
     program.options({
       database: names('database', DATABASES, 'Databases'),
-      rows: { type: 'string', default: '10k,1m', describe: 'Numbers of responses', coerce: responsesOf },
+      rows: names('rows', ROWS, `Numbers of responses (default: ${USUAL_ROWS})`),
       only: names('only', ALL_PARTS, 'Parts'),
       seconds: whole('seconds', 1, 60, 4, 'Of one visit under load'),
       rounds: whole('rounds', 1, 20, 3, 'Of visits under load'),
       workers: whole('workers', 1, 16, 2, 'Processes that serve'),
     }),
-  async run(processes, { database: kinds = DATABASES, only = ALL_PARTS, rows, seconds, rounds, workers }) {
-    checkSpace(rows.at(-1) ?? 0);
-    const report = new Report('api', ['api']);
+  async run(
+    processes,
+    { database: kinds = DATABASES, only = ALL_PARTS, rows = USUAL_ROWS, seconds, rounds, workers },
+  ) {
+    checkSpace(Math.max(...rows.map((name) => RESPONSES[name])));
+    const report = new Report('api');
     const options = { rows, only, seconds, rounds, workers };
-    const all: Costs[] = [];
     for (const kind of kinds) {
       const database = await openBenchDatabase(kind, processes);
       try {
-        all.push(...(await measureDatabase(processes, database, options, report)));
+        await measureDatabase(processes, database, options, report);
       } finally {
         await database.close();
       }
     }
-    report.write(all.map((costs) => Object.fromEntries(costs)));
     return true;
   },
 });

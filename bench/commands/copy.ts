@@ -5,10 +5,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openBenchDatabase } from '#bench/api/databases.ts';
 import { fill } from '#bench/api/fill.ts';
-import { createSurveys, startService } from '#bench/api/service.ts';
+import { createSurveys, workspaceId } from '#bench/api/service.ts';
 import { openSql } from '#bench/api/sql.ts';
-import { command, UsageError } from '#bench/command.ts';
-import { workspaceId } from '#bench/run/api.ts';
+import { command, whole } from '#bench/command.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { ROOT } from '#bench/run/programs.ts';
 import { Report, rounded } from '#bench/run/report.ts';
@@ -19,9 +18,7 @@ const SAMPLE_MS = 200;
 
 async function fillSource(processes: Processes, responses: number): Promise<string> {
   const path = join(processes.directory, 'source.sqlite');
-  const service = await startService(processes, `file:${path}`, 1);
-  const surveyIds = await createSurveys(service);
-  await service.stop();
+  const surveyIds = await createSurveys(processes, `file:${path}`);
   const sql = openSql(`file:${path}`);
   await fill(sql, { workspaceId, surveyIds, responses });
   await sql.close();
@@ -45,22 +42,17 @@ async function measure(name: string, args: readonly string[]): Promise<readonly 
 }
 
 export const COPY = command({
-  command: 'copy [responses] [postgres]',
+  command: 'copy [responses]',
   describe: 'Copies a database from SQLite to PostgreSQL and back',
   builder: (program) =>
-    program
-      .positional('responses', { type: 'number', default: 1_000_000, describe: 'Responses in the database' })
-      .positional('postgres', {
-        type: 'string',
-        describe: 'The URL of an empty database, which keeps the copy; default: a server of the bench',
-      }),
-  async run(processes, { responses, postgres }) {
-    if (!Number.isInteger(responses) || responses < 1)
-      throw new UsageError('Give a number of responses, such as: copy 100000 postgres://me@localhost/empty');
-    const report = new Report('copy', ['api']);
+    program.positional(
+      'responses',
+      whole('responses', 1, 10_000_000, 1_000_000, 'Responses in the database'),
+    ),
+  async run(processes, { responses }) {
+    const report = new Report('copy');
     const source = await fillSource(processes, responses);
-    const server = postgres === undefined ? await openBenchDatabase('postgres', processes) : null;
-    const url = postgres ?? server?.url ?? '';
+    const { url, close } = await openBenchDatabase('postgres', processes);
     const from = `file:${source}`;
     const back = `file:${join(processes.directory, 'returned.sqlite')}`;
     try {
@@ -71,10 +63,9 @@ export const COPY = command({
       ];
       const title = `${responses.toLocaleString('en')} responses, ${rounded(statSync(source).size / 2 ** 20, 0)} MB`;
       report.add({ title, head: ['', 'seconds', 'rows/s', 'peak MB'], rows });
-      report.write(rows);
       return true;
     } finally {
-      await server?.close();
+      await close();
     }
   },
 });

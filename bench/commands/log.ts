@@ -1,7 +1,8 @@
 /** `npm run bench -- log LINES`: prints an access log as of a busy gateway, to measure programs that read logs. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { command, UsageError } from '#bench/command.ts';
+import { command, whole } from '#bench/command.ts';
+import { drawn } from '#bench/run/statistics.ts';
 import { seededRandom } from '#test/support/slow-proxy.ts';
 
 /** Some send much more than others. */
@@ -38,14 +39,6 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 21).concat('A');
 }
 
-function pick(random: number): Kind {
-  let at = random * KINDS.reduce((sum, { weight }) => sum + weight, 0);
-  return KINDS.find(({ weight }) => {
-    at -= weight;
-    return at < 0;
-  }) as Kind;
-}
-
 /** About a thousand requests a second, in the order in which replies end. The same lines each time. */
 function lineMaker(format: 'floodgate' | 'nginx'): () => string {
   const random = seededRandom(1);
@@ -55,7 +48,7 @@ function lineMaker(format: 'floodgate' | 'nginx'): () => string {
   let now = BEGIN;
   return () => {
     now += -Math.log(1 - random());
-    const { identifier, method, policies, ...kind } = pick(random());
+    const { identifier, method, policies, ...kind } = drawn(KINDS, random());
     const client = Math.floor(CLIENTS * random() ** 4);
     const path = kind.path.replace('ID', ids[Math.floor(random() * ids.length)] ?? '');
     const durationMs = Math.round(20 * -Math.log(1 - random()) * 10) / 10;
@@ -81,15 +74,13 @@ function lineMaker(format: 'floodgate' | 'nginx'): () => string {
 }
 
 export const LOG = command({
-  command: 'log <lines>',
+  command: 'log [lines]',
   describe: 'Prints an access log as of a busy gateway',
   builder: (program) =>
     program
-      .positional('lines', { type: 'number', demandOption: true, describe: 'How many' })
+      .positional('lines', whole('lines', 1, 1_000_000_000, 1_000_000, 'How many'))
       .options({ format: { choices: ['floodgate', 'nginx'] as const, default: 'floodgate' as const } }),
   async run(_, { lines, format }) {
-    if (!Number.isInteger(lines) || lines < 1)
-      throw new UsageError('Give a number of lines, such as 1000000');
     const next = lineMaker(format);
     for (let written = 0; written < lines; ) {
       const count = Math.min(LINES_PER_WRITE, lines - written);

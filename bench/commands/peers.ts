@@ -1,14 +1,13 @@
 /** `npm run bench`: compares what a request costs with Floodgate, with its peers, or with another version of it. */
-import { command, names, UsageError, whole } from '#bench/command.ts';
+import { command, names, whole } from '#bench/command.ts';
 import { goalTable } from '#bench/costs/goals.ts';
-import { type Measured, measureScenario } from '#bench/costs/measure.ts';
+import { type Measured, measureScenario, scenarioTable } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
-import { scenarioTable } from '#bench/costs/table.ts';
 import { PEERS } from '#bench/peers/all.ts';
 import { ECHO } from '#bench/peers/echo.ts';
 import type { Peer } from '#bench/peers/peer.ts';
 import { versionAt } from '#bench/peers/version.ts';
-import { missing } from '#bench/run/programs.ts';
+import { assertInstalled } from '#bench/run/programs.ts';
 import { Report } from '#bench/run/report.ts';
 
 const SCENARIO_NAMES = SCENARIOS.map(({ name }) => name);
@@ -28,51 +27,35 @@ export const PEERS_COMMAND = command({
       quick: { type: 'boolean', default: false, describe: '5 rounds of 1 second' },
     }),
   async run(processes, { against, quick, ...args }) {
-    const needed = missing(['wrk', 'redis-server', 'nginx']);
-    if (needed !== null) throw new UsageError(`wrk, redis-server or nginx is ${needed}`);
+    assertInstalled(['wrk', 'redis-server', 'nginx']);
     const only = args.only ?? (against === undefined ? SCENARIO_NAMES : USUAL);
     const peers = args.peers ?? (against === undefined ? PEER_NAMES : []);
     const versions = against === undefined ? [] : [versionAt(against), ECHO];
     const rounds = quick ? 5 : args.rounds;
     const duration = quick ? 1 : args.duration;
-    // A process may be more expensive by the chance of its start, or of its place in the order, by up to a tenth. So two
-    // versions are started twice, in both orders.
-    const halves = against === undefined ? [rounds] : [Math.ceil(rounds / 2), Math.floor(rounds / 2)];
-    const report = new Report('bench', ['gateway', 'policies.yaml']);
+    const report = new Report('bench');
     const measured = new Map<string, Measured>();
     for (const scenario of SCENARIOS.filter(({ name }) => only.includes(name))) {
       const isWanted = ({ name }: Peer): boolean =>
         name === 'floodgate' ||
         (scenario.peers.includes(name) && (peers.includes(name) || (name === 'direct' && peers.length > 0)));
       const all = [...PEERS.filter(isWanted), ...versions];
-      const found: Measured[] = [];
-      for (const [half, share] of halves.entries()) {
-        const order = half === 0 ? all : all.toReversed();
-        found.push(await measureScenario(processes, scenario, order, { rounds: share, duration }));
+      // A process may be more expensive by the chance of its start, or of its place in the order, by up to a tenth. So two
+      // versions are started twice, in both orders.
+      const orders = against === undefined ? [all] : [all, all.toReversed()];
+      const found: Measured = new Map();
+      for (const order of orders) {
+        const plan = { rounds: Math.ceil(rounds / orders.length), duration };
+        for (const [name, one] of await measureScenario(processes, scenario, order, plan)) {
+          const slices = [...(found.get(name)?.slices ?? []), ...one.slices];
+          found.set(name, { ...one, ...found.get(name), slices });
+        }
       }
-      const both = together(found);
-      report.add(scenarioTable(scenario, both));
-      measured.set(scenario.name, both);
+      report.add(scenarioTable(scenario, found), Object.fromEntries(found));
+      measured.set(scenario.name, found);
     }
     const goals = goalTable(measured);
     if (goals !== null) report.add(goals);
-    report.write(
-      [...measured].map(([scenario, { results }]) => ({
-        scenario,
-        results: Object.fromEntries([...results].map(([{ name }, slices]) => [name, slices])),
-      })),
-    );
     return true;
   },
 });
-
-/** Puts the rounds of both halves one after the other. */
-function together([first, second]: readonly Measured[]): Measured {
-  if (first === undefined) throw new Error('nothing was measured');
-  for (const [peer, more] of second?.results ?? []) {
-    const slices = first.results.get(peer);
-    if (typeof slices === 'object')
-      first.results.set(peer, typeof more === 'string' ? more : [...slices, ...more]);
-  }
-  return first;
-}

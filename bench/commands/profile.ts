@@ -2,14 +2,10 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { command, whole } from '#bench/command.ts';
-import { startPeer, visit } from '#bench/costs/measure.ts';
+import { measureScenario } from '#bench/costs/measure.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
-import { startUpstream } from '#bench/costs/upstream.ts';
-import { FLOODGATE, policiesFor, startGateway } from '#bench/peers/floodgate.ts';
-import type { Peer } from '#bench/peers/peer.ts';
-import { WARM_SECONDS } from '#bench/run/measure.ts';
+import { variant } from '#bench/peers/floodgate.ts';
 import { BENCH } from '#bench/run/programs.ts';
-import { freePort } from '#test/support/ports.ts';
 
 const LINES = 45;
 
@@ -68,18 +64,14 @@ export const PROFILE = command({
     const folder = join(BENCH, 'results', `profile-${name}-${process.pid}`);
     mkdirSync(folder, { recursive: true });
     const nodeFlags = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'];
-    const start: Peer['start'] = (launch) =>
-      startGateway({ ...launch, nodeFlags, policies: policiesFor(launch) });
-    const upstreamPort = await freePort();
-    await startUpstream(processes, upstreamPort);
-    const running = await startPeer({ ...FLOODGATE, start }, scenario, processes, upstreamPort);
-    await visit(scenario, running.subject, WARM_SECONDS, processes);
-    const { perSecond } = await visit(scenario, running.subject, duration, processes);
-    await running.stop();
+    const peer = variant('floodgate', 'Floodgate', () => ({ nodeFlags }));
+    const measured = await measureScenario(processes, scenario, [peer], { rounds: 1, duration });
+    const { slices = [], failure } = measured.get(peer.name) ?? {};
+    if (failure !== undefined) throw new Error(failure);
     const file = join(folder, readdirSync(folder)[0] ?? '');
     const lines = linesOf(JSON.parse(readFileSync(file, 'utf8')));
     process.stdout.write(
-      `${perSecond.toFixed(0)} requests a second while profiling\n\n${lines.join('\n')}\n${file}\n`,
+      `${slices[0]?.perSecond.toFixed(0)} requests a second while profiling\n\n${lines.join('\n')}\n${file}\n`,
     );
     return true;
   },

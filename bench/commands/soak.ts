@@ -2,14 +2,13 @@
  * `npm run bench -- soak`: everything at once for a long time. All limits of the shipped policies are driven over their edge,
  * beside uploads, streams, tunnels, aborts and garbage, while Redis freezes, dies and comes back, and policies are edited.
  */
-import { command, number, settings, UsageError } from '#bench/command.ts';
+import { command, number, settings, whole } from '#bench/command.ts';
 import { policyFile, startGateway } from '#bench/peers/floodgate.ts';
 import { Client } from '#bench/run/client.ts';
 import { watchMemory } from '#bench/run/memory.ts';
-import type { Processes } from '#bench/run/processes.ts';
-import { missing } from '#bench/run/programs.ts';
+import { assertInstalled } from '#bench/run/programs.ts';
 import { DURABLE, startRedis } from '#bench/run/redis.ts';
-import { Report, rounded, type Table } from '#bench/run/report.ts';
+import { Report, rounded } from '#bench/run/report.ts';
 import { quantile } from '#bench/run/statistics.ts';
 import { startUpstream } from '#bench/run/upstream.ts';
 import { driveMinute, SoakTally } from '#bench/soak/limits.ts';
@@ -20,58 +19,6 @@ import { freePort } from '#test/support/ports.ts';
 /** A machine that stands still for seconds is not a wrong reply. The report has the slowest one. */
 const REPLY_MS_MAX = 10_000;
 
-async function soak(
-  processes: Processes,
-  workers: number,
-  minutes: number,
-  settings: Readonly<Record<string, string>>,
-): Promise<{ readonly tally: SoakTally; readonly memory: Table['rows'] }> {
-  const upstreamPort = await freePort();
-  const upstream = await startUpstream(processes, upstreamPort);
-  const redis = await startRedis(processes, DURABLE);
-  const port = await freePort();
-  const adminPort = await freePort();
-  const gateway = await startGateway({
-    ...{ processes, port, upstreamPort, redisPort: redis.port, workers, policies: policies(0) },
-    env: {
-      GATEWAY_TRUSTED_PROXIES: '127.0.0.1/32',
-      GATEWAY_ADMIN_PORT: String(adminPort),
-      LOG_LEVEL: 'error',
-      ...settings,
-    },
-  });
-  const tally = new SoakTally();
-  const options = { port, timeoutMs: REPLY_MS_MAX, onSent: (kind: string) => tally.ways.replied(kind) };
-  const clients = { plain: new Client(options), mixed: new Client(options) };
-  const nextTrouble = startTroubles(redis, policyFile(processes, port));
-  const endMemory = watchMemory(gateway.pid);
-  const endMixed = startMixed({ clients, port, tally });
-  const driven = { clients, upstreamPort, tally, workers, degraded: () => degradedRequests(adminPort) };
-  const untilMs = Date.now() + minutes * 60_000;
-  const say = (trouble: string): void =>
-    void process.stderr.write(
-      `${workers} workers, ${new Date().toISOString()}: ${trouble}; ` +
-        `${tally.replies} replies, ${tally.wrongReplies} wrong, ${tally.overAdmitted} over-admitted\n`,
-    );
-  // The rest of the current minute is for warming up.
-  await driveMinute(driven);
-  say('no trouble');
-  while (Date.now() < untilMs) {
-    const [trouble] = await Promise.all([nextTrouble(), driveMinute(driven)]);
-    say(trouble);
-  }
-  await endMixed();
-  const memory = endMemory();
-  const ending = gateway.ending();
-  if (ending !== null) tally.fault(`the gateway ended: ${ending}`, gateway.output().slice(-500));
-  clients.plain.close();
-  clients.mixed.close();
-  await gateway.stop();
-  await redis.stop();
-  await upstream.stop('SIGKILL');
-  return { tally, memory };
-}
-
 /** Requests that the gateway has decided without Redis, in all its processes. */
 async function degradedRequests(adminPort: number): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
@@ -80,61 +27,77 @@ async function degradedRequests(adminPort: number): Promise<number> {
   return Number(line[1]);
 }
 
-function tableOf(workers: number, tally: SoakTally, memory: Table['rows']): Table {
-  const latencies = [0.5, 0.99, 1].map((q) => `${rounded(quantile(tally.latenciesMs, q), 1)} ms`).join(', ');
-  return {
-    title: `${workers} ${workers === 1 ? 'worker' : 'workers'}`,
-    head: [],
-    rows: [
-      ['replies', `${tally.replies}: ${tally.kindsText()}`],
-      ['ways', tally.ways.kindsText()],
-      ['limits', `${tally.admitted} admitted, ${tally.denied} denied`],
-      [
-        'without Redis',
-        `${tally.deniedAlone} denied before the limit, ${tally.admittedAlone} admitted beyond it`,
-      ],
-      ['late', `${tally.late} replies came after the turn of their minute`],
-      ['wrong replies', String(tally.wrongReplies)],
-      ['over-admission', String(tally.overAdmitted)],
-      ['p50, p99, slowest', latencies],
-      ...memory,
-    ],
-    notes: tally.wrongLines(),
-  };
-}
-
-function workersOf(text: string): readonly number[] {
-  const workers = text.split(',').map(Number);
-  if (workers.every((count) => Number.isInteger(count) && count >= 1 && count <= 8)) return workers;
-  throw new UsageError(`--workers is "${text}"; give numbers from 1 to 8, such as 1,2`);
-}
-
 export const SOAK = command({
   command: 'soak',
   describe: 'Drives all limits over their edge while Redis fails; ends with 1 after a wrong reply',
   builder: (program) =>
     program.options({
-      minutes: number('minutes', { min: 2, max: 1440, initial: 20, describe: 'For all runs together' }),
-      workers: {
-        type: 'string',
-        default: '1,2',
-        describe: 'One run for each number of processes',
-        coerce: workersOf,
-      },
+      minutes: number('minutes', { min: 1, max: 1440, initial: 20, describe: 'How long' }),
+      workers: whole('workers', 1, 8, 2, 'Processes of the gateway'),
       set: settings('Of the gateway'),
     }),
   async run(processes, { minutes, workers, set }) {
-    const needed = missing(['redis-server']);
-    if (needed !== null) throw new UsageError(needed);
-    const report = new Report('soak', ['gateway', 'policies.yaml']);
-    if (Object.keys(set).length > 0) process.stdout.write(`with ${JSON.stringify(set)}\n\n`);
-    let isRight = true;
-    for (const count of workers) {
-      const { tally, memory } = await soak(processes, count, minutes / workers.length, set);
-      report.add(tableOf(count, tally, memory));
-      isRight &&= tally.wrongReplies === 0 && tally.overAdmitted === 0;
+    assertInstalled(['redis-server']);
+    const report = new Report('soak');
+    const upstreamPort = await freePort();
+    await startUpstream(processes, upstreamPort);
+    const redis = await startRedis(processes, DURABLE);
+    const port = await freePort();
+    const adminPort = await freePort();
+    const gateway = await startGateway({
+      ...{ processes, port, upstreamPort, redisPort: redis.port, workers, policies: policies(0) },
+      env: {
+        GATEWAY_TRUSTED_PROXIES: '127.0.0.1/32',
+        GATEWAY_ADMIN_PORT: String(adminPort),
+        LOG_LEVEL: 'error',
+        ...set,
+      },
+    });
+    const tally = new SoakTally();
+    const options = { port, timeoutMs: REPLY_MS_MAX, onSent: (kind: string) => tally.ways.replied(kind) };
+    const clients = { plain: new Client(options), mixed: new Client(options) };
+    const nextTrouble = startTroubles(processes, redis, policyFile(port));
+    const endMemory = watchMemory(gateway.pid);
+    const endMixed = startMixed({ clients, port, tally });
+    const driven = { clients, upstreamPort, tally, workers, degraded: () => degradedRequests(adminPort) };
+    const untilMs = Date.now() + minutes * 60_000;
+    // The rest of the current minute is for warming up.
+    let trouble = 'no trouble';
+    await driveMinute(driven);
+    for (;;) {
+      const { replies, wrongReplies, overAdmitted } = tally;
+      const counts = `${replies} replies, ${wrongReplies} wrong, ${overAdmitted} over-admitted`;
+      process.stderr.write(`${new Date().toISOString()}: ${trouble}; ${counts}\n`);
+      if (Date.now() >= untilMs) break;
+      [trouble] = await Promise.all([nextTrouble(), driveMinute(driven)]);
     }
-    report.write(null);
-    return isRight;
+    await endMixed();
+    const memory = endMemory();
+    const ending = gateway.ending();
+    if (ending !== null) tally.fault(`the gateway ended: ${ending}`, gateway.output().slice(-500));
+    clients.plain.close();
+    clients.mixed.close();
+    await gateway.stop();
+    await redis.stop();
+    const latencies = [0.5, 0.99, 1].map((q) => `${rounded(quantile(tally.latenciesMs, q), 1)} ms`);
+    const { deniedAlone, admittedAlone } = tally;
+    report.add({
+      title: `Workers: ${workers}${Object.entries(set)
+        .map(([name, value]) => `, ${name}=${value}`)
+        .join('')}`,
+      head: [],
+      rows: [
+        ['replies', `${tally.replies}: ${tally.kindsText()}`],
+        ['ways', tally.ways.kindsText()],
+        ['without Redis', `${deniedAlone} denied before the limit, ${admittedAlone} admitted beyond it`],
+        ['late', `${tally.late} replies came after the turn of their minute`],
+        ['wrong replies', String(tally.wrongReplies)],
+        ['over-admission', String(tally.overAdmitted)],
+        ['p50, p99, slowest', latencies.join(', ')],
+        ...memory,
+      ],
+      notes: tally.wrongLines(),
+    });
+    return tally.wrongReplies === 0 && tally.overAdmitted === 0;
   },
 });

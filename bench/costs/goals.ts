@@ -1,14 +1,12 @@
 /** Compares the figures with the goals in docs/performance.md. Each goal is a ratio within the same rounds. */
+import { ratios } from '#bench/run/comparison.ts';
 import type { Slice } from '#bench/run/measure.ts';
 import { rounded, type Table } from '#bench/run/report.ts';
-import { pairedRatio, type Spread, spread } from '#bench/run/statistics.ts';
+import { type Spread, spread } from '#bench/run/statistics.ts';
 import type { Measured } from './measure.ts';
-import { SCENARIOS } from './scenarios.ts';
-import { addedMs, slicesOf } from './table.ts';
 
 /** The other is a peer in the same scenario, or Floodgate in another scenario. */
-type Goal = readonly [text: string, scenario: string, measure: Measure, other: string, atMost: number];
-type Measure = keyof Slice | 'addedMs';
+type Goal = readonly [text: string, scenario: string, measure: keyof Slice, other: string, atMost: number];
 
 const GOALS: readonly Goal[] = [
   ['hot key, with Redis, compared with Lua and its Redis', 'hot', 'totalCpuUs', 'nginx-lua', 0.92],
@@ -38,23 +36,15 @@ const RSS_LOADED_MB = 160;
 export function goalTable(results: ReadonlyMap<string, Measured>): Table | null {
   const rows = GOALS.flatMap(([text, scenario, measure, other, atMost]) => {
     const measured = results.get(scenario);
-    const isScenario = SCENARIOS.some(({ name }) => name === other);
-    const baseline = isScenario ? results.get(other) : measured;
-    const peer = isScenario ? 'floodgate' : other;
-    if (measured === undefined || baseline === undefined) return [];
-    if (![...baseline.results.keys()].some(({ name }) => name === peer)) return [];
-    const valuesOf = (where: Measured, name: string): readonly number[] => {
-      const slices = slicesOf(where, name);
-      return measure === 'addedMs'
-        ? addedMs(slices, slicesOf(where, 'direct'))
-        : slices.map((slice) => slice[measure]);
-    };
-    return [rowOf(text, atMost, pairedRatio(valuesOf(measured, 'floodgate'), valuesOf(baseline, peer)))];
+    const theirs = results.get(other)?.get('floodgate') ?? measured?.get(other);
+    const ours = measured?.get('floodgate');
+    if (ours === undefined || theirs === undefined) return [];
+    return [rowOf(text, atMost, spread(ratios(ours.slices, theirs.slices, measure)))];
   });
-  const hot = results.get('hot');
+  const hot = results.get('hot')?.get('floodgate');
   if (hot !== undefined) {
-    const loaded = slicesOf(hot, 'floodgate').map(({ rssMb }) => rssMb);
-    rows.push(rowOf('RSS when idle, MB', RSS_REST_MB, spread([hot.restRssMb])));
+    const loaded = hot.slices.map(({ rssMb }) => rssMb);
+    rows.push(rowOf('RSS when idle, MB', RSS_REST_MB, spread([hot.restRssMb ?? Number.NaN])));
     rows.push(rowOf('RSS under load, hot key, MB', RSS_LOADED_MB, spread(loaded)));
   }
   return rows.length === 0

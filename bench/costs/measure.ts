@@ -1,31 +1,30 @@
 /** Measures one scenario: starts all peers, warms them up, and visits them in turn. */
 import type { Peer } from '#bench/peers/peer.ts';
-import { inTurn, measure, type Slice, type Subject, WARM_SECONDS } from '#bench/run/measure.ts';
-import { paced } from '#bench/run/paced.ts';
+import { type Compared, comparisonTable, ratios } from '#bench/run/comparison.ts';
+import { compare, type Slice, type Subject } from '#bench/run/measure.ts';
 import type { Processes } from '#bench/run/processes.ts';
-import { missing } from '#bench/run/programs.ts';
+import { assertInstalled } from '#bench/run/programs.ts';
 import { type RedisServer, startRedis } from '#bench/run/redis.ts';
+import type { Table } from '#bench/run/report.ts';
 import { usageOf } from '#bench/run/usage.ts';
-import { wrk } from '#bench/run/wrk.ts';
 import { freePort } from '#test/support/ports.ts';
 import { launchOf, loadOf, type Scenario } from './scenarios.ts';
 import { startUpstream } from './upstream.ts';
 
+/** A Node process costs twice as much in its first second as after five. */
+const WARM_SECONDS = 6;
 /** 64 connections can share one script of at least three commands. A process that lost its Redis sends far fewer. */
 const COMMANDS_PER_REQUEST_MIN = 0.01;
 /** During the warm-up, so many keys a second are used once. */
 const WARM_KEYS_PER_SECOND = 10_000;
 
-export interface Measured {
-  /** Peer -> slices, one for each round; or the reason why it was not measured. */
-  readonly results: Map<Peer, readonly Slice[] | string>;
-  /** Floodgate's memory before any load. */
-  restRssMb: number;
-}
+/** Peers by their names. */
+export type Measured = Map<string, Compared & { readonly restRssMb?: number }>;
 
-interface Running {
+interface Running extends Subject {
   readonly peer: Peer;
-  readonly subject: Subject;
+  /** Memory before any load. */
+  readonly restRssMb: number;
   stop(): Promise<void>;
 }
 
@@ -33,64 +32,83 @@ export async function measureScenario(
   processes: Processes,
   scenario: Scenario,
   peers: readonly Peer[],
-  { rounds, duration }: { rounds: number; duration: number },
+  { rounds, duration: seconds }: { rounds: number; duration: number },
 ): Promise<Measured> {
-  const results = new Map<Peer, readonly Slice[] | string>(peers.map((peer) => [peer, 'it was not started']));
-  const measured: Measured = { results, restRssMb: Number.NaN };
+  const measured: Measured = new Map();
   const upstreamPort = await freePort();
   const upstream = await startUpstream(processes, upstreamPort);
   const running: Running[] = [];
   for (const peer of peers) {
+    const none = { label: peer.label, slices: [] };
+    measured.set(peer.name, none);
     try {
-      const one = await startPeer(peer, scenario, processes, upstreamPort);
-      running.push(one);
-      if (peer.name === 'floodgate') measured.restRssMb = usageOf(one.subject.pids).rssMb;
+      running.push(await startPeer(peer, scenario, processes, upstreamPort));
     } catch (error) {
-      results.set(peer, (error as Error).message);
+      measured.set(peer.name, { ...none, failure: (error as Error).message });
     }
   }
   const warmSeconds = WARM_SECONDS + Math.ceil(scenario.keys / WARM_KEYS_PER_SECOND);
-  for (const { subject } of running)
-    await visit({ ...scenario, rate: null }, subject, warmSeconds, processes);
-  const found = await inTurn(running, rounds, ({ subject }) => visit(scenario, subject, duration, processes));
-  for (const [i, { peer }] of running.entries()) {
-    const slices = found[i] ?? [];
+  const plan = { warmSeconds, rounds, seconds, processes };
+  const found = await compare(running, plan);
+  const direct = [...found].find(([{ peer }]) => peer.name === 'direct')?.[1] ?? [];
+  for (const [{ peer, restRssMb }, own] of found) {
+    const slices = own.map((slice, i) => ({
+      ...slice,
+      addedMs: slice.p50Ms - (direct[i]?.p50Ms ?? Number.NaN),
+    }));
     const hasLostRedis = peer.countsInRedis === true && !countsEach(scenario, slices);
-    results.set(peer, hasLostRedis ? 'it did not count in its Redis' : slices);
+    const failure = hasLostRedis ? { failure: 'it did not count in its Redis' } : {};
+    measured.set(peer.name, { label: peer.label, slices, restRssMb, ...failure });
   }
-  await Promise.all([upstream.stop(), ...running.map((one) => one.stop())]);
+  await Promise.all([upstream, ...running].map((one) => one.stop()));
   return measured;
 }
 
 /** @throws Error when the peer is not installed, or does not do what is measured */
-export async function startPeer(
+async function startPeer(
   peer: Peer,
   scenario: Scenario,
   processes: Processes,
   upstreamPort: number,
 ): Promise<Running> {
-  const { name, start } = peer;
-  const absent = missing(peer.needs);
-  if (absent !== null) throw new Error(absent);
-  if (start === null) {
-    const subject = { name, origin: `http://127.0.0.1:${upstreamPort}`, pids: [], store: null };
-    return { peer, subject, stop: async () => undefined };
+  assertInstalled(peer.needs);
+  const load = loadOf(scenario);
+  if (peer.start === null) {
+    const origin = `http://127.0.0.1:${upstreamPort}`;
+    return { peer, origin, load, pids: [], store: null, restRssMb: Number.NaN, stop: async () => undefined };
   }
-  const redis = peer.usesRedis === true ? await startRedis(processes) : null;
+  const redis = peer.needs.includes('redis-server') ? await startRedis(processes) : null;
   const port = await freePort();
   const place = { processes, port, upstreamPort, redisPort: redis?.port ?? 0 };
-  const server = await start({ ...place, ...launchOf(scenario) });
+  const server = await peer.start({ ...place, ...launchOf(scenario) });
   const origin = `http://127.0.0.1:${port}`;
-  if (name !== 'echo') await assertLimits(origin, scenario);
+  if (peer.name !== 'echo') await assertLimits(origin, scenario);
+  const restRssMb = usageOf([server.pid]).rssMb;
   const store = redis === null ? null : { pids: [redis.pid], commands: () => commandsOf(redis) };
   return {
-    peer,
-    subject: { name, origin, pids: [server.pid], store },
+    ...{ peer, origin, load, pids: [server.pid], store, restRssMb },
     async stop() {
       await server.stop();
       await redis?.stop();
     },
   };
+}
+
+export function scenarioTable({ name, title, rate }: Scenario, measured: Measured): Table {
+  const ours = measured.get('floodgate')?.slices ?? [];
+  const against = (head: string, measure: keyof Slice) => ({
+    ...{ head, of: (theirs: readonly Slice[]) => ratios(ours, theirs, measure) },
+  });
+  const added = {
+    head: 'added p50 ms',
+    of: (slices: readonly Slice[]) => slices.map(({ addedMs }) => addedMs),
+  };
+  return comparisonTable(`${title} (${name}, ${ours.length} rounds)`, measured.values(), [
+    against('ours/theirs', 'cpuUs'),
+    against('with Redis', 'totalCpuUs'),
+    against('Redis alone', 'storeCpuUs'),
+    ...(rate === null ? [] : [added]),
+  ]);
 }
 
 /** Includes the commands inside scripts. */
@@ -111,21 +129,6 @@ async function assertLimits(origin: string, { method, path, keys, isDenied }: Sc
   if (first !== 200) throw new Error(`it replied ${first} to the first request`);
   if (isDenied && !(await Promise.all(Array.from({ length: 400 }, ask))).includes(429))
     throw new Error('it never replied 429');
-}
-
-export function visit(
-  scenario: Scenario,
-  subject: Subject,
-  seconds: number,
-  { directory }: Processes,
-): Promise<Slice> {
-  const load = loadOf(scenario);
-  const { rate } = scenario;
-  return measure(subject, () =>
-    rate === null
-      ? wrk(load, subject.origin, seconds, directory)
-      : paced(load, subject.origin, seconds, rate),
-  );
 }
 
 /** A limiter without its Redis lets requests through and looks fast. */

@@ -74,7 +74,7 @@ export function launchOf({ isDenied, limits, keys }: Scenario) {
   return { limit: isDenied ? LOW_LIMIT : HIGH_LIMIT, limits: Math.max(1, limits), keys };
 }
 
-export function loadOf({ name, method, path, bodyBytes, keys }: Scenario): Load {
+export function loadOf({ bodyBytes, ...scenario }: Scenario): Load {
   const bodies = bodyBytes === 0 ? [] : [`{"data":"${'x'.repeat(bodyBytes - 11)}"}`];
-  return { name, method, path, bodies, keys, connections: CONNECTIONS };
+  return { ...scenario, bodies, connections: CONNECTIONS };
 }

@@ -31,34 +31,12 @@ export function hostileBodies(operation: Operation, { schemas, valid }: BodySour
       return isRecord(made) ? { ...made, ...right } : made;
     }),
   );
-  const oneWrong = fc
-    .tuple(fc.constantFrom(...(names.length === 0 ? ['x'] : names)), fc.jsonValue({ maxDepth: 3 }))
-    .map(([name, value]) => ({ ...valid, [name]: value }));
-  const large = fc
-    .tuple(fc.constantFrom(...(names.length === 0 ? ['x'] : names)), fc.constantFrom(...BYTES), fc.nat(5))
-    .map(([name, bytes, kind]) => largeBody(valid, name, bytes, kind, { schemas, properties }));
-  return fc.oneof(
-    { weight: 6, arbitrary: near.map(toText) },
-    { weight: 3, arbitrary: oneWrong.map(toText) },
-    { weight: 2, arbitrary: fc.constant(toText(valid)) },
-    { weight: 1, arbitrary: junk() },
-    { weight: 1, arbitrary: large },
-  );
-}
-
-/** Blows up one member: a long text, many items, many keys, long arrays, patterns that backtrack. */
-function largeBody(
-  valid: Part,
-  name: string,
-  bytes: number,
-  kind: number,
-  { schemas, properties }: { readonly schemas: Part; readonly properties: Part },
-): string {
-  const [item] = Array.isArray(valid[name]) ? valid[name] : [];
-  const part = resolved(properties[name], schemas);
-  const one = item ?? sampleOf(part.items ?? {}, { schemas, known: {}, unique: 'item' });
-  const size = JSON.stringify(one)?.length ?? 2;
-  const value = (): unknown => {
+  /** Blows up one member: a long text, many items, many keys, long arrays, patterns that backtrack. */
+  const largeValue = (name: string, bytes: number, kind: number): unknown => {
+    const [item] = Array.isArray(valid[name]) ? valid[name] : [];
+    const { items = {} } = resolved(properties[name], schemas);
+    const one = item ?? sampleOf(items, { schemas, known: {}, unique: 'item' });
+    const size = JSON.stringify(one)?.length ?? 2;
     switch (kind) {
       case 0:
         return 'x'.repeat(bytes);
@@ -74,7 +52,20 @@ function largeBody(
         return EVIL_PATTERNS.map((pattern) => ({ type: 'pattern', params: { pattern: pattern.repeat(30) } }));
     }
   };
-  return toText({ ...valid, [name]: value() });
+  const name = fc.constantFrom(...(names.length === 0 ? ['x'] : names));
+  const oneWrong = fc
+    .tuple(name, fc.jsonValue({ maxDepth: 3 }))
+    .map(([name, value]) => ({ ...valid, [name]: value }));
+  const large = fc
+    .tuple(name, fc.constantFrom(...BYTES), fc.nat(5))
+    .map(([name, bytes, kind]) => ({ ...valid, [name]: largeValue(name, bytes, kind) }));
+  return fc.oneof(
+    { weight: 6, arbitrary: near.map(toText) },
+    { weight: 3, arbitrary: oneWrong.map(toText) },
+    { weight: 2, arbitrary: fc.constant(toText(valid)) },
+    { weight: 1, arbitrary: junk() },
+    { weight: 1, arbitrary: large.map(toText) },
+  );
 }
 
 /** Gives items that must be unique different ids and names. */

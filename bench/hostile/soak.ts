@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { isRecord } from '#api/schemas.ts';
-import { type Api, apiKey, startApi, workspaceId } from '#bench/run/api.ts';
+import { apiKey, type Service, startService, workspaceId } from '#bench/api/service.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import { Tally } from '#bench/run/tally.ts';
-import { type Description, type Operation, readDescription } from '#test/support/description.ts';
+import { type Operation, readDescription } from '#test/support/description.ts';
 import { openHttp } from '#test/support/http-send.ts';
 import { bodies, ids } from '#test/support/requests.ts';
 import { createWorld, type Ids, logIn, type Request, type World } from '#test/support/world.ts';
@@ -16,8 +16,8 @@ const AT_ONCE = 4;
 const BATCH = 8;
 
 /** Starts the API on a fresh database, watched from within. @param onVitals called once a second */
-export function startHostileApi(processes: Processes, onVitals: (vitals: Vitals) => void): Promise<Api> {
-  return startApi(processes, {
+export function startHostileApi(processes: Processes, onVitals: (vitals: Vitals) => void): Promise<Service> {
+  return startService(processes, {
     databaseUrl: `file:${join(processes.directory, 'floodgate.sqlite')}`,
     nodeFlags: ['--import', join(import.meta.dirname, 'watch.ts')],
     env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1', LOG_LEVEL: 'error' },
@@ -58,27 +58,32 @@ export async function soak(options: SoakOptions): Promise<Soaked> {
   });
   const tally = new Tally();
   const asked = new Set<string>();
-
-  const ask = async (operation: Operation, request: Request): Promise<void> => {
-    const about = `${operation.name} with ${String(request.body ?? '').slice(0, 300)} at ${request.url.slice(0, 200)}`;
-    try {
-      const reply = await http.send(request);
-      tally.replied(String(reply.status));
-      asked.add(operation.name);
-      if (reply.status === 500) tally.fault('500', about);
-      for (const problem of description.problemsOf(operation, reply)) tally.fault(String(problem), about);
-    } catch (error) {
-      tally.fault(`no reply: ${error}`, about);
-    }
-  };
-
   const untilMs = performance.now() + seconds * 1000;
-  const pending = requests(world, description, { seed, rounds, batch });
+
+  /** Round after round over all operations, a few requests to each. */
+  async function* requests(): AsyncGenerator<[Operation, Request], void> {
+    for (let round = 0; round < rounds; round++)
+      for (const [at, operation] of description.operations.entries()) {
+        const sampling = { seed: seed + round * 10_007 + at, numRuns: batch };
+        for (const request of await requestsTo(operation, world, sampling)) {
+          if (performance.now() > untilMs) return;
+          yield [operation, request];
+        }
+      }
+  }
+  const pending = requests();
   const worker = async (): Promise<void> => {
-    while (performance.now() < untilMs) {
-      const next = await pending.next();
-      if (next.done === true) return;
-      await ask(...next.value);
+    for await (const [operation, request] of pending) {
+      const about = `${operation.name} with ${String(request.body ?? '').slice(0, 300)} at ${request.url.slice(0, 200)}`;
+      try {
+        const reply = await http.send(request);
+        tally.replied(String(reply.status));
+        asked.add(operation.name);
+        if (reply.status === 500) tally.fault('500', about);
+        for (const problem of description.problemsOf(operation, reply)) tally.fault(String(problem), about);
+      } catch (error) {
+        tally.fault(`no reply: ${error}`, about);
+      }
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
@@ -86,43 +91,20 @@ export async function soak(options: SoakOptions): Promise<Soaked> {
   return { tally, operations: asked.size, described: description.operations.length };
 }
 
-/** Round after round over all operations, a few requests to each. */
-async function* requests(
-  world: World,
-  description: Description,
-  { seed, rounds, batch }: Required<Pick<SoakOptions, 'seed' | 'rounds' | 'batch'>>,
-): AsyncGenerator<[Operation, Request], void> {
-  for (let round = 0; round < rounds; round += 1) {
-    for (const [at, operation] of description.operations.entries()) {
-      const sampleSeed = seed + round * 10_007 + at;
-      const ids = await freshIds(world, operation);
-      for (const request of someOf(world, description, operation, ids, { seed: sampleSeed, batch })) {
-        yield [operation, request];
-      }
-    }
-  }
-}
-
-function someOf(
-  world: World,
-  description: Description,
+async function requestsTo(
   operation: Operation,
-  ids: Ids,
-  { seed, batch }: { readonly seed: number; readonly batch: number },
-): readonly Request[] {
-  const sample = <T>(arbitrary: fc.Arbitrary<T>): T[] => fc.sample(arbitrary, { seed, numRuns: batch });
+  world: World,
+  sampling: { readonly seed: number; readonly numRuns: number },
+): Promise<readonly Request[]> {
+  const { schemas } = world.options.description;
+  const ids = await freshIds(world, operation);
   const headers = world.credentialsFor(operation);
   const valid = world.bodyFor(operation, ids);
   const names = operation.parameters.filter((one) => one.in === 'query').map(({ name }) => String(name));
-  const queries = sample(queryOf(names));
-  const paths = sample(fc.option(pathPart(), { freq: 4 }));
-  const texts =
-    operation.method === 'GET'
-      ? []
-      : sample(
-          hostileBodies(operation, { schemas: description.schemas, valid: isRecord(valid) ? valid : {} }),
-        );
-  return queries.map((query, at) => {
+  const paths = fc.sample(fc.option(pathPart(), { freq: 4 }), sampling);
+  const hostile = hostileBodies(operation, { schemas, valid: isRecord(valid) ? valid : {} });
+  const texts = operation.method === 'GET' ? [] : fc.sample(hostile, sampling);
+  return fc.sample(queryOf(names), sampling).map((query, at) => {
     const part = paths[at] ?? null;
     const given = part === null ? ids : Object.fromEntries(Object.keys(ids).map((name) => [name, part]));
     const url = world.urlOf(operation, given, query);

@@ -5,19 +5,15 @@
  *
  * A limit of N takes the memory of N times for each key, so a limit that nobody shall reach is only as high as needed.
  */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Started } from '#bench/run/processes.ts';
-import { path } from '#bench/run/programs.ts';
 import { HIGH_LIMIT, type Launch, type Peer, WINDOW_SECONDS } from './peer.ts';
 
 /** More than one core can answer in a window. All keys share them, and each may have twice its part. */
 const EVENTS_IN_ALL = 6_000_000;
 
 function startCaddy({ processes, port, upstreamPort }: Launch, limits: string): Promise<Started> {
-  const file = join(processes.directory, `Caddyfile-${port}`);
-  writeFileSync(
-    file,
+  const file = processes.file(
+    `Caddyfile-${port}`,
     `{
   admin off
   auto_https off
@@ -33,7 +29,7 @@ http://:${port} {
 `,
   );
   const { directory } = processes;
-  return processes.start('caddy', path('caddy'), ['run', '--config', file, '--adapter', 'caddyfile'], {
+  return processes.start('caddy', 'caddy', ['run', '--config', file, '--adapter', 'caddyfile'], {
     port,
     // One core, as the other peers have.
     env: { GOMAXPROCS: '1', XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory },

@@ -1,14 +1,18 @@
-/** A plain `node:http` server, which counts nothing and asks no upstream: the least that a reply can cost on Node. */
-import { join } from 'node:path';
+/**
+ * A plain `node:http` server, which counts nothing and asks no upstream: the least that a reply can cost on Node.
+ * `node echo.ts PORT WORKERS BODY` reads each request and replies with these bytes.
+ */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import type { Processes, Started } from '#bench/run/processes.ts';
-import { BENCH } from '#bench/run/programs.ts';
+import { serveWith } from '#bench/run/workers.ts';
 import type { Peer } from './peer.ts';
 
 export function startEcho(
   processes: Processes,
   { port, workers, body }: { readonly port: number; readonly workers: number; readonly body: string },
 ): Promise<Started> {
-  const args = [join(BENCH, 'run', 'echo.ts'), String(port), String(workers), body];
+  const args = [import.meta.filename, String(port), String(workers), body];
   return processes.node('the echo', args, { readyText: 'ready' });
 }
 
@@ -18,3 +22,15 @@ export const ECHO: Peer = {
   needs: [],
   start: ({ processes, port }) => startEcho(processes, { port, workers: 1, body: '{}' }),
 };
+
+if (import.meta.main) {
+  const [port, workers, body = ''] = process.argv.slice(2);
+  const bytes = Buffer.from(body);
+  const headers = { 'content-type': 'application/json', 'content-length': bytes.length };
+  await serveWith(Number(workers), async () => {
+    const server = createServer((req, res) => {
+      req.resume().on('end', () => res.writeHead(200, headers).end(bytes));
+    });
+    await once(server.listen(Number(port), '127.0.0.1'), 'listening');
+  });
+}

@@ -1,8 +1,8 @@
 /** Floodgate: counts fixed windows in Redis, for all processes together. It runs with all policies, headers and metrics. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { type Processes, type Started, socketBeside } from '#bench/run/processes.ts';
+import { type Started, socketBeside } from '#bench/run/processes.ts';
 import { ROOT } from '#bench/run/programs.ts';
 import { freePort } from '#test/support/ports.ts';
 import { HIGH_LIMIT, type Launch, type Peer, type Place } from './peer.ts';
@@ -55,23 +55,13 @@ interface GatewayLaunch extends Place {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export function policyFile({ directory }: Processes, port: number): string {
-  return join(directory, `policies-${port}.yaml`);
+export function policyFile(port: number): string {
+  return `policies-${port}.yaml`;
 }
 
 export async function startGateway(launch: GatewayLaunch): Promise<Started> {
-  const {
-    processes,
-    port,
-    upstreamPort,
-    redisPort,
-    policies,
-    workers = 1,
-    root = ROOT,
-    nodeFlags = [],
-  } = launch;
-  const file = policyFile(processes, port);
-  writeFileSync(file, policies);
+  const { processes, port, upstreamPort, redisPort, policies } = launch;
+  const { workers = 1, root = ROOT, nodeFlags = [], env } = launch;
   const flags = ['--max-semi-space-size=16', '--max-old-space-size=1024', ...nodeFlags];
   return processes.node('the gateway', [...flags, join(root, 'gateway', 'main.ts')], {
     readyText: 'Gateway ready',
@@ -84,50 +74,45 @@ export async function startGateway(launch: GatewayLaunch): Promise<Started> {
       GATEWAY_ADMIN_PORT: String(await freePort()),
       GATEWAY_UPSTREAM: `http://127.0.0.1:${upstreamPort}`,
       GATEWAY_REDIS_URL: `redis://127.0.0.1:${redisPort}`,
-      GATEWAY_POLICIES: file,
+      GATEWAY_POLICIES: processes.file(policyFile(port), policies),
       GATEWAY_WORKERS: String(workers),
       GATEWAY_IDENTITY_SECRET: 'bench-secret-of-no-worth-to-anybody',
       LOG_LEVEL: 'warn',
-      ...launch.env,
+      ...env,
     },
   });
 }
 
-/** The shipped policies. Where everything shall pass, all limits are raised and nothing else is changed. */
-export function policiesFor({ limit }: Pick<Launch, 'limit'>, root = ROOT): string {
-  return policiesOf(root, (file) => {
-    if (limit === HIGH_LIMIT) raiseLimits(file);
-  });
+/** Floodgate with the shipped policies. Where everything shall pass, all limits are raised and nothing else is changed. */
+export function variant(
+  name: string,
+  label: string,
+  change: (launch: Launch) => Partial<GatewayLaunch> = () => ({}),
+): Peer {
+  return {
+    ...{ name, label, needs: ['redis-server'], countsInRedis: true },
+    start(launch) {
+      const changed = change(launch);
+      const raise = launch.limit === HIGH_LIMIT ? raiseLimits : () => undefined;
+      const policies = policiesOf(changed.root ?? ROOT, raise);
+      return startGateway({ ...launch, policies, ...changed });
+    },
+  };
 }
 
-export const FLOODGATE: Peer = {
-  name: 'floodgate',
-  label: 'Floodgate',
-  needs: ['redis-server'],
-  usesRedis: true,
-  countsInRedis: true,
-  start: (launch) => startGateway({ ...launch, policies: policiesFor(launch) }),
-};
+export const FLOODGATE = variant('floodgate', 'Floodgate');
 
 export const FLOODGATE_BARE: Peer = {
-  name: 'floodgate-bare',
-  label: 'Floodgate without policies',
-  needs: ['redis-server'],
-  usesRedis: true,
-  start: (launch) => startGateway({ ...launch, policies: policiesOf(ROOT, removePolicies) }),
+  ...variant('floodgate-bare', 'Floodgate without policies', () => ({
+    policies: policiesOf(ROOT, removePolicies),
+  })),
+  countsInRedis: false,
 };
 
 /** Reaches its upstream and its Redis by Unix sockets instead of TCP. */
-export const FLOODGATE_UNIX: Peer = {
-  ...FLOODGATE,
-  name: 'floodgate-unix',
-  label: 'Floodgate, Unix sockets',
-  start: (launch) =>
-    startGateway({
-      ...{ ...launch, policies: policiesFor(launch) },
-      env: {
-        GATEWAY_UPSTREAM: `unix:${socketBeside(launch.processes, launch.upstreamPort)}`,
-        GATEWAY_REDIS_URL: `unix:${socketBeside(launch.processes, launch.redisPort)}`,
-      },
-    }),
-};
+export const FLOODGATE_UNIX = variant('floodgate-unix', 'Floodgate, Unix sockets', (launch) => ({
+  env: {
+    GATEWAY_UPSTREAM: `unix:${socketBeside(launch.processes, launch.upstreamPort)}`,
+    GATEWAY_REDIS_URL: `unix:${socketBeside(launch.processes, launch.redisPort)}`,
+  },
+}));

@@ -2,10 +2,7 @@
  * HAProxy with stick tables: counts in its own memory, as a sliding rate that includes denied requests. It shares nothing
  * between machines.
  */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Started } from '#bench/run/processes.ts';
-import { path } from '#bench/run/programs.ts';
 import { BOUNDS, type BoundedPlace, type Launch, type Peer, type Place, WINDOW_SECONDS } from './peer.ts';
 
 interface Parts {
@@ -17,9 +14,8 @@ interface Parts {
 }
 
 function startHaproxy({ processes, port, upstreamPort }: Place, parts: Parts): Promise<Started> {
-  const file = join(processes.directory, `haproxy-${port}.cfg`);
-  writeFileSync(
-    file,
+  const file = processes.file(
+    `haproxy-${port}.cfg`,
     `global
   nbthread 1
   maxconn 4096
@@ -37,7 +33,7 @@ backend upstream
 ${parts.tables}
 `,
   );
-  return processes.start('haproxy', path('haproxy'), ['-db', '-f', file], { port });
+  return processes.start('haproxy', 'haproxy', ['-db', '-f', file], { port });
 }
 
 function start(launch: Launch): Promise<Started> {

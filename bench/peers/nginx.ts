@@ -1,8 +1,6 @@
 /** NGINX as a plain proxy, which counts nothing. The other NGINX peers use the same configuration. */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Started } from '#bench/run/processes.ts';
-import { path } from '#bench/run/programs.ts';
 import type { Launch, Peer, Place } from './peer.ts';
 
 export interface Parts {
@@ -17,8 +15,8 @@ export function startNginx(name: string, place: Place, parts: Parts): Promise<St
   const home = join(processes.directory, `${name}-${port}`);
   // Workers write large bodies to our folder.
   const user = process.getuid?.() === 0 ? 'user root;' : '';
-  writeFileSync(
-    `${home}.conf`,
+  const file = processes.file(
+    `${name}-${port}.conf`,
     `${parts.modules ?? ''}
 ${user} daemon off; worker_processes 1; pid ${home}.pid; error_log stderr crit;
 events { worker_connections 4096; }
@@ -31,7 +29,7 @@ http {
 }
 `,
   );
-  return processes.start(name, path('nginx'), ['-c', `${home}.conf`], { port });
+  return processes.start(name, 'nginx', ['-c', file], { port });
 }
 
 /** @param limits directives for paths that have limits */

@@ -7,8 +7,7 @@ function nodePeer(name: string, label: string): Peer {
   return {
     name,
     label,
-    needs: ['redis-server', 'npm'],
-    usesRedis: true,
+    needs: ['redis-server', 'npm-packages'],
     countsInRedis: true,
     start({ processes, port, upstreamPort, redisPort, limit, limits }) {
       const settings = {

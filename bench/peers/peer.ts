@@ -27,9 +27,8 @@ export interface Peer {
   readonly name: string;
   readonly label: string;
   readonly needs: readonly Package[];
-  /** Whether it gets a Redis of its own, and counts every admitted request there. Default: neither. */
-  readonly usesRedis?: true;
-  readonly countsInRedis?: true;
+  /** Whether it counts every admitted request in Redis. If it needs one, it gets one of its own. */
+  readonly countsInRedis?: boolean;
   /** null: the upstream itself. */
   readonly start: ((launch: Launch) => Promise<Started>) | null;
 }

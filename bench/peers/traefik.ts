@@ -2,10 +2,7 @@
  * Traefik with its middleware rateLimit: counts in its own memory, with token buckets. It shares nothing between machines,
  * unless it is told to count in Redis (from version 3.4 on).
  */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { path } from '#bench/run/programs.ts';
 import { type Peer, WINDOW_SECONDS } from './peer.ts';
 
 export const TRAEFIK: Peer = {
@@ -34,20 +31,19 @@ export const TRAEFIK: Peer = {
         upstream: { loadBalancer: { servers: [{ url: `http://127.0.0.1:${upstreamPort}` }] } },
       },
     };
-    const file = join(processes.directory, `traefik-${port}`);
-    writeFileSync(`${file}-routes.yaml`, stringify({ http }));
-    writeFileSync(
-      `${file}.yaml`,
+    const routes = processes.file(`traefik-${port}-routes.yaml`, stringify({ http }));
+    const file = processes.file(
+      `traefik-${port}.yaml`,
       stringify({
         global: { checkNewVersion: false, sendAnonymousUsage: false },
         log: { level: 'ERROR' },
         entryPoints: { public: { address: `127.0.0.1:${port}` } },
-        providers: { file: { filename: `${file}-routes.yaml` } },
+        providers: { file: { filename: routes } },
         serversTransport: { maxIdleConnsPerHost: 256 },
       }),
     );
     // One core, as the other peers have.
     const env = { GOMAXPROCS: '1' };
-    return processes.start('traefik', path('traefik'), [`--configFile=${file}.yaml`], { port, env });
+    return processes.start('traefik', 'traefik', [`--configFile=${file}`], { port, env });
   },
 };

@@ -5,17 +5,13 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { UsageError } from '#bench/command.ts';
 import { ROOT } from '#bench/run/programs.ts';
-import { FLOODGATE, policiesFor, startGateway } from './floodgate.ts';
+import { variant } from './floodgate.ts';
 import type { Peer } from './peer.ts';
 
 /** @param name a folder, or a commit, which gets a worktree of its own until the bench ends */
 export function versionAt(name: string): Peer {
   const root = existsSync(join(name, 'gateway', 'main.ts')) ? resolve(name) : checkOut(name);
-  return {
-    ...FLOODGATE,
-    ...{ name, label: `Floodgate, ${name}` },
-    start: (launch) => startGateway({ ...launch, root, policies: policiesFor(launch, root) }),
-  };
+  return variant(name, `Floodgate, ${name}`, () => ({ root }));
 }
 
 function checkOut(commit: string): string {

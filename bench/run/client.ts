@@ -3,9 +3,9 @@ import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { request as requestTls, Agent as TlsAgent } from 'node:https';
 import type { Socket } from 'node:net';
 
-/** A larger body is sent in pieces, as from a client that is not on the same machine. */
 /** Bodies are a long number, which is JSON. */
 const DIGIT = '1';
+/** A larger body is sent in pieces, as from a client that is not on the same machine. */
 const PIECE_BYTES = 16_384;
 const PIECE_MS = 10;
 

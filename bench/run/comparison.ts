@@ -1,19 +1,20 @@
 /** The table of servers that were visited in turn: medians of all rounds, and ratios of pairs from the same round. */
 import type { Slice } from './measure.ts';
 import { rounded, type Table } from './report.ts';
-import { pairedRatio, type Spread, spread } from './statistics.ts';
+import { type Spread, spread } from './statistics.ts';
 
 export interface Compared {
   readonly label: string;
-  /** One for each round; a text: why there are none. */
-  readonly slices: readonly Slice[] | string;
+  /** One for each round. */
+  readonly slices: readonly Slice[];
+  /** Why it was not measured. */
+  readonly failure?: string;
 }
 
-interface RatioColumn {
+/** Another column of the table, with a figure for each round of the server of a row. */
+interface Column {
   readonly head: string;
-  readonly measure: keyof Slice;
-  /** The ratio of two servers' figures in each round, for the server of a row. */
-  readonly of: (slices: readonly Slice[]) => readonly [readonly Slice[], readonly Slice[]];
+  readonly of: (slices: readonly Slice[]) => readonly number[];
 }
 
 const HEAD = [
@@ -21,17 +22,26 @@ const HEAD = [
   'errors',
 ];
 
+/** One measure of two servers. A disturbance usually affects both slices of a round. */
+export function ratios(
+  ours: readonly Slice[],
+  theirs: readonly Slice[],
+  measure: keyof Slice,
+): readonly number[] {
+  return ours.map((slice, i) => slice[measure] / (theirs[i]?.[measure] ?? Number.NaN));
+}
+
 export function comparisonTable(
   title: string,
-  compared: readonly Compared[],
-  ratios: readonly RatioColumn[],
+  compared: Iterable<Compared>,
+  columns: readonly Column[],
   moreNotes: readonly string[] = [],
 ): Table {
-  const head = [...HEAD, ...ratios.map((ratio) => ratio.head)];
+  const head = [...HEAD, ...columns.map((column) => column.head)];
   const notes: string[] = [];
-  const rows = compared.map(({ label, slices }) => {
-    if (typeof slices === 'string') {
-      notes.push(`${label} was not measured: ${slices}`);
+  const rows = [...compared].map(({ label, slices, failure }) => {
+    if (failure !== undefined) {
+      notes.push(`${label} was not measured: ${failure}`);
       return [label, 'not measured', ...head.slice(2).map(() => '-')];
     }
     const of = (measure: keyof Slice): Spread => spread(slices.map((slice) => slice[measure]));
@@ -41,10 +51,7 @@ export function comparisonTable(
       ...[middle('storeCpuUs', 1), middle('storeCommands', 2), middle('p50Ms', 2), middle('p99Ms', 2)],
       ...[middle('rssMb', 0), `${rounded(of('refusedShare').median * 100, 1)} %`],
       rounded(of('errors').max, 0),
-      ...ratios.map(({ measure, of: pairOf }) => {
-        const [one, other] = pairOf(slices).map((list) => list.map((slice) => slice[measure]));
-        return withQuartiles(pairedRatio(one ?? [], other ?? []), 2);
-      }),
+      ...columns.map((column) => withQuartiles(spread(column.of(slices)), 2)),
     ];
   });
   return { title, head, rows, notes: [...notes, ...moreNotes] };

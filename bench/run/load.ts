@@ -1,6 +1,5 @@
 /** Describes load on one server, and its result. `wrk.ts` and `paced.ts` send it. */
 export interface Load {
-  /** Part of a file name. */
   readonly name: string;
   readonly method: string;
   readonly path: string;
@@ -9,6 +8,8 @@ export interface Load {
   /** Each request gets one of so many API keys, drawn at random. 0: requests have no key. */
   readonly keys: number;
   readonly connections: number;
+  /** Requests a second at an even pace. null: as many as the connections can send. */
+  readonly rate: number | null;
 }
 
 export interface LoadResult {

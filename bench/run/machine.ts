@@ -1,46 +1,51 @@
 /** Describes the machine and the versions that the figures are from. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { availableParallelism, cpus, release, totalmem } from 'node:os';
+import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { ROOT, version } from './programs.ts';
 
-const LIBRARIES = ['undici', 'ioredis', 'rate-limiter-flexible'];
-const PEER_LIBRARIES = [
-  ...['express', 'express-rate-limit', 'http-proxy-middleware', '@fastify/http-proxy', '@fastify/rate-limit'],
-];
+const LIBRARIES = {
+  '.': ['undici', 'ioredis', 'rate-limiter-flexible'],
+  'bench/peers/node': [
+    ...[
+      'express',
+      'express-rate-limit',
+      'http-proxy-middleware',
+      '@fastify/http-proxy',
+      '@fastify/rate-limit',
+    ],
+  ],
+};
 const PROGRAMS = [
   ...[['redis-server', '--version'] as const, ['nginx', '-v'] as const, ['haproxy', '-v'] as const],
   ...[['caddy', 'version'] as const, ['traefik', 'version'] as const, ['psql', '--version'] as const],
 ];
 
-/** @param measured folders that the figures are about; it says whether they have uncommitted changes */
-export function describeMachine(measured: readonly string[]): string {
-  const load = readFileSync('/proc/loadavg', 'utf8').split(' ').slice(0, 3).join(' ');
+export function describeMachine(): string {
+  const load = loadavg().map((value) => value.toFixed(2));
   const memoryGb = Math.round(totalmem() / 2 ** 30);
+  const commit = spawnSync('git', ['describe', '--always', '--dirty'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  }).stdout;
   const versions = [
     `Node ${process.version}`,
-    ...LIBRARIES.map((name) => `${name} ${dependency(name)}`),
-    ...PEER_LIBRARIES.map((name) => `${name} ${dependency(name, 'bench/peers/node')}`),
+    ...Object.entries(LIBRARIES).flatMap(([folder, names]) =>
+      names.map((name) => `${name} ${dependency(name, folder)}`),
+    ),
     ...PROGRAMS.map(([program, flag]) => `${program} ${version(program, flag)}`),
   ];
   return [
-    `commit ${commitOf(measured)}`,
-    `${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown'}, ${memoryGb} GB, Linux ${release()}, load ${load}`,
+    `commit ${commit?.trim() || 'unknown'}`,
+    `${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown'}, ${memoryGb} GB, Linux ${release()}, load ${load.join(' ')}`,
     versions.join(', '),
   ].join('\n');
 }
 
-function commitOf(measured: readonly string[]): string {
-  const git = (...args: string[]): string =>
-    spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' }).stdout?.trim() ?? '';
-  const hash = git('rev-parse', '--short', 'HEAD') || 'unknown';
-  return git('status', '--porcelain', '--', ...measured) === '' ? hash : `${hash} with uncommitted changes`;
-}
-
-function dependency(name: string, under = '.'): string {
+function dependency(name: string, folder: string): string {
   try {
-    return JSON.parse(readFileSync(join(ROOT, under, 'node_modules', name, 'package.json'), 'utf8')).version;
+    return JSON.parse(readFileSync(join(ROOT, folder, 'node_modules', name, 'package.json'), 'utf8')).version;
   } catch {
     return 'not installed';
   }

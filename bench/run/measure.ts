@@ -1,13 +1,16 @@
-/** Measures one slice of load on one server, and visits several servers in turn. */
+/** Compares servers: visits each in turn with its load, and reads what a request cost. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LoadResult } from './load.ts';
+import type { Load } from './load.ts';
+import { paced } from './paced.ts';
+import type { Processes } from './processes.ts';
 import { usageOf } from './usage.ts';
+import { wrk } from './wrk.ts';
 
 /** A server under load. */
 export interface Subject {
-  readonly name: string;
   /** Without a path. */
   readonly origin: string;
+  readonly load: Load;
   readonly pids: readonly number[];
   /** The server's Redis or database. */
   readonly store: {
@@ -27,25 +30,65 @@ export interface Slice {
   readonly storeCommands: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** The p50 in addition to that of the upstream itself in the same round. NaN: nobody asked for it. */
+  readonly addedMs: number;
   readonly rssMb: number;
   readonly refusedShare: number;
   /** All requests without a reply. */
   readonly errors: number;
 }
 
-/** A Node process costs twice as much in its first second as after five. */
-export const WARM_SECONDS = 6;
+interface Plan {
+  /** Warms each server up. */
+  readonly warmSeconds: number;
+  readonly rounds: number;
+  /** Of one visit. */
+  readonly seconds: number;
+  readonly processes: Processes;
+}
+
 const BREATH_MS = 100;
 
-export async function measure(subject: Subject, load: () => Promise<LoadResult>): Promise<Slice> {
-  const { pids, store } = subject;
+/**
+ * Visits all subjects in each round, in an order that rotates. So a disturbance of the machine affects all of them, and
+ * ratios within a round stay fair.
+ *
+ * @returns for each subject its slices, one for each round
+ */
+export async function compare<S extends Subject>(
+  subjects: readonly S[],
+  { warmSeconds, rounds, seconds, processes }: Plan,
+  afterRound?: () => Promise<void>,
+): Promise<ReadonlyMap<S, readonly Slice[]>> {
+  for (const subject of subjects)
+    await visit({ ...subject, load: { ...subject.load, rate: null } }, warmSeconds, processes);
+  const results = new Map(subjects.map((subject): [S, Slice[]] => [subject, []]));
+  for (let round = 0; round < rounds; round++) {
+    const first = round % subjects.length;
+    for (const subject of [...subjects.slice(first), ...subjects.slice(0, first)]) {
+      await sleep(BREATH_MS);
+      results.get(subject)?.push(await visit(subject, seconds, processes));
+    }
+    await afterRound?.();
+  }
+  return results;
+}
+
+async function visit(
+  { load, origin, pids, store }: Subject,
+  visitSeconds: number,
+  processes: Processes,
+): Promise<Slice> {
   const read = async () => ({
     own: usageOf(pids),
     store: usageOf(store?.pids ?? []),
     commands: (await store?.commands?.()) ?? 0,
   });
   const before = await read();
-  const { requests, seconds, refused, errors, p50Ms, p99Ms } = await load();
+  const { requests, seconds, refused, errors, p50Ms, p99Ms } =
+    load.rate === null
+      ? await wrk(load, origin, visitSeconds, processes)
+      : await paced(load, origin, visitSeconds, load.rate);
   const after = await read();
   const each = (value: number): number => (requests === 0 ? Number.NaN : value / requests);
   const cpuUs = each(after.own.cpuUs - before.own.cpuUs);
@@ -54,29 +97,8 @@ export async function measure(subject: Subject, load: () => Promise<LoadResult>)
     perSecond: requests / seconds,
     ...{ cpuUs, storeCpuUs, totalCpuUs: cpuUs + storeCpuUs, p50Ms, p99Ms, errors },
     storeCommands: each(Math.max(0, after.commands - before.commands)),
+    addedMs: Number.NaN,
     rssMb: after.own.rssMb,
     refusedShare: each(refused),
   };
-}
-
-/**
- * Visits all subjects in each round, in an order that rotates. So a disturbance of the machine affects all of them, and
- * ratios within a round stay fair.
- *
- * @returns for each subject its results, one for each round
- */
-export async function inTurn<S, R>(
-  subjects: readonly S[],
-  rounds: number,
-  visit: (subject: S, round: number) => Promise<R>,
-): Promise<readonly (readonly R[])[]> {
-  const results = subjects.map((): R[] => []);
-  for (let round = 0; round < rounds; round++) {
-    for (let i = 0; i < subjects.length; i++) {
-      const at = (i + round) % subjects.length;
-      await sleep(BREATH_MS);
-      results[at]?.push(await visit(subjects[at] as S, round));
-    }
-  }
-  return results;
 }

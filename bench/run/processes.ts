@@ -1,13 +1,13 @@
 /** Starts processes, and ends them with the bench, whatever ends the bench. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { accepts } from '#test/support/ports.ts';
+import { until } from '#test/support/until.ts';
+import { PATH } from './programs.ts';
 
-const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 const TAIL_CHARS = 4000;
 
@@ -52,9 +52,8 @@ export class Processes {
     options: StartOptions = {},
   ): Promise<Started> {
     const { port, readyText, onMessage } = options;
-    const { PATH = '', HOME = '' } = process.env;
     const child = spawn(command, args, {
-      env: { PATH, HOME, ...options.env },
+      env: { PATH, HOME: process.env.HOME, ...options.env },
       cwd: options.cwd ?? this.directory,
       stdio: ['ignore', 'pipe', 'pipe', ...(onMessage === undefined ? [] : (['ipc'] as const))],
     });
@@ -67,24 +66,20 @@ export class Processes {
     }
     if (onMessage !== undefined) child.on('message', onMessage);
     let failure: string | null = null;
-    child.once('error', (error) => {
-      failure = error.message;
-    });
+    const gone = Promise.withResolvers<void>();
+    const fail = (reason: string): void => {
+      failure ??= reason;
+      gone.resolve();
+    };
+    child.once('error', (error) => fail(error.message));
     child.once('exit', (code, signal) => {
       this.#children.delete(child);
-      failure ??= `it ended with ${signal ?? `exit code ${code}`}`;
+      fail(`it ended with ${signal ?? `exit code ${code}`}`);
     });
     const isReady = async (): Promise<boolean> =>
       readyText === undefined ? port === undefined || (await accepts(port)) : tail.includes(readyText);
-    const deadline = Date.now() + START_TIMEOUT_MS;
-    while (!(await isReady())) {
-      if (failure !== null) throw new Error(`${name} did not start: ${failure}\n${tail.trim()}`);
-      if (Date.now() > deadline) {
-        await end(child);
-        throw new Error(`${name} was not ready in time\n${tail.trim()}`);
-      }
-      await sleep(20);
-    }
+    const output = (): string => `${failure ?? ''}\n${tail.trim()}`;
+    await until(isReady, `${name} is ready`, { output, ended: () => gone.promise });
     if (child.pid === undefined) throw new Error(`${name} did not start: ${failure ?? 'no process'}`);
     const { pid } = child;
     return { pid, ending: () => failure, output: () => tail, stop: (signal) => end(child, signal) };
@@ -93,6 +88,13 @@ export class Processes {
   /** Starts a script with the Node that runs the bench. */
   node(name: string, args: readonly string[], options: StartOptions = {}): Promise<Started> {
     return this.start(name, process.execPath, args, options);
+  }
+
+  /** Writes a file that ends with the bench. @returns its path */
+  file(name: string, text: string): string {
+    const path = join(this.directory, name);
+    writeFileSync(path, text);
+    return path;
   }
 
   async stopAll(): Promise<void> {

@@ -1,34 +1,43 @@
 /** Finds the programs that the bench starts, and says which command installs those that are missing. */
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { UsageError } from '#bench/command.ts';
 
 export const BENCH = join(import.meta.dirname, '..');
 export const ROOT = join(BENCH, '..');
-const NODE_PEERS = join(BENCH, 'peers', 'node');
-
 export const NGINX_MODULES = '/usr/share/nginx/modules';
-/** Debian package -> a program or a file of it. */
-const PACKAGES = {
-  wrk: 'wrk',
-  'redis-server': 'redis-server',
-  nginx: 'nginx',
-  haproxy: 'haproxy',
-  caddy: 'caddy',
-  'libnginx-mod-http-lua': `${NGINX_MODULES}/ngx_http_lua_module.so`,
-  'lua-resty-core': '/usr/share/lua/5.1/resty/core.lua',
-  'lua-nginx-redis': '/usr/share/lua/5.1/nginx/redis.lua',
-} as const;
+/** Servers are in sbin, which is often not on PATH. */
+export const PATH = [process.env.PATH, '/usr/local/sbin', '/usr/sbin', '/sbin'].join(delimiter);
 
-/** Programs without a Debian package. */
-const OTHERS = {
-  npm: {
-    isThere: () => existsSync(join(NODE_PEERS, 'node_modules')),
+interface Installation {
+  readonly isThere: () => boolean;
+  readonly install: string;
+}
+
+/** @param file a file of the package; default: the program of its name */
+function debian(name: string, file?: string): Installation {
+  return {
+    isThere: () => (file === undefined ? find(name) !== null : existsSync(file)),
+    install: `apt-get install ${name}`,
+  };
+}
+
+const INSTALLATIONS = {
+  wrk: debian('wrk'),
+  'redis-server': debian('redis-server'),
+  nginx: debian('nginx'),
+  haproxy: debian('haproxy'),
+  caddy: debian('caddy'),
+  'libnginx-mod-http-lua': debian('libnginx-mod-http-lua', `${NGINX_MODULES}/ngx_http_lua_module.so`),
+  'lua-resty-core': debian('lua-resty-core', '/usr/share/lua/5.1/resty/core.lua'),
+  'lua-nginx-redis': debian('lua-nginx-redis', '/usr/share/lua/5.1/nginx/redis.lua'),
+  'npm-packages': {
+    isThere: () => existsSync(join(BENCH, 'peers', 'node', 'node_modules')),
     install: 'npm ci --prefix bench/peers/node',
   },
   'caddy-ratelimit': {
-    isThere: () => lines('caddy', 'list-modules').includes('http.handlers.rate_limit'),
+    isThere: () => outputOf('caddy', 'list-modules').includes('http.handlers.rate_limit'),
     install:
       'xcaddy build --with github.com/mholt/caddy-ratelimit, and put the new caddy first on PATH (Debian’s has no rate limit)',
   },
@@ -36,57 +45,30 @@ const OTHERS = {
     isThere: () => find('traefik') !== null,
     install: 'copy the program traefik (version 3) to a folder of PATH; Debian has no package of it',
   },
-} as const;
+} as const satisfies Record<string, Installation>;
 
-export type Package = keyof typeof PACKAGES | keyof typeof OTHERS;
-
-/** Servers are in sbin, which is often not on PATH. */
-const PLACES = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin'];
+export type Package = keyof typeof INSTALLATIONS;
 
 export function find(program: string): string | null {
-  const paths = program.startsWith('/') ? [program] : PLACES.map((place) => join(place, program));
-  return paths.find(isProgram) ?? null;
+  const places = PATH.split(delimiter).map((folder) => join(folder, program));
+  return places.find((place) => existsSync(place)) ?? null;
 }
 
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-export function path(program: string): string {
-  const found = find(program);
-  if (found === null) throw new UsageError(`${program} is not installed`);
-  return found;
-}
-
-/** @returns how to install what is missing (on Debian or Ubuntu), or null */
-export function missing(packages: readonly Package[]): string | null {
-  const debian: string[] = [];
-  for (const name of packages) {
-    if (!(name in PACKAGES)) {
-      const { isThere, install } = OTHERS[name as keyof typeof OTHERS];
-      if (!isThere()) return `not installed; to install it: ${install}`;
-      continue;
-    }
-    const place = PACKAGES[name as keyof typeof PACKAGES];
-    if (!(place.startsWith('/') ? existsSync(place) : find(place) !== null)) debian.push(name);
-  }
-  return debian.length === 0 ? null : `not installed; to install it: apt-get install ${debian.join(' ')}`;
+/** @throws UsageError that says how to install what is missing, on Debian or Ubuntu */
+export function assertInstalled(packages: readonly Package[]): void {
+  const absent = packages.filter((name) => !INSTALLATIONS[name].isThere());
+  if (absent.length === 0) return;
+  const commands = absent.map((name) => INSTALLATIONS[name].install).join(' && ');
+  throw new UsageError(`${absent.join(', ')} not installed; to install it: ${commands}`);
 }
 
 /** The numbers of a version; "not installed" without the program. */
 export function version(program: string, flag: string): string {
-  return /\d+(?:\.\d+)+/.exec(lines(program, flag).join('\n'))?.[0] ?? 'not installed';
+  return /\d+(?:\.\d+)+/.exec(outputOf(program, flag))?.[0] ?? 'not installed';
 }
 
 /** The output of a program that ends by itself; none if it is not installed. */
-function lines(program: string, ...args: readonly string[]): readonly string[] {
-  const found = find(program);
-  if (found === null) return [];
-  const { stdout, stderr } = spawnSync(found, args, { encoding: 'utf8' });
-  return `${stdout}${stderr}`.trim().split('\n');
+function outputOf(program: string, ...args: readonly string[]): string {
+  const { stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env: { ...process.env, PATH } });
+  return `${stdout}${stderr}`;
 }

@@ -6,7 +6,6 @@ import { Redis } from 'ioredis';
 import { freePort } from '#test/support/ports.ts';
 import { memoryOnly } from '#test/support/redis-process.ts';
 import { type Processes, socketBeside } from './processes.ts';
-import { path } from './programs.ts';
 
 /** Every write is on the disk before it is acknowledged, so a restart loses nothing. */
 export const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
@@ -27,7 +26,7 @@ export async function startRedis(processes: Processes, args: readonly string[] =
   const folder = join(processes.directory, `redis-${port}`);
   mkdirSync(folder);
   const all = [...memoryOnly(port), '--dir', folder, '--unixsocket', socketBeside(processes, port), ...args];
-  const launch = () => processes.start('redis-server', path('redis-server'), all, { port });
+  const launch = () => processes.start('redis-server', 'redis-server', all, { port });
   let server = await launch();
   const client = new Redis(port, '127.0.0.1', {
     ...{ maxRetriesPerRequest: 0, commandTimeout: 500, retryStrategy: () => 100 },

@@ -1,4 +1,4 @@
-/** Reports tables: at once on the terminal, and at the end with all figures as JSON in `bench/results/`. */
+/** Reports tables at once: on the terminal, and with all figures as JSON in `bench/results/`. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeMachine } from './machine.ts';
@@ -14,34 +14,26 @@ export interface Table {
 }
 
 export class Report {
-  readonly #name: string;
-  readonly #at = new Date().toISOString();
+  readonly #path: string;
   readonly #machine: string;
-  readonly #tables: Table[] = [];
+  readonly #tables: object[] = [];
 
-  /**
-   * @param name the first part of the names of its files
-   * @param measured folders that the figures are about
-   */
-  constructor(name: string, measured: readonly string[]) {
-    this.#name = name;
-    this.#machine = `${this.#at}, ${describeMachine(measured)}`;
-    process.stdout.write(`${this.#machine}\n\n`);
-  }
-
-  add(table: Table): void {
-    this.#tables.push(table);
-    process.stdout.write(`${textOf(table)}\n\n`);
-  }
-
-  /** @param results all figures */
-  write(results: unknown): void {
+  /** @param name the first part of the name of its file */
+  constructor(name: string) {
+    const at = new Date().toISOString();
     const folder = join(BENCH, 'results');
     mkdirSync(folder, { recursive: true });
-    const path = join(folder, `${this.#name}-${this.#at.replaceAll(/[:.]/g, '-')}.json`);
-    const document = { machine: this.#machine, tables: this.#tables, results };
-    writeFileSync(path, `${JSON.stringify(document, null, 1)}\n`);
-    process.stdout.write(`written to ${path}\n`);
+    this.#path = join(folder, `${name}-${at.replaceAll(/[:.]/g, '-')}.json`);
+    this.#machine = `${at}, ${describeMachine()}`;
+    process.stdout.write(`${this.#machine}\nresults in ${this.#path}\n\n`);
+  }
+
+  /** @param figures from which the table was made */
+  add(table: Table, figures?: unknown): void {
+    this.#tables.push({ ...table, figures });
+    const document = { machine: this.#machine, tables: this.#tables };
+    writeFileSync(this.#path, `${JSON.stringify(document, null, 1)}\n`);
+    process.stdout.write(`${textOf(table)}\n\n`);
   }
 }
 

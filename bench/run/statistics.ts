@@ -26,7 +26,11 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The ratios of pairs from the same round. A disturbance usually affects both. */
-export function pairedRatio(ours: readonly number[], theirs: readonly number[]): Spread {
-  return spread(ours.map((value, i) => value / (theirs[i] ?? Number.NaN)));
+/** Draws one of several, as often as its weight says. @param random from 0 to below 1 */
+export function drawn<T extends { readonly weight: number }>(all: readonly T[], random: number): T {
+  let at = random * all.reduce((sum, { weight }) => sum + weight, 0);
+  return all.find(({ weight }) => {
+    at -= weight;
+    return at < 0;
+  }) as T;
 }

@@ -13,14 +13,6 @@ export const VISITOR_HEADER = 'x-bench-visitor';
 /** Names separated by commas: the request is counted under each. */
 export const COUNT_HEADER = 'x-bench-count';
 
-interface UpstreamStats {
-  /** Requests of the attacker that came through. */
-  admitted: number;
-  /** Those among them with a header that no gateway should forward. */
-  smuggled: number;
-}
-
-const STATS_PATH = '/bench/stats';
 const COUNTS_PATH = '/bench/counts';
 const DOWNLOAD_BYTES = 50_000_000;
 const PIECE = Buffer.alloc(65_536, 'd');
@@ -34,11 +26,10 @@ export function startUpstream(processes: Processes, port: number): Promise<Start
   return processes.node('the upstream', [join(BENCH, 'run', 'upstream.ts'), String(port)], { port });
 }
 
-export async function statsOf(port: number): Promise<UpstreamStats> {
-  return (await (await fetch(`http://127.0.0.1:${port}${STATS_PATH}`)).json()) as UpstreamStats;
-}
-
-/** Requests by the names of `COUNT_HEADER`, since this was asked last. */
+/**
+ * Requests by the names of `COUNT_HEADER`, since this was asked last. The attacker's are also counted as `admitted`, and
+ * those with a header that no gateway should forward as `smuggled`.
+ */
 export async function countsOf(port: number): Promise<Readonly<Record<string, number>>> {
   return (await (await fetch(`http://127.0.0.1:${port}${COUNTS_PATH}`)).json()) as Record<string, number>;
 }
@@ -49,7 +40,6 @@ export function replyTo(method: string, path: string, bytes: number): string {
 }
 
 const counts = new Map<string, number>();
-const stats: UpstreamStats = { admitted: 0, smuggled: 0 };
 
 function json(res: ServerResponse, status: number, text: string): void {
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
@@ -102,11 +92,12 @@ function events(res: ServerResponse): void {
 }
 
 function count({ headers }: IncomingMessage): void {
-  for (const name of String(headers[COUNT_HEADER] ?? '').split(','))
-    if (name !== '') counts.set(name, (counts.get(name) ?? 0) + 1);
-  if (headers[VISITOR_HEADER] !== undefined) return;
-  stats.admitted++;
-  if (SMUGGLED.some((name) => headers[name] !== undefined)) stats.smuggled++;
+  const names = String(headers[COUNT_HEADER] ?? '').split(',');
+  if (headers[VISITOR_HEADER] === undefined) {
+    names.push('admitted');
+    if (SMUGGLED.some((name) => headers[name] !== undefined)) names.push('smuggled');
+  }
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
 function slow(res: ServerResponse, ms: number): void {
@@ -118,8 +109,7 @@ function serve(req: IncomingMessage, res: ServerResponse): void {
   const [path = '', query = ''] = (req.url ?? '').split('?');
   const parameter = (name: string, initial: number, max: number): number =>
     Math.min(max, Number(new URLSearchParams(query).get(name) ?? initial));
-  if (path === STATS_PATH) json(res, 200, JSON.stringify(stats));
-  else if (path === COUNTS_PATH) {
+  if (path === COUNTS_PATH) {
     json(res, 200, JSON.stringify(Object.fromEntries(counts)));
     counts.clear();
   } else {

@@ -1,22 +1,19 @@
 /** Sends load with wrk: one thread of C takes little from the cores that it shares with the server. */
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Load, LoadResult } from './load.ts';
-import { path } from './programs.ts';
+import type { Processes } from './processes.ts';
+import { PATH } from './programs.ts';
 
-/** @param directory takes the script */
 export async function wrk(
   load: Load,
   origin: string,
   seconds: number,
-  directory: string,
+  processes: Processes,
 ): Promise<LoadResult> {
-  const script = join(directory, `${load.name}.lua`);
-  writeFileSync(script, scriptOf(load));
+  const script = processes.file(`${load.name.replaceAll(/\W+/g, '-')}.lua`, scriptOf(load));
   const args = ['-t1', `-c${load.connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script];
-  const { stdout } = await promisify(execFile)(path('wrk'), [...args, `${origin}${load.path}`]);
+  const { stdout } = await promisify(execFile)('wrk', [...args, `${origin}${load.path}`], { env: { PATH } });
   const found = /^RESULT (.*)$/m.exec(stdout)?.[1];
   if (found === undefined) throw new Error(`wrk failed: ${stdout.trim().split('\n').at(-1)}`);
   return JSON.parse(found);

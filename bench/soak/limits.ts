@@ -4,7 +4,7 @@
  * each request belongs to one window.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer, Ask, Client } from '#bench/run/client.ts';
+import type { Answer, Client } from '#bench/run/client.ts';
 import { Tally } from '#bench/run/tally.ts';
 import { COUNT_HEADER, countsOf, replyTo } from '#bench/run/upstream.ts';
 import { admittedMax, type LimitedRoute, type Minute, ROUTES, unexplainedDenials } from './model.ts';
@@ -18,6 +18,7 @@ const AFTER_TURN_MS = 200;
 const EXCESS = 1.2;
 const BODY_BYTES = 20;
 const LATENCIES_MAX = 200_000;
+const FRAMINGS = ['length', 'chunked', 'expect'] as const;
 const IDENTITIES_PER_ROUTE = 3;
 /** One identity in so many sends all its requests at once. */
 const BURST_EVERY = 3;
@@ -29,8 +30,6 @@ export interface Clients {
 }
 
 export class SoakTally extends Tally {
-  admitted = 0;
-  denied = 0;
   overAdmitted = 0;
   /** Denied before the limit was reached, and admitted beyond it, both explained by decisions without Redis. */
   deniedAlone = 0;
@@ -62,12 +61,6 @@ interface Identity {
   late: number;
   /** Denials before the limit was reached. */
   readonly early: string[];
-}
-
-type Framing = NonNullable<Ask['framing']>;
-
-function framingOf(i: number): Framing {
-  return (['length', 'chunked', 'expect'] as const)[i % 3] ?? 'length';
 }
 
 let minutes = 0;
@@ -110,61 +103,45 @@ async function drive(
   { roomMs, turnMs }: { readonly roomMs: number; readonly turnMs: number },
   { clients, tally }: Soak,
 ): Promise<void> {
-  const count = Math.ceil(identity.route.limit * EXCESS) + 2;
-  const client = index % 2 === 0 ? clients.plain : clients.mixed;
-  const startMs = Math.random() * roomMs * 0.5;
-  const spanMs = index % BURST_EVERY === 0 ? 0 : roomMs * 0.5;
+  const { name, route, address, isInvented } = identity;
+  const { method, example: path, limit } = route;
+  const bytes = method === 'GET' ? 0 : BODY_BYTES;
+  const isPlain = index % 2 === 0;
+  const client = isPlain ? clients.plain : clients.mixed;
   const send = async (i: number): Promise<void> => {
-    await sleep(startMs + (spanMs * i) / count);
-    await sendOne(identity, i, client, client === clients.plain ? 'length' : framingOf(i), tally);
+    // Five invented keys share the budget of their address.
+    const key = isInvented ? `fbk_invented_${name}_${i % 5}` : `fbk_valid_${name}`;
+    const headers = {
+      'x-forwarded-for': address,
+      [COUNT_HEADER]: route.charged.map((policy) => `${policy}|${name}`).join(','),
+      ...(route.identifier === 'api-key' ? { 'x-api-key': key } : {}),
+    };
+    const framing = isPlain || bytes === 0 ? 'length' : (FRAMINGS[i % FRAMINGS.length] ?? 'length');
+    const about = `${new Date().toISOString()} ${method} ${path} as ${name}`;
+    identity.sent++;
+    try {
+      const answer = await client.send({ method, path, headers, bytes, framing });
+      const text = `${about}: ${answer.status} ${answer.text.slice(0, 200)}`;
+      const isDenied = answer.status === 429;
+      tally.replied(isDenied ? 'denied' : 'admitted');
+      if (tally.latenciesMs.length < LATENCIES_MAX) tally.latenciesMs.push(answer.latencyMs);
+      if (isDenied && identity.sent <= limit) identity.early.push(text);
+      const fault = isDenied
+        ? denialFault(answer)
+        : admissionFault(answer, identity, replyTo(method, path, bytes));
+      if (fault !== null) tally.fault(fault, text);
+    } catch (error) {
+      tally.fault(`no reply: ${(error as Error).message}`, about);
+    }
     if (Date.now() < turnMs) return;
     identity.late++;
     tally.late++;
   };
-  await Promise.all(Array.from({ length: count }, (_, i) => send(i)));
-}
-
-async function sendOne(
-  identity: Identity,
-  i: number,
-  client: Client,
-  framing: Framing,
-  tally: SoakTally,
-): Promise<void> {
-  const { route, name, address, isInvented } = identity;
-  const { method, example: path } = route;
-  // Five invented keys share the budget of their address.
-  const key = isInvented ? `fbk_invented_${name}_${i % 5}` : `fbk_valid_${name}`;
-  const headers = {
-    'x-forwarded-for': address,
-    [COUNT_HEADER]: route.charged.map((policy) => `${policy}|${name}`).join(','),
-    ...(route.identifier === 'api-key' ? { 'x-api-key': key } : {}),
-  };
-  const bytes = method === 'GET' ? 0 : BODY_BYTES;
-  identity.sent++;
-  const about = `${new Date().toISOString()} ${method} ${path} as ${name}`;
-  try {
-    const answer = await client.send({
-      method,
-      path,
-      headers,
-      bytes,
-      framing: bytes === 0 ? 'length' : framing,
-    });
-    const text = `${about}: ${answer.status} ${answer.text.slice(0, 200)}`;
-    const isDenied = answer.status === 429;
-    tally.replied(isDenied ? 'denied' : 'limited route');
-    if (tally.latenciesMs.length < LATENCIES_MAX) tally.latenciesMs.push(answer.latencyMs);
-    if (isDenied) tally.denied++;
-    else tally.admitted++;
-    if (isDenied && identity.sent <= route.limit) identity.early.push(text);
-    const fault = isDenied
-      ? denialFault(answer)
-      : admissionFault(answer, identity, replyTo(method, path, bytes));
-    if (fault !== null) tally.fault(fault, text);
-  } catch (error) {
-    tally.fault(`no reply: ${(error as Error).message}`, about);
-  }
+  const count = Math.ceil(limit * EXCESS) + 2;
+  const startMs = Math.random() * roomMs * 0.5;
+  const spanMs = index % BURST_EVERY === 0 ? 0 : roomMs * 0.5;
+  const one = (_: unknown, i: number) => sleep(startMs + (spanMs * i) / count).then(() => send(i));
+  await Promise.all(Array.from({ length: count }, one));
 }
 
 function denialFault({ headers, text }: Answer): string | null {

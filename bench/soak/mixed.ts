@@ -1,24 +1,17 @@
 /** Traffic without limits, beside the limits: pages, uploads, downloads, event streams, tunnels, aborts, and garbage. */
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import { text } from 'node:stream/consumers';
+import { GARBAGE } from '#bench/abuse/attacks/connections.ts';
 import type { Ask } from '#bench/run/client.ts';
+import { drawn } from '#bench/run/statistics.ts';
 import { replyTo } from '#bench/run/upstream.ts';
+import { type RawConnection, sendRaw } from '#test/support/raw.ts';
 import type { Clients, SoakTally } from './limits.ts';
 
 const PER_SECOND = 20;
 const UPLOAD_BYTES = 200_000;
 const DOWNLOAD_BYTES = 1_000_000;
-const TUNNEL = Buffer.alloc(50_000, 't');
+const TUNNEL = 't'.repeat(50_000);
 const ABORT_MS = 50;
 const TIMEOUT_MS = 10_000;
-const GARBAGE = [
-  '\x16\x03\x01\x02\0\r\n\r\n',
-  'GET / HTTP/9.9\r\nHost: a\r\n\r\n',
-  'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-  'GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n',
-  'GET / HTTP/1.1\r\nHost: a\r\nBad Header: 1\r\n\r\n',
-];
 
 interface Mixed {
   readonly clients: Clients;
@@ -38,34 +31,21 @@ function ask(method: string, path: string, isRight: (text: string) => boolean, b
 }
 
 async function eventStream({ port }: Mixed): Promise<string | null> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const { body, status } = await fetch(`http://127.0.0.1:${port}/bench/events`, { signal });
-  let received = '';
-  for await (const chunk of body ?? []) {
-    received += Buffer.from(chunk).toString();
-    // Leaving the loop closes the stream.
-    if (received.includes('data: event 2\n')) return status === 200 ? null : `status ${status}`;
-  }
-  return `status ${status}, ended after ${received.length} bytes: ${received.slice(0, 80)}`;
+  const { socket, until } = open(port, 'GET /bench/events HTTP/1.1\r\nHost: a\r\n\r\n');
+  const received = await until(/data: event 2\n/);
+  socket.destroy();
+  return received.startsWith('HTTP/1.1 200 ') ? null : received.slice(0, 60);
 }
 
 async function tunnel({ port, tally }: Mixed): Promise<string | null> {
   tally.ways.replied('upgrade');
-  const socket = connect(port, '127.0.0.1');
-  const timer = setTimeout(() => socket.destroy(), TIMEOUT_MS);
-  socket.write('GET /bench/echo HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
-  let received = '';
-  let isOpen = false;
-  for await (const chunk of socket) {
-    received += chunk.toString('latin1');
-    if (!isOpen && received.includes('\r\n\r\n')) {
-      if (!received.startsWith('HTTP/1.1 101 ')) break;
-      isOpen = true;
-      socket.end(TUNNEL);
-    }
-  }
-  clearTimeout(timer);
-  return received.endsWith(`\r\n\r\n${TUNNEL}`) ? null : `${received.length} bytes, ${received.slice(0, 60)}`;
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket';
+  const { socket, until, ended } = open(port, `GET /bench/echo HTTP/1.1\r\nHost: a\r\n${upgrade}\r\n\r\n`);
+  const head = await until(/\r\n\r\n/);
+  socket.end(TUNNEL);
+  const received = await ended();
+  const isRight = head.startsWith('HTTP/1.1 101 ') && received.endsWith(`\r\n\r\n${TUNNEL}`);
+  return isRight ? null : `${received.length} bytes, ${received.slice(0, 60)}`;
 }
 
 async function abort({ port }: Mixed): Promise<string | null> {
@@ -80,51 +60,52 @@ async function abort({ port }: Mixed): Promise<string | null> {
 /** A 4xx or a closed connection is right. */
 async function garbage({ port, tally }: Mixed): Promise<string | null> {
   tally.ways.replied('malformed');
-  const socket = connect(port, '127.0.0.1');
-  const timer = setTimeout(() => socket.destroy(new Error('no end in time')), TIMEOUT_MS);
-  await once(socket, 'connect');
-  socket.end(GARBAGE[Math.floor(Math.random() * GARBAGE.length)] ?? '');
-  const reply = await text(socket).catch((error: NodeJS.ErrnoException) =>
-    error.code === 'ECONNRESET' ? '' : error.message,
-  );
-  clearTimeout(timer);
+  const bytes = GARBAGE[Math.floor(Math.random() * GARBAGE.length)] ?? '';
+  const began = performance.now();
+  const { socket, ended } = open(port, Buffer.from(bytes).toString('latin1'));
+  socket.end();
+  const reply = await ended();
+  if (performance.now() - began > TIMEOUT_MS) return 'no end in time';
   return reply === '' || /^HTTP\/1\.1 4\d\d /.test(reply) ? null : reply.slice(0, 60);
+}
+
+/** Closes the connection in time. */
+function open(port: number, text: string): RawConnection {
+  const connection = sendRaw(port, text);
+  const timer = setTimeout(() => connection.socket.destroy(), TIMEOUT_MS);
+  connection.socket.once('close', () => clearTimeout(timer));
+  return connection;
 }
 
 const UPLOADED = replyTo('POST', '/files/upload', UPLOAD_BYTES);
 const DOWNLOAD = `/bench/download?bytes=${DOWNLOAD_BYTES}`;
 const upload = (how: Partial<Ask>): Act =>
   ask('POST', '/files/upload', (text) => text === UPLOADED, { bytes: UPLOAD_BYTES, ...how });
-/** In per cent. Garbage is then about 1 % of all requests, including those with limits. */
-const SHARES: readonly (readonly [name: string, share: number, act: Act])[] = [
-  ['page', 30, ask('GET', '/s/survey', () => true)],
-  ['preflight', 10, ask('OPTIONS', '/api/v1/client/soak/responses', () => true)],
-  ['upload', 7, upload({})],
-  ['upload in chunks', 4, upload({ framing: 'chunked' })],
-  ['upload after 100 Continue', 4, upload({ framing: 'expect' })],
-  ['download', 10, ask('GET', DOWNLOAD, ({ length }) => length === DOWNLOAD_BYTES)],
-  ['event stream', 10, eventStream],
-  ['tunnel', 10, tunnel],
-  ['abort', 8, abort],
-  ['garbage', 7, garbage],
+/** Garbage is about 1 % of all requests, including those with limits. */
+const ACTS: readonly { readonly name: string; readonly weight: number; readonly act: Act }[] = [
+  { name: 'page', weight: 30, act: ask('GET', '/s/survey', () => true) },
+  { name: 'preflight', weight: 10, act: ask('OPTIONS', '/api/v1/client/soak/responses', () => true) },
+  { name: 'upload', weight: 7, act: upload({}) },
+  { name: 'upload in chunks', weight: 4, act: upload({ framing: 'chunked' }) },
+  { name: 'upload after 100 Continue', weight: 4, act: upload({ framing: 'expect' }) },
+  { name: 'download', weight: 10, act: ask('GET', DOWNLOAD, ({ length }) => length === DOWNLOAD_BYTES) },
+  { name: 'event stream', weight: 10, act: eventStream },
+  { name: 'tunnel', weight: 10, act: tunnel },
+  { name: 'abort', weight: 8, act: abort },
+  { name: 'garbage', weight: 7, act: garbage },
 ];
 
 /** @returns ends it, and waits for the last replies */
 export function startMixed(mixed: Mixed): () => Promise<void> {
   const running = new Set<Promise<void>>();
-  const run = async ([name, , act]: (typeof SHARES)[number]): Promise<void> => {
+  const run = async (): Promise<void> => {
+    const { name, act } = drawn(ACTS, Math.random());
     const fault = await act(mixed).catch((error: Error) => error.message);
     mixed.tally.replied(name);
     if (fault !== null) mixed.tally.fault(`${name}: ${fault}`, new Date().toISOString());
   };
   const timer = setInterval(() => {
-    let at = Math.random() * 100;
-    const chosen = SHARES.find(([, share]) => {
-      at -= share;
-      return at < 0;
-    });
-    if (chosen === undefined) return;
-    const one = run(chosen).finally(() => running.delete(one));
+    const one = run().finally(() => running.delete(one));
     running.add(one);
   }, 1000 / PER_SECOND);
   return async () => {

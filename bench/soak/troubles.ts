@@ -2,9 +2,11 @@
  * The troubles of the soak, one each minute in turn: Redis is frozen, killed and restarted, or loses its connections while
  * the policies are edited. In the fourth minute, the policies are only edited.
  */
-import { renameSync, writeFileSync } from 'node:fs';
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { policiesOf } from '#bench/peers/floodgate.ts';
+import type { Processes } from '#bench/run/processes.ts';
 import { ROOT } from '#bench/run/programs.ts';
 import type { RedisServer } from '#bench/run/redis.ts';
 
@@ -20,37 +22,34 @@ export function policies(edition: number): string {
 }
 
 /** @returns brings the trouble of the next minute, and says what it was */
-export function startTroubles(redis: RedisServer, policyFile: string): () => Promise<string> {
+export function startTroubles(
+  processes: Processes,
+  redis: RedisServer,
+  policyFile: string,
+): () => Promise<string> {
   let turn = 0;
   let edition = 0;
   const edit = (): void => {
-    writeFileSync(`${policyFile}.new`, policies(++edition));
-    renameSync(`${policyFile}.new`, policyFile);
+    const made = processes.file('policies.new', policies(++edition));
+    renameSync(made, join(processes.directory, policyFile));
   };
   const cut = () => redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  const troubles: readonly (() => Promise<string>)[] = [
-    async () => {
-      await redis.freeze(FROZEN_MS);
-      return 'Redis was frozen for 3 s';
-    },
-    async () => {
-      await redis.killAndRestart(DOWN_MS);
-      return 'Redis was killed and restarted';
-    },
-    async () => {
-      await cut();
-      await sleep(BETWEEN_CUTS_MS);
-      edit();
-      await cut();
-      return 'connections to Redis were cut twice, policies edited';
-    },
-    async () => {
-      edit();
-      return 'policies edited';
-    },
+  const cutTwice = async (): Promise<void> => {
+    await cut();
+    await sleep(BETWEEN_CUTS_MS);
+    edit();
+    await cut();
+  };
+  const troubles: readonly (readonly [what: string, bring: () => unknown])[] = [
+    ['Redis was frozen for 3 s', () => redis.freeze(FROZEN_MS)],
+    ['Redis was killed and restarted', () => redis.killAndRestart(DOWN_MS)],
+    ['connections to Redis were cut twice, policies edited', cutTwice],
+    ['policies edited', edit],
   ];
   return async () => {
+    const [what, bring] = troubles[turn++ % troubles.length] ?? ['', edit];
     await sleep(FIRST_MS);
-    return (await troubles[turn++ % troubles.length]?.()) ?? '';
+    await bring();
+    return what;
   };
 }

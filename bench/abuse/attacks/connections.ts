@@ -1,10 +1,13 @@
 /** Connections that are opened slowly, closed early, reset, half-closed, or used for something else than HTTP. */
 import { type PolicyFile, raiseLimits } from '#bench/peers/floodgate.ts';
-import { head } from '../attacker.ts';
+import { head, hold, inTurn, open } from '../attacker.ts';
 import { DOWNLOAD, SMALL, scenario } from '../scenario.ts';
 
-const GARBAGE = [
-  // A TLS hello, the preface of HTTP/2, a request to a proxy, an endless line, contradictory framing, a wrong name, zeros.
+/**
+ * A TLS hello, the preface of HTTP/2, a request to a proxy, an endless line, contradictory framing, a wrong name, zeros,
+ * another version, and a path that cannot be decoded.
+ */
+export const GARBAGE = [
   Buffer.from('160301020001000001fc0303', 'hex'),
   'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
   'CONNECT 10.0.0.1:25 HTTP/1.1\r\nHost: 10.0.0.1:25\r\n\r\n',
@@ -12,6 +15,8 @@ const GARBAGE = [
   'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
   'GET / HTTP/1.1\r\nHost: a\r\nBad Name: x\r\n\r\n',
   '\0\0\0\0\r\n\r\n',
+  'GET / HTTP/9.9\r\nHost: a\r\n\r\n',
+  'GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n',
 ];
 
 /** Limits by outcome and in flight. */
@@ -25,58 +30,58 @@ function limitLeavers(file: PolicyFile): void {
 }
 
 export const CONNECTIONS = [
-  scenario('slowloris', '500 header sections, a line a second', (attacker) =>
-    attacker.hold(500, (connection) => {
-      attacker.request(connection, `GET ${SMALL} HTTP/1.1\r\nHost: bench.example\r\n`);
-      attacker.drip(connection, 1000, () => connection.socket.write('X-Wait: 1\r\n'));
+  scenario(
+    'slowloris',
+    '500 header sections, a line a second',
+    hold(500, {
+      send: `GET ${SMALL} HTTP/1.1\r\nHost: bench.example\r\n`,
+      drip: { bytes: 'X-Wait: 1\r\n', everyMs: 1000 },
     }),
   ),
-  scenario('churn', '500 connections a second, one request each', (attacker) => {
-    const request = head('GET', SMALL, ['Connection: close']);
-    attacker.churn(500, (connection) => attacker.request(connection, request));
-  }),
-  scenario('half-closed', '300 requests a second, each half-closed at once', (attacker) =>
-    attacker.churn(
-      300,
-      (connection) => {
-        attacker.request(connection, head('GET', '/bench/slow?ms=500'));
-        connection.socket.end();
-      },
-      { onData: ({ socket }) => socket.destroy() },
-    ),
+  scenario(
+    'churn',
+    '500 connections a second, one request each',
+    open(500, { send: head('GET', SMALL, ['Connection: close']) }),
   ),
-  scenario('resets', '500 requests a second, each followed by a reset', (attacker) =>
-    attacker.churn(500, (connection) => {
-      attacker.request(connection, head('GET', SMALL));
-      setImmediate(() => connection.socket.resetAndDestroy());
+  scenario(
+    'half-closed',
+    '300 requests a second, each half-closed at once',
+    open(300, { send: head('GET', '/bench/slow?ms=500'), isHalfClosed: true, atReply: 'leave' }),
+  ),
+  scenario(
+    'resets',
+    '500 requests a second, each followed by a reset',
+    open(500, {
+      send: head('GET', SMALL),
+      act: (socket) => void setImmediate(() => socket.resetAndDestroy()),
     }),
   ),
   scenario(
     'leavers-counted',
     '50 requests a second that count when they succeed, left after 60 ms',
-    (attacker) => attacker.leave(50, 60, head('GET', '/bench/slow?ms=1000')),
+    open(50, { send: head('GET', '/bench/slow?ms=1000'), leaveAfterMs: 60 }),
     { policies: limitLeavers, isForFloodgateOnly: true, admittedPerMinuteMax: 100 },
   ),
   scenario(
     'leavers-in-flight',
     '50 requests a second, three in flight, 10 s each, left after 60 ms',
-    (attacker) => attacker.leave(50, 60, head('POST', '/bench/slow?ms=10000', ['Content-Length: 0'])),
+    open(50, { send: head('POST', '/bench/slow?ms=10000', ['Content-Length: 0']), leaveAfterMs: 60 }),
     // Six times three, and those of the minute before.
     { policies: limitLeavers, isForFloodgateOnly: true, admittedPerMinuteMax: 21 },
   ),
-  scenario('aborts', '300 requests a second to a slow route, left after 20 ms', (attacker) =>
-    attacker.leave(300, 20, head('GET', '/bench/slow?ms=5000')),
+  scenario(
+    'aborts',
+    '300 requests a second to a slow route, left after 20 ms',
+    open(300, { send: head('GET', '/bench/slow?ms=5000'), leaveAfterMs: 20 }),
   ),
-  scenario('download-aborts', '100 downloads a second, left at the first byte', (attacker) =>
-    attacker.churn(100, (connection) => attacker.request(connection, head('GET', DOWNLOAD)), {
-      onData: ({ socket }) => socket.destroy(),
-    }),
+  scenario(
+    'download-aborts',
+    '100 downloads a second, left at the first byte',
+    open(100, { send: head('GET', DOWNLOAD), atReply: 'leave' }),
   ),
-  scenario('garbage', '500 connections a second with something else than HTTP/1.1', (attacker) => {
-    let i = 0;
-    attacker.churn(500, (connection) => {
-      attacker.request(connection, GARBAGE[i++ % GARBAGE.length] ?? '');
-      setTimeout(() => connection.socket.destroy(), 500);
-    });
-  }),
+  scenario(
+    'garbage',
+    '500 connections a second with something else than HTTP/1.1',
+    open(500, { send: inTurn(GARBAGE), leaveAfterMs: 500 }),
+  ),
 ];

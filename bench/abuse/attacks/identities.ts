@@ -1,5 +1,5 @@
 /** Floods of identities: invented keys, keys that try to look proven, endless addresses; and trouble with Redis meanwhile. */
-import { type Attacker, head, invented } from '../attacker.ts';
+import { type Attack, flood, head, inTurn, invented } from '../attacker.ts';
 import { countByEmail, counted, ENVIRONMENT, RESPONSES, SURVEYS, scenario, shipped } from '../scenario.ts';
 
 /** Requests in a row with one key. If the first one proved the key, the others would have a budget of their own. */
@@ -11,46 +11,44 @@ const onFloodgate = { isForFloodgateOnly: true };
 
 const key = (): string => `x-api-key: fbk_${invented()}`;
 
-function floodWithKeys(attacker: Attacker): void {
-  attacker.flood(1500, () => head('GET', SURVEYS, [key()]));
-}
+const floodWithKeys = flood(1500, () => head('GET', SURVEYS, [key()]));
 
 /** @param fields try to make the upstream's reply a proof for the key */
-function floodWithProofs(fields: readonly string[], path = SURVEYS) {
-  return (attacker: Attacker): void => {
-    let current = key();
-    let used = 0;
-    attacker.flood(1500, () => {
-      if (used++ % REQUESTS_PER_KEY === 0) current = key();
-      return head('GET', path, [current, ...fields]);
-    });
-  };
-}
-
-function floodFrom(forwardedFor: (i: number) => string) {
-  return (attacker: Attacker): void => {
-    let i = 0;
-    attacker.flood(1500, () => head('GET', ENVIRONMENT, [`X-Forwarded-For: ${forwardedFor(i++)}`]));
-  };
-}
-
-function floodWithAccounts(attacker: Attacker): void {
-  attacker.flood(1500, () => {
-    const body = JSON.stringify({ email: `${invented()}@example.org` });
-    const fields = ['Content-Type: application/json', `Content-Length: ${body.length}`];
-    return head('POST', RESPONSES, fields) + body;
+function floodWithProofs(fields: readonly string[], path = SURVEYS): Attack {
+  let current = key();
+  let used = 0;
+  return flood(1500, () => {
+    if (used++ % REQUESTS_PER_KEY === 0) current = key();
+    return head('GET', path, [current, ...fields]);
   });
 }
 
+function floodFrom(forwardedFor: () => string): Attack {
+  return flood(1500, () => head('GET', ENVIRONMENT, [`X-Forwarded-For: ${forwardedFor()}`]));
+}
+
+let networks = 0;
+
+function otherNetwork(): string {
+  networks++;
+  return `2001:db8:${(networks >>> 16).toString(16)}:${(networks & 0xffff).toString(16)}::1`;
+}
+
+function bodyOfAccount(): string {
+  const body = JSON.stringify({ email: `${invented()}@example.org` });
+  const fields = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+  return head('POST', RESPONSES, fields) + body;
+}
+
 export const IDENTITIES = [
-  scenario('invented-accounts', 'bodies with invented accounts, 1,500 a second', floodWithAccounts, {
+  scenario('invented-accounts', 'bodies with invented accounts, 1,500 a second', flood(1500, bodyOfAccount), {
     ...{ ...counted, ...onFloodgate },
     policies: countByEmail,
   }),
   scenario(
     'long-keys',
     'invented keys of 15 KB, 500 a second',
-    (attacker) => attacker.flood(500, () => head('GET', SURVEYS, [`${key()}${'k'.repeat(15_000)}`])),
+    flood(500, () => head('GET', SURVEYS, [`${key()}${'k'.repeat(15_000)}`])),
     counted,
   ),
   scenario('invented-keys', 'invented keys, 1,500 a second', floodWithKeys, counted),
@@ -92,13 +90,13 @@ export const IDENTITIES = [
   scenario(
     'ipv6-spread',
     'another /64 in every X-Forwarded-For of a trusted proxy, 1,500 a second',
-    floodFrom((i) => `2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::1`),
+    floodFrom(otherNetwork),
     { ...shipped, trustsAttacker: true, countsKeys: true },
   ),
   scenario(
     'forwarded-garbage',
     'X-Forwarded-For that cannot be read, 1,500 a second',
-    floodFrom((i) => UNREADABLE[i % UNREADABLE.length] ?? ''),
+    floodFrom(inTurn(UNREADABLE)),
     { ...shipped, trustsAttacker: true },
   ),
   scenario(

@@ -1,5 +1,5 @@
 /** Floods of whole requests: large, strange, or just many. */
-import { type Attacker, head, invented } from '../attacker.ts';
+import { flood, head, inTurn, invented } from '../attacker.ts';
 import {
   banning,
   counted,
@@ -12,7 +12,7 @@ import {
   shipped,
 } from '../scenario.ts';
 
-const PATHS = ['/', `${SURVEYS}/`, '/api/v1/client/', '/storage/bench/public/'];
+const pathInTurn = inTurn(['/', `${SURVEYS}/`, '/api/v1/client/', '/storage/bench/public/']);
 const LARGE_FIELDS = Array.from({ length: 15 }, (_, i) => `X-Large-${i}: ${'y'.repeat(980)}`);
 const MANY_FIELDS = Array.from({ length: 1500 }, (_, i) => `a${i}:b`);
 const RANGES = Array.from({ length: 200 }, (_, i) => `${i * 3}-${i * 3 + 1}`).join(',');
@@ -22,62 +22,60 @@ const SMUGGLED = [
   ...['X-Original-URL: /admin', 'X-Rewrite-URL: /admin', 'Proxy: http://192.0.2.77', 'X-Forwarded-Port: 1'],
 ];
 
-/** Every second request has an invented key. */
-function floodLogins(attacker: Attacker): void {
-  let i = 0;
-  attacker.flood(1500, () =>
-    head('POST', LOGIN, ['Content-Length: 0', ...(i++ % 2 === 0 ? [] : [`x-api-key: fbk_${invented()}`])]),
-  );
-}
+const headOrRanges = inTurn([head('HEAD', DOWNLOAD), head('GET', SMALL, [`Range: bytes=${RANGES}`])]);
+const hasKey = inTurn([false, true]);
+
+const floodWithLogins = flood(1500, () =>
+  head('POST', LOGIN, ['Content-Length: 0', ...(hasKey() ? [`x-api-key: fbk_${invented()}`] : [])]),
+);
 
 export const REQUESTS = [
   scenario('calm', 'no attack: shows how much the machine itself disturbs the figures', () => undefined),
   scenario(
     'denied-flood',
     'one address far over its limit, 1,500 requests a second',
-    (attacker) => attacker.flood(1500, () => head('GET', ENVIRONMENT)),
+    flood(1500, () => head('GET', ENVIRONMENT)),
     counted,
   ),
   scenario(
     'banned-neighbour',
     'logins, 1,500 a second, until the address is banned and after that; the visitor has the same address, and a key',
-    floodLogins,
+    floodWithLogins,
     { ...banning, visitor: 'neighbour' },
   ),
-  scenario('banned-stranger', 'the same beside a visitor with another address', floodLogins, {
-    ...banning,
-    visitor: 'stranger',
+  scenario('banned-stranger', 'the same beside a visitor with another address', floodWithLogins, {
+    ...{ ...banning, visitor: 'stranger' },
   }),
-  scenario('random-paths', 'paths that are new each time, 1,500 a second', (attacker) => {
-    let i = 0;
-    attacker.flood(1500, () => head('GET', `${PATHS[i++ % PATHS.length]}${invented()}?${invented()}`));
-  }),
-  scenario('huge-headers', 'header sections of 15 KB, 500 a second', (attacker) =>
-    attacker.flood(500, () => head('GET', SMALL, LARGE_FIELDS)),
+  scenario(
+    'random-paths',
+    'paths that are new each time, 1,500 a second',
+    flood(1500, () => head('GET', `${pathInTurn()}${invented()}?${invented()}`)),
   ),
-  scenario('many-headers', '1,500 header fields in a request, 300 a second', (attacker) =>
-    attacker.flood(300, () => head('GET', SMALL, MANY_FIELDS)),
+  scenario(
+    'huge-headers',
+    'header sections of 15 KB, 500 a second',
+    flood(500, () => head('GET', SMALL, LARGE_FIELDS)),
+  ),
+  scenario(
+    'many-headers',
+    '1,500 header fields in a request, 300 a second',
+    flood(300, () => head('GET', SMALL, MANY_FIELDS)),
   ),
   scenario(
     'head-and-range',
     'HEAD of large files and requests for many ranges, 1,000 a second',
-    (attacker) => {
-      let i = 0;
-      attacker.flood(1000, () =>
-        i++ % 2 === 0 ? head('HEAD', DOWNLOAD) : head('GET', SMALL, [`Range: bytes=${RANGES}`]),
-      );
-    },
+    flood(1000, headOrRanges),
   ),
   scenario(
     'two-hosts',
     'two Host headers, 1,000 a second: refused, and not charged to a visitor with the same address',
-    (attacker) => attacker.flood(1000, () => head('GET', ENVIRONMENT, ['Host: other.example'])),
+    flood(1000, () => head('GET', ENVIRONMENT, ['Host: other.example'])),
     { ...shipped, visitor: 'guest', isForFloodgateOnly: true },
   ),
   scenario(
     'smuggled-headers',
     'headers that an upstream may trust, 500 requests a second',
-    (attacker) => attacker.flood(500, () => head('GET', SMALL, SMUGGLED)),
+    flood(500, () => head('GET', SMALL, SMUGGLED)),
     { smuggles: true },
   ),
 ];
