@@ -297,8 +297,13 @@ export class PublicServer {
     this.#entrance.drain();
     const closeIdle = (): void => {
       this.#plain?.closeIdle();
-      for (const connection of this.#connections.values()) connection.closeIdle?.();
-      this.#http.closeIdleConnections();
+      let isReplyUnread = false;
+      for (const connection of this.#connections.values()) {
+        connection.closeIdle?.();
+        isReplyUnread ||= connection.pending !== null && connection.pending.exchange?.isClosed !== false;
+      }
+      // node:http also closes connections whose reply is complete but not yet taken by the client.
+      if (!isReplyUnread) this.#http.closeIdleConnections();
       this.#entrance.cutUnsecured();
     };
     const idle = setTimeout(closeIdle, IDLE_GRACE_MS);

@@ -111,6 +111,36 @@ t.test('a shutdown answers what was sent, and does not wait for handshakes', asy
   await Promise.all([silent.ended(), begun.ended()]);
 });
 
+t.test('a shutdown does not cut a reply whose last bytes wait for the client', async (t) => {
+  const size = 14_000_000;
+  let isSent = false;
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.end(Buffer.alloc(size, 'x'), () => {
+      isSent = true;
+    });
+  });
+  const { port, gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { ...TLS, GATEWAY_DRAIN_TIMEOUT_MS: '60000', GATEWAY_REPLY_BUFFER_BYTES: '16777216' },
+  });
+  const slow = await secured(port, ca);
+  slow.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  slow.pause();
+  const held = (): number | undefined =>
+    gateway
+      .samples()
+      .find((one) => one.name === 'floodgate_held' && one.labels.bound === 'upstream_connections')?.value;
+  await until(() => isSent && held() === 0, 'the gateway has the whole reply');
+  const silent = sendRaw(port, '');
+  await once(silent.socket, 'connect');
+  const closed = gateway.close();
+  // It is cut together with the idle connections.
+  await silent.ended();
+  const reply = await text(slow);
+  t.equal(reply.length - reply.indexOf('\r\n\r\n') - 4, size);
+  await closed;
+});
+
 t.test('a connection without a request is closed without a reply', async (t) => {
   t.equal(await silence, '');
 });
