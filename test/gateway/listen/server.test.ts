@@ -4,6 +4,7 @@ import t from 'tap';
 import { sendFrom } from '#test/gateway/bounds/from.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { read, send, startRawUpstream } from '#test/gateway/proxy/exchange.ts';
+import { busyFor } from '#test/support/busy.ts';
 import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { projectRoot, start } from '#test/support/process.ts';
@@ -430,6 +431,30 @@ t.test('running out of file descriptors costs connections, not the process', asy
   }, 'a connection is taken again');
   t.equal(status, 200);
   t.equal(child.exitCode, null);
+});
+
+t.test('node:http: a request that arrived before the keep-alive time was over is answered', async (t) => {
+  let begun = 0;
+  const { port } = await startBareServer(t, {
+    origin: 'http://127.0.0.1:9',
+    decisionServer: () => ({
+      keepAliveMs: 1,
+      headerBytesMax: 65_536,
+      open: (_connection, toHttp) => toHttp(),
+      begin({ res }) {
+        res.writeHead(200, ['Content-Length', '2']);
+        res.end(`${++begun};`, 'latin1');
+      },
+    }),
+  });
+  const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+  const client = sendRaw(port, request);
+  await client.until(/1;$/);
+  client.socket.write(request);
+  // node:http adds a second to the time.
+  busyFor(1500);
+  await client.until(/2;$/);
+  t.match(await client.ended(), /2;$/, 'and then it is over');
 });
 
 t.test('408: a head that does not arrive within 10 seconds', async (t) => {
