@@ -40,8 +40,9 @@ export class SocketReplies {
     // A reply is out, and lingeringClose() waits for the end of the connection.
     if (socket.writableEnded && !socket.destroyed) return;
     // A reply to a silent connection could cross with its first request, and the client would take it for the answer.
-    const isSilent = code === 'ERR_HTTP_REQUEST_TIMEOUT' && 'bytesRead' in socket && socket.bytesRead === 0;
-    if (isSilent) closeUnlessUsed(socket as Socket);
+    const silent =
+      code === 'ERR_HTTP_REQUEST_TIMEOUT' && this.#options.connections.get(socket as Socket)?.isSilent;
+    if (silent === true) closeUnlessUsed(socket as Socket);
     else if (code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else this.refuse(socket, PARSE_ERRORS[code] ?? MALFORMED);
   }

@@ -3,7 +3,7 @@
  * goes to node:http together with the connection.
  */
 import type { Socket } from 'node:net';
-import type { ClientConnection } from '#gateway/http/client-connection.ts';
+import { type ClientConnection, EMPTY_LINE } from '#gateway/http/client-connection.ts';
 import type { PieceListener } from '#gateway/http/incoming-request.ts';
 import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -100,6 +100,8 @@ export class PlainConnection {
     }
     // The connection closes after its reply, and what comes now is dropped.
     if (!this.#socket.writable) return;
+    // Some clients send one behind a body (RFC 9112 2.2). node:http would wait only 10 s for the request behind it.
+    if (bytes.length === EMPTY_LINE.length && bytes.toString('latin1') === EMPTY_LINE) return;
     if (this.#response === null) this.#read(bytes);
     else this.#keepEarly(bytes, !this.#response.isEnded);
   };

@@ -118,6 +118,30 @@ t.test('a request that has arrived when the time is over is answered', async (t)
   client.socket.destroy();
 });
 
+t.test('an empty line behind a request is no request', async (t) => {
+  const { port, responses, accepted, handedOver, alone } = await start(t, true);
+  const client = sendRaw(port, '');
+  let sent = 0;
+  const send = async (text: string): Promise<void> => {
+    client.socket.write(text);
+    sent += text.length;
+    await until(() => accepted[0]?.bytesRead === sent);
+  };
+  for (const [i, isBeforeReply] of [true, false, true].entries()) {
+    await send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n');
+    await send(isBeforeReply ? 'ab\r\n' : 'ab');
+    if (isBeforeReply) await send('\r\n');
+    responses[i]?.writeHead(200, []);
+    responses[i]?.end(`ok ${i}`, 'latin1');
+    await client.until(new RegExp(`ok ${i}$`));
+    await send('\r\n');
+  }
+  t.same(handedOver, []);
+  await until(() => responses[2]?.writableFinished === true);
+  alone[0]?.check(66_000);
+  await client.ended();
+});
+
 t.test('an idle connection is kept for a second longer than announced', async (t) => {
   const { port, responses, accepted, alone } = await start(t, true);
   const client = sendRaw(port, GET);
