@@ -307,6 +307,8 @@ export class PublicServer {
       // node:http also closes connections whose reply is complete but not yet taken by the client.
       if (!isReplyUnread) this.#http.closeIdleConnections();
       this.#entrance.cutUnsecured();
+      // Handshakes may have ended since.
+      this.#entrance.drain();
     };
     // First, requests that have arrived in the kernel are read.
     const afterRead = (): void => void setImmediate(closeIdle);
