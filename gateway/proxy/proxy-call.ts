@@ -416,12 +416,15 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   /**
    * Breaks off the reply, which is the only way to tell the client that it is incomplete. If the body ends with the
-   * connection (HTTP/1.0 without Content-Length), a normal close would look complete, so the socket is reset.
+   * connection (HTTP/1.0 without Content-Length), a normal close would look complete, so the socket is reset. With TLS,
+   * which Node cannot reset, destroying it sends no close_notify, and that says the same (RFC 9112 9.8).
    */
   #cut(): void {
     const { req, res } = this.#options;
     this.close();
-    if (req.httpVersion === '1.0' && this.#head?.hasContentLength !== true) res.socket?.resetAndDestroy();
+    const { socket } = res;
+    const endsWithSocket = req.httpVersion === '1.0' && this.#head?.hasContentLength !== true;
+    if (endsWithSocket && socket !== null && !('encrypted' in socket)) socket.resetAndDestroy();
     else res.destroy();
   }
 
