@@ -15,7 +15,7 @@ type Outcome =
   | 'unavailable'
   | 'malformed'
   | 'banned'
-  /** Ended before the decision, while the gateway waited for the body. */
+  /** Ended before the decision: the gateway waited for the body, or for the proof of a key. */
   | 'undecided';
 
 export interface Sample {
