@@ -4,6 +4,8 @@ import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientResponse } from './client-exchange.ts';
 import type { RequestOrigin } from './request-origin.ts';
 
+export const EMPTY_LINE = '\r\n';
+
 export class ClientConnection {
   readonly socket: Socket;
   readonly origin: RequestOrigin;
@@ -14,11 +16,19 @@ export class ClientConnection {
   /** Ends the connection when it is idle. Called several times during a drain. null: it speaks HTTP. */
   closeIdle: (() => void) | null = null;
   #response: ClientResponse | null = null;
+  /** The PROXY header came before. */
+  readonly #bytesBefore: number;
 
   constructor(socket: Socket, origin: RequestOrigin, client: Client | null) {
     this.socket = socket;
     this.origin = origin;
     this.client = client;
+    this.#bytesBefore = socket.bytesRead - socket.readableLength;
+  }
+
+  /** Nothing has come, or at most an empty line, which may stand before a request (RFC 9112 2.2). */
+  get isSilent(): boolean {
+    return this.socket.bytesRead - this.#bytesBefore <= EMPTY_LINE.length;
   }
 
   /** A request's turn has come. */

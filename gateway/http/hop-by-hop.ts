@@ -12,6 +12,9 @@ export const HOP_BY_HOP: readonly string[] = [
   'upgrade',
 ];
 
+/** A Connection header with the option `close`. */
+export const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
+
 /** A Connection header cannot remove these. */
 const NEVER_NOMINATED: ReadonlySet<string> = new Set([
   'host',

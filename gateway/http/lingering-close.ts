@@ -2,6 +2,7 @@
  * Closes connections without losing the reply. If a connection is closed while the peer still sends, it is reset, and the
  * reset can overtake the reply. So the gateway first reads and drops what comes, up to a bound in bytes and time.
  */
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Millis } from '#shared/clock.ts';
 import type { UnreadBody } from './client-exchange.ts';
@@ -54,4 +55,15 @@ export function lingeringClose(socket: Duplex, lastWords?: string | Uint8Array):
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), DRAIN_MS_MAX);
   socket.once('close', () => clearTimeout(timer));
+}
+
+/**
+ * Closes a connection on which no request is due. If one has arrived in the kernel, the connection stays open. Timers run
+ * before sockets are read, so after a busy moment this is likely.
+ */
+export function closeUnlessUsed(socket: Socket): void {
+  const { bytesRead } = socket;
+  setImmediate(() => {
+    if (socket.bytesRead === bytesRead) socket.destroy();
+  });
 }

@@ -7,7 +7,7 @@ import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import { DateField } from '#gateway/http/date-field.ts';
 import { IncomingRequest } from '#gateway/http/incoming-request.ts';
-import { discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
+import { closeUnlessUsed, discardBody, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { createServer } from '#gateway/http/node-http.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
 import { ConnectionWatch } from '#gateway/listen/connection/connection-watch.ts';
@@ -164,6 +164,8 @@ export class PublicServer {
       socket.on('error', () => socket.destroy());
       socketReplies.refuse(socket, METHOD_NOT_ALLOWED);
     });
+    // The keep-alive time is over. Without this listener node:http would close the connection at once.
+    this.#http.on('timeout', closeUnlessUsed);
     this.#http.on('clientError', (error, socket) => socketReplies.onClientError(error, socket));
     const isPlain =
       options.hasOwnParser === true && options.handshakes === null && decisionServer === undefined;
@@ -297,12 +299,21 @@ export class PublicServer {
     this.#entrance.drain();
     const closeIdle = (): void => {
       this.#plain?.closeIdle();
-      for (const connection of this.#connections.values()) connection.closeIdle?.();
-      this.#http.closeIdleConnections();
+      let isReplyUnread = false;
+      for (const connection of this.#connections.values()) {
+        connection.closeIdle?.();
+        isReplyUnread ||= connection.pending !== null && connection.pending.exchange?.isClosed !== false;
+      }
+      // node:http also closes connections whose reply is complete but not yet taken by the client.
+      if (!isReplyUnread) this.#http.closeIdleConnections();
       this.#entrance.cutUnsecured();
+      // Handshakes may have ended since.
+      this.#entrance.drain();
     };
-    const idle = setTimeout(closeIdle, IDLE_GRACE_MS);
-    const sweep = setInterval(closeIdle, IDLE_GRACE_MS + DRAIN_CHECK_MS);
+    // First, requests that have arrived in the kernel are read.
+    const afterRead = (): void => void setImmediate(closeIdle);
+    const idle = setTimeout(afterRead, IDLE_GRACE_MS);
+    const sweep = setInterval(afterRead, IDLE_GRACE_MS + DRAIN_CHECK_MS);
     const deadline = setTimeout(() => {
       this.#entrance.cut();
       for (const socket of this.#connections.keys()) socket.destroy();

@@ -49,8 +49,9 @@ export class Deadlines {
 
   #arm(ms: Millis): void {
     this.#isArmed = true;
-    // Each entry has a socket, which keeps the process alive.
-    setTimeout(() => this.#check(), ms).unref();
+    // Timers run before sockets are read, and after a busy moment replies may have arrived. So the check comes later in
+    // the turn of the event loop. Each entry has a socket, which keeps the process alive.
+    setTimeout(() => setImmediate(() => this.#check()), ms).unref();
   }
 
   #check(): void {

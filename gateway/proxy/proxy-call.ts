@@ -10,11 +10,13 @@
 import type { Duplex } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
+import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { DeadlineEntry, Deadlines } from './deadlines.ts';
 import {
   BadReplyError,
+  BrokenReplyError,
   type Exchange,
   type ExchangeHandler,
   type UpstreamConnection,
@@ -191,7 +193,11 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     return true;
   }
 
-  onHead(_exchange: Exchange, statusCode: number, reason: string, fields: readonly string[]): void {
+  onHead(exchange: Exchange, statusCode: number, reason: string, fields: readonly string[]): void {
+    if (statusCode === 408 && this.#mayBeUnasked(fields)) {
+      exchange.abort(new BrokenReplyError(true));
+      return;
+    }
     this.#measure(statusCode < 500);
     if (this.#state === 'abandoned') {
       this.#options.owner.onUnreadReply(fields);
@@ -221,6 +227,22 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#statusText = REASON_PHRASE.test(reason) ? reason : '';
     this.#state = 'begun';
     upstream.begin(this);
+  }
+
+  /**
+   * An upstream that gives up waiting for a request may say so, and the next request may be on its way to it (RFC 9110
+   * 15.5.9). This is a kept connection that was closed when it was used.
+   */
+  #mayBeUnasked(fields: readonly string[]): boolean {
+    const isKept = this.#held.connection?.isFresh === false;
+    return (
+      isKept &&
+      this.retryable &&
+      this.#state === 'waiting' &&
+      fields.some(
+        (name, i) => i % 2 === 0 && name.toLowerCase() === 'connection' && CLOSE.test(fields[i + 1] ?? ''),
+      )
+    );
   }
 
   onData(exchange: Exchange, chunk: Buffer): void {
@@ -394,12 +416,15 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   /**
    * Breaks off the reply, which is the only way to tell the client that it is incomplete. If the body ends with the
-   * connection (HTTP/1.0 without Content-Length), a normal close would look complete, so the socket is reset.
+   * connection (HTTP/1.0 without Content-Length), a normal close would look complete, so the socket is reset. With TLS,
+   * which Node cannot reset, destroying it sends no close_notify, and that says the same (RFC 9112 9.8).
    */
   #cut(): void {
     const { req, res } = this.#options;
     this.close();
-    if (req.httpVersion === '1.0' && this.#head?.hasContentLength !== true) res.socket?.resetAndDestroy();
+    const { socket } = res;
+    const endsWithSocket = req.httpVersion === '1.0' && this.#head?.hasContentLength !== true;
+    if (endsWithSocket && socket !== null && !('encrypted' in socket)) socket.resetAndDestroy();
     else res.destroy();
   }
 

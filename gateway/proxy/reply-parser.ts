@@ -3,6 +3,7 @@
  * the length of a body is stated once. Replies that can be read in two ways are refused, because somebody else could
  * see the start of the next reply elsewhere.
  */
+import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import { BadReplyError, BrokenReplyError, REPLY_HEAD_BYTES_MAX, ReplyHeadTooLargeError } from './exchange.ts';
 
 /** Limit of interim replies before the final one. */
@@ -17,7 +18,6 @@ const HEAD_END = Buffer.from('\r\n\r\n');
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/;
 const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$))*$/;
 const DIGITS = /^\d{1,15}$/;
-const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 const TIMEOUT = /(?:^|,)[ \t]*timeout=(\d{1,9})/i;
 const FRAMING = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive']);
 

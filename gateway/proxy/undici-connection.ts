@@ -49,8 +49,9 @@ export class UndiciConnection implements UpstreamConnection {
       method: method as Dispatcher.HttpMethod,
       headers: headers as string[],
       body: body as NonNullable<Dispatcher.DispatchOptions['body']> | null,
-      // Without it, undici closes the connection after every HEAD.
-      reset: false,
+      // Unset, undici closes the connection after every HEAD. After a refused upgrade it must: the plain connection
+      // that sends these takes each of their sockets for a new one.
+      reset: upgrade !== null,
       servername: this.#options.servername,
     };
     if (upgrade !== null) options.upgrade = upgrade;

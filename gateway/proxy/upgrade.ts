@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
+import { CLOSE } from '#gateway/http/hop-by-hop.ts';
 import type { IncomingRequest } from '#gateway/http/incoming-request.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import { OutgoingResponse } from '#gateway/http/outgoing-response.ts';
@@ -39,8 +40,6 @@ export interface UpgradeSocket {
   /** Takes the socket from the response. */
   release(): void;
 }
-
-const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 
 /**
  * Creates a response for a socket that node:http has handed over with its 'upgrade' event and no longer reads.

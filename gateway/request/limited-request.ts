@@ -150,8 +150,9 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
       const asked = enforcement.options.limiter.askProofs(listing.unlessProven);
       if (asked !== null) {
         void asked.then(() => {
-          // A client that has left would never give back the resources that it takes now.
-          if (!this.#isDone) this.#decide(cover, closedBy, false);
+          // Nobody would give back the resources that a request takes after its client has left.
+          if (this.#isDone) enforcement.metrics.count('undecided');
+          else this.#decide(cover, closedBy, false);
         });
         return;
       }

@@ -96,7 +96,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
    * @returns false: there is none, and the request is refused
    */
   #beginWaiting(): boolean {
-    const { clients, upstream, refusals } = this.#parts;
+    const { clients, upstream, refusals, enforcement } = this.#parts;
     const { waiting } = upstream.bounds;
     const known = this.connection.client;
     const client = known === null ? clients.enter(this.caller.address.counted()) : clients.hold(known);
@@ -107,6 +107,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     }
     clients.leave(client);
     waiting.refused(refusal);
+    enforcement.metrics.count('undecided');
     refusals.failed(this, { kind: 'bound', bound: 'waiting', refusal }, []);
     return false;
   }
@@ -148,6 +149,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
 
   close(): void {
     this.finish();
+    if (this.#waiting !== null) this.#parts.enforcement.metrics.count('undecided');
     this.#stopWaiting();
     this.#forwarding?.close();
   }

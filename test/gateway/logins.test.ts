@@ -240,6 +240,7 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
     }
     t.strictSame(reached, []);
     t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'allowed' }), 0);
+    t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'undecided' }), 4);
     t.equal(heldBy(gateway), 0);
     const clients = Array.from({ length: 3 }, () => sendRaw(gateway.port, whole(body)));
     for (const client of clients) {
@@ -413,12 +414,22 @@ t.test('a login that comes in one piece passes while all places are taken', asyn
   });
   const slow = sendRaw(gateway.port, head(['Content-Length: 25', 'X-Forwarded-For: 192.0.2.1']));
   await until(() => sample(gateway, 'floodgate_held', { bound: 'waiting' }) === 1, 'its body is waited for');
+  const refused = sendRaw(gateway.port, head(['Content-Length: 25', 'X-Forwarded-For: 192.0.2.3']));
+  t.match(await refused.until(/"decision":"\w*"\}$/), /^HTTP\/1\.1 503 /);
+  refused.socket.destroy();
+  t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'undecided' }), 1, 'the refused one');
   const body = '{"email":"a@example.org"}';
   const quick = sendRaw(gateway.port, whole(body, '/login', ['X-Forwarded-For: 192.0.2.2']));
   t.match(await quick.until(/\r\n\r\n/), /^HTTP\/1\.1 200 /);
   slow.socket.destroy();
   quick.socket.destroy();
   await until(() => heldBy(gateway) === 0, 'everything is given back');
+  t.equal(sample(gateway, 'floodgate_requests_total', { outcome: 'allowed' }), 1);
+  t.equal(
+    sample(gateway, 'floodgate_requests_total', { outcome: 'undecided' }),
+    2,
+    'and the one that has left',
+  );
 });
 
 t.test('an upstream with TLS', async (t) => {

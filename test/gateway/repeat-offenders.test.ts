@@ -291,6 +291,8 @@ t.test('a client that leaves while the store is asked about its key holds nothin
     async () => (await send(two.port, '/other', { headers: { 'x-api-key': 'customer' } })).status === 200,
   );
   t.equal(held('waiting'), before);
+  const undecided = two.gateway.samples().find(({ labels }) => labels.outcome === 'undecided');
+  t.equal(undecided?.value, 1, 'and is counted');
 });
 
 t.test('a valid token passes a ban of its address, a forged one does not', async (t) => {

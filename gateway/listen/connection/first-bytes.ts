@@ -19,7 +19,10 @@ export function readFirstBytes(
   done: (found: FirstBytes) => void,
 ): void {
   let bytes: Buffer = Buffer.alloc(0);
+  let isDone = false;
   const end = (found: FirstBytes): void => {
+    if (isDone) return;
+    isDone = true;
     clearTimeout(timer);
     socket.off('readable', read).off('end', gone).off('close', gone);
     done(found);
@@ -38,6 +41,7 @@ export function readFirstBytes(
     if (used < bytes.length) socket.unshift(bytes.subarray(used));
     end('good');
   };
-  const timer = setTimeout(() => end('late'), timeoutMs);
+  // Bytes that have arrived in the kernel are read first.
+  const timer = setTimeout(() => setImmediate(() => end('late')), timeoutMs);
   socket.on('readable', read).on('end', gone).on('close', gone);
 }

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import type { ClientResponse } from '#gateway/http/client-exchange.ts';
-import { lingeringClose } from '#gateway/http/lingering-close.ts';
+import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { unreadableLine } from '#gateway/observe/access-log/access-entry.ts';
 import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
@@ -40,8 +40,10 @@ export class SocketReplies {
     // A reply is out, and lingeringClose() waits for the end of the connection.
     if (socket.writableEnded && !socket.destroyed) return;
     // A reply to a silent connection could cross with its first request, and the client would take it for the answer.
-    const isSilent = code === 'ERR_HTTP_REQUEST_TIMEOUT' && 'bytesRead' in socket && socket.bytesRead === 0;
-    if (code === 'ECONNRESET' || isSilent || !socket.writable) socket.destroy();
+    const silent =
+      code === 'ERR_HTTP_REQUEST_TIMEOUT' && this.#options.connections.get(socket as Socket)?.isSilent;
+    if (silent === true) closeUnlessUsed(socket as Socket);
+    else if (code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else this.refuse(socket, PARSE_ERRORS[code] ?? MALFORMED);
   }
 

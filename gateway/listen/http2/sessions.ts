@@ -196,8 +196,8 @@ export class Http2Sessions {
     call.on('error', () => {
       // After the reply it does not matter that no more of the body is taken.
       if (isReplied || stream.destroyed) return;
-      // Without a reply, REFUSED_STREAM tells the client that it may try again.
-      stream.close(stream.headersSent ? NGHTTP2_INTERNAL_ERROR : NGHTTP2_REFUSED_STREAM);
+      // REFUSED_STREAM tells the client that it may try again, because nothing has been processed (RFC 9113 8.7).
+      stream.close(server.bytesRead > 0 ? NGHTTP2_INTERNAL_ERROR : NGHTTP2_REFUSED_STREAM);
     });
     this.#options.onStream(server, origin);
     passBody(stream, call, takes);

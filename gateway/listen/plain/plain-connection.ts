@@ -3,9 +3,9 @@
  * goes to node:http together with the connection.
  */
 import type { Socket } from 'node:net';
-import type { ClientConnection } from '#gateway/http/client-connection.ts';
+import { type ClientConnection, EMPTY_LINE } from '#gateway/http/client-connection.ts';
 import type { PieceListener } from '#gateway/http/incoming-request.ts';
-import { lingeringClose } from '#gateway/http/lingering-close.ts';
+import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { plainHead } from './plain-head.ts';
 import { PlainBody, PlainRequest } from './plain-request.ts';
@@ -25,6 +25,9 @@ export interface PlainConnectionOptions extends ResponseOptions {
   /** The connection is closed or handed over. */
   readonly onGone: (connection: PlainConnection) => void;
 }
+
+/** As in node:http. The client's time begins when it has the reply. */
+const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
 
 class RequestError extends Error {
   readonly code: 'HPE_INVALID_EOF_STATE' | 'ERR_HTTP_REQUEST_TIMEOUT';
@@ -65,12 +68,12 @@ export class PlainConnection {
   }
 
   /** A reply is out, and the next request has not begun. */
-  get isIdle(): boolean {
+  get #isIdle(): boolean {
     return !this.#isFresh && this.#response === null && this.#body === null;
   }
 
-  close(): void {
-    this.#socket.destroy();
+  closeIdle(): void {
+    if (this.#isIdle) closeUnlessUsed(this.#socket);
   }
 
   /** Called once a second. */
@@ -78,8 +81,9 @@ export class PlainConnection {
     const { headersTimeoutMs, requestTimeoutMs, keepAliveMs } = this.#options;
     const waitedMs = now - this.#since;
     // No reply: it could cross with a request, and the client would take it for its answer.
-    if (this.#isFresh || this.isIdle) {
-      if (waitedMs >= (this.#isFresh ? headersTimeoutMs : keepAliveMs)) this.#socket.destroy();
+    if (this.#isFresh || this.#isIdle) {
+      if (waitedMs >= (this.#isFresh ? headersTimeoutMs : keepAliveMs + KEEP_ALIVE_MARGIN_MS))
+        closeUnlessUsed(this.#socket);
     } else if (this.#body !== null && waitedMs >= requestTimeoutMs)
       this.#options.onClientError(new RequestError('ERR_HTTP_REQUEST_TIMEOUT'), this.#socket);
   }
@@ -96,6 +100,8 @@ export class PlainConnection {
     }
     // The connection closes after its reply, and what comes now is dropped.
     if (!this.#socket.writable) return;
+    // Some clients send one behind a body (RFC 9112 2.2). node:http would wait only 10 s for the request behind it.
+    if (bytes.length === EMPTY_LINE.length && bytes.toString('latin1') === EMPTY_LINE) return;
     if (this.#response === null) this.#read(bytes);
     else this.#keepEarly(bytes, !this.#response.isEnded);
   };

@@ -18,7 +18,7 @@ export class PlainConnections {
   }
 
   closeIdle(): void {
-    for (const connection of this.#open) if (connection.isIdle) connection.close();
+    for (const connection of this.#open) connection.closeIdle();
   }
 
   stop(): void {

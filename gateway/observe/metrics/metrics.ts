@@ -14,7 +14,9 @@ type Outcome =
   /** Refused because the store is unavailable and a policy has `onStoreFailure: deny`. */
   | 'unavailable'
   | 'malformed'
-  | 'banned';
+  | 'banned'
+  /** Ended before the decision: the gateway waited for the body, or for the proof of a key. */
+  | 'undecided';
 
 export interface Sample {
   readonly name: string;
@@ -58,6 +60,7 @@ export class Metrics {
     unavailable: 0,
     malformed: 0,
     banned: 0,
+    undecided: 0,
   };
   /** Key: policy name, so that counts survive a reload. Bounded by the number of names in policy files. */
   readonly #policies = new Map<string, PolicyCounts>();

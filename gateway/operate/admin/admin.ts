@@ -42,6 +42,10 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
     },
   });
   app.server.maxConnections = CONNECTIONS_MAX;
+  // Fastify would reply 408 to a silent connection, and its first request could take that for its own reply.
+  app.server.prependListener('clientError', (_error, socket) => {
+    if ('bytesRead' in socket && socket.bytesRead === 0) socket.destroy();
+  });
   app.setValidatorCompiler(validatorCompiler);
   app.addHook('onRequest', async ({ raw, routeOptions }) => {
     if (raw instanceof IncomingRequest) raw.listener = CUT_SMALL_PIECES;

@@ -1,9 +1,13 @@
 /**
  * Tests deadlines on the real clock: none fires early, none fires after it was cancelled, and all others fire in order.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { type DeadlineEntry, Deadlines } from '#gateway/proxy/deadlines.ts';
+import { busyFor } from '#test/support/busy.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import { startBareServer } from './bare-server.ts';
+import { startRawUpstream } from './exchange.ts';
 
 const TIMEOUT_MS = 60;
 const clock = (): number => performance.now();
@@ -81,4 +85,17 @@ t.test('an empty list begins anew, also from within', async (t) => {
     ['b', 'c'],
   );
   t.ok((gaveUp[1]?.afterMs ?? 0) >= TIMEOUT_MS);
+});
+
+t.test('a reply that has arrived when the time is over is no timeout', async (t) => {
+  const upstream = await startRawUpstream(t, () => undefined);
+  const { port } = await startBareServer(t, { origin: upstream.origin, timeoutMs: 1500 });
+  const client = sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until(() => upstream.sockets.length === 1);
+  // Now timers are next, and then sockets are read.
+  await turn();
+  upstream.sockets[0]?.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+  busyFor(2000);
+  t.match(await client.until(/\r\n\r\n/), /^HTTP\/1\.1 200 /);
+  client.socket.destroy();
 });

@@ -1,6 +1,7 @@
 /** Upstream connections are reused while that is safe, and never for a POST that could be repeated. */
 import type { Socket } from 'node:net';
 import t from 'tap';
+import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
 import { type RawUpstream, send, startRawUpstream } from './exchange.ts';
@@ -49,4 +50,31 @@ t.test('an idle connection is kept for the time of the setting where nothing is 
   const { port } = await startBareServer(t, { origin: upstream.origin, keepAliveMs: 200 });
   t.equal((await send(port, '/')).status, 200);
   await until(() => upstream.sockets[0]?.destroyed === true, 'closed by the gateway');
+});
+
+const UNASKED = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
+
+t.test('408: an upstream gives up waiting at the moment when a request is sent to it', async (t) => {
+  const seen: string[] = [];
+  const upstream = await startRawUpstream(t, (socket, text) => {
+    const last = text.match(/^\w+ \S+/gm)?.at(-1) ?? '';
+    seen.push(last);
+    socket.write(last.endsWith('/408') ? UNASKED : REPLY);
+  });
+  const { port } = await startBareServer(t, { origin: upstream.origin, keepAliveMs: 30_000 });
+  const client = sendRaw(port, 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
+  await client.until(/ok$/);
+  // Both are in the kernel before the gateway reads either.
+  client.socket.write('GET /b HTTP/1.1\r\nHost: a\r\n\r\n');
+  upstream.sockets[0]?.end(UNASKED);
+  t.match(await client.until(/ok[\s\S]*\r\n\r\n/), /ok$/, 'sent again');
+  t.notMatch(client.received(), / 408 /);
+  client.socket.destroy();
+
+  t.equal((await send(port, '/408')).status, 408, 'the second time, the client gets it');
+  t.same(seen.slice(-2), ['GET /408', 'GET /408']);
+  t.equal((await send(port, '/408')).status, 408, 'on a connection of its own too');
+  t.equal((await send(port, '/')).status, 200);
+  t.equal((await send(port, '/408', { method: 'POST', body: 'x' })).status, 408);
+  t.same(seen.slice(-3), ['GET /408', 'GET /', 'POST /408'], 'once');
 });

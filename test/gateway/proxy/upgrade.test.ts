@@ -127,6 +127,23 @@ t.test(
   },
 );
 
+t.test('a handshake never uses a connection that the upstream may be closing', async (t) => {
+  const seen: string[] = [];
+  const counts = new Map<Socket, number>();
+  const upstream = await startRawUpstream(t, (socket, text) => {
+    const [last = ''] = /\S+(?= HTTP\/1\.1\r\n(?:[^\r]+\r\n)*\r\n$)/.exec(text) ?? [];
+    const requests = (counts.get(socket) ?? 0) + 1;
+    counts.set(socket, requests);
+    seen.push(last);
+    if (requests > 1 || last === '/never') socket.destroy();
+    else socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  for (const path of ['/a', '/b']) t.match(await sendRaw(port, handshake(path)).ended(), / 403 [\s\S]*no$/);
+  t.match(await sendRaw(port, handshake('/never')).ended(), / 502 /);
+  t.same(seen, ['/a', '/b', '/never']);
+});
+
 t.test('502: an upstream that hangs up on the handshake', async (t) => {
   const upstream = await startUpstream(t);
   upstream.server.on('upgrade', (_req, socket) => socket.destroy());

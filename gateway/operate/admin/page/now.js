@@ -2,7 +2,7 @@
 import { byId, clockTime, count, el, rate, setText, svg } from './dom.js';
 import { sum } from './traffic.js';
 
-const REFUSED_OTHERWISE = ['banned', 'unavailable', 'malformed'];
+const REFUSED_OTHERWISE = ['banned', 'unavailable', 'malformed', 'undecided'];
 /** The gateway adds this much at most when it is well. */
 const P99_MS_MAX = 100;
 const TREND_MS = 900_000;

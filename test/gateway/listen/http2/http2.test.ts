@@ -7,6 +7,8 @@ import {
   constants,
   type OutgoingHttpHeaders,
 } from 'node:http2';
+import { connect as tcp } from 'node:net';
+import { connect as tls } from 'node:tls';
 import t from 'tap';
 import { readConfig } from '#gateway/config.ts';
 import { FrameShare } from '#gateway/listen/http2/frame-share.ts';
@@ -259,6 +261,32 @@ t.test('a shutdown lets streams end, and takes no more', async (t) => {
   const closed = gateway.close();
   t.equal((await pending).body, 'whole');
   await closed;
+});
+
+t.test('a shutdown also ends connections whose handshake was not done when it began', async (t) => {
+  const upstream = await startUpstream(t);
+  let isSecured = false;
+  while (!isSecured) {
+    const { port, gateway } = await startTestGateway(t, {
+      upstream: upstream.origin,
+      env: { ...HTTP2, GATEWAY_DRAIN_TIMEOUT_MS: '5000' },
+    });
+    const socket = tcp(port, '127.0.0.1');
+    await new Promise((resolve) => socket.once('connect', resolve));
+    const closed = gateway.close();
+    const late = connect(`https://127.0.0.1:${port}`, {
+      createConnection: () => tls({ socket, host: '127.0.0.1', ca: readFileSync(ca), ALPNProtocols: ['h2'] }),
+    });
+    const events: string[] = [];
+    late.on('error', () => events.push('error'));
+    late.on('goaway', (code) => events.push(`goaway ${code}`));
+    late.once('connect', () => {
+      isSecured = true;
+    });
+    await Promise.all([closed, new Promise((resolve) => late.once('close', resolve))]);
+    // A handshake that takes half a second is cut.
+    if (isSecured) t.same(events, ['goaway 0']);
+  }
 });
 
 t.test('it needs TLS, and is off unless asked for', async (t) => {

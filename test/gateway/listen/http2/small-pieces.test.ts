@@ -1,9 +1,12 @@
 /** Tests bodies in small frames over HTTP/2: they are joined, and the stream is cut if there are too many. */
+import { readFileSync } from 'node:fs';
+import { connect, constants } from 'node:http2';
 import t from 'tap';
 import { createAuthority } from '#test/support/certificates.ts';
 import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { beginFramed, type FramedRequest } from '#test/support/http2-frames.ts';
 import { secured } from '#test/support/tls-client.ts';
+import { until } from '#test/support/until.ts';
 
 const MANY = 60_000;
 const PIECES = 1000;
@@ -40,7 +43,7 @@ async function start(owner: Owner) {
     owner.teardown(() => socket.destroy());
     return beginFramed(socket, path);
   };
-  return { seen, begin };
+  return { seen, begin, port };
 }
 
 t.test('408: 60,000 frames of one byte', async (t) => {
@@ -88,4 +91,21 @@ t.test('a body that is only thrown away, behind a 429', async (t) => {
   // Which of the two comes first depends on how the frames arrive.
   t.ok([408, 429].includes(await request.status));
   t.equal(seen.bytes, 0);
+});
+
+t.test('a client may not repeat a stream that is cut when the application has a part of it', async (t) => {
+  const { seen, port } = await start(t);
+  const session = connect(`https://127.0.0.1:${port}`, { ca: readFileSync(authority.ca) });
+  t.teardown(() => session.destroy());
+  const stream = session.request({ ':method': 'POST', ':path': '/up' });
+  stream.on('error', () => undefined);
+  stream.write('x');
+  await until(() => seen.bytes === 1, 'the application has a part');
+  const flood = await secured(port, authority.ca);
+  flood.on('error', () => undefined);
+  const head = 'POST /up HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+  flood.end(head + '1\r\nx\r\n'.repeat(MANY));
+  await new Promise((resolve) => stream.once('close', resolve));
+  t.not(stream.rstCode, constants.NGHTTP2_REFUSED_STREAM);
+  t.not(stream.rstCode, constants.NGHTTP2_NO_ERROR);
 });

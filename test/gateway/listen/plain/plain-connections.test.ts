@@ -2,9 +2,11 @@
 
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
+import { setTimeout as timer, setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { ClientConnection } from '#gateway/http/client-connection.ts';
 import { DateField } from '#gateway/http/date-field.ts';
+import { PlainConnection } from '#gateway/listen/plain/plain-connection.ts';
 import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
 import type { PlainResponse } from '#gateway/listen/plain/plain-response.ts';
 import { testClock } from '#test/support/clock.ts';
@@ -14,7 +16,8 @@ import { until } from '#test/support/until.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
-async function start(owner: Owner) {
+/** @param isAlone only the test checks the connections */
+async function start(owner: Owner, isAlone = false) {
   const clock = testClock(0);
   const { now } = clock;
   const responses: PlainResponse[] = [];
@@ -22,32 +25,33 @@ async function start(owner: Owner) {
   const accepted: Socket[] = [];
   const handedOver: Socket[] = [];
   const bytes: string[] = [];
-  const plain = new PlainConnections(
-    {
-      clock: now,
-      date: new DateField(now),
-      keepAlive: 'timeout=65',
-      pieces: { clock: now, onSmallPieces: () => undefined },
-      headersTimeoutMs: 10_000,
-      requestTimeoutMs: 3_600_000,
-      keepAliveMs: 65_000,
-      onRequest: (_connection, _req, res) => void responses.push(res),
-      onClientError: ({ code = '' }, socket) => {
-        errors.push(code);
-        socket.destroy();
-      },
-      onHandOver: (socket) => {
-        handedOver.push(socket);
-        bytes.push(socket.read()?.toString() ?? '');
-        socket.on('error', () => undefined);
-      },
+  const alone: PlainConnection[] = [];
+  const options: ConstructorParameters<typeof PlainConnections>[0] = {
+    clock: now,
+    date: new DateField(now),
+    keepAlive: 'timeout=65',
+    pieces: { clock: now, onSmallPieces: () => undefined },
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: 3_600_000,
+    keepAliveMs: 65_000,
+    onRequest: (_connection, _req, res) => void responses.push(res),
+    onClientError: ({ code = '' }, socket) => {
+      errors.push(code);
+      socket.destroy();
     },
-    1,
-  );
+    onHandOver: (socket) => {
+      handedOver.push(socket);
+      bytes.push(socket.read()?.toString() ?? '');
+      socket.on('error', () => undefined);
+    },
+  };
+  const plain = new PlainConnections(options, 1);
   const origin = { peer: '127.0.0.1', trusted: false, isIntroduced: false, scheme: 'http' } as const;
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     accepted.push(socket);
-    plain.open(new ClientConnection(socket, origin, null));
+    const connection = new ClientConnection(socket, origin, null);
+    if (!isAlone) plain.open(connection);
+    else alone.push(new PlainConnection(connection, { ...options, onGone: () => undefined }));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -58,7 +62,7 @@ async function start(owner: Owner) {
   });
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return { plain, port, clock, responses, errors, accepted, handedOver, bytes };
+  return { plain, port, clock, responses, errors, accepted, handedOver, bytes, alone };
 }
 
 t.test('no request comes', async (t) => {
@@ -83,11 +87,75 @@ t.test(
     responses[0]?.end('ok', 'latin1');
     await client.until(/ok$/);
     await until(() => responses[0]?.writableFinished === true);
-    clock.advance(65_000);
+    clock.advance(66_000);
     await client.ended();
     t.same(errors, []);
   },
 );
+
+t.test('a request that has arrived when the time is over is answered', async (t) => {
+  const { port, errors, responses, alone, handedOver } = await start(t, true);
+  const client = sendRaw(port, '');
+  await Promise.all([once(client.socket, 'connect'), until(() => alone.length === 1)]);
+  for (const [i, waitedMs] of [10_000, 66_000, 66_000].entries()) {
+    // The checks are timers too.
+    await timer();
+    // It is in the kernel before this returns.
+    client.socket.write(GET);
+    alone[0]?.check(waitedMs);
+    await until(() => responses.length === i + 1 || client.socket.closed);
+    responses[i]?.writeHead(200, []);
+    responses[i]?.end(`ok ${i}`, 'latin1');
+    await client.until(new RegExp(`ok ${i}$`));
+    await until(() => responses[i]?.writableFinished === true);
+  }
+  await timer();
+  client.socket.write('GET / HTTP/1.0\r\n\r\n');
+  alone[0]?.check(66_000);
+  await until(() => handedOver.length === 1 || client.socket.closed);
+  t.equal(handedOver[0]?.destroyed, false);
+  t.same(errors, []);
+  client.socket.destroy();
+});
+
+t.test('an empty line behind a request is no request', async (t) => {
+  const { port, responses, accepted, handedOver, alone } = await start(t, true);
+  const client = sendRaw(port, '');
+  let sent = 0;
+  const send = async (text: string): Promise<void> => {
+    client.socket.write(text);
+    sent += text.length;
+    await until(() => accepted[0]?.bytesRead === sent);
+  };
+  for (const [i, isBeforeReply] of [true, false, true].entries()) {
+    await send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n');
+    await send(isBeforeReply ? 'ab\r\n' : 'ab');
+    if (isBeforeReply) await send('\r\n');
+    responses[i]?.writeHead(200, []);
+    responses[i]?.end(`ok ${i}`, 'latin1');
+    await client.until(new RegExp(`ok ${i}$`));
+    await send('\r\n');
+  }
+  t.same(handedOver, []);
+  await until(() => responses[2]?.writableFinished === true);
+  alone[0]?.check(66_000);
+  await client.ended();
+});
+
+t.test('an idle connection is kept for a second longer than announced', async (t) => {
+  const { port, responses, accepted, alone } = await start(t, true);
+  const client = sendRaw(port, GET);
+  await until(() => responses.length === 1);
+  responses[0]?.writeHead(200, []);
+  responses[0]?.end('ok', 'latin1');
+  await client.until(/ok$/);
+  await until(() => responses[0]?.writableFinished === true);
+  alone[0]?.check(65_999);
+  await turn();
+  t.equal(accepted[0]?.destroyed, false);
+  alone[0]?.check(66_000);
+  await client.ended();
+});
 
 t.test('408: a body that takes an hour, with its reply before its end', async (t) => {
   const { port, clock, errors, responses } = await start(t);
@@ -121,6 +189,22 @@ t.test('closeIdle spares connections without a request, with a request, and with
     [false, false, false],
   );
   for (const { socket } of [fresh, asking, sending]) socket.destroy();
+});
+
+t.test('closeIdle spares a connection whose request has arrived', async (t) => {
+  const { plain, port, responses } = await start(t);
+  const client = sendRaw(port, GET);
+  await until(() => responses.length === 1);
+  responses[0]?.writeHead(200, []);
+  responses[0]?.end('ok', 'latin1');
+  await client.until(/ok$/);
+  await until(() => responses[0]?.writableFinished === true);
+  await timer();
+  client.socket.write(GET);
+  plain.closeIdle();
+  await until(() => responses.length === 2 || client.socket.closed);
+  t.notOk(client.socket.closed);
+  client.socket.destroy();
 });
 
 t.test('a connection that was handed over is neither checked nor closed', async (t) => {

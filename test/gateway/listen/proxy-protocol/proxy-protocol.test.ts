@@ -14,6 +14,17 @@ const GET = 'GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 const from = (address: string): string => `PROXY TCP4 ${address} 127.0.0.1 5000 80\r\n`;
 const statusOf = (text: string): number => Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1] ?? 0);
 
+// Its 10 seconds pass during the other tests.
+const silence = startUpstream(t).then((upstream) =>
+  Promise.all(
+    ['0', '1'].map(async (GATEWAY_OWN_PARSER) => {
+      const env = { ...TRUSTING, GATEWAY_OWN_PARSER };
+      const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
+      return sendRaw(port, from('192.0.2.7')).ended();
+    }),
+  ),
+);
+
 t.test('the client is the one that the header names', async (t) => {
   const upstream = await startUpstream(t);
   const { port, gateway } = await startTestGateway(t, {
@@ -132,4 +143,8 @@ t.test('a refused connection is recorded under the address that the header names
   const [, id = ''] = /x-gateway-decision: (\S+)/.exec(refused) ?? [];
   t.match(await gateway.findDecision(id), { policy: 'bound connections', addressFrom: 'PROXY header' });
   open.socket.destroy();
+});
+
+t.test('a connection with nothing but a header is closed without a reply', async (t) => {
+  t.same(await silence, ['', '']);
 });

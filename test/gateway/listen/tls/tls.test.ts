@@ -1,10 +1,11 @@
 /** Tests the public listener with TLS and different kinds of clients. */
 import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
-import { values } from '#test/gateway/proxy/exchange.ts';
+import { startRawUpstream, values } from '#test/gateway/proxy/exchange.ts';
 import { createAuthority } from '#test/support/certificates.ts';
-import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { environment, launch } from '#test/support/gateway-process.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -16,6 +17,32 @@ const authority = createAuthority(t);
 const { ca } = authority;
 const { cert, key } = authority.issue('server', 'IP:127.0.0.1,DNS:localhost');
 const TLS = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key };
+
+const ALERT = 21;
+
+/** Passes bytes on, and reads the types of the records that the server sends (RFC 5246 6.2.1). */
+async function startRelay(owner: Owner, to: number) {
+  const chunks: Buffer[] = [];
+  const relay = createServer((near) => {
+    const far = connect({ port: to, host: '127.0.0.1' });
+    far.on('data', (chunk: Buffer) => chunks.push(chunk));
+    near.pipe(far).pipe(near);
+    for (const side of [near, far]) side.on('error', () => side.destroy());
+  });
+  relay.listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  owner.teardown(() => relay.close());
+  return {
+    port: (relay.address() as AddressInfo).port,
+    recordTypes(): number[] {
+      const bytes = Buffer.concat(chunks);
+      const types: number[] = [];
+      for (let at = 0; at + 5 <= bytes.length; at += 5 + bytes.readUInt16BE(at + 3))
+        types.push(bytes[at] ?? 0);
+      return types;
+    },
+  };
+}
 
 // Its 10 seconds pass during the other tests.
 const silence = startUpstream(t)
@@ -109,6 +136,60 @@ t.test('a shutdown answers what was sent, and does not wait for handshakes', asy
   t.equal((await pending).body.toString(), 'whole');
   await closed;
   await Promise.all([silent.ended(), begun.ended()]);
+});
+
+t.test('HTTP/1.0: a reply that the upstream breaks off ends without a close_notify', async (t) => {
+  const upstream = await startRawUpstream(t, (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n');
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, env: TLS });
+  for (const isWhole of [true, false]) {
+    // The types of records can be read up to TLS 1.2.
+    const relay = await startRelay(t, port);
+    const client = await secured(relay.port, ca, { maxVersion: 'TLSv1.2' });
+    client.on('error', () => undefined);
+    let received = '';
+    client.on('data', (chunk: Buffer) => {
+      received += chunk.toString('latin1');
+    });
+    client.write('GET / HTTP/1.0\r\n\r\n');
+    await until(() => received.endsWith('hello'));
+    if (isWhole) upstream.sockets.at(-1)?.end('0\r\n\r\n');
+    else upstream.sockets.at(-1)?.destroy();
+    await until(() => client.closed);
+    t.match(received, /^HTTP\/1\.1 200 OK\r\n/);
+    t.equal(relay.recordTypes().includes(ALERT), isWhole);
+  }
+});
+
+t.test('a shutdown does not cut a reply whose last bytes wait for the client', async (t) => {
+  const size = 14_000_000;
+  let isSent = false;
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.end(Buffer.alloc(size, 'x'), () => {
+      isSent = true;
+    });
+  });
+  const { port, gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    env: { ...TLS, GATEWAY_DRAIN_TIMEOUT_MS: '60000', GATEWAY_REPLY_BUFFER_BYTES: '16777216' },
+  });
+  const slow = await secured(port, ca);
+  slow.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  slow.pause();
+  const held = (): number | undefined =>
+    gateway
+      .samples()
+      .find((one) => one.name === 'floodgate_held' && one.labels.bound === 'upstream_connections')?.value;
+  await until(() => isSent && held() === 0, 'the gateway has the whole reply');
+  const silent = sendRaw(port, '');
+  await once(silent.socket, 'connect');
+  const closed = gateway.close();
+  // It is cut together with the idle connections.
+  await silent.ended();
+  const reply = await text(slow);
+  t.equal(reply.length - reply.indexOf('\r\n\r\n') - 4, size);
+  await closed;
 });
 
 t.test('a connection without a request is closed without a reply', async (t) => {

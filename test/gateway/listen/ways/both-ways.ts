@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { startRawUpstream } from '#test/gateway/proxy/exchange.ts';
+import { busyFor } from '#test/support/busy.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
@@ -320,6 +321,23 @@ export function testBothWays(t: Test, env: Env): void {
     const text = await client.ended();
     t.match(text, /\r\nConnection: close\r\n[\s\S]*bye$/);
     t.equal(reached, 1);
+  });
+
+  t.test('a drain answers a request that arrived while the gateway was busy', async (t) => {
+    const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+    const { port, gateway } = await startTestGateway(t, {
+      upstream: upstream.origin,
+      env: { ...env, GATEWAY_DRAIN_TIMEOUT_MS: '60000' },
+    });
+    const client = sendRaw(port, GET);
+    await client.until(/ok$/);
+    const closed = gateway.close();
+    for (let turns = 0; turns < 100; turns++) await turn();
+    client.socket.write(GET);
+    // Now it is time to close idle connections, and the request has not been read.
+    busyFor(1000);
+    t.match(await client.ended(), /ok[\s\S]*\r\nConnection: close\r\n[\s\S]*ok$/);
+    await closed;
   });
 
   t.test('a drain answers what has begun, and closes idle connections', async (t) => {
