@@ -114,6 +114,11 @@ export function asApiError(error: unknown): ApiError {
 /** If Node's parser refuses the bytes there is no request. So this writes the reply to the socket and closes it. */
 export function replyToUnparsable(_error: Error, socket: Socket): void {
   if (!socket.writable) return;
+  // Node gives up waiting. A reply could cross with the first request, and the client would take it for the answer.
+  if (socket.bytesRead === 0) {
+    socket.destroy();
+    return;
+  }
   const error = badRequest('The request is not valid HTTP');
   const body = JSON.stringify({ code: error.code, message: error.message, details: error.details });
   socket.end(
