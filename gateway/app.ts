@@ -130,7 +130,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       onSalt: (shared) => enforcement.useSalt(shared),
     });
     limiter = guarded;
-    control = new StoreControl(secrets.store, secrets.identitySecret, clock, async () => news?.ask());
+    control = new StoreControl(secrets.store, secrets.identitySecret, clock, async (change) =>
+      news?.learn(change),
+    );
     const shared = await guarded.start().catch(async (error: Error) => {
       await guarded?.close();
       throw error;
