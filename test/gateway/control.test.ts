@@ -49,6 +49,45 @@ t.test('in memory: a ban ends, and their number is bounded', async (t) => {
   t.ok(bans.size <= BANS_MAX, 'and leave nothing behind');
 });
 
+t.test('in memory: a client for whom there is no room costs little', async (t) => {
+  let now = 1_000_000;
+  let looks = 0;
+  const bans = new Bans();
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const shadows = new Shadows({ clock: () => now, onChange: () => undefined });
+  const control = new MemoryControl({ clock: () => now, known, bans, shadows, salt: '' });
+  const ban = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
+  for (let i = 0; i < POLICY_BANS_MAX; i++) {
+    const endsAt = now + 10_000 + i;
+    const counted = {
+      reason: '',
+      policy: null,
+      get endsAt() {
+        looks++;
+        return endsAt;
+      },
+    };
+    bans.set(identity(i).digest, counted);
+  }
+  const refused = async (): Promise<number> => {
+    looks = 0;
+    for (let i = 0; i < 100; i++)
+      await t.rejects(control.countDenials(identity(20_000 + i), ban, 1, 'why'), {
+        name: 'TooManyBansError',
+      });
+    return looks;
+  };
+  t.equal(await refused(), 0, 'no ban can have ended');
+  await control.unban(identity(0));
+  await control.countDenials(identity(30_000), ban, 1, 'why');
+  now += 10_001;
+  await control.countDenials(identity(30_001), ban, 1, 'why');
+  t.equal(bans.size, POLICY_BANS_MAX, 'a ban that has ended makes room');
+  t.equal(await refused(), 0);
+  now += 1;
+  t.equal(await control.countDenials(identity(30_002), ban, 1, 'why'), 60_000);
+});
+
 t.test('in the store: all keys expire, and the number of bans is bounded', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());

@@ -58,6 +58,8 @@ export class Bans {
   /** The version in the store of each ban. */
   readonly #versions = new Map<string, number>();
   readonly #lifted = new Map<string, number>();
+  /** No ban ends before. */
+  #nextEnd: Millis = Number.POSITIVE_INFINITY;
 
   get size(): number {
     return this.#bans.size;
@@ -83,6 +85,7 @@ export class Bans {
     this.#bans.set(digest, ban);
     this.#versions.set(digest, version);
     this.#lifted.delete(digest);
+    this.#nextEnd = Math.min(this.#nextEnd, ban.endsAt);
   }
 
   delete(digest: string): void {
@@ -118,6 +121,10 @@ export class Bans {
   }
 
   dropEnded(now: Millis): void {
-    for (const [digest, { endsAt }] of this.#bans) if (endsAt <= now) this.delete(digest);
+    if (now < this.#nextEnd) return;
+    this.#nextEnd = Number.POSITIVE_INFINITY;
+    for (const [digest, { endsAt }] of this.#bans)
+      if (endsAt <= now) this.delete(digest);
+      else this.#nextEnd = Math.min(this.#nextEnd, endsAt);
   }
 }
