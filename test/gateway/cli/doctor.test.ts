@@ -143,6 +143,15 @@ t.test('proxies that are not trusted, or trusted too far', async (t) => {
       t.equal(wrong.length, 1);
     });
   }
+  await t.test('1 of 2', async (t) => {
+    const standing = await stand(t, await redisWith(t), { env: { GATEWAY_TRUSTED_PROXIES: '1' } });
+    const outer = await startFrontProxy(t, await startFrontProxy(t, standing.port));
+    const { wrong } = await ask(standing, ['--public', `http://127.0.0.1:${outer}`]);
+    t.match(wrong, [
+      { check: 'trusted-proxies', message: /all clients are counted as one/, fix: /set .* to 2/ },
+    ]);
+    t.equal(wrong.length, 1);
+  });
 });
 
 t.test('Redis that is shared, may forget, or has another time; files, versions', async (t) => {
