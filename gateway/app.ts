@@ -22,7 +22,7 @@ import type { LimitedIdentity } from './observe/metrics/limited.ts';
 import { Metrics, type Sample } from './observe/metrics/metrics.ts';
 import { partSamples } from './observe/part-samples.ts';
 import type { Tracing } from './observe/tracing/tracing.ts';
-import { Bans } from './operate/control/bans.ts';
+import { type BanChange, Bans } from './operate/control/bans.ts';
 import type { Control } from './operate/control/control.ts';
 import { MemoryControl } from './operate/control/memory-control.ts';
 import { newsFrom } from './operate/control/news.ts';
@@ -66,6 +66,8 @@ export interface Gateway {
   policyRefusal(): string | null;
   /** Closed together with the gateway. */
   readonly control: Control;
+  /** Applies a change that the supervisor has made in the store. */
+  learn(change: BanChange): Promise<void>;
   /** Identities that were denied most often in the last 30 to 60 minutes. */
   limited(): readonly LimitedIdentity[];
   /** Addresses of refused clients; null: they are not kept. */
@@ -130,7 +132,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       onSalt: (shared) => enforcement.useSalt(shared),
     });
     limiter = guarded;
-    control = new StoreControl(secrets.store, secrets.identitySecret, clock, async () => news?.ask());
+    control = new StoreControl(secrets.store, secrets.identitySecret, clock, async (change) =>
+      news?.learn(change),
+    );
     const shared = await guarded.start().catch(async (error: Error) => {
       await guarded?.close();
       throw error;
@@ -283,6 +287,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
     control,
+    learn: async (change) => news?.learn(change),
     limited: () => metrics.limited.list(clock()),
     addresses,
     replicas: () => guarded?.stats().replicas ?? 1,

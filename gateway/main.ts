@@ -19,9 +19,9 @@ import { FileWatch, loadWatched } from './policy/watched-file.ts';
 import {
   type ProcessReport,
   STATE_INTERVAL_MS,
-  type StateRequest,
   Supervisor,
   type WorkerMessage,
+  type WorkerRequest,
 } from './process/supervisor.ts';
 import { StoreRefusedError } from './store/fault.ts';
 
@@ -72,7 +72,7 @@ function reasonOf(error: unknown): string {
 interface Running
   extends Omit<
     Gateway,
-    'addresses' | 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'
+    'addresses' | 'learn' | 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'
   > {
   storeAvailable(): Promise<boolean>;
   families(): Promise<readonly (readonly Family[])[]>;
@@ -164,7 +164,7 @@ async function startWorkers(
   watch.start();
   const { StoreControl } = await import('./operate/control/store-control.ts');
   const { RedisDecisions } = await import('./operate/decisions/redis-decisions.ts');
-  const control = new StoreControl(store, identitySecret, clock);
+  const control = new StoreControl(store, identitySecret, clock, (change) => supervisor.learn(change));
   const decisions = new RedisDecisions(store);
   return {
     port: supervisor.port,
@@ -232,7 +232,13 @@ async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Lo
     process.send?.(state);
   };
   let isReported = false;
-  process.on('message', ({ id }: StateRequest) => {
+  process.on('message', async (request: WorkerRequest) => {
+    const { id } = request;
+    if (request.type === 'learn') {
+      await gateway.learn(request.change);
+      if (process.connected) process.send?.({ type: 'learned', id } satisfies WorkerMessage);
+      return;
+    }
     sendState(id);
     isReported = true;
   });

@@ -5,7 +5,7 @@
  * values is refused as ambiguous, because the gateway could count one while the upstream accepts the other.
  */
 import { type CredentialSource, type Identifier, partsOf, type SimpleIdentifier } from './identifier.ts';
-import { AMBIGUOUS, cookieValue, type PairValue, queryValue } from './pairs.ts';
+import { AMBIGUOUS, cookieValue, fieldText, type PairValue, queryValue } from './pairs.ts';
 
 type Presented =
   | { readonly kind: 'none' }
@@ -135,7 +135,7 @@ function isField(name: string, lower: string): boolean {
 
 function headerValue(header: string, name: string, value: string | undefined): string | null {
   if (!isField(name, header)) return null;
-  return value?.trim() || null;
+  return fieldText(value ?? '') || null;
 }
 
 function bearer(prefix: string, name: string, value: string | undefined): string | null {

@@ -11,6 +11,8 @@ export const AMBIGUOUS = Symbol('ambiguous');
 /** null: absent or blank. AMBIGUOUS: two different values. */
 export type PairValue = string | null | typeof AMBIGUOUS;
 
+const TAB = 9;
+const CARRIAGE_RETURN = 13;
 const SPACE = 32;
 const PERCENT = 37;
 const AMPERSAND = 38;
@@ -121,11 +123,33 @@ function digitOf(code: number): number {
 
 /** Quotes are removed: some servers drop them and others keep them as part of the value. */
 function cookieText(raw: string): string {
-  return percentDecoded(raw.trim().replace(/^"(.*)"$/, '$1')).trim();
+  return withoutBlanks(percentDecoded(fieldText(raw).replace(/^"(.*)"$/, '$1')));
 }
 
 function queryText(raw: string): string {
-  return percentDecoded(raw.replaceAll('+', ' ')).trim();
+  return withoutBlanks(percentDecoded(raw.replaceAll('+', ' ')));
+}
+
+/**
+ * Removes blanks around the value of a header field. Some applications also remove the byte A0, a blank in Latin-1. Behind
+ * another byte above 7F it is the end of a character in UTF-8, such as à.
+ */
+export function fieldText(value: string): string {
+  const bare = value.trim();
+  return bare.charCodeAt(bare.length - 1) > 0x7f ? withoutBlanks(value.trimStart()) : bare;
+}
+
+/** Removes the blanks of ASCII around a text with one code unit for each byte. */
+function withoutBlanks(text: string): string {
+  let from = 0;
+  let to = text.length;
+  while (isBlank(text.charCodeAt(from))) from++;
+  while (to > from && isBlank(text.charCodeAt(to - 1))) to--;
+  return text.slice(from, to);
+}
+
+function isBlank(code: number): boolean {
+  return code === SPACE || (code >= TAB && code <= CARRIAGE_RETURN);
 }
 
 /** Decodes byte by byte and leaves malformed escapes as they are. */

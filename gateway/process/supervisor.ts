@@ -7,6 +7,7 @@ import type { ChildProcess } from 'node:child_process';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
 import type { LimitedIdentity } from '#gateway/observe/metrics/limited.ts';
 import { counter, gauge } from '#gateway/observe/metrics/metrics.ts';
+import type { BanChange } from '#gateway/operate/control/bans.ts';
 import type { Addresses, RefusedAddress } from '#gateway/operate/decisions/addresses.ts';
 import type { Millis } from '#shared/clock.ts';
 import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
@@ -23,19 +24,20 @@ export type WorkerMessage =
   | { readonly type: 'ready'; readonly port: number; readonly policies: number }
   | ({
       readonly type: 'state';
-      /** Id of the StateRequest that this answers; 0 for a regular report. */
+      /** Id of the WorkerRequest that this answers; 0 for a regular report. */
       readonly id: number;
       readonly families: readonly Family[];
       /** Noted since the last message. */
       readonly addresses: readonly RefusedAddress[];
-    } & ProcessReport);
+    } & ProcessReport)
+  | { readonly type: 'learned'; readonly id: number };
 
+type Answer = Extract<WorkerMessage, { id: number }>;
 type State = Extract<WorkerMessage, { type: 'state' }>;
 
-export interface StateRequest {
-  readonly type: 'state';
-  readonly id: number;
-}
+type Asked = { readonly type: 'state' } | { readonly type: 'learn'; readonly change: BanChange };
+
+export type WorkerRequest = Asked & { readonly id: number };
 
 interface SupervisorOptions extends WorkerProgram {
   /** Takes the addresses that the workers note; null: they note none. */
@@ -58,7 +60,7 @@ export class Supervisor {
   readonly #families = new Map<ChildProcess, readonly Family[]>();
   /** Counters of workers that have ended, because a sum must not fall when a worker dies. */
   #departed: Promise<readonly Family[]> = Promise.resolve([]);
-  readonly #waiting = new Map<number, (state: State) => void>();
+  readonly #waiting = new Map<number, (answer: Answer) => void>();
   #requestId = 0;
   #asked: Promise<State[]> | null = null;
   readonly #addresses: Addresses | null;
@@ -115,6 +117,11 @@ export class Supervisor {
     return this.#ask();
   }
 
+  /** Resolves when all workers that answer have applied the change. */
+  async learn(change: BanChange): Promise<void> {
+    await this.#askAll({ type: 'learn', change });
+  }
+
   reload(): void {
     for (const worker of this.#pool.ready) worker.kill('SIGHUP');
   }
@@ -128,6 +135,8 @@ export class Supervisor {
       this.#addresses?.take(message.addresses);
       // A worker that has ended is already part of #departed.
       if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
+    }
+    if (message.type !== 'ready') {
       this.#waiting.get(message.id)?.(message);
       return null;
     }
@@ -144,7 +153,9 @@ export class Supervisor {
   /** Asks all workers for their state. Callers of the same turn of the event loop share the answers. */
   #ask(): Promise<State[]> {
     if (this.#asked === null) {
-      this.#asked = this.#askAll();
+      this.#asked = this.#askAll({ type: 'state' }).then((answers) =>
+        answers.filter((answer) => answer.type === 'state'),
+      );
       queueMicrotask(() => {
         this.#asked = null;
       });
@@ -153,19 +164,19 @@ export class Supervisor {
   }
 
   /** Workers that do not answer in time are left out. */
-  async #askAll(): Promise<State[]> {
-    const answers = [...this.#pool.ready].map(async (worker): Promise<State | null> => {
+  async #askAll(asked: Asked): Promise<Answer[]> {
+    const answers = [...this.#pool.ready].map(async (worker): Promise<Answer | null> => {
       const id = ++this.#requestId;
       let timer: NodeJS.Timeout | undefined;
-      const state = await new Promise<State | null>((resolve) => {
+      const answer = await new Promise<Answer | null>((resolve) => {
         this.#waiting.set(id, resolve);
         timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, null);
         // Fails if the worker is just ending; its 'exit' event follows.
-        worker.send({ type: 'state', id } satisfies StateRequest, (error) => error && resolve(null));
+        worker.send({ ...asked, id } satisfies WorkerRequest, (error) => error && resolve(null));
       });
       clearTimeout(timer);
       this.#waiting.delete(id);
-      return state;
+      return answer;
     });
     return (await Promise.all(answers)).filter((answer) => answer !== null);
   }

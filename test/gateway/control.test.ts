@@ -1,9 +1,17 @@
 /** Tests bans, shadows and resets: they are bounded, and they end. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { Limited, limitedSince, mergeLimited } from '#gateway/observe/metrics/limited.ts';
-import { BANS_MAX, Bans, POLICY_BANS_MAX } from '#gateway/operate/control/bans.ts';
+import {
+  BANS_MAX,
+  type BanChange,
+  Bans,
+  LIFTED_MAX,
+  POLICY_BANS_MAX,
+} from '#gateway/operate/control/bans.ts';
 import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
 import { News } from '#gateway/operate/control/news.ts';
 import { CHANGES_MAX, PAST_BANS_MAX, pastBansKeys } from '#gateway/operate/control/scripts.ts';
@@ -41,6 +49,45 @@ t.test('in memory: a ban ends, and their number is bounded', async (t) => {
   t.ok(bans.size <= BANS_MAX, 'and leave nothing behind');
 });
 
+t.test('in memory: a client for whom there is no room costs little', async (t) => {
+  let now = 1_000_000;
+  let looks = 0;
+  const bans = new Bans();
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const shadows = new Shadows({ clock: () => now, onChange: () => undefined });
+  const control = new MemoryControl({ clock: () => now, known, bans, shadows, salt: '' });
+  const ban = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
+  for (let i = 0; i < POLICY_BANS_MAX; i++) {
+    const endsAt = now + 10_000 + i;
+    const counted = {
+      reason: '',
+      policy: null,
+      get endsAt() {
+        looks++;
+        return endsAt;
+      },
+    };
+    bans.set(identity(i).digest, counted);
+  }
+  const refused = async (): Promise<number> => {
+    looks = 0;
+    for (let i = 0; i < 100; i++)
+      await t.rejects(control.countDenials(identity(20_000 + i), ban, 1, 'why'), {
+        name: 'TooManyBansError',
+      });
+    return looks;
+  };
+  t.equal(await refused(), 0, 'no ban can have ended');
+  await control.unban(identity(0));
+  await control.countDenials(identity(30_000), ban, 1, 'why');
+  now += 10_001;
+  await control.countDenials(identity(30_001), ban, 1, 'why');
+  t.equal(bans.size, POLICY_BANS_MAX, 'a ban that has ended makes room');
+  t.equal(await refused(), 0);
+  now += 1;
+  t.equal(await control.countDenials(identity(30_002), ban, 1, 'why'), 60_000);
+});
+
 t.test('in the store: all keys expire, and the number of bans is bounded', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
@@ -48,6 +95,7 @@ t.test('in the store: all keys expire, and the number of bans is bounded', async
   t.teardown(() => control.close());
   await control.ban(identity(1), 60_000, 'why');
   await control.reset(identity(1), []);
+  await control.unban(identity(2));
   const keys = await redis.client.keys('*');
   t.equal(keys.length, 6);
   for (const key of keys) {
@@ -291,6 +339,7 @@ async function startReplica(t: Test, url: string) {
     [1, 2, 3].filter((one) => bans.endOf(identity(one).digest, Date.now()) > 0);
   return {
     ask: () => news.start(),
+    learn: (change: BanChange) => news.learn(change),
     bans,
     bannedOnes,
     shadows: () => [...shadows.endsAt.keys()].sort(),
@@ -357,12 +406,11 @@ t.test('a process that missed too many changes, or others than the store had, re
   t.strictSame(replica.bannedOnes(), [1]);
 
   // A failover lost the first ban, and a later change has a higher version.
-  const incarnation = await redis.client.get('fg:{control}:incarnation');
   await redis.client.flushall();
-  await redis.client.set('fg:{control}:incarnation', String(incarnation), 'PX', 60_000);
   await control.ban(identity(2), 60_000, 'the second');
   await replica.ask();
-  t.strictSame(replica.bannedOnes(), [2]);
+  t.strictSame(replica.bannedOnes(), [1, 2]);
+  t.match(await control.banOf(identity(1)), { reason: 'the first' }, 'it is in the store again');
 
   await control.ban(identity(3), 60_000, 'the third');
   await control.unban(identity(2));
@@ -444,7 +492,7 @@ t.test('a store that has lost everything and has news again', async (t) => {
   const { total, bans } = await control.listBans(1);
   t.equal(total, 3);
   t.equal(bans[0]?.digest, identity(4).digest, 'the newest is still the newest');
-  for (const name of ['incarnation', 'ban-reasons'])
+  for (const name of ['lifted', 'ban-reasons'])
     t.ok((await redis.client.pttl(`fg:{control}:${name}`)) > 0, `${name} expires`);
 });
 
@@ -453,28 +501,173 @@ t.test('whom an operator lets in again stays in, even if the store loses the cha
   t.teardown(() => redis.close());
   const { client } = redis;
   const [asked, other] = [await startReplica(t, redis.url), await startReplica(t, redis.url)];
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, asked.ask);
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, asked.learn);
   t.teardown(() => control.close());
+  const elsewhere = new StoreControl(accessTo(redis.url), 'salt', Date.now);
+  t.teardown(() => elsewhere.close());
+  const empty = async () => void (await client.flushall());
+  const goBack = async (before: Map<string, Buffer>) => {
+    for (const [key, dump] of before) await client.restore(key, 600_000, dump, 'REPLACE');
+  };
   const losses = {
-    'all data': async () => void (await client.flushall()),
-    'the last change': async (before: Map<string, Buffer>) => {
-      for (const [key, dump] of before) await client.restore(key, 600_000, dump, 'REPLACE');
+    'all data': empty,
+    'the last change': goBack,
+    'all data before another change': async () => {
+      await empty();
+      await elsewhere.ban(identity(3), 60_000, 'another');
+    },
+    'the last change before another one': async (before: Map<string, Buffer>) => {
+      await goBack(before);
+      await elsewhere.ban(identity(3), 60_000, 'another');
     },
   };
   for (const [loss, lose] of Object.entries(losses))
-    await t.test(loss, async (t) => {
-      await control.ban(identity(1), 60_000, 'mistaken');
-      await control.ban(identity(2), 60_000, 'right');
-      t.strictSame(asked.bannedOnes(), [1, 2], 'at once in the process that was asked');
-      await other.ask();
-      const before = new Map<string, Buffer>();
-      for (const key of await client.keys('fg:{control}:*')) before.set(key, await client.dumpBuffer(key));
-      t.equal(await control.unban(identity(1)), true);
-      t.strictSame(asked.bannedOnes(), [2]);
-      await lose(before);
-      for (const replica of [other, asked, other]) await replica.ask();
-      t.strictSame([asked.bannedOnes(), other.bannedOnes()], [[2], [2]]);
-      t.equal(await control.banOf(identity(1)), null);
-      t.match(await control.banOf(identity(2)), { reason: 'right' });
+    for (const first of ['asked', 'other'])
+      await t.test(`${loss}; the first to notice is the ${first} one`, async (t) => {
+        await elsewhere.unban(identity(3));
+        await control.ban(identity(1), 60_000, 'mistaken');
+        await control.ban(identity(2), 60_000, 'right');
+        t.strictSame(asked.bannedOnes(), [1, 2], 'at once in the process that was asked');
+        await other.ask();
+        const before = new Map<string, Buffer>();
+        for (const key of await client.keys('fg:{control}:*')) before.set(key, await client.dumpBuffer(key));
+        t.equal(await control.unban(identity(1)), true);
+        t.strictSame(asked.bannedOnes(), [2]);
+        await lose(before);
+        const replicas = first === 'asked' ? [asked, other] : [other, asked];
+        for (const replica of [...replicas, ...replicas]) await replica.ask();
+        const left = (await control.banOf(identity(3))) === null ? [2] : [2, 3];
+        t.equal(left.length, loss.includes('another') ? 2 : 1);
+        t.strictSame([asked.bannedOnes(), other.bannedOnes()], [left, left]);
+        t.equal(await control.banOf(identity(1)), null);
+        t.match(await control.banOf(identity(2)), { reason: 'right' });
+      });
+});
+
+t.test('a change that the store loses before any process has read it holds all the same', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { client } = redis;
+  const changes: BanChange[] = [];
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, async (change) => {
+    changes.push(change);
+  });
+  t.teardown(() => control.close());
+  const elsewhere = new StoreControl(accessTo(redis.url), 'salt', Date.now);
+  t.teardown(() => elsewhere.close());
+  const [told, other] = [await startReplica(t, redis.url), await startReplica(t, redis.url)];
+  const ask = async (): Promise<void> => {
+    for (const replica of [told, other, told]) await replica.ask();
+  };
+  const learn = async (): Promise<void> => {
+    for (const change of changes.splice(0)) await told.learn(change);
+    await ask();
+  };
+  await ask();
+
+  await control.ban(identity(1), 60_000, 'the first change of all');
+  await client.flushall();
+  await learn();
+  t.strictSame([told.bannedOnes(), other.bannedOnes()], [[1], [1]]);
+  t.match(await control.banOf(identity(1)), { reason: 'the first change of all', policy: null });
+
+  const before = new Map<string, Buffer>();
+  for (const key of await client.keys('fg:{control}:*')) before.set(key, await client.dumpBuffer(key));
+  t.equal(await control.unban(identity(1)), true);
+  await client.flushall();
+  for (const [key, dump] of before) await client.restore(key, 600_000, dump);
+  await learn();
+  t.strictSame([told.bannedOnes(), other.bannedOnes()], [[], []]);
+  t.equal(await control.banOf(identity(1)), null);
+
+  await control.ban(identity(3), 60_000, 'known to both');
+  await learn();
+  t.equal(await control.unban(identity(3)), true);
+  await client.flushall();
+  for (const change of changes.splice(0)) await told.learn(change);
+  await elsewhere.ban(identity(2), 60_000, 'another');
+  await ask();
+  t.strictSame([told.bannedOnes(), other.bannedOnes()], [[2], [2]]);
+  await elsewhere.unban(identity(2));
+  await ask();
+
+  t.equal(await control.unban(identity(2)), false, 'nothing to lift');
+  await control.ban(identity(2), 60_000, 'later');
+  await learn();
+  t.strictSame([told.bannedOnes(), other.bannedOnes()], [[2], [2]], 'the later change holds');
+});
+
+t.test('the last change of each ban holds, whatever the store loses and when', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { client } = redis;
+  const controls = [0, 1].map(() => {
+    const changes: BanChange[] = [];
+    const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, async (change) => {
+      changes.push(change);
     });
+    t.teardown(() => control.close());
+    return { control, changes };
+  });
+  const step = fc.record({
+    what: fc.constantFrom('ban', 'unban', 'unban', 'ask', 'empty', 'save', 'go back'),
+    /** The store is emptied before the process learns of its change. */
+    isLost: fc.boolean(),
+    at: fc.constantFrom(0, 1, 2),
+    client: fc.constantFrom(1, 2, 3),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), async (steps) => {
+      await client.flushall();
+      // The third one only asks.
+      const replicas = [];
+      for (let i = 0; i < 3; i++) replicas.push(await startReplica(t, redis.url));
+      const banned = new Set<number>();
+      let saved: Map<string, Buffer> | null = null;
+      for (const { what, isLost, at, client: one } of steps) {
+        const by = controls[at];
+        if ((what === 'ban' || what === 'unban') && by !== undefined) {
+          if (what === 'ban') await by.control.ban(identity(one), 3_600_000, '');
+          else await by.control.unban(identity(one));
+          if (isLost) await client.flushall();
+          for (const change of by.changes.splice(0)) await replicas[at]?.learn(change);
+          if (what === 'ban') banned.add(one);
+          else banned.delete(one);
+        } else if (what === 'ask') await replicas[at]?.ask();
+        else if (what === 'empty') await client.flushall();
+        else if (what === 'save') {
+          saved = new Map();
+          for (const key of await client.keys('*')) saved.set(key, await client.dumpBuffer(key));
+        } else if (what === 'go back' && saved !== null) {
+          await client.flushall();
+          for (const [key, dump] of saved) await client.restore(key, 600_000, dump);
+        }
+      }
+      for (let i = 0; i < 3; i++) for (const replica of replicas) await replica.ask();
+      const expected = [...banned].sort();
+      for (const replica of replicas) assert.deepEqual(replica.bannedOnes(), expected);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+t.test('what is remembered of lifted bans is bounded', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { client } = redis;
+  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
+  t.teardown(() => control.close());
+  const many = Array.from({ length: LIFTED_MAX }, (_, i) => [i + 1, `old-${i}`]).flat();
+  await client.zadd('fg:{control}:lifted', ...many);
+  await control.unban(identity(1));
+  t.equal(await client.zcard('fg:{control}:lifted'), LIFTED_MAX);
+  t.equal(await client.zscore('fg:{control}:lifted', 'old-0'), null, 'the oldest is forgotten');
+  t.ok((await client.pttl('fg:{control}:lifted')) > 0);
+  t.comment(`${await client.call('MEMORY', 'USAGE', 'fg:{control}:lifted', 'SAMPLES', '0')} bytes`);
+
+  const bans = new Bans();
+  for (let i = 0; i <= LIFTED_MAX; i++) bans.lift(`${i}`, i + 1);
+  const known = [...bans.changes()];
+  t.equal(known.length, LIFTED_MAX);
+  t.match(known[0], { digest: '1', ban: null, version: 2 });
 });

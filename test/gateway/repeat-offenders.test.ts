@@ -223,6 +223,25 @@ t.test('nobody is banned for others who have the same address because a proxy na
   for (const headers of shared) t.equal(await codeOf('/other', headers), 'passed', JSON.stringify(headers));
 });
 
+t.test('with a hop count, a chain that is too short bans nobody', async (t) => {
+  await insideLongWindow();
+  const upstream = await startUpstream(t);
+  const env = { GATEWAY_TRUSTED_PROXIES: '2' };
+  const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: FILE, env });
+  const codeOf = async (path: string, chain: string | null): Promise<string> => {
+    const headers: Record<string, string> = chain === null ? {} : { 'x-forwarded-for': chain };
+    return JSON.parse((await send(port, path, { headers })).body.toString()).code ?? 'passed';
+  };
+  const short = [null, '10.0.0.7', 'unreadable, 10.0.0.7'];
+  for (const chain of short) for (let i = 0; i < 12; i++) await codeOf('/all', chain);
+  t.equal(await codeOf('/all', null), 'gateway_rate_limited', 'they share one bucket');
+  for (let i = 0; i < 12; i++) await codeOf('/all', '192.0.2.1, 10.0.0.7');
+  // Denials are counted in the order in which they came.
+  await until(async () => (await codeOf('/other', '192.0.2.1, 10.0.0.7')) === 'gateway_banned');
+  for (const chain of short) t.equal(await codeOf('/other', chain), 'passed', String(chain));
+  t.equal(await codeOf('/other', '192.0.2.2, 10.0.0.7'), 'passed', 'nor others behind the same proxy');
+});
+
 t.test('a denial by the share of one gateway, while the store is away, bans nobody', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);

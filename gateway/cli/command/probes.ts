@@ -21,8 +21,12 @@ interface TrustProbe {
   readonly proxies: number | null;
 }
 
-/** How the gateway sees requests that come through this address. */
-export async function probeTrust(origin: URL, admin: AdminAccess): Promise<TrustProbe> {
+/**
+ * How the gateway sees requests that come through this address.
+ *
+ * @param hops trusted proxies; 0: GATEWAY_TRUSTED_PROXIES is no hop count
+ */
+export async function probeTrust(origin: URL, admin: AdminAccess, hops: number): Promise<TrustProbe> {
   const { token } = (await askAdmin(admin, 'POST', '/api/doctor/probe', {})) as { token: string };
   const { identity: claimed } = (await askAdmin(admin, 'POST', '/api/inspect', {
     subject: CLAIMED_ADDRESS,
@@ -56,7 +60,7 @@ export async function probeTrust(origin: URL, admin: AdminAccess): Promise<Trust
     : `${origin.origin} leads to this gateway`;
   const findings = [
     good('public-address', leads),
-    trustFinding({ plain: seenPlain, claiming: seenClaiming, claimed }),
+    trustFinding({ plain: seenPlain, claiming: seenClaiming, claimed, hops }),
   ];
   return { findings, proxies: isAsked ? forwardedCount : forwardedCount + 1 };
 }

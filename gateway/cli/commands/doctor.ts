@@ -97,7 +97,7 @@ async function examine(
   const isStoreAway = report.store !== null && report.store.problem !== null;
   const { findings: trust, proxies } = isStoreAway
     ? { findings: [], proxies: null }
-    : await probeTrust(origin, access);
+    : await probeTrust(origin, access, report.trust.hops);
   // A network that is too wide is said once.
   const isTold = findings.some(({ check }) => check === 'trusted-proxies');
   findings.push(...trust.filter(({ check }) => !(isTold && check === 'trusted-proxies')), ...tlsFindings);

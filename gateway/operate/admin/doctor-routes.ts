@@ -7,11 +7,12 @@ import type { AdminContext } from './context.ts';
 import { doctorSchema, probeSchema, refusals } from './reply-schemas.ts';
 
 export async function doctorRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
-  const { doctor, clock, trust, policies, control } = options;
+  const { doctor, clock, trust, policies, policyText, policyRefusal, control } = options;
   app.get(
     '/doctor',
     { schema: { summary: 'What does the gateway know of its own set-up?', response: { 200: doctorSchema } } },
-    async () => gatewayReport({ ...doctor, clock, trust, control, policies: policies() }),
+    async () =>
+      gatewayReport({ ...doctor, clock, trust, control, policyText, policyRefusal, policies: policies() }),
   );
   app.post(
     '/doctor/probe',

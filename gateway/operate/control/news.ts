@@ -1,32 +1,25 @@
 /**
  * Brings each process what operators changed, and bans by policies. Twice a second it asks the store for a version number.
- * If that has changed, it reads the changes since the version that it knows, or everything if these are no longer listed.
- * While the store is away, the last known state holds.
- * If the store has lost its data, wholly or in a failover, the process writes back what it knows, so that operators can
- * see it and end it.
+ * If that has changed, it reads the changes since the version that it knows. While the store is away, the last known state
+ * holds.
+ * If these changes are no longer listed, the store may have lost data, wholly or in a failover. Then the process writes back
+ * what it knows, so that operators can see it and end it, and reads everything.
  */
 import { identityOf } from '#gateway/identity/digest.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
-import type { StoreConnection } from '#gateway/store/connection.ts';
+import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { type Bans, noteOf, readNote } from './bans.ts';
-import {
-  BAN_KEYS,
-  BANS_KEY,
-  CHANGES_KEY,
-  INCARNATION_KEY,
-  NEWS,
-  REASONS_KEY,
-  RESTORE,
-  SHADOWS_KEY,
-  VERSION_KEY,
-} from './scripts.ts';
+import { type BanChange, type Bans, noteOf, readNote } from './bans.ts';
+import { BAN_KEYS, CHANGES_KEY, NEWS, RESTORE, SHADOWS_KEY } from './scripts.ts';
 import type { Shadows } from './shadows.ts';
 
 const ASK_EVERY_MS: Millis = 500;
 const ANSWER_MS: Millis = 1000;
+const KEYS = [...BAN_KEYS, SHADOWS_KEY, CHANGES_KEY];
+/** The version of a process that knows nothing. */
+const NONE = '0';
 
 interface NewsOptions {
   readonly connection: StoreConnection;
@@ -50,9 +43,9 @@ export function newsFrom(
 
 export class News {
   readonly #options: NewsOptions;
-  #version = '0';
-  /** The incarnation of the store with this version; '' before the first answer. */
-  #incarnation = '';
+  #version = NONE;
+  /** The version of the newest change that did not come from the store. */
+  #learned = 0;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -73,55 +66,69 @@ export class News {
     clearTimeout(this.#timer);
   }
 
+  /** Applies a change that an operator has just made in the store, even if the store is gone now. Never rejects. */
+  async learn({ digest, ban, version }: BanChange): Promise<void> {
+    const { bans } = this.#options;
+    if (ban === null) bans.lift(digest, version);
+    else bans.set(digest, ban, version);
+    this.#learned = Math.max(this.#learned, version);
+    await this.ask();
+  }
+
   /** Never rejects. Without an answer, the last known state holds. */
   async ask(): Promise<void> {
     const { connection, bans, shadows, clock, known } = this.#options;
     bans.dropEnded(clock());
     if (!connection.ready) return;
-    const keys = [VERSION_KEY, BANS_KEY, REASONS_KEY, SHADOWS_KEY, CHANGES_KEY, INCARNATION_KEY];
-    const args = [this.#version, this.#incarnation];
-    const reply = await within(ANSWER_MS, connection.run(NEWS, keys, args)).catch(() => null);
+    const reply = await this.#run(NEWS, [this.#version]);
     if (!Array.isArray(reply)) return;
-    const [version, incarnation, now, isAll, banned, reasons, inShadow, cleared]: unknown[] = reply;
+    const [version, now, kind, banned, reasons, made, lifted, inShadow, cleared]: unknown[] = reply;
     const heardAt = clock();
-    if (typeof version !== 'string' || typeof incarnation !== 'string') return;
-    const isOther = this.#incarnation !== '' && incarnation !== this.#incarnation;
-    if (isOther || Number(version) < Number(this.#version)) {
-      const restored = await this.#restore();
-      if (restored === null || restored === this.#incarnation) return;
-      // Read everything else that the store has.
-      this.#incarnation = restored;
-      this.#version = '0';
+    const isNew = kind !== undefined;
+    if (kind === 'lost' || (!isNew && Number(version) < this.#learned)) {
+      if ((await this.#restore()) === null) return;
+      this.#version = NONE;
+      this.#learned = 0;
       await this.ask();
       return;
     }
-    if (version === '' || now === undefined) return;
-    this.#version = version;
-    this.#incarnation = incarnation;
+    if (!isNew) return;
+    this.#version = String(version);
     const aheadMs = Number(now) - heardAt;
     const notes = byName(reasons);
-    if (isAll === 1) bans.clear();
-    for (const [digest, endsAt] of endsByName(banned, aheadMs))
-      if (endsAt > heardAt) bans.set(digest, { endsAt, ...readNote(notes.get(digest) ?? '') });
+    const versions = byName(made);
+    if (kind === 'all') bans.clear();
+    for (const [digest, endsAt] of endsByName(banned, aheadMs)) {
+      const version = Number(versions.get(digest) ?? 0);
+      if (endsAt > heardAt) bans.set(digest, { endsAt, ...readNote(notes.get(digest) ?? '') }, version);
       else bans.delete(digest);
+    }
+    for (const [digest, version] of byName(lifted)) bans.lift(digest, Number(version));
     if (inShadow !== null) shadows.replace(endsByName(inShadow, aheadMs));
-    if (isAll === 1) known.forgetCounters();
+    if (kind === 'all') known.forgetCounters();
     else if (Array.isArray(cleared))
       for (const digest of cleared) known.forget(identityOf(String(digest)), this.#options.counters());
   }
 
-  /** @returns the new incarnation of the store; null: it did not answer, and is asked again later */
-  async #restore(): Promise<string | null> {
-    const { connection, bans, shadows, clock } = this.#options;
+  /** @returns null: the store did not answer, and is asked again later */
+  #restore(): Promise<unknown> {
+    const { bans, shadows, clock } = this.#options;
     const now = clock();
-    const left = (name: string, endsAt: Millis, ...more: string[]): string[] =>
-      endsAt > now ? [name, String(Math.ceil(endsAt - now)), ...more] : [];
-    const banned = [...bans.all].flatMap(([digest, ban]) => left(digest, ban.endsAt, noteOf(ban)));
-    const inShadow = [...shadows.endsAt].flatMap(([bucket, endsAt]) => left(bucket, endsAt));
-    const keys = [...BAN_KEYS, SHADOWS_KEY, CHANGES_KEY, INCARNATION_KEY];
-    const args = [this.#version, this.#incarnation, String(banned.length / 3), ...banned, ...inShadow];
-    const reply = await within(ANSWER_MS, connection.run(RESTORE, keys, args)).catch(() => null);
-    return typeof reply === 'string' ? reply : null;
+    const changes: string[] = [];
+    for (const { digest, ban, version } of bans.changes())
+      if (ban === null) changes.push(digest, '0', String(version), '');
+      else if (ban.endsAt > now)
+        changes.push(digest, String(Math.ceil(ban.endsAt - now)), String(version), noteOf(ban));
+    const inShadow = [...shadows.endsAt].flatMap(([bucket, endsAt]) =>
+      endsAt > now ? [bucket, String(Math.ceil(endsAt - now))] : [],
+    );
+    // Another process with the version that was read last may not know the learned change.
+    const version = String(Math.max(Number(this.#version), this.#learned));
+    return this.#run(RESTORE, [version, String(changes.length / 4), ...changes, ...inShadow]);
+  }
+
+  #run(script: StoreScript, args: readonly string[]): Promise<unknown> {
+    return within(ANSWER_MS, this.#options.connection.run(script, KEYS, args)).catch(() => null);
   }
 }
 

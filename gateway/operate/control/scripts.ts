@@ -3,26 +3,29 @@
  *
  * Each change gets a version number, so that processes ask for one short text twice a second, and for what has changed only
  * then. Versions are made of the store's time, so none is used twice, even after the key has expired. The newest changes
- * are kept in a list. If the version that a process knows is in the list, it gets the later ones; otherwise it reads all.
+ * are kept in a list. If the version that a process knows is in the list, it gets the later ones.
  *
- * The first version of an empty store is its incarnation. If a process sees another incarnation, the store has lost its
- * data. All keys expire: bans with the last of them, versions and changes after the longest ban.
+ * Otherwise the store may have lost data, wholly or in a failover. Then the process writes back what it knows, and reads
+ * all. Bans and lifted bans have the version of the change, and for each client the later change holds. So a process that
+ * has not heard of the end of a ban cannot restore the ban. All keys expire: bans with the last of them, the others after
+ * the longest ban.
  */
 import { READ_LUA } from '#gateway/limiter/script.ts';
 import { storeScript } from '#gateway/store/connection.ts';
-import { BAN_MS_MAX, BANS_MAX, POLICY_BAN_MS_MAX, POLICY_BANS_MAX } from './bans.ts';
+import { BAN_MS_MAX, BANS_MAX, LIFTED_MAX, POLICY_BAN_MS_MAX, POLICY_BANS_MAX } from './bans.ts';
 import { SHADOWS_MAX } from './shadows.ts';
 
 export const VERSION_KEY = 'fg:{control}:version';
-export const INCARNATION_KEY = 'fg:{control}:incarnation';
 /** Sorted set of digests by the end of the ban. */
 export const BANS_KEY = 'fg:{control}:bans';
 /** Hash of reasons by digest, with the policy that made the ban, see `noteOf`. */
 export const REASONS_KEY = 'fg:{control}:ban-reasons';
-/** Sorted set of digests by the time of the ban in microseconds. */
+/** Sorted set of digests by the version of the ban. */
 export const BAN_ORDER_KEY = 'fg:{control}:ban-order';
+/** Sorted set of digests by the version in which their ban was lifted. */
+export const LIFTED_KEY = 'fg:{control}:lifted';
 /** First keys of scripts that change bans. */
-export const BAN_KEYS = [VERSION_KEY, BANS_KEY, REASONS_KEY, BAN_ORDER_KEY] as const;
+export const BAN_KEYS = [VERSION_KEY, BANS_KEY, REASONS_KEY, BAN_ORDER_KEY, LIFTED_KEY] as const;
 /** Denials of a client that a policy with `ban` has counted. It ends with `within`. */
 export const denialsKey = (digest: string, row: string): string => `fg:{control}:denials:${digest}:${row}`;
 /**
@@ -50,22 +53,24 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 const VERSION_MS = BAN_MS_MAX + 86_400_000;
-/** Makes a new version. Expects it in the first key, and changes and incarnation in the last two. */
+/** Makes a new version. Expects it in the first key, and the changes in the last one. */
 const BUMP = `
-local function bump(change)
-  local version = math.max(tonumber(redis.call('GET', KEYS[1]) or 0) + 1, time[1] * 1000000 + time[2])
-  version = string.format('%.0f', version)
+local function set_version(version, change)
   redis.call('SET', KEYS[1], version, 'PX', ${VERSION_MS})
-  redis.call('SET', KEYS[#KEYS], version, 'PX', ${VERSION_MS}, 'NX')
-  redis.call('PEXPIRE', KEYS[#KEYS], ${VERSION_MS})
-  local changes = KEYS[#KEYS - 1]
+  local changes = KEYS[#KEYS]
   redis.call('ZADD', changes, version, version .. ' ' .. change)
   redis.call('ZREMRANGEBYRANK', changes, 0, ${-CHANGES_MAX - 1})
   redis.call('PEXPIRE', changes, ${VERSION_MS})
 end
+local function bump(change)
+  local version = math.max(tonumber(redis.call('GET', KEYS[1]) or 0) + 1, time[1] * 1000000 + time[2])
+  version = string.format('%.0f', version)
+  set_version(version, change)
+  return version
+end
 `;
 
-/** Expects the keys of bans, reasons and order from the second on. */
+/** Expects the keys of bans, reasons, order and lifted bans from the second on. */
 const DROP_BANS = `
 local function drop_ban(digest)
   redis.call('ZREM', KEYS[2], digest)
@@ -75,49 +80,60 @@ end
 local function drop_ended()
   for _, digest in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)) do drop_ban(digest) end
 end
+local function lift_ban(digest, version)
+  drop_ban(digest)
+  redis.call('ZADD', KEYS[5], version, digest)
+  redis.call('ZREMRANGEBYRANK', KEYS[5], 0, ${-LIFTED_MAX - 1})
+  redis.call('PEXPIRE', KEYS[5], ${VERSION_MS})
+end
+`;
+
+/** Expects the keys version, bans, reasons, order and lifted bans first. */
+const ADD_BAN = `${NOW}${BUMP}${DROP_BANS}
+local function set_ban(digest, ms, reason, version)
+  redis.call('ZADD', KEYS[2], string.format('%.0f', now + ms), digest)
+  redis.call('HSET', KEYS[3], digest, reason)
+  redis.call('ZADD', KEYS[4], version, digest)
+  redis.call('ZREM', KEYS[5], digest)
+end
 local function expire_with_last()
   local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
   if not last then return end
   for i = 2, 4 do redis.call('PEXPIREAT', KEYS[i], string.format('%.0f', tonumber(last) + 1000)) end
 end
-`;
-
-/** Expects the keys version, bans, reasons and order first. */
-const ADD_BAN = `${NOW}${BUMP}${DROP_BANS}
 local function add_ban(digest, ms, reason, max)
   drop_ended()
-  if not redis.call('ZSCORE', KEYS[2], digest) and redis.call('ZCARD', KEYS[2]) >= max then return false end
-  redis.call('ZADD', KEYS[2], string.format('%.0f', now + ms), digest)
-  redis.call('HSET', KEYS[3], digest, reason)
-  redis.call('ZADD', KEYS[4], string.format('%.0f', time[1] * 1000000 + time[2]), digest)
+  if not redis.call('ZSCORE', KEYS[2], digest) and redis.call('ZCARD', KEYS[2]) >= max then return nil end
+  local version = bump('ban ' .. digest)
+  set_ban(digest, ms, reason, version)
   expire_with_last()
-  bump('ban ' .. digest)
-  return true
+  return version
 end
 `;
 
 /**
- * KEYS version, bans, reasons, order, changes, incarnation; ARGV digest, for how many ms, reason. Returns when the ban ends;
- * 0: too many bans.
+ * KEYS version, bans, reasons, order, lifted bans, changes; ARGV digest, for how many ms, reason. Returns when the ban ends
+ * (0: too many bans) and its version.
  */
 export const BAN = storeScript(`${ADD_BAN}
-return add_ban(ARGV[1], ARGV[2], ARGV[3], ${BANS_MAX}) and now + ARGV[2] or 0
+local version = add_ban(ARGV[1], ARGV[2], ARGV[3], ${BANS_MAX})
+return { version and now + ARGV[2] or 0, version or '' }
 `);
 
 /**
  * Counts denials of a client by a policy, and bans the client when there are enough. A longer ban, or one by an operator,
  * stays as it is.
  *
- * KEYS version, bans, reasons, order, denials, order and ends of past bans, changes, incarnation; ARGV digest, number of
+ * KEYS version, bans, reasons, order, lifted bans, denials, order and ends of past bans, changes; ARGV digest, number of
  * denials, after how many to ban, within how many ms, for how many ms, 1 if bans grow, reason ('': shadow mode, only
  * count), name of the client and the policy among past bans. Returns the length of the ban in ms; 0: none is due; -1:
  * there are too many bans.
  */
 export const COUNT_DENIALS = storeScript(`${ADD_BAN}
-local ends, times = string.match(redis.call('HGET', KEYS[7], ARGV[8]) or '0 0', '(%d+) (%d+)')
+local ends, times = string.match(redis.call('HGET', KEYS[8], ARGV[8]) or '0 0', '(%d+) (%d+)')
 if tonumber(ends) > now then return 0 end
-local count = redis.call('INCRBY', KEYS[5], ARGV[2])
-if count == tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[5], ARGV[4]) end
+local count = redis.call('INCRBY', KEYS[6], ARGV[2])
+if count == tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[6], ARGV[4]) end
 if count < tonumber(ARGV[3]) then return 0 end
 -- Only bans that grow depend on earlier ones.
 times = ARGV[6] == '1' and now < ends + ${POLICY_BAN_MS_MAX} and tonumber(times) or 0
@@ -127,70 +143,70 @@ local note = redis.call('HGET', KEYS[3], ARGV[1]) or ''
 local isByPolicy = (string.find(note, '\\n', 1, true) or 0) > 1
 local isLonger = known <= now or (isByPolicy and known < now + ms)
 if ARGV[7] ~= '' and isLonger and not add_ban(ARGV[1], ms, ARGV[7], ${POLICY_BANS_MAX}) then return -1 end
-redis.call('DEL', KEYS[5])
-redis.call('HSET', KEYS[7], ARGV[8], string.format('%.0f %d', now + ms, times + 1))
-redis.call('ZADD', KEYS[6], string.format('%.0f', time[1] * 1000000 + time[2]), ARGV[8])
-if redis.call('ZCARD', KEYS[6]) > ${PAST_BANS_MAX} then
-  redis.call('HDEL', KEYS[7], redis.call('ZPOPMIN', KEYS[6])[1])
+redis.call('DEL', KEYS[6])
+redis.call('HSET', KEYS[8], ARGV[8], string.format('%.0f %d', now + ms, times + 1))
+redis.call('ZADD', KEYS[7], string.format('%.0f', time[1] * 1000000 + time[2]), ARGV[8])
+if redis.call('ZCARD', KEYS[7]) > ${PAST_BANS_MAX} then
+  redis.call('HDEL', KEYS[8], redis.call('ZPOPMIN', KEYS[7])[1])
 end
-for i = 6, 7 do redis.call('PEXPIRE', KEYS[i], ${PAST_BANS_MS}) end
+for i = 7, 8 do redis.call('PEXPIRE', KEYS[i], ${PAST_BANS_MS}) end
 return ms
 `);
 
 /**
- * Writes back what a process knows after the store has lost data. A store with the same incarnation has an older state,
- * which is replaced. A store with another one gets what it does not have.
+ * Writes back what a process knows after the store has lost data. For each client the later change holds. Shadows are
+ * those of the process if the store has an older version, otherwise those of both.
  *
- * KEYS version, bans, reasons, order, shadows, changes, incarnation; ARGV known version, its incarnation, number of bans,
- * then digest, ms left and reason of each ban, the oldest first, then bucket and ms left of each shadow. Returns the new incarnation.
+ * KEYS version, bans, reasons, order, lifted bans, shadows, changes; ARGV known version, number of changes, then digest, ms
+ * left (0: lifted), version and reason of each, then bucket and ms left of each shadow.
  */
-export const RESTORE = storeScript(`
-local known = tonumber(redis.call('GET', KEYS[1]) or 0)
-local incarnation = redis.call('GET', KEYS[7])
-if incarnation == ARGV[2] and known >= tonumber(ARGV[1]) then return incarnation end
-${NOW}${BUMP}${DROP_BANS}
--- Every process reads all.
-redis.call('DEL', KEYS[6])
-if incarnation == ARGV[2] then redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[5]) end
-local added = 0
-local function add(key, max, name, ms)
-  if redis.call('ZCARD', key) >= max then return 0 end
-  local isNew = redis.call('ZADD', key, 'NX', string.format('%.0f', now + ms), name)
-  added = added + isNew
-  return isNew
-end
-local bans = 3 + ARGV[3] * 3
-for i = 4, bans, 3 do
-  if add(KEYS[2], ${BANS_MAX}, ARGV[i], ARGV[i + 1]) == 1 then
-    redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 2])
-    redis.call('ZADD', KEYS[4], string.format('%.0f', time[1] * 1000000 + time[2] + i), ARGV[i])
+export const RESTORE = storeScript(`${ADD_BAN}
+local version = tonumber(redis.call('GET', KEYS[1]) or 0)
+local is_older = version < tonumber(ARGV[1])
+local is_changed = is_older
+if is_older then redis.call('DEL', KEYS[6]) end
+drop_ended()
+local bans = 2 + ARGV[2] * 4
+local count = redis.call('ZCARD', KEYS[2])
+for i = 3, bans, 4 do
+  local digest, ms, made = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2]
+  -- An empty store is filled quickly, because nothing else can use it meanwhile.
+  local banned = version > 0 and redis.call('ZSCORE', KEYS[4], digest)
+  local known = banned or (version > 0 and redis.call('ZSCORE', KEYS[5], digest)) or -1
+  if tonumber(made) > tonumber(known) and (ms == 0 or banned or count < ${BANS_MAX}) then
+    if ms == 0 then lift_ban(digest, made) else set_ban(digest, ms, ARGV[i + 3], made) end
+    if ms > 0 and not banned then count = count + 1 end
+    is_changed = true
   end
 end
 expire_with_last()
-for i = bans + 1, #ARGV, 2 do add(KEYS[5], ${SHADOWS_MAX}, ARGV[i], ARGV[i + 1]) end
-local last = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]
-if last then redis.call('PEXPIREAT', KEYS[5], string.format('%.0f', tonumber(last) + 1000)) end
-if incarnation == ARGV[2] or known == 0 then
-  if not incarnation then incarnation = ARGV[2] == '' and ARGV[1] or ARGV[2] end
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ${VERSION_MS})
-  redis.call('SET', KEYS[7], incarnation, 'PX', ${VERSION_MS})
-elseif added > 0 or not incarnation then
-  bump('restored')
+for i = bans + 1, #ARGV, 2 do
+  if redis.call('ZCARD', KEYS[6]) < ${SHADOWS_MAX} then
+    local ends = string.format('%.0f', now + ARGV[i + 1])
+    is_changed = redis.call('ZADD', KEYS[6], 'NX', ends, ARGV[i]) == 1 or is_changed
+  end
 end
-return redis.call('GET', KEYS[7])
-`);
-
-/** KEYS version, bans, reasons, order, changes, incarnation; ARGV digest. Returns 1 if there was a ban. */
-export const UNBAN = storeScript(`${NOW}${BUMP}${DROP_BANS}
-local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
-if ends == 0 then return 0 end
-drop_ban(ARGV[1])
-bump('ban ' .. ARGV[1])
-return ends > now and 1 or 0
+local last = redis.call('ZRANGE', KEYS[6], -1, -1, 'WITHSCORES')[2]
+if last then redis.call('PEXPIREAT', KEYS[6], string.format('%.0f', tonumber(last) + 1000)) end
+-- Processes that know the same have nothing to read.
+if version == 0 and is_older then set_version(ARGV[1], 'restored') elseif is_changed then bump('restored') end
+return 1
 `);
 
 /**
- * KEYS version, bans, reasons, order; ARGV how many bans at most. Returns how many there are, then digest, end and reason of
+ * The ban counts as lifted also if the store does not have it, because a process may restore it later.
+ *
+ * KEYS version, bans, reasons, order, lifted bans, changes; ARGV digest. Returns 1 if there was a ban, and the version.
+ */
+export const UNBAN = storeScript(`${NOW}${BUMP}${DROP_BANS}
+local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
+local version = bump('ban ' .. ARGV[1])
+lift_ban(ARGV[1], version)
+return { ends > now and 1 or 0, version }
+`);
+
+/**
+ * KEYS version, bans, reasons, order, lifted bans; ARGV how many bans at most. Returns how many there are, then digest, end and reason of
  * each, the newest first.
  */
 export const LIST_BANS = storeScript(`${NOW}${DROP_BANS}
@@ -211,10 +227,7 @@ if ends <= now then return { 0, '' } end
 return { ends, redis.call('HGET', KEYS[2], ARGV[1]) or '' }
 `);
 
-/**
- * KEYS version, shadows, changes, incarnation; ARGV bucket, for how many ms. Returns when the shadow ends; 0: too many
- * shadows.
- */
+/** KEYS version, shadows, changes; ARGV bucket, for how many ms. Returns when the shadow ends; 0: too many shadows. */
 export const SHADOW = storeScript(`${NOW}${BUMP}
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now))
 if not redis.call('ZSCORE', KEYS[2], ARGV[1]) and redis.call('ZCARD', KEYS[2]) >= ${SHADOWS_MAX} then return 0 end
@@ -225,7 +238,7 @@ bump('shadows')
 return now + ARGV[2]
 `);
 
-/** KEYS version, shadows, changes, incarnation; ARGV bucket. Returns 1 if there was a shadow. */
+/** KEYS version, shadows, changes; ARGV bucket. Returns 1 if there was a shadow. */
 export const UNSHADOW = storeScript(`${NOW}${BUMP}
 local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
 if ends == 0 then return 0 end
@@ -239,42 +252,62 @@ export const SHADOWED = storeScript(`${NOW}
 return redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES')
 `);
 
-/** KEYS version, changes, incarnation; ARGV digest. */
+/** KEYS version, changes; ARGV digest. */
 export const NOTE_RESET = storeScript(`${NOW}${BUMP}
 bump('cleared ' .. ARGV[1])
 `);
 
 /**
- * KEYS version, bans, reasons, shadows, changes, incarnation; ARGV known version and its incarnation. Returns version and
- * incarnation ('': there is none). If they are new, also the time, and either 1 and everything, or 0 and what has changed:
- * bans and their ends in turn (0: lifted), digests and reasons in turn, shadows and their ends in turn (null: no change),
- * digests whose counters were cleared.
+ * KEYS version, bans, reasons, order, lifted bans, shadows, changes; ARGV known version (0: none). Returns the version (0:
+ * there is none). If it is another one, also the time, and one of
+ *
+ * - `lost`: the known version is not among the changes,
+ * - `changed` or `all`: bans and their ends, digests and reasons, digests and versions of bans, digests and versions of
+ *   lifted bans, shadows and their ends (each in turn; shadows are null if they have not changed), digests whose counters
+ *   were cleared.
  */
 export const NEWS = storeScript(`
-local version = redis.call('GET', KEYS[1])
-local incarnation = redis.call('GET', KEYS[6]) or ''
-if not version or (version == ARGV[1] and incarnation == ARGV[2]) then return { version or '', incarnation } end
+local version = redis.call('GET', KEYS[1]) or '0'
+if version == ARGV[1] then return { version } end
 ${NOW}
 local function active(key)
   return redis.call('ZRANGEBYSCORE', key, '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES')
 end
-local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]
-local isComplete = redis.call('ZCOUNT', KEYS[5], ARGV[1], ARGV[1]) > 0 and tonumber(newest) == tonumber(version)
-if not isComplete then
-  return { version, incarnation, now, 1, active(KEYS[2]), redis.call('HGETALL', KEYS[3]), active(KEYS[4]), {} }
+local function all(key)
+  return redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
 end
-local bans, reasons, cleared, shadows, seen = {}, {}, {}, false, {}
-for _, change in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '(' .. ARGV[1], '+inf')) do
+local function everything()
+  return {
+    version, now, 'all', active(KEYS[2]), redis.call('HGETALL', KEYS[3]), all(KEYS[4]), all(KEYS[5]), active(KEYS[6]), {}
+  }
+end
+if ARGV[1] == '0' then return everything() end
+local newest = redis.call('ZRANGE', KEYS[7], -1, -1, 'WITHSCORES')[2]
+local is_listed = redis.call('ZCOUNT', KEYS[7], ARGV[1], ARGV[1]) > 0 and tonumber(newest) == tonumber(version)
+if not is_listed then return { version, now, 'lost' } end
+local bans, reasons, versions, lifted, cleared, shadows, seen = {}, {}, {}, {}, {}, false, {}
+local function add(list, digest, value)
+  list[#list + 1], list[#list + 2] = digest, value
+end
+for _, change in ipairs(redis.call('ZRANGEBYSCORE', KEYS[7], '(' .. ARGV[1], '+inf')) do
   local kind, digest = string.match(change, '^%d+ (%a+) ?(.*)$')
+  if kind == 'restored' then return everything() end
   if kind == 'shadows' then shadows = true end
   if kind == 'cleared' then cleared[#cleared + 1] = digest end
   if kind == 'ban' and not seen[digest] then
     seen[digest] = true
-    bans[#bans + 1], bans[#bans + 2] = digest, redis.call('ZSCORE', KEYS[2], digest) or 0
-    reasons[#reasons + 1], reasons[#reasons + 2] = digest, redis.call('HGET', KEYS[3], digest) or ''
+    local ends = redis.call('ZSCORE', KEYS[2], digest)
+    if ends then
+      add(bans, digest, ends)
+      add(reasons, digest, redis.call('HGET', KEYS[3], digest) or '')
+      add(versions, digest, redis.call('ZSCORE', KEYS[4], digest) or 0)
+    else
+      -- A ban that has ended has no version any more.
+      add(lifted, digest, redis.call('ZSCORE', KEYS[5], digest) or 0)
+    end
   end
 end
-return { version, incarnation, now, 0, bans, reasons, shadows and active(KEYS[4]), cleared }
+return { version, now, 'changed', bans, reasons, versions, lifted, shadows and active(KEYS[6]), cleared }
 `);
 
 /**

@@ -14,7 +14,15 @@ import { StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { type Ban, type BanList, type ListedBan, noteOf, POLICY_BANS_MAX, readNote } from './bans.ts';
+import {
+  type Ban,
+  type BanChange,
+  type BanList,
+  type ListedBan,
+  noteOf,
+  POLICY_BANS_MAX,
+  readNote,
+} from './bans.ts';
 import {
   type Control,
   ControlUnavailableError,
@@ -32,7 +40,6 @@ import {
   CLEAR,
   COUNT_DENIALS,
   denialsKey,
-  INCARNATION_KEY,
   LIST_BANS,
   LOOK,
   NOTE_RESET,
@@ -56,7 +63,7 @@ export class StoreControl implements Control {
   readonly #access: StoreAccess;
   readonly #configuredSalt: string | null;
   readonly #clock: Clock;
-  readonly #hear: () => Promise<void>;
+  readonly #onBanChange: (change: BanChange) => Promise<void>;
   #connection: StoreConnection | null = null;
   #connecting: Promise<void> | null = null;
   #calls = 0;
@@ -64,17 +71,17 @@ export class StoreControl implements Control {
   /**
    * @param configuredSalt null: the store keeps it
    * @param clock may differ from the store's by hours
-   * @param hear lets this process read the news, so that it can restore a change that the store loses at once
+   * @param onBanChange lets the processes of this gateway know, so that they can restore a change that the store loses
    */
   constructor(
     access: StoreAccess,
     configuredSalt: string | null,
     clock: Clock,
-    hear: () => Promise<void> = async () => undefined,
+    onBanChange: (change: BanChange) => Promise<void> = async () => undefined,
   ) {
     this.#access = access;
     this.#clock = clock;
-    this.#hear = hear;
+    this.#onBanChange = onBanChange;
     this.#configuredSalt = configuredSalt;
   }
 
@@ -123,16 +130,17 @@ export class StoreControl implements Control {
     for (let at = 0; at < keys.length; at += KEYS_PER_SCRIPT_MAX)
       await this.#run(CLEAR, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), []);
     // Last, because a process that forgets the counters earlier would read the old ones again.
-    await this.#run(NOTE_RESET, [VERSION_KEY, CHANGES_KEY, INCARNATION_KEY], [identity.digest]);
+    await this.#run(NOTE_RESET, [VERSION_KEY, CHANGES_KEY], [identity.digest]);
     return states.filter(({ a, b }) => a + b > 0).length;
   }
 
   async ban({ digest }: Identity, forMs: Millis, reason: string): Promise<Ban> {
-    const keys = [...BAN_KEYS, CHANGES_KEY, INCARNATION_KEY];
     const why = { reason, policy: null };
-    const endsAt = Number(await this.#run(BAN, keys, [digest, String(forMs), noteOf(why)]));
+    const args = [digest, String(forMs), noteOf(why)];
+    const reply = await this.#run(BAN, [...BAN_KEYS, CHANGES_KEY], args);
+    const [endsAt = 0, version = 0] = (reply as unknown[]).map(Number);
     if (endsAt === 0) throw new TooManyBansError();
-    await this.#hear();
+    await this.#onBanChange({ digest, ban: { endsAt: this.#clock() + forMs, ...why }, version });
     return { endsAt, ...why };
   }
 
@@ -141,7 +149,7 @@ export class StoreControl implements Control {
     // Denials in shadow mode must not delay the first real ban.
     const isShadow = reason === '';
     const own = [denialsKey(digest, isShadow ? `${bucket}:shadow` : bucket), ...pastBansKeys(isShadow)];
-    const keys = [...BAN_KEYS, ...own, CHANGES_KEY, INCARNATION_KEY];
+    const keys = [...BAN_KEYS, ...own, CHANGES_KEY];
     const note = isShadow ? '' : noteOf({ reason, policy: bucket });
     const args = [
       digest,
@@ -155,10 +163,10 @@ export class StoreControl implements Control {
   }
 
   async unban({ digest }: Identity): Promise<boolean> {
-    const keys = [...BAN_KEYS, CHANGES_KEY, INCARNATION_KEY];
-    const wasBanned = (await this.#run(UNBAN, keys, [digest])) === 1;
-    await this.#hear();
-    return wasBanned;
+    const reply = await this.#run(UNBAN, [...BAN_KEYS, CHANGES_KEY], [digest]);
+    const [wasBanned, version = 0] = (reply as unknown[]).map(Number);
+    await this.#onBanChange({ digest, ban: null, version });
+    return wasBanned === 1;
   }
 
   async banOf({ digest }: Identity): Promise<Ban | null> {
@@ -178,16 +186,14 @@ export class StoreControl implements Control {
   }
 
   async shadow(bucket: string, forMs: Millis): Promise<Millis> {
-    const keys = [VERSION_KEY, SHADOWS_KEY, CHANGES_KEY, INCARNATION_KEY];
+    const keys = [VERSION_KEY, SHADOWS_KEY, CHANGES_KEY];
     const endsAt = Number(await this.#run(SHADOW, keys, [bucket, String(forMs)]));
     if (endsAt === 0) throw new TooManyShadowsError();
     return endsAt;
   }
 
   async unshadow(bucket: string): Promise<boolean> {
-    return (
-      (await this.#run(UNSHADOW, [VERSION_KEY, SHADOWS_KEY, CHANGES_KEY, INCARNATION_KEY], [bucket])) === 1
-    );
+    return (await this.#run(UNSHADOW, [VERSION_KEY, SHADOWS_KEY, CHANGES_KEY], [bucket])) === 1;
   }
 
   async shadows(): Promise<ReadonlyMap<string, Millis>> {

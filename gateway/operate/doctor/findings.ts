@@ -212,9 +212,11 @@ interface Probes {
   readonly claiming: Seen;
   /** Digest of the client that it claims to be. */
   readonly claimed: string;
+  /** Trusted proxies; 0: GATEWAY_TRUSTED_PROXIES is no hop count. */
+  readonly hops: number;
 }
 
-export function trustFinding({ plain, claiming, claimed }: Probes): Finding {
+export function trustFinding({ plain, claiming, claimed, hops }: Probes): Finding {
   const isBelieved = claiming.identity === claimed;
   const isBehindProxy = plain.forwardedCount > 0;
   if (plain.addressFrom.startsWith('unreadable')) {
@@ -231,6 +233,14 @@ export function trustFinding({ plain, claiming, claimed }: Probes): Finding {
       'trusted-proxies',
       'requests come through a proxy that is not trusted, so all clients are counted as that proxy',
       'set GATEWAY_TRUSTED_PROXIES to the address of the proxy, or to the number of proxies in front',
+    );
+  }
+  // The probe itself names nobody, so proxies have written all entries.
+  if (hops > 0 && hops < plain.forwardedCount) {
+    return bad(
+      'trusted-proxies',
+      `requests come through ${plain.forwardedCount} proxies and ${hops} ${hops === 1 ? 'is' : 'are'} trusted, so all clients are counted as one of these proxies`,
+      `set GATEWAY_TRUSTED_PROXIES to ${plain.forwardedCount}; if this machine is behind a proxy of its own, ask from another`,
     );
   }
   if (isBelieved) {

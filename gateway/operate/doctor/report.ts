@@ -1,12 +1,10 @@
 /** The set-up of a running gateway; `findings.ts` looks for mistakes in it. */
-import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import type { BoundSettings } from '#gateway/bounds/bounds.ts';
 import * as http from '#gateway/http/node-http.ts';
 import type { Control } from '#gateway/operate/control/control.ts';
 import type { StoreReport } from '#gateway/operate/control/store-report.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
-import { loadTestedPolicies } from '#gateway/workbench/rehearsal/policy-tests.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';
@@ -76,6 +74,8 @@ interface TrustReport {
 
 interface ReportParts extends DoctorSources {
   readonly policies: PolicySet;
+  readonly policyText: () => string;
+  readonly policyRefusal: () => string | null;
   readonly trust: ProxyTrust;
   readonly control: Control;
   readonly clock: Clock;
@@ -97,7 +97,7 @@ export async function gatewayReport(parts: ReportParts): Promise<GatewayReport> 
     publicPort: parts.publicPort(),
     isPublicTls: config.tls !== null,
     now: clock(),
-    policies: policyReport(policies, parts.readPolicyFile),
+    policies: policyReport(parts),
     trust: trustReport(trust),
     spellings: spellingsOf(policies),
     openFiles: {
@@ -109,20 +109,17 @@ export async function gatewayReport(parts: ReportParts): Promise<GatewayReport> 
   };
 }
 
-function policyReport({ file, version }: PolicySet, read: (file: string) => string): PolicyReport {
+function policyReport({ policies, policyText, policyRefusal, readPolicyFile }: ReportParts): PolicyReport {
+  const { file, version } = policies;
   let text: string;
   try {
-    text = read(file);
+    text = readPolicyFile(file);
   } catch (error) {
     return { file, version, state: 'unreadable', reason: (error as Error).message };
   }
-  if (hash('sha256', text).startsWith(version)) return { file, version, state: 'same', reason: null };
-  try {
-    loadTestedPolicies(text, file);
-    return { file, version, state: 'changed', reason: null };
-  } catch (error) {
-    return { file, version, state: 'refused', reason: (error as Error).message };
-  }
+  const reason = policyRefusal();
+  if (reason !== null) return { file, version, state: 'refused', reason };
+  return { file, version, state: text === policyText() ? 'same' : 'changed', reason: null };
 }
 
 function trustReport(trust: ProxyTrust): TrustReport {

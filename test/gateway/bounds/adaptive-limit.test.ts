@@ -1,4 +1,6 @@
 /** Tests the adaptive limit alone, in front of an application that is a formula. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
 import t from 'tap';
 import { AdaptiveLimit, IN_PROGRESS_MIN } from '#gateway/bounds/adaptive-limit.ts';
 
@@ -164,17 +166,28 @@ t.test('thousands of clients in one window', async (t) => {
   t.equal(run.windows(2, { ms, inProgress: 100 }), MAX);
 });
 
-/** An application that works on so many requests at once, each for so long. All others wait there, in their order. */
-function simulate(
-  run: Run,
-  { workers, ms, seconds, demand }: Record<string, number> & object,
-): { done: number } {
+interface Simulated {
+  readonly workers: number;
+  /** Time of one request. */
+  readonly ms: number | (() => number);
+  readonly seconds: number;
+  /** Requests that clients have in progress or would like to have. */
+  readonly demand: number;
+}
+
+/**
+ * An application that works on so many requests at once, each for so long. All others wait there, in their order.
+ *
+ * @returns the requests that it has answered, and the part of its workers that was busy on average
+ */
+function simulate(run: Run, { workers, ms, seconds, demand }: Simulated): { done: number; busyPart: number } {
   const STEP_MS = 5;
   let client = 0;
   let done = 0;
+  let busySteps = 0;
   const queue: { client: string; at: number }[] = [];
   const working: { client: string; at: number; endsAt: number }[] = [];
-  for (const end = run.now + (seconds ?? 0) * 1000; run.now < end; run.now += STEP_MS) {
+  for (const end = run.now + seconds * 1000; run.now < end; run.now += STEP_MS) {
     for (let i = working.length - 1; i >= 0; i--) {
       const one = working[i];
       if (one === undefined || one.endsAt > run.now) continue;
@@ -182,14 +195,16 @@ function simulate(
       run.limit.measure(one.client, run.now - one.at, true, queue.length + working.length, run.now);
       working.splice(i, 1);
     }
-    while (queue.length + working.length < Math.min(demand ?? 0, run.limit.limit))
+    while (queue.length + working.length < Math.min(demand, run.limit.limit))
       queue.push({ client: `c${client++ % 50}`, at: run.now });
-    while (working.length < (workers ?? 0) && queue.length > 0) {
+    while (working.length < workers && queue.length > 0) {
       const next = queue.shift();
-      if (next !== undefined) working.push({ ...next, endsAt: run.now + (ms ?? 0) });
+      const takes = typeof ms === 'number' ? ms : ms();
+      if (next !== undefined) working.push({ ...next, endsAt: run.now + takes });
     }
+    busySteps += working.length / workers;
   }
-  return { done };
+  return { done, busyPart: busySteps / ((seconds * 1000) / STEP_MS) };
 }
 
 t.test('in front of an application with 20 workers of 50 ms', async (t) => {
@@ -222,3 +237,28 @@ t.test(
     t.ok(run.limit.limit <= 3 * IN_PROGRESS_MIN, `the limit is ${run.limit.limit}`);
   },
 );
+
+t.test('random applications stay busy under overload', async () => {
+  const seed = fc.integer({ min: 1, max: 2 ** 31 - 2 });
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 2, max: 100 }),
+      fc.integer({ min: 5, max: 300 }),
+      seed,
+      (workers, mean, seed) => {
+        let state = seed;
+        const exponential = (): number => {
+          state = (state * 48_271) % (2 ** 31 - 1);
+          return -mean * Math.log(state / (2 ** 31 - 1));
+        };
+        for (const ms of [mean, exponential]) {
+          const run = new Run();
+          simulate(run, { workers, ms, seconds: 8, demand: Math.min(workers, 8) });
+          const { busyPart } = simulate(run, { workers, ms, seconds: 30, demand: 400 });
+          assert.ok(busyPart > 0.95, `${busyPart} of ${workers} workers`);
+        }
+      },
+    ),
+    { numRuns: 15 },
+  );
+});

@@ -1,6 +1,6 @@
 /** Tests `floodgate doctor` on a correct set-up, and on one set-up for each mistake that it can find. */
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Finding } from '#gateway/operate/doctor/findings.ts';
 import { startTestAdmin, type TestAdminOptions } from '#test/support/admin.ts';
@@ -13,6 +13,7 @@ import { freePort } from '#test/support/ports.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { until } from '#test/support/until.ts';
 
 const POLICIES = `version: 1
 identifiers: { ip: { source: client-address } }
@@ -70,6 +71,12 @@ async function ask(
   if (stdout === '') throw new Error(stderr);
   const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
   return { code, ok, wrong: findings.filter((finding) => !finding.ok), all: findings };
+}
+
+/** Why the gateway does not use the file as it is; null: it does. */
+async function refusalOf({ admin }: Standing): Promise<string | null> {
+  const { refusal } = (await (await fetch(`${admin}/api/policies`)).json()) as { refusal: string | null };
+  return refusal;
 }
 
 const GOOD_REDIS = ['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction'];
@@ -136,6 +143,15 @@ t.test('proxies that are not trusted, or trusted too far', async (t) => {
       t.equal(wrong.length, 1);
     });
   }
+  await t.test('1 of 2', async (t) => {
+    const standing = await stand(t, await redisWith(t), { env: { GATEWAY_TRUSTED_PROXIES: '1' } });
+    const outer = await startFrontProxy(t, await startFrontProxy(t, standing.port));
+    const { wrong } = await ask(standing, ['--public', `http://127.0.0.1:${outer}`]);
+    t.match(wrong, [
+      { check: 'trusted-proxies', message: /all clients are counted as one/, fix: /set .* to 2/ },
+    ]);
+    t.equal(wrong.length, 1);
+  });
 });
 
 t.test('Redis that is shared, may forget, or has another time; files, versions', async (t) => {
@@ -236,13 +252,9 @@ t.test('a Redis Cluster', async (t) => {
 });
 
 t.test('a policy file that is not what is in use', async (t) => {
-  const texts = new Map([
-    ['changed', POLICIES.replace('limit: 5', 'limit: 6')],
-    ['refused', POLICIES.replace('limit: 5', 'limit: 0')],
-  ]);
+  const texts = new Map([['changed', POLICIES.replace('limit: 5', 'limit: 6')]]);
   const cases: readonly (readonly [string, RegExp])[] = [
     ['changed', /has changed and is not in use yet/],
-    ['refused', /is refused and older policies are in use: .*:4:\d+/],
     ['gone', /cannot be read any more/],
   ];
   for (const [state, message] of cases) {
@@ -255,6 +267,48 @@ t.test('a policy file that is not what is in use', async (t) => {
     const { wrong } = await ask(standing);
     t.match(wrong, [{ check: 'policy-file', message }, { check: 'store' }], state);
   }
+});
+
+t.test('a policy file that the running gateway refuses, for its own reason', async (t) => {
+  const cases: readonly { edit: (text: string) => string; env?: Record<string, string>; message: RegExp }[] =
+    [
+      {
+        edit: (text) => text.replace('limit: 5', 'limit: 0'),
+        message: /is refused and older policies are in use: .*:4:\d+/,
+      },
+      {
+        edit: (text) => text.replace('window: 1m', 'window: 1m, count: failure'),
+        env: { GATEWAY_DECISION_PORT: String(await freePort()), GATEWAY_TRUSTED_PROXIES: 'loopback' },
+        message: /is refused .*login has "count: failure".* cannot see on GATEWAY_DECISION_PORT/,
+      },
+    ];
+  for (const { edit, env = {}, message } of cases) {
+    const standing = await stand(t, null, { env });
+    writeFileSync(standing.file, edit(POLICIES));
+    await until(async () => (await refusalOf(standing)) !== null);
+    const { wrong } = await ask(standing);
+    t.match(
+      wrong.find(({ check }) => check === 'policy-file'),
+      { message },
+    );
+    writeFileSync(standing.file, POLICIES);
+    await until(async () => (await refusalOf(standing)) === null);
+    const mended = await ask(standing);
+    t.notOk(mended.wrong.some(({ check }) => check === 'policy-file'));
+  }
+});
+
+t.test('a file that the policy file names, and that the running gateway refuses', async (t) => {
+  const standing = await stand(t, null);
+  const listed = join(dirname(standing.file), 'deny.txt');
+  const isInUse = async (): Promise<boolean> =>
+    (await ask(standing)).wrong.every(({ check }) => check !== 'policy-file');
+  writeFileSync(listed, '192.0.2.0/24\n');
+  writeFileSync(standing.file, `${POLICIES}deny: [{ file: deny.txt }]\n`);
+  await until(isInUse);
+  writeFileSync(listed, 'neither a network nor a name\n');
+  await until(async () => (await refusalOf(standing)) !== null);
+  t.match((await ask(standing)).wrong[0], { check: 'policy-file', message: /is refused .*deny.txt:1/ });
 });
 
 t.test('an admin listener without a token on a public address', async (t) => {

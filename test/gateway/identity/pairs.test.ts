@@ -1,5 +1,8 @@
 /** Tests cookies and queries of ordinary clients, and of clients that try to pass for somebody else. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
 import t from 'tap';
+import { presentedCredential } from '#gateway/identity/credential.ts';
 import { AMBIGUOUS, cookieValue, queryValue } from '#gateway/identity/pairs.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';
 
@@ -139,4 +142,72 @@ t.test('a path parameter, with and without segment parameters', async (t) => {
     ['/', false, null],
   ] as const;
   for (const [path, takesRest, value] of cases) t.equal(pathValue(path, 1, takesRest, false), value, path);
+});
+
+t.test('byte A0 is part of a value, although Latin-1 has a blank there', async (t) => {
+  const cases = [
+    ['k%A0', 'k\xa0'],
+    ['k%C3%A0', 'k\xc3\xa0'],
+    ['%A0', '\xa0'],
+    ['%09%20+k%0B%20', 'k'],
+  ] as const;
+  for (const [sent, value] of cases) {
+    t.equal(queryValue(`/a?key=${sent}`, 'key'), value, sent);
+    if (!sent.includes('+')) t.equal(cookieValue(`sid=${sent}`, 'sid'), value, sent);
+  }
+  t.equal(cookieValue('sid=k\xc3\xa0', 'sid'), 'k\xc3\xa0');
+  t.equal(cookieValue('sid=\xa0k\xa0', 'sid'), 'k', 'Node.js applications may trim it');
+});
+
+t.test('a query gives every byte of a value, without blanks of ASCII around it', async () => {
+  const byte = fc.tuple(fc.integer({ min: 0, max: 255 }), fc.boolean());
+  fc.assert(
+    fc.property(fc.array(byte, { maxLength: 8 }), (bytes) => {
+      const sent = bytes.map(([code, isPlain]) => {
+        const char = String.fromCharCode(code);
+        if (char === ' ' && isPlain) return '+';
+        return isPlain && /[\w.~-]/.test(char) ? char : `%${code.toString(16).padStart(2, '0')}`;
+      });
+      const meant = String.fromCharCode(...bytes.map(([code]) => code));
+      const bare = meant.replace(/^[\t-\r ]+/, '').replace(/[\t-\r ]+$/, '');
+      assert.equal(queryValue(`/a?key=${sent.join('')}`, 'key'), bare || null);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+t.test('a key is the same in a query, a cookie and a header, and as an application reads it', async () => {
+  const sources = [
+    { kind: 'query', parameter: 'key' },
+    { kind: 'cookie', cookie: 'key' },
+    { kind: 'header', header: 'x-api-key' },
+  ] as const;
+  const key = fc
+    .string({
+      unit: fc.oneof(
+        fc.constantFrom('k', 'à', 'Р', '\u00a0', '%', '+'),
+        fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }),
+      ),
+      minLength: 1,
+      maxLength: 6,
+    })
+    .filter((text) => text.isWellFormed() && !/\p{Cc}|^ | $/u.test(text));
+  fc.assert(
+    fc.property(key, (key) => {
+      const bytes = Buffer.from(key).toString('latin1');
+      const encoded = encodeURIComponent(key);
+      assert.equal(new URLSearchParams(`key=${encoded}`).get('key'), key);
+      const requests: readonly (readonly [string[], string])[] = [
+        [[], `/a?key=${encoded}`],
+        [['Cookie', `a=b; key=${encoded}`], '/a'],
+        [['X-Api-Key', bytes], '/a'],
+        [['Cookie', `key=${encoded}`, 'X-Api-Key', bytes], `/a?key=${encoded}`],
+      ];
+      for (const [rawHeaders, target] of requests) {
+        const presented = presentedCredential(rawHeaders, sources, target);
+        assert.equal(presented.kind === 'one' ? presented.value : presented.kind, bytes);
+      }
+    }),
+    { numRuns: 2000 },
+  );
 });

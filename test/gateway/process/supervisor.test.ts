@@ -1,5 +1,5 @@
 /** Tests the supervisor with workers that misbehave on purpose. They are programs of a few lines. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -30,7 +30,7 @@ async function supervise(
   program: string,
   workers = 1,
   more: { readonly port?: number; readonly reusePort?: boolean } = {},
-): Promise<{ supervisor: Supervisor; log: string[]; port: number }> {
+): Promise<{ supervisor: Supervisor; log: string[]; port: number; main: string }> {
   const folder = temporaryFolder(t);
   const main = join(folder, 'worker.cjs');
   writeFileSync(main, program);
@@ -50,7 +50,7 @@ async function supervise(
     log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line).msg) }),
   });
   t.teardown(() => supervisor.close());
-  return { supervisor, log, port };
+  return { supervisor, log, port, main };
 }
 
 const eventually = (what: string, holds: () => Promise<boolean> | boolean): Promise<void> =>
@@ -64,6 +64,29 @@ t.test('a worker that can no longer be asked is left out, and the supervisor liv
     await delay(10);
   }
   t.equal(supervisor.ready(), true);
+});
+
+t.test('a change of a ban is applied by every worker that answers', async (t) => {
+  const program = (answer: string) =>
+    `${NUMBER}${READY} process.on('message', ({ id, change }) => {
+      writeFileSync(file + number, change.digest);
+      ${answer}
+    });`;
+  const change = { digest: 'a', ban: null, version: 1 };
+  const whole = await supervise(t, program(`process.send({ type: 'learned', id });`), 2);
+  await whole.supervisor.start();
+  await whole.supervisor.learn(change);
+  const applied = [1, 2].map((number) => readFileSync(`${whole.main}.number${number}`, 'utf8'));
+  t.strictSame(applied, ['a', 'a'], 'before the operator has an answer');
+
+  const part = await supervise(t, program(`if (number === 2) process.send({ type: 'learned', id });`), 2);
+  await part.supervisor.start();
+  await part.supervisor.learn(change);
+  t.equal(
+    readFileSync(`${part.main}.number2`, 'utf8'),
+    'a',
+    'one that does not answer holds nobody up for long',
+  );
 });
 
 t.test('a replacement that cannot start is tried again until one can', async (t) => {

@@ -48,3 +48,28 @@ t.test('bans and shadows are there again, and end when they are told to', async 
   );
   await eventually('the policy denies', items, all(429));
 });
+
+t.test('all workers know at once whom an operator bans or lets in, even if Redis dies then', async (t) => {
+  for (const end of ['is killed', 'freezes']) {
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const operator = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
+    /** Each on a connection of its own, so that both workers get some. */
+    const statuses = async () => new Set(await operator.send(20, '/free', { connection: 'close' }));
+
+    t.match(await operator.ask('ban', '127.0.0.1', '--for', '1h'), { code: 0 });
+    t.strictSame(await statuses(), new Set([429]));
+    t.match(await operator.ask('unban', '127.0.0.1'), { code: 0, document: { changed: true } });
+    if (end === 'freezes') redis.freeze();
+    else await redis.kill();
+    t.strictSame(await statuses(), new Set([200]), end);
+    if (end === 'freezes') redis.thaw();
+    else await redis.restart();
+    await eventually(
+      'Redis can be asked again',
+      () => operator.ask('bans'),
+      ({ code }) => code === 0,
+    );
+    t.strictSame(await statuses(), new Set([200]), `it ${end}, and is there again`);
+  }
+});
