@@ -246,3 +246,41 @@ t.test(
     t.match(lines[3], { method: 'GET', path: '/ip/a', decision: 'deny', policy: 'ip', cut: false });
   },
 );
+
+t.test('a shutdown waits for the answers of a store that is slow', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { gateway, client } = await startAsked(t, {
+    GATEWAY_REDIS_URL: redis.url,
+    GATEWAY_DRAIN_TIMEOUT_MS: '600000',
+  });
+  const idle = client();
+  const busy = client();
+  await idle.frames(1);
+  redis.freeze();
+  t.teardown(() => redis.thaw());
+  for (let i = 0; i < 4; i++) busy.send(notify([1, i], question('/ip/a', '192.0.2.1')));
+  // The store is not asked about this one. Its answer shows that those before it are outstanding.
+  busy.send(notify([1, 4], question('/elsewhere', '192.0.2.1')));
+  await busy.frames(2);
+  t.strictSame(
+    busy.received.map(({ ids }) => ids[1]),
+    [0, 4],
+    'the HELLO and one answer',
+  );
+  const closed = gateway.close();
+  await until(idle.isClosed, 'idle connections end when the drain begins');
+  redis.thaw();
+  await closed;
+  await until(busy.isClosed);
+  t.strictSame(
+    busy.received.slice(2).map(({ type, ids, items }) => [type, ids[1], items.status]),
+    [
+      [ACK, 0, 200],
+      [ACK, 1, 200],
+      [ACK, 2, 200],
+      [ACK, 3, 429],
+      [DISCONNECT, 0, undefined],
+    ],
+  );
+});
