@@ -4,7 +4,6 @@
  */
 import type { Socket } from 'node:net';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
-import { HOP_BY_HOP } from '#gateway/http/hop-by-hop.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
@@ -176,13 +175,12 @@ const TOO_SLOW = new spop.FrameError(
   'HAProxy did not send the rest of a frame, or read no answers, in time',
 );
 
-/** Fields of the connection between HAProxy and its client, and those that HAProxy sets itself. */
+/** Fields that are only for HAProxy: how the message is framed, and an address that the argument `client` replaces. */
 const DROPPED: ReadonlySet<string> = new Set([
-  ...HOP_BY_HOP,
+  'connection',
   'content-length',
+  'transfer-encoding',
   'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
 ]);
 
 function describedBy(args: spop.Values | null): Described | BadAuthorizationRequest {

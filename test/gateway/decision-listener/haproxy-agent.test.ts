@@ -92,8 +92,6 @@ t.test('headers, addresses and chains', async (t) => {
   t.strictSame(await ask(question('/keys/a', '192.0.2.4')), { status: 200 }, 'no key');
   const forged = [
     ['x-forwarded-for', '203.0.113.1'],
-    ['x-forwarded-proto', 'gopher'],
-    ['x-forwarded-host', '///'],
     ['connection', 'x-api-key'],
     ['content-length', 'x'],
     ['transfer-encoding', 'gzip'],
