@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
-import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
+import { type Look, readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type BadAuthorizationRequest, bad, METHOD_TOKEN } from './authorization-request.ts';
 import { UNTRUSTED } from './checked-request.ts';
@@ -33,20 +33,15 @@ export function openConnection(
   const { socket } = connection;
   connection.closeIdle = () => socket.destroy();
   socket.on('error', () => socket.destroy());
-  let first: number | undefined;
-  const look = (bytes: Buffer): number => {
-    first = bytes[0];
-    return 0;
-  };
+  // A frame begins with its length, so its first byte is 0. No HTTP begins with it.
+  const look: Look = ([first]) => (first === 0 ? 0 : 'bad');
   readFirstBytes(socket, options.peerMs, look, (found) => {
     connection.closeIdle = null;
-    if (found !== 'good') socket.destroy();
-    // A frame begins with its length, so its first byte is 0. No HTTP begins with it.
-    else if (first !== 0) toHttp();
-    else {
+    if (found === 'good') {
       const agent = new AgentConnection(connection, options);
       connection.closeIdle = () => agent.drain();
-    }
+    } else if (found === 'bad') toHttp();
+    else socket.destroy();
   });
 }
 
@@ -58,11 +53,10 @@ class AgentConnection {
   /** Length of the frame that is being read; 0: not known yet. */
   #length = 0;
   #hasHello = false;
+  /** Requests whose answers are not written yet. */
   #unanswered = 0;
-  /** Requests whose answers are in `#out`. */
-  #answered = 0;
   /** Answers that are written at the end of this turn of the event loop. */
-  #out = '';
+  #answers: string[] = [];
   /** How often `drain` was called. */
   #drains = 0;
   /** Runs while it is HAProxy's turn. */
@@ -143,19 +137,18 @@ class AgentConnection {
   }
 
   #answer(ids: string, answer: Answer): void {
-    if (this.#answered++ === 0) setImmediate(() => this.#flush());
+    if (this.#answers.length === 0) setImmediate(() => this.#flush());
     const ack = spop.writeAck(ids, actionsOf(answer));
     const isTooBig = ack.length - 4 > this.#frameBytesMax;
     // Without body and limit headers.
-    this.#out += isTooBig ? spop.writeAck(ids, spop.setVariable('status', answer.status)) : ack;
+    this.#answers.push(isTooBig ? spop.writeAck(ids, spop.setVariable('status', answer.status)) : ack);
   }
 
   #flush(): void {
     if (!this.#socket.writable) return;
-    this.#socket.write(this.#out, 'latin1');
-    this.#out = '';
-    this.#unanswered -= this.#answered;
-    this.#answered = 0;
+    this.#unanswered -= this.#answers.length;
+    this.#socket.write(this.#answers.join(''), 'latin1');
+    this.#answers = [];
     this.#readFrames();
   }
 
@@ -166,7 +159,7 @@ class AgentConnection {
 
   #end(frame: string): void {
     this.#socket.removeAllListeners('readable');
-    lingeringClose(this.#socket, Buffer.from(this.#out + frame, 'latin1'));
+    lingeringClose(this.#socket, Buffer.from(this.#answers.join('') + frame, 'latin1'));
   }
 }
 
