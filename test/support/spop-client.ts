@@ -141,6 +141,30 @@ export function spopClient(owner: Owner, port: number): SpopClient {
   };
 }
 
+/** @returns a client whose HELLO is answered */
+export async function greetedClient(owner: Owner, port: number): Promise<SpopClient> {
+  const client = spopClient(owner, port);
+  client.send(hello());
+  await client.frames(1);
+  return client;
+}
+
+/**
+ * Waits as long as a count grows. Requests on another connection show that the agent is not only slow, so a test whose
+ * count stands still ends.
+ *
+ * @returns the count
+ */
+export async function settled(other: SpopClient, count: () => number): Promise<number> {
+  let last = count();
+  for (let rounds = 0; rounds < 20; rounds++) {
+    await other.ask(question('/elsewhere', '192.0.2.1'));
+    if (count() > last) rounds = 0;
+    last = count();
+  }
+  return last;
+}
+
 function read(bytes: Buffer): Received {
   let at = 5;
   const number = (): number => {
