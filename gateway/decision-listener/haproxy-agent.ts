@@ -179,7 +179,8 @@ const DROPPED: ReadonlySet<string> = new Set([
 function describedBy(args: spop.Values | null): Described | BadAuthorizationRequest {
   if (args === null) return bad('the SPOE group has more than one message; leave one');
   const [method, uri, client, headers] = ['method', 'uri', 'client', 'headers'].map((name) => args.get(name));
-  if (typeof method !== 'string' || !METHOD_TOKEN.test(method)) return missing('method=method');
+  if (typeof method !== 'string') return missing('method=method');
+  if (!METHOD_TOKEN.test(method)) return bad('the method is longer than 32 characters, or no token');
   if (uri === undefined) return missing('uri=pathq');
   if (typeof client !== 'string' || client.trim() === '') return missing('client=src');
   if (typeof headers !== 'string') return missing('headers=req.hdrs_bin');

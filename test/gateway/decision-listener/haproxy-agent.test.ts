@@ -109,7 +109,8 @@ t.test('400 for what is not described, with the line that is missing; the connec
   const whole = question('/elsewhere', '192.0.2.1');
   const cases: readonly (readonly [Readonly<Record<string, string | Buffer | null>>, RegExp])[] = [
     [{}, /add method=method/],
-    [{ ...whole, method: 'G T' }, /add method=method/],
+    [{ ...whole, method: 'G T' }, /no token/],
+    [{ ...whole, method: 'G'.repeat(33) }, /longer than 32 characters/],
     [{ ...whole, client: null }, /add client=src/],
     [{ method: 'GET', client: '192.0.2.1' }, /add uri=pathq/],
     [{ ...whole, headers: null }, /add headers=req.hdrs_bin/],
@@ -180,8 +181,10 @@ t.test('each byte in a write of its own; a health check; a disconnect', async (t
     { type: DISCONNECT, items: { 'status-code': 0 } },
   ];
   t.match(last.received, answers, 'what came before it is answered');
+  const other = await gateway.client();
   slow.socket.destroy();
-  if (t.passing()) await until(() => connectionsOf(gateway) === 0);
+  await settled(other, () => -(connectionsOf(gateway) ?? 0));
+  t.equal(connectionsOf(gateway), 1, 'the places of the others are given back');
 });
 
 t.test('a proxy that is not trusted is told so', async (t) => {
