@@ -125,10 +125,11 @@ function textOf({ bytes }: Address): string {
 function variablesOf(status: Item | undefined, body: Item | undefined, headers: object): object {
   const variables: Record<string, unknown> = { status, body: String(body ?? '').replace(DECISION, '') };
   for (const [name, value] of Object.entries(headers))
-    if (!/^(?:connection|content.length|date|keep.alive)$/.test(name))
-      variables[name.replaceAll('-', '_')] = /decision$/.test(name) ? 'an id' : value;
+    variables[name.replaceAll('-', '_')] = /decision$/.test(name) ? 'an id' : value;
   return variables;
 }
+
+const OF_THE_MESSAGE = ['connection', 'content-length', 'date', 'keep-alive'];
 
 async function overHttp(t: Test, port: number, requests: readonly Described[]): Promise<object[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -144,7 +145,9 @@ async function overHttp(t: Test, port: number, requests: readonly Described[]): 
     const answer = fits
       ? await send(port, `/ext-authz${target}`, { agent, method, headers })
       : await send(port, '/forward-auth', { agent, headers: [...headers, ...described] });
-    answers.push(variablesOf(answer.status, answer.body.toString('latin1'), answer.headers));
+    const told = { ...answer.headers };
+    for (const name of OF_THE_MESSAGE) delete told[name];
+    answers.push(variablesOf(answer.status, answer.body.toString('latin1'), told));
   }
   return answers;
 }
