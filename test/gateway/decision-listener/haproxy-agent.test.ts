@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
+import { Digester } from '#gateway/identity/digest.ts';
+import { probeToken } from '#gateway/request/probe.ts';
 import { policyFile, startTestGateway, type TestGateway } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -137,6 +139,16 @@ t.test('400 for what is not described, with the line that is missing; the connec
   t.equal((await ask(whole)).status, 200);
   t.notOk(isClosed());
   t.equal(log.filter(({ msg }) => /sent an authorization request/.test(String(msg))).length, 1);
+});
+
+t.test('a probe of floodgate doctor is answered, and not counted', async (t) => {
+  const { client, gateway } = await startAsked(t);
+  const { ask } = await client();
+  const token = probeToken(new Digester(await gateway.control.salt()), Date.now());
+  const { status, body } = await ask(question('/ip/a', '192.0.2.1', [['x-gateway-probe', token]]));
+  t.equal(status, 403, 'HAProxy forwards what may pass');
+  t.match(JSON.parse(String(body)), { isAsked: true, isPeerTrusted: true, forwardedCount: 1 });
+  t.match(await ask(question('/ip/a', '192.0.2.1')), { x_ratelimit_remaining: '2' });
 });
 
 t.test('a body is UTF-8', async (t) => {
