@@ -4,10 +4,9 @@
  */
 import type { Socket } from 'node:net';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
-import { HOP_BY_HOP } from '#gateway/http/hop-by-hop.ts';
 import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
-import { readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
+import { type Look, readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type BadAuthorizationRequest, bad, METHOD_TOKEN } from './authorization-request.ts';
 import { UNTRUSTED } from './checked-request.ts';
@@ -34,20 +33,15 @@ export function openConnection(
   const { socket } = connection;
   connection.closeIdle = () => socket.destroy();
   socket.on('error', () => socket.destroy());
-  let first: number | undefined;
-  const look = (bytes: Buffer): number => {
-    first = bytes[0];
-    return 0;
-  };
+  // A frame begins with its length, so its first byte is 0. No HTTP begins with it.
+  const look: Look = ([first]) => (first === 0 ? 0 : 'bad');
   readFirstBytes(socket, options.peerMs, look, (found) => {
     connection.closeIdle = null;
-    if (found !== 'good') socket.destroy();
-    // A frame begins with its length, so its first byte is 0. No HTTP begins with it.
-    else if (first !== 0) toHttp();
-    else {
+    if (found === 'good') {
       const agent = new AgentConnection(connection, options);
       connection.closeIdle = () => agent.drain();
-    }
+    } else if (found === 'bad') toHttp();
+    else socket.destroy();
   });
 }
 
@@ -59,11 +53,10 @@ class AgentConnection {
   /** Length of the frame that is being read; 0: not known yet. */
   #length = 0;
   #hasHello = false;
+  /** Requests whose answers are not written yet. */
   #unanswered = 0;
-  /** Requests whose answers are in `#out`. */
-  #answered = 0;
   /** Answers that are written at the end of this turn of the event loop. */
-  #out = '';
+  #answers: string[] = [];
   /** How often `drain` was called. */
   #drains = 0;
   /** Runs while it is HAProxy's turn. */
@@ -144,19 +137,18 @@ class AgentConnection {
   }
 
   #answer(ids: string, answer: Answer): void {
-    if (this.#answered++ === 0) setImmediate(() => this.#flush());
+    if (this.#answers.length === 0) setImmediate(() => this.#flush());
     const ack = spop.writeAck(ids, actionsOf(answer));
     const isTooBig = ack.length - 4 > this.#frameBytesMax;
     // Without body and limit headers.
-    this.#out += isTooBig ? spop.writeAck(ids, spop.setVariable('status', answer.status)) : ack;
+    this.#answers.push(isTooBig ? spop.writeAck(ids, spop.setVariable('status', answer.status)) : ack);
   }
 
   #flush(): void {
     if (!this.#socket.writable) return;
-    this.#socket.write(this.#out, 'latin1');
-    this.#out = '';
-    this.#unanswered -= this.#answered;
-    this.#answered = 0;
+    this.#unanswered -= this.#answers.length;
+    this.#socket.write(this.#answers.join(''), 'latin1');
+    this.#answers = [];
     this.#readFrames();
   }
 
@@ -167,7 +159,7 @@ class AgentConnection {
 
   #end(frame: string): void {
     this.#socket.removeAllListeners('readable');
-    lingeringClose(this.#socket, Buffer.from(this.#out + frame, 'latin1'));
+    lingeringClose(this.#socket, Buffer.from(this.#answers.join('') + frame, 'latin1'));
   }
 }
 
@@ -176,19 +168,19 @@ const TOO_SLOW = new spop.FrameError(
   'HAProxy did not send the rest of a frame, or read no answers, in time',
 );
 
-/** Fields of the connection between HAProxy and its client, and those that HAProxy sets itself. */
+/** Fields that are only for HAProxy: how the message is framed, and an address that the argument `client` replaces. */
 const DROPPED: ReadonlySet<string> = new Set([
-  ...HOP_BY_HOP,
+  'connection',
   'content-length',
+  'transfer-encoding',
   'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
 ]);
 
 function describedBy(args: spop.Values | null): Described | BadAuthorizationRequest {
   if (args === null) return bad('the SPOE group has more than one message; leave one');
   const [method, uri, client, headers] = ['method', 'uri', 'client', 'headers'].map((name) => args.get(name));
-  if (typeof method !== 'string' || !METHOD_TOKEN.test(method)) return missing('method=method');
+  if (typeof method !== 'string') return missing('method=method');
+  if (!METHOD_TOKEN.test(method)) return bad('the method is longer than 32 characters, or no token');
   if (uri === undefined) return missing('uri=pathq');
   if (typeof client !== 'string' || client.trim() === '') return missing('client=src');
   if (typeof headers !== 'string') return missing('headers=req.hdrs_bin');

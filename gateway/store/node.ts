@@ -95,6 +95,8 @@ export class RedisNode {
   }
 
   connect(): void {
+    // The library would connect again, and go on trying.
+    if (this.#closed) return;
     this.#redis.connect().catch(reportedByEvents);
   }
 

@@ -3,7 +3,12 @@ import { connect, type Socket } from 'node:net';
 import type { Owner } from './gateway.ts';
 import { until } from './until.ts';
 
-export type Item = string | number | boolean | Buffer | null;
+/** Of 4 or 16 bytes. */
+export interface Address {
+  readonly bytes: readonly number[];
+}
+
+export type Item = string | number | boolean | Buffer | Address | null;
 
 /** Lengths and ids, in the encoding of HAProxy's peers. */
 export function varint(value: bigint | number): Buffer {
@@ -24,7 +29,9 @@ export function item(value: Item): Buffer {
   if (value === null) return Buffer.from([0]);
   if (typeof value === 'boolean') return Buffer.from([value ? 0x11 : 0x01]);
   if (typeof value === 'number') return Buffer.concat([Buffer.from([3]), varint(value)]);
-  return Buffer.concat([Buffer.from([typeof value === 'string' ? 8 : 9]), text(value)]);
+  if (typeof value === 'string') return Buffer.concat([Buffer.from([8]), text(value)]);
+  if (Buffer.isBuffer(value)) return Buffer.concat([Buffer.from([9]), text(value)]);
+  return Buffer.from([value.bytes.length === 4 ? 6 : 7, ...value.bytes]);
 }
 
 export function pairs(items: Readonly<Record<string, Item>>): Buffer {
@@ -54,7 +61,10 @@ export function hello(items: Readonly<Record<string, Item>> = HELLO): Buffer {
 
 /** As HAProxy's `req.hdrs_bin`. */
 export function headersBin(headers: readonly (readonly [string, string])[]): Buffer {
-  return Buffer.concat([...headers.flat().map(text), Buffer.from([0, 0])]);
+  return Buffer.concat([
+    ...headers.flat().map((value) => text(Buffer.from(value, 'latin1'))),
+    Buffer.from([0, 0]),
+  ]);
 }
 
 export interface Question {
@@ -129,6 +139,30 @@ export function spopClient(owner: Owner, port: number): SpopClient {
       return find()?.items ?? {};
     },
   };
+}
+
+/** @returns a client whose HELLO is answered */
+export async function greetedClient(owner: Owner, port: number): Promise<SpopClient> {
+  const client = spopClient(owner, port);
+  client.send(hello());
+  await client.frames(1);
+  return client;
+}
+
+/**
+ * Waits as long as a count grows. Requests on another connection show that the agent is not only slow, so a test whose
+ * count stands still ends.
+ *
+ * @returns the count
+ */
+export async function settled(other: SpopClient, count: () => number): Promise<number> {
+  let last = count();
+  for (let rounds = 0; rounds < 20; rounds++) {
+    await other.ask(question('/elsewhere', '192.0.2.1'));
+    if (count() > last) rounds = 0;
+    last = count();
+  }
+  return last;
 }
 
 function read(bytes: Buffer): Received {

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import type { Millis } from '#shared/clock.ts';
 
-/** @returns how many bytes are used; `more`: more are needed; `bad`: they are not of this protocol */
+/** @returns how many bytes are used; `more`: more are needed; `bad`: they are not of this protocol, and none is used */
 export type Look = (bytes: Buffer) => number | 'more' | 'bad';
 
 type FirstBytes = 'good' | 'bad' | 'late' | 'gone';
@@ -34,12 +34,9 @@ export function readFirstBytes(
     bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
     const used = look(bytes);
     if (used === 'more') return;
-    if (used === 'bad') {
-      end('bad');
-      return;
-    }
-    if (used < bytes.length) socket.unshift(bytes.subarray(used));
-    end('good');
+    const rest = bytes.subarray(used === 'bad' ? 0 : used);
+    if (rest.length > 0) socket.unshift(rest);
+    end(used === 'bad' ? 'bad' : 'good');
   };
   // Bytes that have arrived in the kernel are read first.
   const timer = setTimeout(() => setImmediate(() => end('late')), timeoutMs);

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
-import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';
@@ -240,31 +240,69 @@ t.test('haproxy loses no request when one of two gateways is restarted or killed
   t.strictSame([...statuses.keys()], [200]);
 });
 
-t.test('haproxy asks again when its connections break before the answer', async (t) => {
-  const application = await startUpstream(t);
-  const { decision } = await startGateway(t);
-  let cuts = 0;
+/** Between HAProxy and a gateway. @param onAsked is told of each piece that asks about a request @returns the port */
+async function startRelay(
+  t: Test,
+  decision: number,
+  onAsked: (socket: Socket, gateway: Socket, chunk: Buffer) => void,
+): Promise<number> {
   const relay = createTcpServer((socket) => {
     const gateway = connect(decision, '127.0.0.1');
     gateway.on('error', () => socket.destroy()).pipe(socket);
     socket.on('error', () => gateway.destroy()).on('close', () => gateway.destroy());
     socket.on('data', (chunk: Buffer) => {
       // The type of a frame is behind its length.
-      if (chunk[4] !== 3 || cuts === 3) gateway.write(chunk);
-      else {
-        cuts++;
-        socket.resetAndDestroy();
-      }
+      if (chunk[4] === 3) onAsked(socket, gateway, chunk);
+      else gateway.write(chunk);
     });
   }).listen(0, '127.0.0.1');
   await once(relay, 'listening');
   t.teardown(() => relay.close());
-  const to = { decision: (relay.address() as AddressInfo).port, application: application.port };
-  const { port } = await startAskingProxy(t, 'haproxy', to);
+  return (relay.address() as AddressInfo).port;
+}
+
+t.test('haproxy asks again when its connections break before the answer', async (t) => {
+  const application = await startUpstream(t);
+  const { decision } = await startGateway(t);
+  let cuts = 0;
+  const relay = await startRelay(t, decision, (socket, gateway, chunk) => {
+    if (cuts === 3) gateway.write(chunk);
+    else {
+      cuts++;
+      socket.resetAndDestroy();
+    }
+  });
+  const { port } = await startAskingProxy(t, 'haproxy', { decision: relay, application: application.port });
   const { status, headers } = await send(port, '/read/a');
   t.equal(status, 200);
   t.match(headers, { 'x-ratelimit-remaining': '2' }, 'counted once');
   t.equal(cuts, 3);
+});
+
+t.test('haproxy does not ask again when the answer is late', async (t) => {
+  const application = await startUpstream(t);
+  const { decision } = await startGateway(t);
+  const held: (() => void)[] = [];
+  let isSlow = true;
+  let asked = 0;
+  const relay = await startRelay(t, decision, (_socket, gateway, chunk) => {
+    asked++;
+    const pass = (): void => void gateway.write(chunk);
+    if (isSlow) held.push(pass);
+    else pass();
+  });
+  const to = { decision: relay, application: application.port };
+  const { port } = await startAskingProxy(t, 'haproxy', to, (text) =>
+    text.replace('timeout processing 5s', 'timeout processing 500ms'),
+  );
+  t.equal((await send(port, '/read/a')).status, 503);
+  t.equal(asked, 1);
+  isSlow = false;
+  for (const pass of held) pass();
+  // A slow machine may be late again.
+  let next = await send(port, '/read/a');
+  while (next.status === 503) next = await send(port, '/read/a');
+  t.equal(next.headers['x-ratelimit-remaining'], String(3 - asked), 'each is counted once');
 });
 
 t.test('haproxy describes the largest requests that it accepts', async (t) => {
