@@ -67,7 +67,7 @@ const megabytes = (size: string | undefined): number => {
   return Number(number ?? 0) * (unit === 'g' ? 1024 : 1);
 };
 
-t.test('gateway and api, each with a Redis of its own', async (t) => {
+t.test('gateway and api, each with its own Redis', async (t) => {
   const plain = services.filter((service) => !inScale(service));
   t.strictSame(namesOf(plain), ['api', 'app-redis', 'gateway', 'gateway-redis']);
   for (const [name, service] of plain) t.notOk('profiles' in service, `${name} always starts`);
@@ -84,7 +84,7 @@ t.test('gateway and api, each with a Redis of its own', async (t) => {
   ]);
 });
 
-t.test('every documented variable can be set, in a file that is the operator’s', async (t) => {
+t.test('every documented variable can be set, in a file for the operator', async (t) => {
   for (const [name, variables, read] of [
     ['gateway', GATEWAY_VARIABLES, (env: Record<string, string>) => readGatewayConfig(env)],
     ['api', API_VARIABLES, (env: Record<string, string>) => readApiConfig(env, '/app')],
@@ -108,7 +108,7 @@ t.test('every documented variable can be set, in a file that is the operator’s
   t.match(readFileSync(join(projectRoot, '.dockerignore'), 'utf8'), '*.env', 'nor are they in the image');
 });
 
-t.test('each Redis is reached by its program only, and neither from outside', async (t) => {
+t.test('only its own program can reach each Redis', async (t) => {
   const shared = (one: string, other: string) =>
     networksOf(one).filter((network) => networksOf(other).includes(network));
   t.strictSame(shared('gateway', 'gateway-redis'), ['gateway-store']);
@@ -164,7 +164,7 @@ t.test('health checks, no root, no writable root file system, named volumes', as
   );
 });
 
-t.test('the policy file is mounted as a folder, so that editors that rename are seen', async (t) => {
+t.test('mounts the folder of the policy file, so that editors that rename work', async (t) => {
   const gateway = compose.services.gateway;
   const file = given('gateway').GATEWAY_POLICIES ?? '';
   const [source = '', target = ''] = gateway?.volumes?.[0]?.split(':') ?? [];
@@ -174,7 +174,7 @@ t.test('the policy file is mounted as a folder, so that editors that rename are 
   t.equal(given('gateway').GATEWAY_WORKERS, 'auto', 'one process per core');
 });
 
-t.test('what the containers run is in the image, on the Node that the project runs on', async (t) => {
+t.test('the image has all that the containers run, on the Node of the project', async (t) => {
   const { devDependencies } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
   const major = /\d+/.exec(devDependencies.node)?.[0];
   t.match(dockerfile, `FROM node:${major}-slim`);
@@ -198,7 +198,7 @@ t.test('Docker waits longer than the programs take to stop', async (t) => {
   }
 });
 
-t.test('the profile scale: what the proxy needs, and nothing else', async (t) => {
+t.test('the profile scale has all that the proxy needs, and no more', async (t) => {
   const needed = new Set<string>();
   const need = (name: string): void => {
     if (needed.has(name)) return;
@@ -218,40 +218,43 @@ t.test('the profile scale: what the proxy needs, and nothing else', async (t) =>
   }
 });
 
-t.test('in the profile scale every variable is known, secrets come from .env, and yours win', async (t) => {
-  const ignored = readFileSync(join(projectRoot, '.gitignore'), 'utf8').split('\n');
-  t.ok(ignored.includes('/.env'));
-  const secrets = { POSTGRES_PASSWORD: 'p4ss', S3_SECRET_KEY: 'a secret key' };
-  for (const [name, other] of [
-    ['gateways', 'gateway'],
-    ['apis', 'api'],
-  ] as const) {
-    const files = compose.services[name]?.env_file ?? [];
-    t.strictSame(files.at(-1), { path: `${other}.env`, required: false }, 'read last');
-    t.strictSame(files.slice(0, 2), [`config/${other}.env`, `config/scale/${other}.env`]);
-  }
-  const gateway = readGatewayConfig(given('gateways'));
-  t.ok(gateway);
-  const api: Record<string, string> = { ...given('apis'), S3_SECRET_KEY: secrets.S3_SECRET_KEY };
-  t.match(readApiConfig(api, '/app').config, {
-    database: { kind: 'postgres' },
-    storage: { kind: 's3', bucket: 'uploads', endpoint: 'http://files.localhost:8080' },
-  });
-  const known = new Set<string>([...API_VARIABLES, ...GATEWAY_VARIABLES].map(({ name }) => name));
-  for (const name of [...Object.keys(given('gateways')), ...Object.keys(given('apis'))])
-    t.ok(known.has(name), name);
-  for (const [name, { environment = {} }] of services) {
-    for (const [variable, value] of Object.entries(environment)) {
-      const [, secret] = /^\$\{(\w+):-\}$/.exec(value) ?? [];
-      if (/PASSWORD|SECRET/.test(variable))
-        t.ok(secret !== undefined && secret in secrets, `${name}: ${variable}`);
+t.test(
+  'in the profile scale every variable is known, secrets come from .env, and .env takes precedence',
+  async (t) => {
+    const ignored = readFileSync(join(projectRoot, '.gitignore'), 'utf8').split('\n');
+    t.ok(ignored.includes('/.env'));
+    const secrets = { POSTGRES_PASSWORD: 'p4ss', S3_SECRET_KEY: 'a secret key' };
+    for (const [name, other] of [
+      ['gateways', 'gateway'],
+      ['apis', 'api'],
+    ] as const) {
+      const files = compose.services[name]?.env_file ?? [];
+      t.strictSame(files.at(-1), { path: `${other}.env`, required: false }, 'read last');
+      t.strictSame(files.slice(0, 2), [`config/${other}.env`, `config/scale/${other}.env`]);
     }
-  }
-  t.match(api.S3_ACCESS_KEY, compose.services.s3?.environment?.AWS_ACCESS_KEY_ID);
-  t.match(api.DATABASE_URL, `//${compose.services.postgres?.environment?.POSTGRES_USER}@postgres/`);
-});
+    const gateway = readGatewayConfig(given('gateways'));
+    t.ok(gateway);
+    const api: Record<string, string> = { ...given('apis'), S3_SECRET_KEY: secrets.S3_SECRET_KEY };
+    t.match(readApiConfig(api, '/app').config, {
+      database: { kind: 'postgres' },
+      storage: { kind: 's3', bucket: 'uploads', endpoint: 'http://files.localhost:8080' },
+    });
+    const known = new Set<string>([...API_VARIABLES, ...GATEWAY_VARIABLES].map(({ name }) => name));
+    for (const name of [...Object.keys(given('gateways')), ...Object.keys(given('apis'))])
+      t.ok(known.has(name), name);
+    for (const [name, { environment = {} }] of services) {
+      for (const [variable, value] of Object.entries(environment)) {
+        const [, secret] = /^\$\{(\w+):-\}$/.exec(value) ?? [];
+        if (/PASSWORD|SECRET/.test(variable))
+          t.ok(secret !== undefined && secret in secrets, `${name}: ${variable}`);
+      }
+    }
+    t.match(api.S3_ACCESS_KEY, compose.services.s3?.environment?.AWS_ACCESS_KEY_ID);
+    t.match(api.DATABASE_URL, `//${compose.services.postgres?.environment?.POSTGRES_USER}@postgres/`);
+  },
+);
 
-t.test('names that the files of the profile scale use are names of its services', async (t) => {
+t.test('host names in the files of the profile scale are services of it', async (t) => {
   const proxy = readFileSync(join(projectRoot, 'config/scale/haproxy.cfg'), 'utf8');
   const hosts = [...proxy.matchAll(/^ {4}server(?:-template)? \w+ (?:\d+ )?([\w-]+):\d+$/gm)].map(
     ([, host = '']) => host,

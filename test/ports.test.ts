@@ -15,7 +15,7 @@ const TAKE = `
   console.log(JSON.stringify(ports));
 `;
 
-t.test('two processes at once get ports of their own, none of which a connection could take', async (t) => {
+t.test('two concurrent processes get different ports, which no connection can use', async (t) => {
   const args = ['--input-type=module-typescript', '--eval', TAKE];
   const run = promisify(execFile)(process.execPath, args, { cwd: projectRoot });
   const ports: number[] = [];

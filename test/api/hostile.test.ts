@@ -323,7 +323,7 @@ async function isBorne(method: Method, url: string, body: unknown): Promise<bool
 }
 
 for (const [method, url, valid] of writes) {
-  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: near its schema, too`, async (t) => {
+  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: bodies near its schema`, async (t) => {
     const bodies = documentedBody(method, url);
     await fc.assert(
       fc
@@ -339,7 +339,7 @@ for (const [method, url, valid] of writes) {
     t.pass(`${RUNS} bodies`);
   });
 
-  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: any body is taken or refused`, async (t) => {
+  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: random bodies get no 500`, async (t) => {
     await fc.assert(
       fc
         .asyncProperty(hostileBody, fc.boolean(), async (body, isMixed) => {
@@ -352,7 +352,7 @@ for (const [method, url, valid] of writes) {
     t.pass(`${RUNS} bodies`);
   });
 
-  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: any bytes are refused`, async (t) => {
+  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: random bytes get no 500`, async (t) => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {
         const reply = await api.app.inject({
@@ -424,7 +424,7 @@ const paths: readonly ((part: string) => readonly ['GET' | 'PUT' | 'DELETE' | 'P
   // After `//` and `/\` the URL parser of inject expects a host.
   (part) => ['GET', `/_${part}`],
 ];
-t.test('any path is found, or refused', async (t) => {
+t.test('random paths get no 500', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...paths), pathPart, async (toPath, part) => {
       const [method, url] = toPath(part);

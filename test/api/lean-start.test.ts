@@ -47,13 +47,13 @@ const MODULES_MAX = {
   'thread-stream': 4,
 } as const;
 
-t.test('an API on SQLite, without mails', async (t) => {
+t.test('modules that an API on SQLite without mails loads', async (t) => {
   const env = { API_PORT: String(await freePort()), DATABASE_URL: 'file::memory:' };
   const loaded = await loadedBy(t, 'api/main.ts', env);
   holdTo(t, loaded, MODULES_MAX);
 });
 
-t.test('the first requests load what they need, also two at once', async (t) => {
+t.test('the first requests load the modules they need, also two requests at once', async (t) => {
   const port = await freePort();
   const env = { API_PORT: String(port), DATABASE_URL: 'file::memory:' };
   const { packages } = await loadedBy(t, 'api/main.ts', env, async () => {

@@ -78,7 +78,7 @@ async function fullScans(): Promise<readonly string[]> {
   return found;
 }
 
-t.test('a walk over the API', async (t) => {
+t.test('no request of a walk over the API scans a table', async (t) => {
   const { close, send } = openHttp(await app.listen({ host: '127.0.0.1', port: 0 }));
   t.teardown(close);
   const description = readDescription((await api.client('GET', '/api/docs/openapi.json')).json);
@@ -99,7 +99,7 @@ t.test('a walk over the API', async (t) => {
   t.strictSame(await fullScans(), []);
 });
 
-t.test('every list, with a key for one workspace and with one for three', async (t) => {
+t.test('every list reads an index, with a key for one workspace and for three', async (t) => {
   await quiet.addWorkspace('ws2');
   await quiet.addWorkspace('ws3');
   const several = await quiet.addKey({ [workspaceId]: 'manage', ws2: 'read', ws3: 'read' });
@@ -133,7 +133,7 @@ t.test('every list, with a key for one workspace and with one for three', async 
   t.strictSame(await fullScans(), []);
 });
 
-t.test('a response with one statement: of a contact or anonymous, with or without a display', async (t) => {
+t.test('one statement inserts a response, with or without contact and display', async (t) => {
   await db.deleteFrom('webhooks').execute();
   const { id: surveyId } = await addSurvey(api);
   const client = `/api/v1/client/${workspaceId}`;
@@ -153,7 +153,7 @@ t.test('a response with one statement: of a contact or anonymous, with or withou
   t.strictSame(await fullScans(), []);
 });
 
-t.test('a full scan would be found', async (t) => {
+t.test('the test would find a full scan', async (t) => {
   await recording.selectFrom('responses').select('id').where('language', '=', 'de').execute();
   await recording.selectFrom('contacts').select('id').where('updatedAt', '>', '2026').execute();
   t.match(await fullScans(), [/^SCAN responses/, /^SCAN contacts/]);

@@ -82,7 +82,7 @@ function repeated(part: string, length: number): string {
   return `${part.repeat(Math.floor(length / part.length))}\n!`;
 }
 
-t.test('they are all found', async (t) => {
+t.test('finds all regular expressions', async (t) => {
   t.ok(expressions.length > 80, `${expressions.length}`);
   for (const source of Object.keys(bounded)) {
     t.ok(
@@ -94,7 +94,7 @@ t.test('they are all found', async (t) => {
 
 const files = Map.groupBy(expressions, ({ file }) => file);
 for (const [file, found] of files) {
-  t.test(`${file}: ${found.length} end on the longest texts`, async (t) => {
+  t.test(`${file}: ${found.length} finish on the longest texts`, async (t) => {
     for (const expression of found) {
       const length = Math.min(bounded[expression.source] ?? LENGTH, LENGTH);
       const pattern = new RegExp(expression.source, expression.flags.replace('y', ''));

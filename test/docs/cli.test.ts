@@ -75,7 +75,7 @@ const ASKS_A_GATEWAY = new Set([
   'why',
 ]);
 
-t.test('every command prints what is shown', async (t) => {
+t.test('every command prints the output that the page shows', async (t) => {
   const cwd = temporaryFolder(t);
   const limits = page.blocks.find(({ language }) => language === 'yaml')?.text ?? '';
   writeFileSync(join(cwd, 'limits.yaml'), limits);

@@ -39,7 +39,7 @@ t.test('every file that a command names exists', async (t) => {
   t.ok(count > 3);
 });
 
-t.test('every command of the bench that a page names can be called', async (t) => {
+t.test('every benchmark command that a page names exists', async (t) => {
   const called = new Set<string>();
   for (const { file, text } of all) {
     for (const [, line = ''] of text.matchAll(/npm run (?:--silent )?bench(?: -- ([^\n#`>]*))?/g)) {

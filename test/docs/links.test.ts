@@ -51,7 +51,7 @@ t.test('every page can be found from the README', async (t) => {
   for (const { file } of all) t.ok(reached.has(file), file);
 });
 
-t.test('paths of the project that prose names in code exist', async (t) => {
+t.test('every path of the project that a page names exists', async (t) => {
   for (const { file, prose } of all) {
     // What was removed may be named in the history.
     if (file === 'CHANGELOG.md') continue;

@@ -33,7 +33,7 @@ for (const [version, path, created] of [
   ['v2', '/api/v2/management/webhooks', 201],
 ] as const) {
   t.test(
-    `n8n on ${version}: the credential test, looking for its webhook, making it, an event, removing it`,
+    `n8n on ${version}: tests the credentials, looks for its webhook, creates it, gets an event, removes it`,
     async (t) => {
       t.equal((await call('GET', '/api/v1/me')).status, 200);
       const isOurs = ({ url, surveyIds }: { url: string; surveyIds: string[] }) =>
@@ -77,7 +77,7 @@ for (const [version, path, created] of [
   );
 }
 
-t.test('a webhook that is renamed and handed to another integration', async (t) => {
+t.test('a webhook is renamed and given to another integration', async (t) => {
   const path = '/api/v2/management/webhooks';
   const fields = {
     workspaceId,
@@ -95,7 +95,7 @@ t.test('a webhook that is renamed and handed to another integration', async (t) 
   t.match(await call('DELETE', `${path}/${id}`), { status: 200, json: { data: { id } } });
 });
 
-t.test('a load rig: writes responses, lists them in pages, changes and deletes them', async (t) => {
+t.test('a load test writes responses, lists them in pages, changes and deletes them', async (t) => {
   const path = '/api/v2/management/responses';
   const { id: ownSurvey } = (await call('POST', '/api/v1/management/surveys', surveyBody({ workspaceId })))
     .json.data;

@@ -28,7 +28,7 @@ function monthEnd(timezone: string, now: number): number {
   return date.with({ day: 1 }).add({ months: 1 }).toZonedDateTime(timezone).epochMilliseconds;
 }
 
-t.test('two gateways whose clocks are a day apart share a month, which ends when they say', async (t) => {
+t.test('two gateways whose clocks differ by a day share a monthly counter', async (t) => {
   const upstream = await startUpstream(t);
   for (const store of await startStores(t)) {
     await t.test(store.name, async (t) => {

@@ -64,19 +64,19 @@ async function startLogging(owner: Owner, stderr: number) {
   };
 }
 
-t.test('a gateway whose log is on a full disk serves, and stops when it is told', async (t) => {
+t.test('a gateway whose log is on a full disk serves, and stops when told to', async (t) => {
   const gateway = await startLogging(t, openSync('/dev/full', 'w'));
   t.equal(await gateway.isServing(), 200);
   t.equal(await gateway.stop(), 0);
 });
 
-t.test('a gateway whose log nobody reads serves, and stops when it is told', async (t) => {
+t.test('a gateway whose log nobody reads serves, and stops when told to', async (t) => {
   const gateway = await startLogging(t, fullPipe(t).writer);
   t.equal(await gateway.isServing(), 200);
   t.equal(await gateway.stop(), 0);
 });
 
-t.test('a pipe gets what it has room for, and is told how much was lost', async (t) => {
+t.test('a pipe gets what it has room for, and the number of lost lines', async (t) => {
   const pipe = fullPipe(t);
   const told: number[] = [];
   const lines = new LogLines({
@@ -118,7 +118,7 @@ t.test('a file gets all lines, in order', (t) => {
   t.end();
 });
 
-t.test('what a full disk does not take is lost, and nothing else', (t) => {
+t.test('a full disk loses only the lines that do not fit', (t) => {
   const descriptor = openSync('/dev/full', 'w');
   t.teardown(() => closeSync(descriptor));
   const lines = new LogLines({ descriptor, onLost: () => t.fail('it is full still') });

@@ -6,7 +6,7 @@ import { migrate, SchemaTooNew } from '#api/db/migrate.ts';
 import { migrations } from '#api/db/migrations/index.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-t.test('every migration runs once', async (t) => {
+t.test('runs every migration once', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
   const names = migrations.map(({ name }) => name);
@@ -15,7 +15,7 @@ t.test('every migration runs once', async (t) => {
   t.strictSame(await migrate(db), []);
 });
 
-t.test('a file keeps what was migrated, with the settings that the service relies on', async (t) => {
+t.test('a file keeps its migrations, and has the settings that the service needs', async (t) => {
   const folder = temporaryFolder(t);
   const location = { kind: 'file', path: join(folder, 'new/folder/db.sqlite') } as const;
   const first = openDatabase(location);
@@ -36,7 +36,7 @@ t.test('a file keeps what was migrated, with the settings that the service relie
   t.match((await sql`pragma busy_timeout`.execute(second)).rows, [{ timeout: 0 }]);
 });
 
-t.test('a database of a newer version is refused', async (t) => {
+t.test('refuses a database of a newer version', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
   await migrate(db);
@@ -44,7 +44,7 @@ t.test('a database of a newer version is refused', async (t) => {
   await t.rejects(migrate(db), { constructor: SchemaTooNew, message: /999-future/ });
 });
 
-t.test('a database from before the migrator goes on', async (t) => {
+t.test('migrates a database that is older than the migrator', async (t) => {
   const location = { kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') } as const;
   const old = openDatabase(location);
   const [first, ...rest] = migrations;
@@ -62,7 +62,7 @@ t.test('a database from before the migrator goes on', async (t) => {
   t.strictSame(await migrate(db), []);
 });
 
-t.test('two processes that start on one new database both live', async (t) => {
+t.test('two processes can start on one new database at once', async (t) => {
   const location = { kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') } as const;
   const [one, other] = [openDatabase(location), openDatabase(location)];
   t.teardown(() => Promise.all([one.destroy(), other.destroy()]));
@@ -74,7 +74,7 @@ t.test('two processes that start on one new database both live', async (t) => {
   );
 });
 
-t.test('a migration that fails leaves nothing behind', async (t) => {
+t.test('a failed migration changes nothing', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
   // This is in the way of a table of a later migration.
@@ -86,7 +86,7 @@ t.test('a migration that fails leaves nothing behind', async (t) => {
   t.equal((await migrate(db)).length, migrations.length);
 });
 
-t.test('every foreign key has an index to find the rows that go with it', async (t) => {
+t.test('every foreign key has an index', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
   await migrate(db);

@@ -41,7 +41,7 @@ const isSuccess = (status: number): boolean => status < 400;
 const documentedSuccesses = (operation: Operation): readonly number[] =>
   Object.keys(operation.responses).map(Number).filter(isSuccess);
 
-t.test('asked as described, every operation answers with each of its successes', async (t) => {
+t.test('valid requests receive every described success', async (t) => {
   for (const operation of operations) {
     const documented = documentedSuccesses(operation);
     const ids = await world.idsFor(operation);
@@ -59,7 +59,7 @@ t.test('asked as described, every operation answers with each of its successes',
   }
 });
 
-t.test('a method that a path does not have: 405, in the shape of the surface', async (t) => {
+t.test('405: a method that a path does not have, in the shape of the surface', async (t) => {
   const byPath = Map.groupBy(operations, ({ path }) => path);
   const shapes = { v1: 'ErrorV1', v2: 'ErrorV2', v3: 'ProblemV3' };
   for (const [path, of] of byPath) {
@@ -81,7 +81,7 @@ t.test('a method that a path does not have: 405, in the shape of the surface', a
   }
 });
 
-t.test('the same once more: taken, used, gone', async (t) => {
+t.test('a second call: taken, used, gone', async (t) => {
   for (const operation of operations.filter(({ method }) => method !== 'GET')) {
     const request = await world.requestFor(operation);
     await ask(t, operation, request, 'the first time');
@@ -96,7 +96,7 @@ t.test('the same once more: taken, used, gone', async (t) => {
   }
 });
 
-t.test('over the limits of the application: 429', async (t) => {
+t.test('429: over the limits of the application', async (t) => {
   const limited = await startDescribedApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
   const { world } = limited;
   // All requests come from one address and one person, so routes of one limit share its quota.
@@ -114,7 +114,7 @@ t.test('over the limits of the application: 429', async (t) => {
   }
 });
 
-t.test('while the service starts: 503', async (t) => {
+t.test('503: while the service starts', async (t) => {
   const starting = await startDescribedApi(t, { isReady: () => false });
   for (const operation of starting.operations) {
     const request = { method: operation.method, url: starting.world.urlOf(operation, {}) };
@@ -123,7 +123,7 @@ t.test('while the service starts: 503', async (t) => {
   }
 });
 
-t.test('what the gateway says of a limit has the shape that is described', async (t) => {
+t.test('the 429 of the gateway has the described shape', async (t) => {
   const [row] = [`name: one, route: GET /api/*, identifier: ip, limit: 1, window: 1m`];
   const { origin } = await startTestGateway(t, {
     ...{ upstream: described.origin, policies: policyFile(row), wallClock: () => api.context.clock() },
@@ -141,7 +141,7 @@ t.test('what the gateway says of a limit has the shape that is described', async
   }
 });
 
-t.test('a reply that is not as described would be found', async (t) => {
+t.test('the test would find a reply that is not as described', async (t) => {
   const operation = operations.find(({ name }) => name === 'GET /api/v1/management/surveys');
   if (operation === undefined) return t.fail('the operation has gone');
   const reply = await world.options.send(await world.requestFor(operation));

@@ -31,7 +31,7 @@ function answerTo(query: Buffer, isKnown: (name: string) => boolean): Buffer {
   return Buffer.concat([header, question, answer, data]);
 }
 
-t.test('names of strangers are asked for in the DNS: all addresses of both families', async (t) => {
+t.test('host names of customers are resolved by DNS, with all addresses of both families', async (t) => {
   const server = createSocket('udp4');
   server.on('message', (query, { port, address }) =>
     server.send(
@@ -48,7 +48,7 @@ t.test('names of strangers are asked for in the DNS: all addresses of both famil
   t.same(await resolve('nowhere.example.com', false), []);
 });
 
-t.test('names of the operator are looked up as every program of this machine does', async (t) => {
+t.test('host names of the operator are resolved as the operating system does', async (t) => {
   const found = await createResolve()('localhost', true);
   t.ok(found.includes('127.0.0.1') || found.includes('::1'), found.join());
 });

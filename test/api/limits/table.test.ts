@@ -281,7 +281,7 @@ t.test('actions.surveyFollowUp: 50 in 3600 s, per organization', async (t) => {
   t.ok(left > 3570 && left <= 3600);
 });
 
-t.test('every row of the table is tested here, or with its routes', async (t) => {
+t.test('every row of the table is tested here or with its routes', async (t) => {
   const names = Object.keys(limitTable);
   t.equal(names.length, 15);
   const here = [...Object.keys(rows), 'actions.surveyFollowUp'];
@@ -292,7 +292,7 @@ t.test('every row of the table is tested here, or with its routes', async (t) =>
   );
 });
 
-t.test('storage.upload and storage.delete: 5 in 60 s for sessions, nothing for keys', async (t) => {
+t.test('storage.upload and storage.delete: 5 in 60 s for sessions, no limit for keys', async (t) => {
   const upload = { workspaceId, fileName: 'a.png', fileType: 'image/png' };
   const file = `/storage/${workspaceId}/public/a.png`;
   const doors: readonly (readonly [LimitName, Method, string, unknown])[] = [
@@ -316,7 +316,7 @@ t.test('storage.upload and storage.delete: 5 in 60 s for sessions, nothing for k
   }
 });
 
-t.test('session and key callers of one route are counted apart', async (t) => {
+t.test('sessions and keys are counted separately on one route', async (t) => {
   await redis.client.flushall();
   for (let i = 0; i < 100; i++) await by(owner, 'GET', '/api/v1/me');
   t.equal((await by(owner, 'GET', '/api/v1/me')).status, 429);
@@ -335,14 +335,14 @@ t.test('session and key callers of one route are counted apart', async (t) => {
   t.equal((await by(owner, 'GET', '/api/v1/management/surveys')).status, 429, 'the session is still refused');
 });
 
-t.test('refused before the body is read, and before the row is looked for', async (t) => {
+t.test('refuses before it reads the body or the row', async (t) => {
   await redis.client.flushall();
   for (let i = 0; i < 100; i++) await by(owner, 'GET', '/api/v1/me');
   t.equal((await by(owner, 'POST', '/api/v1/management/surveys', '{ no JSON')).status, 429);
   t.equal((await by(owner, 'GET', '/api/v1/management/surveys/unknown')).status, 429);
 });
 
-t.test('never limited: health, preflights, and client routes of the edge', async (t) => {
+t.test('no limit: health, preflights, and client routes behind the gateway', async (t) => {
   await redis.client.flushall();
   for (let i = 0; i < 130; i++) {
     for (const [method, url] of [

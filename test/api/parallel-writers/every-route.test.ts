@@ -16,7 +16,7 @@ const { api, description, operations, tidy, world } = first;
 const writing = operations.filter(isWrite);
 const BUSY_UPLOAD = 'POST /api/v1/client/{workspaceId}/storage/upload';
 
-t.test('of every operation that writes it is known what twelve at once should get', (t) => {
+t.test('every operation that writes has an expected result for twelve concurrent calls', (t) => {
   const names = new Set(writing.map(({ name }) => name));
   for (const name of names) t.ok(expected.has(name), `${name} stands in expected.ts`);
   for (const name of expected.keys()) t.ok(names.has(name), `${name} exists`);

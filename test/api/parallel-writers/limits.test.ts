@@ -236,7 +236,7 @@ function fillKeys(db: Database, from: number, to: number): Promise<unknown> {
 }
 
 for (const { fill, max, owner, request, table } of limited) {
-  t.test(`${table}: ${max}, and not one more`, async (t) => {
+  t.test(`${table}: at most ${max}`, async (t) => {
     await tidy();
     await fill(db, await count(table, ...owner), max - FREE);
     const replies = await atOnce(numbered(WRITERS, request));
@@ -250,7 +250,7 @@ for (const { fill, max, owner, request, table } of limited) {
   });
 }
 
-t.test('keys that users bring along: 150 as well', async (t) => {
+t.test('attribute keys that users send: at most 150', async (t) => {
   await db.deleteFrom('contactAttributeKeys').where('type', '=', 'custom').execute();
   await fillKeys(db, await count('contactAttributeKeys', 'workspaceId', workspaceId), 150 - FREE);
   const replies = await atOnce(
@@ -298,7 +298,7 @@ t.test('notes of one response', async (t) => {
   t.equal(await count('responseNotes', 'responseId', id), RESPONSE_NOTES_MAX);
 });
 
-t.test('autoComplete: exactly so many finished responses, new ones and updates', async (t) => {
+t.test('autoComplete: exactly the set number of finished responses, by creation and by update', async (t) => {
   const survey = await makeSurvey({ autoComplete: 5 });
   const begun = await Promise.all(numbered(WRITERS, () => makeResponse(survey)));
   const finished = { finished: true, data: { q1: 'x' } };
@@ -321,7 +321,7 @@ t.test('autoComplete: exactly so many finished responses, new ones and updates',
   t.equal(stored.length, 5);
 });
 
-t.test('files: what was granted fits into the quota', async (t) => {
+t.test('files: the granted sizes fit into the quota', async (t) => {
   const replies = await atOnce(
     numbered(WRITERS, (i) =>
       asKey('POST', `${management}/storage`, { workspaceId, fileName: `f${i}.txt`, fileType: 'text/plain' }),

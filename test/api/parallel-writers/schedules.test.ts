@@ -68,7 +68,7 @@ function keepsAll(stored: Readonly<Record<string, unknown>>, patches: readonly (
   }
 }
 
-t.test('answers of one response: nobody’s is lost', async (t) => {
+t.test('concurrent answers to one response are all kept', async (t) => {
   const questions = FIELDS.map((id) => ({ id, type: 'openText', headline: { default: id } }));
   const surveyId = await newSurvey({ questions });
   await holds(t, patches, async (patches) => {
@@ -90,7 +90,7 @@ t.test('answers of one response: nobody’s is lost', async (t) => {
   });
 });
 
-t.test('attributes of one contact: nobody’s is lost, and new keys are made once', async (t) => {
+t.test('concurrent attributes of one contact are all kept, and new keys are created once', async (t) => {
   let run = 0;
   await holds(t, patches, async (patches) => {
     run += 1;
@@ -118,7 +118,7 @@ t.test('attributes of one contact: nobody’s is lost, and new keys are made onc
   });
 });
 
-t.test('a tag that becomes another one, while responses get it: none is left without both', async (t) => {
+t.test('a tag that is merged while responses get it: each keeps one of the two tags', async (t) => {
   const surveyId = await newSurvey();
   const session = { cookie: world.options.session };
   let run = 0;
@@ -165,7 +165,7 @@ t.test('a tag that becomes another one, while responses get it: none is left wit
   });
 });
 
-t.test('segments that refer to each other: no circle, and none refers to one that has gone', async (t) => {
+t.test('segments that refer to each other: no cycle, and no reference to a deleted one', async (t) => {
   const filters = (id: string | undefined) => [
     {
       id: 'n',
@@ -327,7 +327,7 @@ const parents: readonly Parent[] = [
 ];
 
 for (const { make, name } of parents) {
-  t.test(`${name} is deleted while something is added to it: it has gone, with all of it`, async (t) => {
+  t.test(`${name} is deleted while something is added to it: nothing of it is left`, async (t) => {
     let run = 0;
     await holds(t, fc.array(fc.nat(5), { minLength: 3, maxLength: 11 }), async (order) => {
       run += 1;

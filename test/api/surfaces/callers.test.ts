@@ -24,7 +24,7 @@ const files = globSync('api/resources/**/*.ts', { cwd: projectRoot })
   .map((file) => ({ file, text: readFileSync(join(projectRoot, file), 'utf8') }))
   .filter(({ text }) => /^export const \w+: Routes\b/m.test(text));
 
-t.test('there are many such files', async (t) => {
+t.test('finds many such files', async (t) => {
   t.ok(files.length > 40);
 });
 

@@ -53,7 +53,7 @@ t.test(
   },
 );
 
-t.test('it falls to its minimum, no further, and rises again', async (t) => {
+t.test('falls to its minimum, no further, and rises again', async (t) => {
   const run = new Run();
   run.windows(20, calm);
   t.equal(run.windows(30, { ms: [2000, 2000, 2000], inProgress: 64 }), IN_PROGRESS_MIN);
@@ -62,15 +62,15 @@ t.test('it falls to its minimum, no further, and rises again', async (t) => {
   t.equal(run.windows(40, busy), MAX, 'within 20 s');
 });
 
-t.test('with few requests in progress, slow replies do not lower it', async (t) => {
+t.test('slow replies do not lower the limit while few requests are in progress', async (t) => {
   const run = new Run();
   run.windows(20, calm);
   for (let i = 0; i < 50; i++)
     t.equal(run.windows(1, { ms: [3000, 3000, 3000], inProgress: IN_PROGRESS_MIN }), MAX);
 });
 
-t.test('one client', async (t) => {
-  await t.test('with slow requests does not lower it', async (t) => {
+t.test('the influence of one client', async (t) => {
+  await t.test('its slow requests do not lower the limit', async (t) => {
     for (const visitors of [[50], [50, 50], [50, 50, 50, 50]]) {
       const run = new Run();
       run.windows(20, { ms: visitors, inProgress: 5 });
@@ -81,7 +81,7 @@ t.test('one client', async (t) => {
       );
     }
   });
-  await t.test('alone does not lower it, and teaches nothing', async (t) => {
+  await t.test('while it is alone, it neither lowers the limit nor changes the baseline', async (t) => {
     const run = new Run();
     run.windows(20, calm);
     const { unloadedMs } = run.limit;
@@ -89,7 +89,7 @@ t.test('one client', async (t) => {
     t.equal(run.windows(50, { ms: [1], inProgress: 5 }), MAX);
     t.equal(run.limit.unloadedMs, unloadedMs);
   });
-  await t.test('with fast requests does not make the others look slow', async (t) => {
+  await t.test('its fast requests do not make the others look slow', async (t) => {
     for (const visitors of [[50], [50, 50], [50, 50, 50, 50]]) {
       const run = new Run();
       run.windows(20, { ms: visitors, inProgress: 5 });
@@ -97,7 +97,7 @@ t.test('one client', async (t) => {
       t.equal(run.windows(20, { ms: [0, 0, 60, 60, 60], inProgress: 100 }), MAX, `beside ${visitors.length}`);
     }
   });
-  await t.test('has one voice, however many requests it sends', async (t) => {
+  await t.test('it counts once, however many requests it sends', async (t) => {
     const run = new Run();
     run.windows(20, calm);
     for (let i = 0; i < 20; i++) {
@@ -108,7 +108,7 @@ t.test('one client', async (t) => {
   });
 });
 
-t.test('an application that has become slower is learned again', async (t) => {
+t.test('learns the new baseline of an application that has become slower', async (t) => {
   const run = new Run();
   run.windows(40, calm);
   const slower = { ms: [400, 500, 600], inProgress: 100 };
@@ -124,19 +124,19 @@ t.test('an application that has become slower is learned again', async (t) => {
   t.ok(windows < 100, `after ${windows} windows`);
 });
 
-t.test('a start during an overload does not take it for normal', async (t) => {
+t.test('a start during an overload does not take the overload for the baseline', async (t) => {
   const run = new Run();
   t.equal(run.windows(30, { ms: [5000, 5000, 5000], inProgress: MAX }), IN_PROGRESS_MIN);
 });
 
-t.test('an application that is slow without load is believed after a while', async (t) => {
+t.test('after a while a slow application without load becomes the baseline', async (t) => {
   const run = new Run();
   const load = (): object => ({ ms: [3000, 3000, 3000], inProgress: Math.min(50, run.limit.limit) });
   for (let i = 0; i < 60; i++) run.windows(1, load() as Load);
   t.equal(run.limit.limit, MAX);
 });
 
-t.test('after an idle time the limit is at its maximum, and what was learned stays', async (t) => {
+t.test('after an idle time the limit is at its maximum, and the baseline stays', async (t) => {
   const run = new Run();
   run.windows(20, calm);
   const { unloadedMs } = run.limit;
@@ -148,7 +148,7 @@ t.test('after an idle time the limit is at its maximum, and what was learned sta
   t.ok(Math.abs((run.limit.unloadedMs ?? 0) - (unloadedMs ?? 0)) < 5);
 });
 
-t.test('requests without a good reply count only if they took long', async (t) => {
+t.test('requests without a good reply count only if they were slow', async (t) => {
   const run = new Run();
   run.windows(20, calm);
   const { unloadedMs } = run.limit;
@@ -192,7 +192,7 @@ function simulate(
   return { done };
 }
 
-t.test('in front of an application with 20 workers of 50 ms', async (t) => {
+t.test('an application with 20 workers of 50 ms each', async (t) => {
   const run = new Run();
   simulate(run, { workers: 20, ms: 50, seconds: 10, demand: 8 });
   t.equal(run.limit.limit, MAX);
@@ -204,7 +204,7 @@ t.test('in front of an application with 20 workers of 50 ms', async (t) => {
   t.equal(run.limit.limit, MAX, 'after the overload it is at its maximum again');
 });
 
-t.test('replies that do not depend on the load are no congestion', async (t) => {
+t.test('slow replies that do not depend on the load do not lower the limit', async (t) => {
   const run = new Run();
   simulate(run, { workers: MAX, ms: 5, seconds: 10, demand: 1 });
   // Other routes are asked for now, which take longer. The application could do many more of them.
@@ -213,12 +213,9 @@ t.test('replies that do not depend on the load are no congestion', async (t) => 
   t.equal(run.limit.limit, MAX);
 });
 
-t.test(
-  'in front of an application that can do less than the minimum, it stays near the minimum',
-  async (t) => {
-    const run = new Run();
-    simulate(run, { workers: 2, ms: 100, seconds: 10, demand: 1 });
-    simulate(run, { workers: 2, ms: 100, seconds: 60, demand: 10_000 });
-    t.ok(run.limit.limit <= 3 * IN_PROGRESS_MIN, `the limit is ${run.limit.limit}`);
-  },
-);
+t.test('stays near its minimum if the application can do even less', async (t) => {
+  const run = new Run();
+  simulate(run, { workers: 2, ms: 100, seconds: 10, demand: 1 });
+  simulate(run, { workers: 2, ms: 100, seconds: 60, demand: 10_000 });
+  t.ok(run.limit.limit <= 3 * IN_PROGRESS_MIN, `the limit is ${run.limit.limit}`);
+});

@@ -118,7 +118,7 @@ t.test('hop counts that are wrong', async (t) => {
   }
 });
 
-t.test('the published table: it limits the older login only, and closes nothing', async (t) => {
+t.test('the published table: limits only the older login, and denies no route', async (t) => {
   const { wrong } = await askAll(await stand(t, { policies: CHART }));
   t.match(wrong, [
     {
@@ -139,7 +139,7 @@ t.test('the published table: it limits the older login only, and closes nothing'
   t.equal(old.wrong.length, 1);
 });
 
-t.test('Traefik asks the gateway: doctor sees through it', async (t) => {
+t.test('Traefik asks the gateway: doctor recognizes it', async (t) => {
   for (const hopCount of [1, 2]) {
     const formbricks = await startFormbricks(t, { hopCount, host: INSIDE });
     const { port, asked } = await startTraefikRecipe(t, formbricks);
@@ -164,7 +164,7 @@ t.test('Traefik asks the gateway: doctor sees through it', async (t) => {
   }
 });
 
-t.test('a login that is counted and never denied', async (t) => {
+t.test('a login limit in shadow mode', async (t) => {
   const policies = EXAMPLE.replace(
     'route: POST /api/auth/sign-in/email',
     'route: POST /api/auth/sign-in/email\n    mode: shadow',
@@ -174,7 +174,7 @@ t.test('a login that is counted and never denied', async (t) => {
   t.equal(wrong.length, 1);
 });
 
-t.test('the port of Formbricks at the host of clients', async (t) => {
+t.test('the port of Formbricks is open at the public host', async (t) => {
   const open = await askAll(await stand(t, { host: '127.0.0.1' }));
   t.match(open.wrong, [
     { check: 'around-gateway', message: /answers past the gateway/, fix: /remove ports: of Formbricks/ },
@@ -196,7 +196,7 @@ t.test('the port of Formbricks at the host of clients', async (t) => {
   );
 });
 
-t.test('Formbricks that cannot be reached from here, or another application', async (t) => {
+t.test('Formbricks is unreachable, or is another application', async (t) => {
   const { admin, front } = await stand(t);
   const away = `http://127.0.0.1:${await freePort()}`;
   const { wrong } = await ask(admin, ['--public', front, '--formbricks', away]);

@@ -18,7 +18,7 @@ const source: TokenSource = {
 };
 const user: TokenIdentifier = { name: 'user', kind: 'token', sources: [source] };
 
-t.test('one identity for all tokens of a claim, while each lasts', async (t) => {
+t.test('all tokens with one claim have one identity, each until it expires', async (t) => {
   let now = 0;
   const tokens = new VerifiedTokens(new Digester('salt'), () => now);
   const first = await sign(signer, { sub: 'ada', exp: 100 });

@@ -118,7 +118,7 @@ for (const [name, { rows, lines }] of Object.entries(SCENARIOS)) {
   });
 }
 
-t.test('requests in flight are held until their reply is out', async (t) => {
+t.test('requests in flight count until their reply is sent', async (t) => {
   const policies = policyFile('name: slow, route: GET /slow, identifier: ip, concurrency: 2');
   for (const [host, start] of Object.entries(HOSTS)) {
     const { origin } = await start(t, { policies });

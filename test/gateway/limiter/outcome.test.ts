@@ -66,7 +66,7 @@ const row = fc.record({
   isReported: fc.boolean(),
 });
 
-t.test('never more than the limit of those that count, and what does not is given back', async (t) => {
+t.test('never more than the limit of requests that count, and the others are given back', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const at = (lua: string): string => lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
@@ -211,7 +211,7 @@ for (const [name, start] of [
   });
 }
 
-t.test('an outage: what counted is owed, what did not is not', async (t) => {
+t.test('an outage: only requests that count are charged later', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
@@ -238,7 +238,7 @@ const reported = (limit: number, algorithm: Algorithm, windowSeconds = LONG_WIND
   part(policy(`reported-${algorithm}`, limit, windowSeconds, { algorithm, cost: REPORTED }));
 
 t.test(
-  'a reply in a later window: nothing is given to it, and what was used beyond is charged there',
+  'a reply in a later window: nothing is given back, and usage beyond the reserve is charged there',
   async (t) => {
     for (const [algorithm, before, beyond, givenBack] of [
       ['fixed-window', 0, 4, 4],
@@ -315,38 +315,35 @@ for (const [name, start] of [
   });
 }
 
-t.test(
-  'the store is away when replies begin: it is charged and given back when it is there again',
-  async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
-    await insideLongWindow();
-    const buckets = ALGORITHMS.map((algorithm) => part(reported(100, algorithm).policy, 'somebody', 10));
-    const inFlight = await Promise.all(
-      buckets.flatMap((bucket) => Array.from({ length: 3 }, () => spend(limiter, chargeOf(bucket)))),
-    );
-    redis.freeze();
-    await until(async () => {
-      await spend(limiter, chargeOf(part(policy('probe', 1e6, LONG_WINDOW_SECONDS))));
-      return !limiter.stats().available;
-    });
-    const units = ['1', '15', '30'];
-    for (const [i, answer] of inFlight.entries()) {
-      if (answer.kind !== 'spent') throw new Error('the store was there');
-      const outcomes = outcomesOf(answer.spent, answer.position, 200, ['x-units', units[i % 3] ?? '']);
-      limiter.conclude(outcomes, answer.spent.isLocal);
-    }
-    for (const bucket of buckets)
-      t.ok(await request(limiter, [bucket], 200, ['x-units', '4']), 'and decided here');
-    redis.thaw();
-    await until(() => limiter.stats().available);
-    for (const { policy, identity } of buckets) {
-      const one = new Bucket(new Counter(policy, false), identity);
-      t.equal(await burst(limiter, chargeOf(one), 100), 50, `${policy.name}: 100 less 46 and 4`);
-    }
-  },
-);
+t.test('the store is down when replies begin: it is charged and given back later', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
+  await insideLongWindow();
+  const buckets = ALGORITHMS.map((algorithm) => part(reported(100, algorithm).policy, 'somebody', 10));
+  const inFlight = await Promise.all(
+    buckets.flatMap((bucket) => Array.from({ length: 3 }, () => spend(limiter, chargeOf(bucket)))),
+  );
+  redis.freeze();
+  await until(async () => {
+    await spend(limiter, chargeOf(part(policy('probe', 1e6, LONG_WINDOW_SECONDS))));
+    return !limiter.stats().available;
+  });
+  const units = ['1', '15', '30'];
+  for (const [i, answer] of inFlight.entries()) {
+    if (answer.kind !== 'spent') throw new Error('the store was there');
+    const outcomes = outcomesOf(answer.spent, answer.position, 200, ['x-units', units[i % 3] ?? '']);
+    limiter.conclude(outcomes, answer.spent.isLocal);
+  }
+  for (const bucket of buckets)
+    t.ok(await request(limiter, [bucket], 200, ['x-units', '4']), 'and decided here');
+  redis.thaw();
+  await until(() => limiter.stats().available);
+  for (const { policy, identity } of buckets) {
+    const one = new Bucket(new Counter(policy, false), identity);
+    t.equal(await burst(limiter, chargeOf(one), 100), 50, `${policy.name}: 100 less 46 and 4`);
+  }
+});
 
 /** A proxy in front of a store. It can be shut, and break a connection between the store's answer and the gateway. */
 async function startBreaker(
@@ -400,7 +397,7 @@ async function startBreaker(
   };
 }
 
-t.test('an answer of the store is lost: nothing is given back twice', async (t) => {
+t.test('a lost answer of the store: nothing is given back twice', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const breaker = await startBreaker(t, redis.port);
@@ -432,7 +429,7 @@ t.test('an answer of the store is lost: nothing is given back twice', async (t) 
   }
 });
 
-t.test('how much one reply can take: ten limits, or ten bursts if those are more', async (t) => {
+t.test('how much one reply can charge: ten limits, or ten bursts if those are more', async (t) => {
   for (const [limit, burst, most] of [
     [1000, 10, 10_000],
     [10, 1000, 10_000],

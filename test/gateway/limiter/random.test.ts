@@ -101,7 +101,7 @@ function told(answer: Answer): unknown {
   return { admitted: answer.admitted, skipped: answer.spent.states.map((state) => state === null), denying };
 }
 
-t.test('random charges, in batches: Redis decides as memory does', async (t) => {
+t.test('random charges in batches: Redis and memory decide alike', async (t) => {
   await insideLongWindow();
   const redis = await startRedis();
   t.teardown(() => redis.close());

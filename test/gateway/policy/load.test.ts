@@ -595,7 +595,7 @@ function problemsOf(t: Test, text: string): readonly Problem[] {
   return [];
 }
 
-t.test('every fixture has its expectation, and the other way round', async (t) => {
+t.test('every fixture has an expectation, and every expectation a fixture', async (t) => {
   t.strictSame([...files.keys()].sort(), Object.keys(MISTAKES).sort());
 });
 
@@ -618,7 +618,7 @@ for (const [name, mistakes] of Object.entries(MISTAKES)) {
   });
 }
 
-t.test('every mistake at once: those of the shape, and those of what the values mean', async (t) => {
+t.test('reports all mistakes at once: of the shape and of the values', async (t) => {
   const problems = problemsOf(
     t,
     `version: 1
@@ -660,7 +660,7 @@ tests:
   );
 });
 
-t.test('the error reads as compilers write theirs: file, line, column', async (t) => {
+t.test('the error has the format of compilers: file, line, column', async (t) => {
   const text = fixture('limit-zero');
   t.throws(() => loadPolicies(text, 'edge/policies.yaml'), {
     name: 'PolicyFileError',
@@ -669,18 +669,18 @@ t.test('the error reads as compilers write theirs: file, line, column', async (t
   });
 });
 
-t.test('a file beyond 1 MiB is not even parsed', async (t) => {
+t.test('does not parse a file over 1 MiB', async (t) => {
   const problems = problemsOf(t, `${VALID}#${'x'.repeat(1_048_576)}`);
   t.match(problems, [{ line: 1, column: 1, message: /at most 1 MiB/ }]);
 });
 
-t.test('brackets without end are refused, not a crash', async (t) => {
+t.test('refuses endless brackets without a crash', async (t) => {
   // This text is no fixture, because linters overflow on it.
   const problems = problemsOf(t, '['.repeat(4000));
   t.match(problems, [{ line: 1, message: /brackets are nested too deeply/, fix: 'close them' }]);
 });
 
-t.test('a file full of aliases is refused in time that grows with its length', async (t) => {
+t.test('refuses a file full of aliases in linear time', async (t) => {
   const problems = problemsOf(t, `version: &v 1\npolicies: [${'*v, '.repeat(100_000)}]\n`);
   t.match(problems, [{ line: 2, column: 12, message: /expand to too many values/ }]);
 });
@@ -696,7 +696,7 @@ policies:
     window: 1m
 `;
 
-t.test('a valid file becomes policies with every default filled in', async (t) => {
+t.test('fills in every default of a valid file', async (t) => {
   const set = loadPolicies(VALID, 'policies.yaml');
   t.equal(set.file, 'policies.yaml');
   t.strictSame(set.exclude, []);
@@ -720,7 +720,7 @@ t.test('a valid file becomes policies with every default filled in', async (t) =
   ]);
 });
 
-t.test('comments, anchors, flow style, JSON, CRLF and a byte order mark are all YAML', async (t) => {
+t.test('accepts comments, anchors, flow style, JSON, CRLF and a byte order mark', async (t) => {
   const written = [
     `# a comment\n${VALID}    # another one\n`,
     `\ufeff${VALID.replaceAll('\n', '\r\n')}`,
@@ -743,7 +743,7 @@ policies: [{ name: items, route: POST /api/items, identifier: ip, limit: 5, wind
     );
 });
 
-t.test('an anchor states a value once', async (t) => {
+t.test('an anchor repeats a value', async (t) => {
   const text = VALID.replace('limit: 5', 'limit: &few 5').concat(
     '  - { name: others, route: POST /api/others, identifier: ip, limit: *few, window: 1m }\n',
   );
@@ -824,7 +824,7 @@ policies:
   t.match(e, { proofAt: 1, parts: [{ kind: 'address' }, { kind: 'path', at: 1, takesRest: true }] });
 });
 
-t.test('rows that share a bucket share the number of the first row that uses it', async (t) => {
+t.test('rows that share a bucket use the limit of the first such row', async (t) => {
   const set = loadPolicies(
     `${VALID}  - { name: b, route: POST /b, identifier: ip, limit: 5, window: 60s, bucket: items }
   - { name: c, route: POST /c, identifier: ip, limit: 7, window: 1m, bucket: both }
@@ -843,7 +843,7 @@ t.test('rows that share a bucket share the number of the first row that uses it'
   );
 });
 
-t.test('a file without policies limits nothing, and an exclusion may leave a part of a route', async (t) => {
+t.test('a file without policies limits nothing, and an exclusion may leave part of a route', async (t) => {
   t.strictSame(loadPolicies(VALID.replace(/policies:.*/s, 'policies: []'), 'f').policies, []);
   const partly = VALID.replace('policies:', 'exclude: [POST /api/items/*, GET /api/*]\npolicies:').replace(
     'POST /api/items\n',
@@ -852,7 +852,7 @@ t.test('a file without policies limits nothing, and an exclusion may leave a par
   t.equal(loadPolicies(partly, 'f').policies.length, 1);
 });
 
-t.test('limits of a row are policies that share all but what they allow', async (t) => {
+t.test('several limits of a row become policies that differ only in the limit', async (t) => {
   const { policies } = loadPolicies(
     `version: 1
 plan: { header: x-plan }
@@ -901,7 +901,7 @@ policies:
   t.strictSame(first, second, 'the same clients');
 });
 
-t.test('deny closes at most 1,000 routes', (t) => {
+t.test('deny has at most 1,000 routes', (t) => {
   const text = (routes: number): string =>
     `version: 1
 identifiers: { ip: { source: client-address } }

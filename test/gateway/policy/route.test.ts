@@ -5,7 +5,7 @@ const param = (name: string, takesRest = false) => ({ kind: 'param', name, takes
 const rest = { kind: 'rest' } as const;
 const literal = (text: string) => ({ kind: 'literal', text }) as const;
 
-t.test('a pattern becomes its segments', async (t) => {
+t.test('a pattern is parsed into its segments', async (t) => {
   const cases = [
     ['GET /', []],
     ['GET *', [rest]],
@@ -33,7 +33,7 @@ t.test('the text of a route has one space', async (t) => {
   t.equal(parseRoute('  GET \t /a  ').text, 'GET /a');
 });
 
-t.test('a wrong route says what is wrong and how to write it', async (t) => {
+t.test('the error for a wrong route says how to write it', async (t) => {
   const cases: readonly (readonly [text: string, message: string])[] = [
     ['', 'must be METHODS PATH, such as'],
     ['/a', 'must be METHODS PATH, such as'],
@@ -79,7 +79,7 @@ t.test('a wrong route says what is wrong and how to write it', async (t) => {
   t.strictSame(parseRoute('GET /%3Aid/a:b').segments, [literal(':id'), literal('a:b')]);
 });
 
-t.test('a route is covered when nothing of it is left', async (t) => {
+t.test('a route is covered when others match all of its requests', async (t) => {
   const cases: readonly (readonly [narrow: string, wide: readonly string[], covering: readonly string[]])[] =
     [
       ['GET /a', [], []],

@@ -110,7 +110,7 @@ async function startMoody(seed: number): Promise<{ origin: string; close: () => 
   return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }
 
-t.test('everybody gets their own reply', async (t) => {
+t.test('concurrent requests get their own replies', async (t) => {
   const seed = Number(process.env.SEED ?? 7);
   t.comment(`SEED=${seed}`);
   const upstream = await startMoody(seed);

@@ -87,7 +87,7 @@ const withoutFate = (log: readonly string[]): string[] =>
 
 const cases = readCases();
 
-t.test('the document has all its cases', async (t) => {
+t.test('the document has all cases', async (t) => {
   const text = readFileSync(join(import.meta.dirname, 'replies.md'), 'utf8');
   t.equal(cases.length, text.match(/^### /gm)?.length);
   t.ok(cases.length > 30);
@@ -109,7 +109,7 @@ for (const one of cases) {
   });
 }
 
-t.test('a head of 16 KiB is read, a larger one is refused at once', async (t) => {
+t.test('accepts a header section of 16 KiB, and refuses a larger one at once', async (t) => {
   const head = (bytes: number): Buffer => {
     const start = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: ';
     return Buffer.from(`${start}${'x'.repeat(bytes - start.length)}\r\n\r\n`);
@@ -121,7 +121,7 @@ t.test('a head of 16 KiB is read, a larger one is refused at once', async (t) =>
   t.match(read(head(40_000).subarray(0, 20_000)).at(-1), /larger than 16 KiB/, 'before its end is there');
 });
 
-t.test('interim replies, chunk extensions and trailers have bounds', async (t) => {
+t.test('bounds interim replies, chunk extensions and trailers', async (t) => {
   const last = (text: string): string | undefined =>
     logOf({ name: '', bytes: Buffer.from(text), closes: false, method: 'GET', log: [] }, []).at(-1);
   t.match(last('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(33)), /interim replies only/);

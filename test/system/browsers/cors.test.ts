@@ -87,7 +87,7 @@ t.test('another origin: environment, user, display, response, completion', async
   });
 });
 
-t.test('refusals of the API can be read too', async (t) => {
+t.test('errors of the API can be read too', async (t) => {
   const refused = await once('POST', '/responses', {
     surveyId: 'cnosuchsurvey000000000000',
     finished: true,
@@ -113,7 +113,7 @@ t.test('limit headers on a success, and the 429 of the gateway with its body and
   t.match(last?.json, { code: 'gateway_rate_limited', message: String, details: {} });
 });
 
-t.test('a request that CORS forbids stays forbidden: the management API is not for pages', async (t) => {
+t.test('CORS still forbids pages to use the management API', async (t) => {
   const outcome = await page.evaluate(
     (url) => fetch(url, { headers: { 'x-api-key': 'x' } }).then(String, (error) => error.name),
     `${stack.origin}/api/v1/management/me`,

@@ -27,7 +27,7 @@ async function invite(email: string): Promise<string> {
   return (await (await owner.request.post(url, { data: { email } })).json()).data.link;
 }
 
-t.test('sign-up is closed, and nothing leads there', async (t) => {
+t.test('sign-up is closed, and no link leads to it', async (t) => {
   const page = await openPage();
   await page.goto(`${origin}/auth/signup`);
   await page.getByText('Ask an owner or manager of your organization to invite you').waitFor();

@@ -68,7 +68,7 @@ async function server(
 
 const roleOf = async ({ ask }: Server): Promise<string> => (await ask('role'))[0] ?? '';
 
-t.test('the sentinels replace a primary that is gone, and who it is outlives restarts', async (t) => {
+t.test('the sentinels replace a lost primary, and remember the new one across restarts', async (t) => {
   const first = await server(t, 'redis.conf', ['replica-announce-ip localhost']);
   await until(async () => (await roleOf(first)) === 'master');
   const second = await server(t, 'redis.conf', [

@@ -5,7 +5,7 @@ import { SERVICE, startWatchedRedis } from '#test/support/redis-sentinel.ts';
 import { COUNT, fault, load, storeAt } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 
-t.test('a planned failover under load is followed, and nothing is executed twice', async (t) => {
+t.test('follows a planned failover under load, and executes nothing twice', async (t) => {
   const redis = await startWatchedRedis(t);
   const store = storeAt(t, redis.url);
   await store.connect();
@@ -53,7 +53,7 @@ t.test('the primary is killed under load: its replica takes over', async (t) => 
   );
 });
 
-t.test('an old primary that stays reachable and believes in itself is left', async (t) => {
+t.test('leaves an old primary that is reachable and still acts as primary', async (t) => {
   const redis = await startWatchedRedis(t);
   const store = storeAt(t, redis.url);
   await store.connect();
@@ -73,7 +73,7 @@ t.test('an old primary that stays reachable and believes in itself is left', asy
   );
 });
 
-t.test('two of three sentinels away, frozen or dead: the third is enough to find the primary', async (t) => {
+t.test('two of three sentinels are frozen or dead: the third one names the primary', async (t) => {
   const redis = await startWatchedRedis(t);
   const [a, b] = redis.sentinels;
   a?.freeze();
@@ -84,7 +84,7 @@ t.test('two of three sentinels away, frozen or dead: the third is enough to find
   a?.thaw();
 });
 
-t.test('all sentinels away: the connection that there is goes on counting', async (t) => {
+t.test('all sentinels are down: the open connection keeps counting', async (t) => {
   const redis = await startWatchedRedis(t);
   const store = storeAt(t, redis.url);
   await store.connect();
@@ -99,7 +99,7 @@ t.test('all sentinels away: the connection that there is goes on counting', asyn
   t.match((await fault(store.run(COUNT, ['k'], ['f']))).message, /no sentinel names the primary/);
 });
 
-t.test('servers with a password, a database, and the service of another name', async (t) => {
+t.test('servers with a password, a database, and another service name', async (t) => {
   const redis = await startWatchedRedis(t, 'secret');
   const store = storeAt(t, `${redis.url}/2`);
   await store.connect();
@@ -113,7 +113,7 @@ t.test('servers with a password, a database, and the service of another name', a
   await t.rejects(open.connect(), { message: /NOAUTH/ });
 });
 
-t.test('sentinels that ask for a password of their own', async (t) => {
+t.test('sentinels with their own password', async (t) => {
   const redis = await startWatchedRedis(t);
   for (const { client } of redis.sentinels) {
     await client.call('ACL', 'SETUSER', 'default', 'resetpass', '>watch');
@@ -125,7 +125,7 @@ t.test('sentinels that ask for a password of their own', async (t) => {
   await t.rejects(without.connect(), { message: /no sentinel names the primary: .*NOAUTH/ });
 });
 
-t.test('one kind of address used for the other is told', async (t) => {
+t.test('reports an address of one kind where the other is needed', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const noSentinel = storeAt(t, `redis+sentinel://127.0.0.1:${redis.port}/s`);

@@ -153,13 +153,13 @@ const s3 = (port: number) => ({
   S3_FORCE_PATH_STYLE: '1',
 });
 
-t.test('a receiver of webhooks', async (t) => {
+t.test('a receiver of webhooks hangs', async (t) => {
   const one = await running(t);
   await hangReceiver(t, one);
   await stopsInTime(t, one);
 });
 
-t.test('a mail server', async (t) => {
+t.test('a mail server hangs', async (t) => {
   const mails = await silentServer(t);
   const one = await running(t, { SMTP_URL: `smtp://127.0.0.1:${mails.port}` });
   await hangMails(one, mails.connections);
@@ -172,13 +172,13 @@ t.test('clients that send slowly, and that do not read', async (t) => {
   await stopsInTime(t, one);
 });
 
-t.test('a database that is busy', async (t) => {
+t.test('a busy database', async (t) => {
   const one = await running(t);
   await hangDatabase(t, one);
   await stopsInTime(t, one);
 });
 
-t.test('an S3 server', async (t) => {
+t.test('an S3 server hangs', async (t) => {
   const server = await silentServer(t);
   const one = await running(t, s3(server.port));
   await addOrphan(one.database);
@@ -206,7 +206,7 @@ t.test('all of them at once', async (t) => {
   await stopsInTime(t, one);
 });
 
-t.test('what hangs is named, what fails holds nobody up, and the order is kept', async (t) => {
+t.test('names what hangs, does not wait for failures, and keeps the order', async (t) => {
   const order: string[] = [];
   const failed: string[] = [];
   const step = (name: string, stop: () => Promise<void> = async () => undefined) => ({

@@ -10,7 +10,7 @@ import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-t.test('a second signal is from somebody who does not want to wait', async (t) => {
+t.test('a second signal ends the process at once', async (t) => {
   const upstream = await startUpstream(t, () => undefined);
   const redis = await startRedis();
   t.teardown(() => redis.close());
@@ -38,7 +38,7 @@ t.test('a second signal is from somebody who does not want to wait', async (t) =
 });
 
 t.test(
-  'SIGTERM under load, two processes and Redis: every request on an open connection is answered whole',
+  'SIGTERM under load, two processes and Redis: every request on an open connection gets a whole reply',
   async (t) => {
     const upstream = await startUpstream(t, (_req, res) => {
       setTimeout(() => res.end('x'.repeat(1000)), 2);

@@ -12,7 +12,7 @@ const RESPONSES = 300;
 const SENDERS = 8;
 const KEY = 'fbk_kill';
 
-t.test('the other takes over', async (t) => {
+t.test('the other process takes over', async (t) => {
   const url = await sharedDatabase(t);
   const { bases, processes } = await startPair(t, url, KEY, {
     RATE_LIMITING_DISABLED: '1',

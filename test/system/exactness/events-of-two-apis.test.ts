@@ -9,7 +9,7 @@ import { openSurvey } from '#test/support/world.ts';
 const RESPONSES = 300;
 const KEY = 'fbk_two';
 
-t.test('each event is delivered once, whichever process took the response', async (t) => {
+t.test('each event is delivered once, whichever process stored the response', async (t) => {
   const database = await sharedDatabase(t);
   const { bases, processes } = await startPair(t, database, KEY, {
     DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',

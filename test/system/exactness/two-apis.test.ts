@@ -67,7 +67,7 @@ async function tokenInMail(kind: string): Promise<string> {
   return token ?? '';
 }
 
-t.test('a state that one changes, the other answers within a second', async (t) => {
+t.test('a state that one process changes is new at the other within a second', async (t) => {
   const surveysAt = async (http: Http): Promise<readonly string[]> =>
     JSON.parse((await http.send(environment)).text).data.surveys.map(({ id }: { id: string }) => id);
   const action = await manage(one, 'POST', 'action-classes', {
@@ -96,7 +96,7 @@ t.test('a state that one changes, the other answers within a second', async (t) 
   }
 });
 
-t.test('the ETag of one is good for the other', async (t) => {
+t.test('the ETag of one process is valid at the other', async (t) => {
   for (;;) {
     const first = await one.send(environment);
     const second = await other.send(environment);
@@ -113,7 +113,7 @@ t.test('the ETag of one is good for the other', async (t) => {
   }
 });
 
-t.test('sessions and CSRF tokens; signing out at one ends it at the other', async (t) => {
+t.test('sessions and CSRF tokens; signing out at one ends the session at the other', async (t) => {
   const cookie = await logIn('Password1');
   const headers = { cookie };
   for (const http of [one, other]) {
@@ -153,7 +153,7 @@ t.test('a grant of one, an upload to the other, read at the first', async (t) =>
   t.equal(again.status, 304);
 });
 
-t.test('a PIN entered at one opens the survey at the other', async (t) => {
+t.test('a PIN entered at one gives access to the survey at the other', async (t) => {
   const { id } = await manage(one, 'POST', 'surveys', { ...openSurvey, workspaceId: 'ws1', pin: '1234' });
   const entered = await one.send({
     method: 'POST',
@@ -184,7 +184,7 @@ t.test('an invite of one is accepted at the other', async (t) => {
   t.equal(accepted.status, 200, accepted.text);
 });
 
-t.test('a password that was forgotten at one is reset at the other', async (t) => {
+t.test('a password reset requested at one is completed at the other', async (t) => {
   const asked = await one.send({
     method: 'POST',
     url: '/api/auth/forgot-password',
@@ -200,6 +200,6 @@ t.test('a password that was forgotten at one is reset at the other', async (t) =
   await logIn('Password2');
 });
 
-t.test('all of this is signed with one secret', async (t) => {
+t.test('both processes sign with one secret', async (t) => {
   t.equal((await db.selectFrom('secrets').select('name').execute()).length, 1);
 });

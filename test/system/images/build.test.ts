@@ -11,7 +11,7 @@ import { policyFile, startUpstream } from '#test/support/gateway.ts';
 import { clone, freePorts, serves } from '#test/support/installation.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-t.test('the image, where buildah is installed', async (t) => {
+t.test('the image, if buildah is installed', async (t) => {
   if (!hasBuildah) {
     t.pass('buildah is not here: image.test.ts follows the steps');
     return;

@@ -109,7 +109,7 @@ t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
 });
 
 t.test(
-  'a mail accepted while the server is away is sent when it is back, after a kill -9 of ours',
+  'a mail accepted while the mail server is down is sent later, even after a kill -9 of the API',
   async (t) => {
     const smtpPort = await freePort();
     const databaseUrl = await sharedDatabase(t);
@@ -143,7 +143,7 @@ t.test(
   },
 );
 
-t.test('REDIS_URL leads nowhere: the API starts, serves, and says so', async (t) => {
+t.test('REDIS_URL leads nowhere: the API starts, serves, and logs it', async (t) => {
   const api = start(['api/main.ts'], {
     API_PORT: '0',
     DATABASE_URL: 'file::memory:',

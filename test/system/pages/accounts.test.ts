@@ -110,7 +110,7 @@ t.test('every command, in the order of the page', async (t) => {
   t.match(await sh(newPassword), { url: origin }, 'the new one is not');
 });
 
-t.test('without SMTP_URL the command of the page shows the latest mail', async (t) => {
+t.test('without SMTP_URL the command on the page shows the latest mail', async (t) => {
   const folder = temporaryFolder(t);
   const api = start([join(projectRoot, 'api/main.ts')], { API_PORT: '0', SIGNUP_ENABLED: '1' }, folder);
   t.teardown(() => api.stop('SIGKILL'));

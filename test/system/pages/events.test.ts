@@ -14,7 +14,7 @@ interface Received {
   readonly body: string;
 }
 
-t.test('make a webhook, test it, verify what arrives, deliver it again', async (t) => {
+t.test('create a webhook, test it, verify the delivery, deliver it again', async (t) => {
   t.equal(blocks.map(({ language }) => language).join(' '), 'sh sh sh js sh sh sh sh');
   const received: Received[] = [];
   const waiting: (() => void)[] = [];

@@ -43,6 +43,6 @@ for (const { text, line } of programs) {
   });
 }
 
-t.test('there is one for each kind of server', async (t) => {
+t.test('has one program for each kind of server', async (t) => {
   t.equal(programs.length, 3);
 });

@@ -11,7 +11,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const page = readPage('README.md');
 const [install, docker, exceed, reply, compose, own, policies, picture, ...more] = page.blocks;
 
-t.test('its length, and no block that nobody runs', async (t) => {
+t.test('its length, and every block is run', async (t) => {
   const lines = page.text.split('\n').length - 1;
   t.ok(lines >= 120 && lines <= 180, `${lines} lines`);
   t.strictSame(more, []);
@@ -21,7 +21,7 @@ t.test('its length, and no block that nobody runs', async (t) => {
   t.match(picture, { language: 'mermaid' });
 });
 
-t.test('two commands, and a 429 that looks as shown', async (t) => {
+t.test('two commands, and a 429 as shown', async (t) => {
   // The first command has run already, or this test would not.
   t.equal(install?.text, 'npm ci\nnpm start\n');
   const product = await startProduct(t, 'npm start', { GATEWAY_POLICIES: policiesWithoutEdges(t) });

@@ -90,7 +90,7 @@ t.test('kill -9 in the middle of writes', async (t) => {
   t.notMatch(JSON.stringify(lines), /answer \d/, 'nothing of what was written');
 });
 
-t.test('a server that hangs: 503 in time, and well again when it goes on', async (t) => {
+t.test('a server that hangs: 503 in time, and recovery when it goes on', async (t) => {
   const server = await startPostgres();
   t.teardown(() => server.close());
   const db = openTestDatabase(server.url, { poolSize: 3, statementTimeoutMs: 200 });
@@ -109,7 +109,7 @@ t.test('a server that hangs: 503 in time, and well again when it goes on', async
   t.equal(await status(), 200);
 });
 
-t.test('a server that restarts while nobody asks costs nothing', async (t) => {
+t.test('a server that restarts between requests causes no error', async (t) => {
   const server = await startPostgres();
   t.teardown(() => server.close());
   const { api } = await apiOn(t, server);

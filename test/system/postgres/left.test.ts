@@ -95,7 +95,7 @@ for (const [when, text] of requests) {
   });
 }
 
-t.test('a client leaves in a transaction that waits for a row', async (t) => {
+t.test('a client leaves during a transaction that waits for a row', async (t) => {
   const api = await start(t);
   const { id: surveyId } = await addSurvey(api, { autoComplete: 1_000 });
   const text = JSON.stringify({ surveyId, finished: true, data: { q1: 'x' } });

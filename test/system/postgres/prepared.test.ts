@@ -30,7 +30,7 @@ async function preparedOn(db: Database): Promise<readonly string[]> {
   return rows.map(({ statement }) => statement);
 }
 
-t.test('the server keeps what is asked often, and only that', async (t) => {
+t.test('the server keeps only frequent statements prepared', async (t) => {
   const db = await open(t);
   await insert(db, 'one');
   for (let i = 0; i < OFTEN; i++) await secret(db, i % 2 === 0 ? 'one' : 'two');
@@ -79,7 +79,7 @@ t.test('the same inside a transaction', async (t) => {
   await askOften(db);
 });
 
-t.test('names', (t) => {
+t.test('names of prepared statements', (t) => {
   const statements = createPreparedStatements();
   const often = (text: string): string | null => {
     for (let i = 1; i < OFTEN; i++) statements.nameOf(text);

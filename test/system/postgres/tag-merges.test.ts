@@ -126,7 +126,7 @@ t.test('merges a→b and b→a: every response keeps one tag', async (t) => {
   );
 });
 
-t.test('a response that gets the tag while it is merged has the other one', async (t) => {
+t.test('a response that gets the tag during the merge has the other one', async (t) => {
   await everyPause(
     aIntoB,
     (db, { a, responses }) =>
@@ -141,7 +141,7 @@ t.test('a response that gets the tag while it is merged has the other one', asyn
   );
 });
 
-t.test('a merge into a tag that is deleted either fails or was before it', async (t) => {
+t.test('a merge into a tag that is deleted either fails or ended before', async (t) => {
   await everyPause(
     aIntoB,
     (db, { b }) => deleteTag(db, b),

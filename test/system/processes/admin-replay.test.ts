@@ -120,7 +120,7 @@ const untilRunning = (pid = process.pid): Promise<number[]> =>
     (found) => found.length === 1,
   );
 
-t.test('the answer is that of the command', async (t) => {
+t.test('the reply is that of the command', async (t) => {
   const { replay, isEmpty } = await start(t);
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'edited file'), EDITED);
@@ -151,7 +151,7 @@ t.test('the answer is that of the command', async (t) => {
   t.ok(isEmpty(), 'nothing is left');
 });
 
-t.test('a mistake is told with its place, a log that is none in words', async (t) => {
+t.test('reports a mistake with its place, and a malformed log in words', async (t) => {
   const { replay, begin, admin, isEmpty } = await start(t);
   const wrong = await replay(policyFile(row('many')), LOG);
   t.equal(wrong.status, 400);
@@ -179,7 +179,7 @@ t.test('a mistake is told with its place, a log that is none in words', async (t
   t.ok(isEmpty());
 });
 
-t.test('files beside the one in use are there, and no others', async (t) => {
+t.test('files next to the policy file in use can be read, and no others', async (t) => {
   const upstream = await startUpstream(t);
   const named = (file: string): string =>
     policyFile(
@@ -208,7 +208,7 @@ async function startAt(t: Test, home: string, policies: string, upstream: string
   return startTestAdmin(t, gateway, { replayBounds: BOUNDS });
 }
 
-t.test('only who may', async (t) => {
+t.test('only for authorized callers', async (t) => {
   const { begin, isEmpty } = await start(t, { token: 'a secret' });
   const status = async (headers: OutgoingHttpHeaders): Promise<number> =>
     (await begin(EDITED, headers).end(EDITED + LOG)).status;
@@ -221,7 +221,7 @@ t.test('only who may', async (t) => {
   t.ok(isEmpty());
 });
 
-t.test('what is too much is refused: the log, a second one, silence, time', async (t) => {
+t.test('refuses a large log, a second replay, silence, and long runs', async (t) => {
   const { replay, begin, isEmpty } = await start(t);
   t.match(await replay(EDITED, Buffer.alloc(BOUNDS.logBytes + 1, 'x')), {
     status: 413,
@@ -245,7 +245,7 @@ t.test('what is too much is refused: the log, a second one, silence, time', asyn
   t.match(await send(EDITED, LOG), { status: 503, body: { message: /\/nowhere \(ENOENT\)/ } });
 });
 
-t.test('who leaves takes folder and process along', async (t) => {
+t.test('a client that leaves ends its process and deletes its folder', async (t) => {
   const { begin, replay, isEmpty, folder } = await start(t);
   const early = begin().write(EDITED);
   await eventually(

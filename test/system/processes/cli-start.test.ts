@@ -11,7 +11,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const LAUNCHER = join(projectRoot, 'gateway/cli/floodgate.mjs');
 
-t.test('init writes each example as a file without mistakes, and never over another', async (t) => {
+t.test('init writes each example without mistakes, and never overwrites a file', async (t) => {
   const cwd = temporaryFolder(t);
   for (const name of ['json-api', 'login', 'plans', 'formbricks']) {
     const file = `${name}.yaml`;
@@ -26,14 +26,14 @@ t.test('init writes each example as a file without mistakes, and never over anot
   t.match(await floodgate(['init', '--from', 'nothing'], { cwd }), { code: 2 });
 });
 
-t.test('start says what is missing', async (t) => {
+t.test('start prints what is missing', async (t) => {
   const cwd = temporaryFolder(t);
   t.match(await floodgate(['start'], { cwd }), { code: 3, stderr: /floodgate init policies\.yaml/ });
   writeFileSync(join(cwd, 'policies.yaml'), 'version: 1\npolicies: []\n');
   t.match(await floodgate(['start', '--port', 'many'], { cwd }), { code: 1, stderr: /GATEWAY_PORT/ });
 });
 
-t.test('start runs the gateway, and hands signals on', async (t) => {
+t.test('start runs the gateway, and forwards signals', async (t) => {
   const upstream = await startUpstream(t);
   const cwd = temporaryFolder(t);
   await floodgate(['init', '--from', 'login'], { cwd });

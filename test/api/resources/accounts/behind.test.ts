@@ -37,7 +37,7 @@ const cases = [
   { path: 'resend-verification', kind: 'verifyEmail', known: me.email },
 ] as const;
 for (const { path, kind, known } of cases) {
-  t.test(`${path}: the same work before the answer, whoever is asked about`, async (t) => {
+  t.test(`${path}: the same work before the reply, for known and unknown addresses`, async (t) => {
     const { api, queries } = await begin(t);
     await api.client('POST', '/api/auth/signup', me);
     const before = await mailsTo(api, kind);

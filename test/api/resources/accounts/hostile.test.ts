@@ -121,7 +121,7 @@ for (const [method, url] of writes) {
   });
 }
 
-t.test('any cookie is a session or none', async (t) => {
+t.test('a random cookie gets no 500', async (t) => {
   const names = ['next-auth.session-token', '__Secure-next-auth.session-token', 'next-auth.csrf-token', 'x'];
   const values = fc.oneof(
     fc.string({ maxLength: 50 }).map((text) => text.replaceAll(/[^\x20-\x7e]/g, '')),
@@ -141,7 +141,7 @@ t.test('any cookie is a session or none', async (t) => {
   t.pass(`${RUNS} cookies`);
 });
 
-t.test('any query of v2 and v3, pages and links', async (t) => {
+t.test('random queries of v2, v3, pages and links get no 500', async (t) => {
   const parameter = fc.constantFrom(
     'workspaceId',
     'limit',

@@ -10,7 +10,7 @@ import { openBrowser } from '#test/support/login.ts';
 
 const known = 'owner@example.com';
 
-t.test('the work: one derivation for each, and none of it skipped', async (t) => {
+t.test('each login derives one key, and skips no step', async (t) => {
   const derived: { readonly password: string; readonly cost: string }[] = [];
   const api = await startApi({
     parts: ({ random }) => ({
@@ -45,7 +45,7 @@ t.test('the work: one derivation for each, and none of it skipped', async (t) =>
   t.equal(first.text, again.text, 'and answers alike');
 });
 
-t.test('the time, in pairs', async (t) => {
+t.test('the times, compared in pairs', async (t) => {
   const api = await startApi({ parts: ({ random }) => ({ passwords: createPasswords(random) }) });
   t.teardown(() => api.close());
   const browser = openBrowser(api);

@@ -65,7 +65,7 @@ for (const [operator, value, held, failed] of rows) {
   });
 }
 
-t.test('values that do not fit their operator are named', async (t) => {
+t.test('names values that do not fit their operator', async (t) => {
   const unfit: readonly (readonly [keyof typeof attributeOperators, unknown])[] = [
     ['contains', 5],
     ['equals', null],
@@ -92,7 +92,7 @@ t.test('values that do not fit their operator are named', async (t) => {
   }
 });
 
-t.test('the operators are those that are documented', async (t) => {
+t.test('the operators are the documented ones', async (t) => {
   t.strictSame(Object.keys(attributeOperators).sort(), [
     ...[
       'contains',

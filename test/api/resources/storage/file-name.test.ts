@@ -75,7 +75,7 @@ const hostile = fc.oneof(
   fc.array(parts).map((list) => list.join('')),
 );
 
-t.test('any name: what comes out is one path segment that every reader reads in the same way', async (t) => {
+t.test('every name becomes one path segment that all readers decode alike', async (t) => {
   t.doesNotThrow(() =>
     fc.assert(
       fc.property(hostile, (text) => {

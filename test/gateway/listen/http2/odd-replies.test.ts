@@ -69,7 +69,7 @@ function valuesOf({ fields }: Answer, name: string): string[] {
   return fields.filter((_, i) => i % 2 === 1 && fields[i - 1] === name);
 }
 
-t.test('what stands in a reply twice, or has an odd name, passes as it does over HTTP/1.1', async (t) => {
+t.test('repeated and odd header fields of a reply pass as over HTTP/1.1', async (t) => {
   const twice = [
     'X-Content-Type-Options: nosniff',
     'Expires: 0',
@@ -99,7 +99,7 @@ t.test('what stands in a reply twice, or has an odd name, passes as it does over
   t.equal(valuesOf(long, 'x-long')[0]?.length, 16_250);
 });
 
-t.test('a status that HTTP/2 does not know is a 502, and one without a body has none', async (t) => {
+t.test('a status that HTTP/2 does not know becomes a 502, and one without a body has none', async (t) => {
   const upstream = await startBytes(
     t,
     new Map([

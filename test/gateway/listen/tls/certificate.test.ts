@@ -16,7 +16,7 @@ const { ca } = authority;
 const first = authority.issue('first', 'IP:127.0.0.1');
 const second = authority.issue('second', 'IP:127.0.0.1');
 
-t.test('changed files are taken into use; open connections go on', async (t) => {
+t.test('uses changed files, and keeps open connections', async (t) => {
   const folder = temporaryFolder(t);
   const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
   copyFileSync(first.cert, cert);
@@ -60,7 +60,7 @@ t.test('changed files are taken into use; open connections go on', async (t) => 
   await until(() => sample('floodgate_tls_reloads_total') === 2, 'taken again when somebody asks');
 });
 
-t.test('what cannot be used is told at start, with a fix', async (t) => {
+t.test('unusable files are reported at start, with a fix', async (t) => {
   const folder = temporaryFolder(t);
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text);
@@ -94,7 +94,7 @@ t.test('what cannot be used is told at start, with a fix', async (t) => {
   t.equal(refusal(chain, first.key), 'none');
 });
 
-t.test('a certificate that ends within two weeks is told', async (t) => {
+t.test('warns of a certificate that expires within two weeks', async (t) => {
   const day = 86_400_000;
   const warning = (days: number): string | null =>
     expiryWarning({ cert: '', key: '', expiresAt: 100 * day + days * day }, '/etc/tls.crt', () => 100 * day);

@@ -101,7 +101,7 @@ for (const [name, environment] of Object.entries(STORES)) {
   });
 }
 
-t.test('from the command line', async (t) => {
+t.test('the shadow command', async (t) => {
   const operator = await startOperator(t, {}, POLICIES);
   t.match(await operator.ask('shadow', 'nowhere'), { code: 1, stderr: /has no such policy/ });
   t.match(await operator.ask('shadow', 'items', '--for', '8d'), { code: 2, stderr: /--for 8d .*at most 7d/ });

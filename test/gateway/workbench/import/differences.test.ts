@@ -16,7 +16,7 @@ function said({ text, policies }: ImportResult): string[] {
 const refused = ({ unsupported }: ImportResult): string[] =>
   unsupported.map(({ line, what, reason }) => `${line} ${what}: ${reason}`);
 
-t.test('NGINX: an expression that becomes whole segments matches less', async (t) => {
+t.test('NGINX: an expression that is converted to whole segments matches less', async (t) => {
   const { policies } = read(`limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;
 server {
   location ~ ^/api\\.php { limit_req zone=a; }
@@ -41,7 +41,7 @@ const SITE = `
 `;
 const ZONE = 'limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;\n';
 
-t.test('NGINX: a server that only redirects hides no exclusions', async (t) => {
+t.test('NGINX: a server that only redirects does not hide exclusions', async (t) => {
   const excluded = (text: string): string[] =>
     loadPolicies(read(ZONE + text).text, 'f').exclude.map((route) => route.text);
   const redirects = [
@@ -63,7 +63,7 @@ t.test('NGINX: a server that only redirects hides no exclusions', async (t) => {
   t.strictSame(excluded(`server {${SITE}} server { limit_req zone=a; }`), []);
 });
 
-t.test('NGINX: lists by geo and map are named with their counterpart', async (t) => {
+t.test('NGINX: names the counterpart of lists by geo and map', async (t) => {
   const told = refused(
     read(`geo $limited { default 1; 10.0.0.0/8 0; }
 map $limited $key { 0 ""; 1 $binary_remote_addr; }
@@ -73,7 +73,7 @@ server { limit_req zone=a; }`),
   t.match(told[0], /\$key comes from a map.*policy by address.*allow/);
 });
 
-t.test('Kong: routes within others, plugins that are off, files without a version', async (t) => {
+t.test('Kong: nested routes, disabled plugins, files without a version', async (t) => {
   const file = `services:
   - name: shop
     routes:
@@ -130,7 +130,7 @@ consumer_groups:
   ]);
 });
 
-t.test('Traefik: a middleware that no router of the file uses holds everywhere', async (t) => {
+t.test('Traefik: a middleware that no router of the file uses applies everywhere', async (t) => {
   const result = read(
     'http: { middlewares: { slow: { rateLimit: { average: 5, burst: 7, sourceCriterion: { requestHeaderName: X-Key } } } } }',
   );
@@ -198,7 +198,7 @@ descriptors:
   t.throws(() => importText('domain: a\ndescriptors: 5', 'f', null), { message: /descriptors is no list/ });
 });
 
-t.test('reasons name the counterpart where there is one', async (t) => {
+t.test('reasons name the counterpart if there is one', async (t) => {
   const policy = (rule: string): string => `kind: BackendTrafficPolicy
 metadata: { name: a }
 spec: { targetRef: { kind: Gateway, name: g }, rateLimit: { global: { rules: [${rule}] } } }`;

@@ -213,7 +213,7 @@ t.test('a declarative file of Kong', async (t) => {
   t.match(policies[0]?.notes.join('; '), /counts route search too, which has limits of its own in line 18/);
 });
 
-t.test('what is written has no warnings', async (t) => {
+t.test('the written file has no warnings', async (t) => {
   // nginx.conf is left out: it has a row in shadow mode that is never reached.
   for (const name of ['envoy.yaml', 'traefik.yaml', 'compose.yaml', 'kong.yaml']) {
     const { text } = importFixture(name);
@@ -221,7 +221,7 @@ t.test('what is written has no warnings', async (t) => {
   }
 });
 
-t.test('names and texts of the other file cannot break out of theirs', async (t) => {
+t.test('names and texts cannot break out of their YAML strings', async (t) => {
   const { text } = importText(
     JSON.stringify({
       _format_version: '3.0',
@@ -252,7 +252,7 @@ t.test('names and texts of the other file cannot break out of theirs', async (t)
   t.match(text, /x-"a is no name of a header/);
 });
 
-t.test('what is no such file is said, with the line', async (t) => {
+t.test('a malformed file is reported with its line', async (t) => {
   const cases: readonly (readonly [text: string, pattern: RegExp])[] = [
     [
       'hello: world',
@@ -297,7 +297,7 @@ server {
   t.strictSame(rowsOf(text), [['a-a-a-z-2-8-b', '* /a/{p2}/b', 'ip', '2 in 1, 1 at once']]);
 });
 
-t.test('several servers: hosts are not known, so nothing is excluded', async (t) => {
+t.test('several servers: hosts are unknown, so nothing is excluded', async (t) => {
   const { text, policies } = importText(
     `limit_req_zone $binary_remote_addr zone=a:1m rate=60r/m;
 server { server_name a; limit_req zone=a; location /free { limit_req zone=none; } }
@@ -313,7 +313,7 @@ server { server_name b; location / { limit_req zone=a; } location /static/ { } }
   t.match(policies[0]?.notes.join(), /of server a only in NGINX; a policy holds for every host/);
 });
 
-t.test('headers that name an address are the client address', async (t) => {
+t.test('headers with an address become the client address', async (t) => {
   const { text, policies } = importText(
     'limit_req_zone $http_x_forwarded_for zone=a:1m rate=1r/s; server { limit_req zone=a; }',
     'f',
