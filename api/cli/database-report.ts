@@ -10,7 +10,7 @@ const DIFFERENCES = {
 } as const;
 
 interface ReportOptions {
-  /** null: nothing was copied, only compared. */
+  /** null if rows were only compared. */
   readonly copied: Copied | null;
   readonly json: boolean;
   readonly terminal: Terminal;

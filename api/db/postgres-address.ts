@@ -9,7 +9,8 @@ export type PostgresTls =
   | { readonly kind: 'off' }
   | {
       /**
-       * `full`: the certificate is for this host. `authority`: for any host, from the authority. `nobody`: unchecked.
+       * `full`: the certificate must be for this host. `authority`: any host, if the authority signed it. `nobody`: not
+       * checked.
        */
       readonly checks: 'full' | 'authority' | 'nobody';
       readonly kind: 'on';

@@ -6,10 +6,7 @@ interface OperationNames {
   readonly summary: string;
 }
 
-/**
- * Summaries for routes whose method and path do not say what happens. Keys are paths without the part that `tailOf`
- * removes.
- */
+/** Summaries for routes whose method and path are not enough. Keys are paths without the part that `tailOf` removes. */
 const summaries: Readonly<Record<string, string>> = {
   'GET /environment': 'Read the state of a workspace: what SDKs show to whom',
   'GET /app/environment': 'Read the state of a workspace (older SDKs)',
@@ -138,7 +135,7 @@ function tailOf(path: string): string {
 }
 
 /**
- * `GET /api/v1/management/surveys/{surveyId}` -> `getV1ManagementSurveysBySurveyId`, which is unique like the pair.
+ * Turns `GET /api/v1/management/surveys/{surveyId}` into `getV1ManagementSurveysBySurveyId`. Each pair has its own id.
  */
 function operationIdOf(method: string, path: string): string {
   const words = path

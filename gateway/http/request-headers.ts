@@ -1,4 +1,4 @@
-/** The header section of a request as it is forwarded to the upstream. */
+/** Builds the header section that is forwarded to the upstream. */
 import type { HeaderFilter } from './header-filter.ts';
 import { dropNominated } from './hop-by-hop.ts';
 import type { CheckedHead } from './request-head.ts';

@@ -4,9 +4,9 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
 
 export interface EntranceSettings {
-  /** null: the public listener speaks plain HTTP. */
+  /** null if the public listener uses plain HTTP. */
   readonly tls: KeyPairFiles | null;
-  /** TLS handshakes that one client address may begin each second on average. */
+  /** Number of TLS handshakes that one client address may begin each second on average. */
   readonly handshakesPerClient: number;
   readonly isHttp2: boolean;
   /** Connections begin with a PROXY header. */
@@ -46,7 +46,7 @@ export const ENTRANCE_VARIABLES = [
 
 type EntranceName = (typeof ENTRANCE_VARIABLES)[number]['name'];
 
-/** @returns the settings, and the contents of the files that they name; null: they name none */
+/** @returns the settings, and the contents of the files that they name; null if they name none */
 export function readEntranceSettings<Name extends string>(
   read: SettingsReader<Name | EntranceName>,
   trust: ProxyTrust,

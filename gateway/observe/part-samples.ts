@@ -5,7 +5,7 @@ import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 
-/** A public server, as far as its metrics go. */
+/** The metrics of a public server. */
 interface CountingServer {
   readonly watch: { readonly unreadCut: number; readonly silentCut: number };
   readonly smallPieces: { readonly cut: number };
@@ -102,7 +102,7 @@ function protectSamples({ protection, requests }: Upstream): Sample[] {
   ];
 }
 
-/** Named as by Prometheus' own client libraries. */
+/** Uses the names of Prometheus' own client libraries. */
 function processSamples(): Sample[] {
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed } = process.memoryUsage();

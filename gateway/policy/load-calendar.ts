@@ -5,7 +5,7 @@ import type { PolicyFile } from './schema.ts';
 
 const DEFAULT_TIMEZONE = 'UTC';
 
-/** @returns the calendar of a window as the file has it; null: the window has a fixed length */
+/** @returns the calendar of a window in the file; null for a window of fixed length */
 export function calendarsOf(
   { timezone }: Pick<PolicyFile, 'timezone'>,
   report: Report,

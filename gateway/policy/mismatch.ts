@@ -6,7 +6,7 @@ import { caseless, meaningOf } from './target.ts';
 /**
  * @param method as sent; HEAD is matched as GET
  * @param path canonical
- * @returns null when the route matches
+ * @returns null if the route matches
  */
 export function mismatchOf(route: Route, method: string, path: string): string | null {
   return pathMismatchOf(route, path) ?? methodMismatchOf(route, method);

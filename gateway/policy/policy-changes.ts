@@ -219,7 +219,8 @@ export function isSameButName(a: Policy, b: Policy): boolean {
 }
 
 /**
- * Same key in the store: bucket, window, algorithm and identifier. A policy that changes one of them counts from zero.
+ * Whether both have the same key in the store: bucket, window, algorithm and identifier. If one of them changes, the
+ * policy counts from zero.
  */
 function isSameCounter(a: Policy, b: Policy): boolean {
   return (

@@ -32,7 +32,7 @@ interface CopyOptions {
   readonly refusesNul: boolean;
   /** The target is SQLite, whose indexes are created at the end; see indexes.ts. */
   readonly isIndexedLast: boolean;
-  /** Called with the number of rows since the last call; first with those of an earlier run. */
+  /** Called with the number of rows since the last call. The first call includes the rows of an earlier run. */
   readonly onRows?: (count: number) => void;
 }
 

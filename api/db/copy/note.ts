@@ -39,7 +39,7 @@ export interface TableProgress {
 type ProgressRow = {
   readonly tableName: string;
   readonly source: string;
-  /** JSON */
+  /** The key as JSON. */
   readonly lastKey: string | null;
   readonly rowCount: number;
 };

@@ -7,19 +7,19 @@ import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from './admin-cli
 import { type AddCommand, type CommandContext, type GlobalOptions, secondsOf } from './command.ts';
 
 interface AdminCommand<T> {
-  /** Also the last part of its path in the admin API, unless `path` is given. */
+  /** Also the last part of the path in the admin API, unless `path` is set. */
   readonly name: string;
   readonly path?: string;
   readonly describe: string;
   readonly example: readonly [command: string, effect: string];
   readonly options?: Readonly<Record<string, Options>>;
-  /** Further fields of the request. @throws CommandError if an option is wrong */
+  /** Returns further fields of the request. @throws CommandError if an option is wrong */
   readonly more?: (options: Readonly<Record<string, unknown>>) => object;
-  /** The first line of the output. */
+  /** Returns the first line of the output. */
   readonly tell?: (answer: T) => string;
-  /** Prints what follows the first line. */
+  /** Prints the lines after the first. */
   readonly print?: (answer: T, terminal: Terminal) => void;
-  /** 0 unless it is given. */
+  /** Default: 0. */
   readonly exitCode?: (answer: T) => ExitCode;
 }
 
@@ -27,7 +27,7 @@ interface AdminCommand<T> {
 interface Shadowed {
   /** The policy, and those that share its counter. */
   readonly policies: readonly string[];
-  /** ISO 8601; null: they deny. */
+  /** ISO 8601; null if the policies deny. */
   readonly shadowEndsAt: string | null;
   readonly changed: boolean;
 }
@@ -97,7 +97,7 @@ export function readFor(text: string, daysMax: number): number {
 }
 
 function withOptions<T>(builder: Argv<GlobalOptions>, { options = {}, example }: AdminCommand<T>) {
-  // Options of any name, told to the compiler, would hide the names that are known.
+  // A type with arbitrary option names would hide the known names from the compiler.
   return builder
     .options(options as Readonly<Record<never, Options>>)
     .options(ADMIN_OPTIONS)

@@ -1,4 +1,4 @@
-/** Reads policy files, requests and headers that are named on the command line. */
+/** Reads policy files, requests and headers from the arguments. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { loadPolicies } from '#gateway/policy/load.ts';
@@ -7,7 +7,7 @@ import type { RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts
 import { readHeader, requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
-/** `-H`, which may be given several times. */
+/** `-H`, which can be repeated. */
 export const HEADER_OPTION = {
   alias: 'H',
   type: 'string',

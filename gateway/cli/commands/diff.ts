@@ -1,4 +1,4 @@
-/** `diff OLD NEW`: what changes, and for whom? */
+/** `diff OLD NEW`: shows what changes, and for whom. */
 
 import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';

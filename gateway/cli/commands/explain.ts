@@ -1,4 +1,4 @@
-/** `explain 'METHOD PATH'`: what would the gateway do with this request, and why? */
+/** `explain 'METHOD PATH'`: shows what the gateway would do with a request, and why. */
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { HEADER_OPTION, loadPolicyFile, readRequest } from '#gateway/cli/command/arguments.ts';

@@ -1,4 +1,4 @@
-/** `forecast`: what will so many clients cost? */
+/** `forecast`: estimates the memory and the commands for a number of clients. */
 
 import { loadPolicyFile, requireWhole } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';

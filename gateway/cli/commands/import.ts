@@ -1,4 +1,4 @@
-/** `import FILE`: another product's limits as a policy file. */
+/** `import FILE`: converts another product's limits to a policy file. */
 import { text as textOf } from 'node:stream/consumers';
 import { readText } from '#gateway/cli/command/arguments.ts';
 import { type AddCommand, type CommandContext, STANDARD_INPUT } from '#gateway/cli/command/command.ts';

@@ -1,4 +1,4 @@
-/** The gateway itself: the way to start it where there is no checkout and no image. */
+/** `start`: starts the gateway where there is no checkout and no image. */
 import { existsSync } from 'node:fs';
 import type { AddCommand } from '#gateway/cli/command/command.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';

@@ -1,4 +1,4 @@
-/** `suggest LOG…`: what limits would fit the traffic of these logs? */
+/** `suggest LOG…`: proposes limits for the traffic of the logs. */
 
 import { requireWhole } from '#gateway/cli/command/arguments.ts';
 import { type AddCommand, type CommandContext, secondsOf } from '#gateway/cli/command/command.ts';

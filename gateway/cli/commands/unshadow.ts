@@ -1,4 +1,4 @@
-/** `unshadow`: a policy denies again, before its shadow ends by itself. */
+/** `unshadow`: lets a policy deny again, before its shadow mode expires. */
 
 import { policyCommand } from '#gateway/cli/command/admin-command.ts';
 import { EXIT } from '#shared/cli/exit.ts';

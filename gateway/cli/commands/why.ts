@@ -1,4 +1,4 @@
-/** `why ID`: why was this request refused? */
+/** `why ID`: shows why a request was refused. */
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';

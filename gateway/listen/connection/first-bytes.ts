@@ -2,14 +2,13 @@
 import type { Socket } from 'node:net';
 import type { Millis } from '#shared/clock.ts';
 
-/** @returns how many bytes are used; `more`: more are needed; `bad`: they are not of this protocol */
+/** @returns the number of bytes to use; `more` if more are needed; `bad` if they are not of this protocol */
 export type Look = (bytes: Buffer) => number | 'more' | 'bad';
 
 type FirstBytes = 'good' | 'bad' | 'late' | 'gone';
 
 /**
- * Reads until `look` decides. It gets all bytes that have come so far.
- *
+ * Reads until `look` decides. It gets all bytes received so far.
  * @param done called once. The socket is paused, and open unless it is `gone`
  */
 export function readFirstBytes(

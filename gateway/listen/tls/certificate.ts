@@ -11,10 +11,10 @@ import { expiryWarning, type KeyPair, type KeyPairFiles, keyBeside, keyPairLoade
 
 interface CertificateOptions {
   readonly files: KeyPairFiles;
-  /** The contents of the files at start. */
+  /** Contents of the files at the start. */
   readonly pair: KeyPair;
   readonly isHttp2: boolean;
-  /** Handshakes that one client may begin each second on average. */
+  /** Number of handshakes that one client may begin each second on average. */
   readonly handshakesPerClient: number;
   readonly clock: Clock;
   readonly wallClock: Clock;

@@ -1,4 +1,4 @@
-/** Stored refusals: one by its id, the newest ones, and a search. */
+/** Routes for stored refusals: one by its id, the newest ones, and a search. */
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import { DECISIONS_MAX, type DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
@@ -13,9 +13,9 @@ import {
   refusals,
 } from './reply-schemas.ts';
 
-/** In one reply. */
+/** Maximum number in one reply. */
 const PAGE_MAX = 100;
-/** Read at once. A search reads all that are kept, which is some megabytes. */
+/** Number of records read at once. A search reads all stored records, which is some megabytes. */
 const BATCH = 500;
 const SEARCHES_MAX = 2;
 
@@ -87,7 +87,7 @@ export async function decisionsRoutes(
     },
     async ({ params }) => {
       const decision = await find(params.id);
-      // Words are asked for by people: rarely.
+      // Loaded here, because searches by text are rare.
       const { textOf } = await import('#gateway/operate/decisions/decision-text.ts');
       const address = addressOf(decision.identity);
       return { decision: { ...decision, address }, ...textOf(decision, address) };

@@ -1,6 +1,6 @@
 /**
- * The description of the admin API (OpenAPI 3.1), made of the schemas of its routes. Loaded when somebody asks for it: the
- * listener itself has no use for it.
+ * The description of the admin API (OpenAPI 3.1), generated from the schemas of its routes. Loaded at the first request
+ * for it, because the listener itself does not use it.
  */
 import type { RouteOptions } from 'fastify';
 import { VERSION } from '#shared/version.ts';
@@ -38,7 +38,7 @@ const REASONS: Readonly<Record<string, string>> = {
   429: 'Too many wrong tokens.',
   503: 'The store cannot be asked, or too many ask at once.',
 };
-/** Replies of the guard. */
+/** Statuses of the guard's replies. */
 const GUARDED = ['401', '403'];
 const WITH_BODY = ['400', '413', '415'];
 
@@ -120,7 +120,7 @@ function operationOf(
   };
 }
 
-/** `GET /api/decisions/{id}` is getDecisionsId. */
+/** Returns the operation's id: `GET /api/decisions/{id}` becomes getDecisionsId. */
 function operationIdOf(method: string, path: string): string {
   const words = path.split(/\W+/).filter((word) => word !== '' && word !== 'api');
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');

@@ -1,4 +1,4 @@
-/** JSON Schemas of replies. The description of the API is made of them, and tests check replies against them. */
+/** JSON Schemas of replies. The description of the API uses them, and tests check replies against them. */
 
 export const text = { type: 'string' } as const;
 export const number = { type: 'number' } as const;
@@ -15,7 +15,7 @@ export function nullable<T extends { readonly type: string }>(schema: T) {
   return { ...schema, type: [schema.type, 'null'] } as const;
 }
 
-/** All of them are there; more may be added one day. @param title what the description calls it; '': nothing */
+/** All fields are required; later versions may add more. @param title name in the description; '' for none */
 export function shape<T extends Readonly<Record<string, unknown>>>(title: string, properties: T) {
   return {
     ...(title === '' ? {} : { title }),
@@ -29,7 +29,7 @@ export function listOf<T>(items: T) {
   return { type: 'array', items } as const;
 }
 
-/** The body or the query of a request. @param required names of the fields that have to be there */
+/** The body or the query of a request. @param required names of the required fields */
 export function input<const P extends object, const R extends readonly (keyof P & string)[]>(
   properties: P,
   required: R,

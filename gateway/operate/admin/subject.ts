@@ -26,7 +26,7 @@ export const subjectSchema = input(subjectProperties, ['subject']);
 export type Subject = XStatic<typeof subjectSchema>;
 
 const DIGEST = /^[\w-]{21}[AQgw]$/;
-/** No client has such an address. */
+/** Addresses that no client has. */
 const NOBODYS = new Set(['0.0.0.0', '::/64', '255.255.255.255']);
 
 /** @throws AdminError 400 */
@@ -93,7 +93,7 @@ function chosen(
   throw new AdminError(400, `the policy file has no such identifier "${shortened(name)}"; it has: ${names}`);
 }
 
-/** Messages stay short, and a whole key never stands in one. */
+/** Shortens a text, so that messages stay short and never contain a whole key. */
 function shortened(text: string): string {
   return text.length <= 6 ? text : `${text.slice(0, 6)}…`;
 }

@@ -13,7 +13,7 @@ interface DecisionText {
   readonly advice: string;
 }
 
-/** @param address of the client; null: unknown */
+/** @param address of the client; null if unknown */
 export function textOf(record: DecisionRecord, address: string | null = null): DecisionText {
   const { at, method, path, policy, file, line, policyVersion, violated, endsAt } = record;
   const others = violated.filter((name) => name !== policy);

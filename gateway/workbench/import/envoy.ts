@@ -1,6 +1,6 @@
 /**
- * Envoy Gateway: the limits of a BackendTrafficPolicy, on the routes of the HTTPRoutes that it targets. There as here all
- * rules that match apply, each with a counter for each route.
+ * Envoy Gateway: the limits of a BackendTrafficPolicy, on the routes of the HTTPRoutes that it targets. As in a policy
+ * file, all matching rules apply, each with a counter for each route.
  */
 import {
   BY_ADDRESS,
@@ -15,7 +15,7 @@ import {
 import { exactPattern, expressionPaths, narrower, type Paths, prefixPattern } from './path-pattern.ts';
 import type { Tree } from './tree.ts';
 
-/** Requests that one match of an HTTPRoute, or one rule, is about. */
+/** The requests that one match of an HTTPRoute, or one rule, selects. */
 interface Requests extends Paths {
   readonly methods: readonly string[] | null;
 }
@@ -26,7 +26,7 @@ interface Target extends Requests {
 
 const ALL: Requests = { methods: null, paths: ['*'], notes: [] };
 
-/** @throws ImportError when there is nothing of Envoy Gateway in it */
+/** @throws ImportError if the file has nothing of Envoy Gateway */
 export function importEnvoy(documents: readonly Tree[]): Imported {
   const resources = documents.flatMap((document) =>
     /List$/.test(document.at('kind').text ?? '') ? document.at('items').items() : [document],
@@ -147,7 +147,7 @@ class Reading {
         path,
         who,
         ...limit,
-        // Each Envoy has a bucket of so many tokens; the shared service counts in windows.
+        // Each Envoy has a bucket with this number of tokens. The shared service counts in windows.
         burst: isLocal ? limit.limit : null,
         mode: rule.at('shadowMode').isTrue ? 'shadow' : 'enforce',
         group:
@@ -170,7 +170,7 @@ class Reading {
     }
   }
 
-  /** @returns who is counted and on which requests; null: told why it cannot be */
+  /** @returns the counted clients and the requests; null if they cannot be expressed, which is reported */
   #select(
     rule: Tree,
     what: string,

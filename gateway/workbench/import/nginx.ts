@@ -1,6 +1,7 @@
 /**
- * NGINX: `limit_req_zone` and `limit_req`. A request is in exactly one location. It has the limits of the block around it
- * unless the location has its own. Here every policy whose route matches applies. Each row says what that changes.
+ * NGINX: `limit_req_zone` and `limit_req`. A request is in exactly one location. The location inherits the limits of
+ * the surrounding block unless it has its own. In a policy file every matching policy applies. A note in each row tells
+ * the difference.
  */
 
 import { Imported, type ImportedExclusion } from './imported.ts';
@@ -61,7 +62,7 @@ function addRows(zone: Zone, uses: readonly PlacedUse[], places: Places, importe
   }
 }
 
-/** Places that a policy of this place counts as well, although NGINX does not. */
+/** Returns places that the policy counts too, although NGINX does not. */
 function otherwiseCounted(
   place: Place,
   zone: Zone,

@@ -1,6 +1,6 @@
 /**
- * envoyproxy/ratelimit: descriptors, whose entries mean what the actions of Envoy make of a request. Those that this file
- * itself explains are read: the address, a header, and a path or a method that stands as a value.
+ * envoyproxy/ratelimit: descriptors. Actions of Envoy set the meaning of their entries. Only entries whose meaning is
+ * clear from this file are converted: the address, a header, and a path or a method as a value.
  */
 import {
   BY_ADDRESS,
@@ -15,7 +15,7 @@ import {
 import { exactPattern, prefixPattern } from './path-pattern.ts';
 import type { Tree } from './tree.ts';
 
-/** The conditions of a descriptor and of those around it. */
+/** The conditions of a descriptor and of the surrounding ones. */
 interface Described {
   readonly what: readonly string[];
   readonly who: readonly Who[];
@@ -28,7 +28,7 @@ interface Described {
 const EVERYTHING: Described = { what: [], who: [], methods: null, path: '*', hint: 'all', notes: [] };
 const DEPTH_MAX = 16;
 
-/** @throws ImportError when there are no descriptors in it */
+/** @throws ImportError if the file has no descriptors */
 export function importRateLimitService(documents: readonly Tree[]): Imported {
   const imported = new Imported();
   for (const document of documents) {
@@ -98,7 +98,7 @@ function addLimit(descriptor: Tree, described: Described, imported: Imported): v
     });
 }
 
-/** @returns why the entry has no counterpart */
+/** @returns the reason why the entry has no counterpart */
 function withEntry(outer: Described, key: string, value: string | null): Described | string {
   if (value === null) {
     if (/^(?:masked_)?remote_address$/.test(key)) return { ...outer, who: [...outer.who, BY_ADDRESS] };

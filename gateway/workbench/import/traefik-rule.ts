@@ -1,4 +1,4 @@
-/** The rule of a Traefik router, as the requests that it is about. */
+/** Converts the rule of a Traefik router to the requests that it matches. */
 import {
   exactPattern,
   expressionPaths,

@@ -10,15 +10,15 @@ interface Circumstances {
   readonly results: readonly PolicyResult[];
   /** Requests that came too late in the log for their time. */
   readonly late: number;
-  /** Logs that ended too early, and why. */
+  /** Logs that ended too early, with the reason. */
   readonly cutShort: readonly string[];
-  /** Requests with X-Forwarded-For where no proxy is trusted. */
+  /** Requests with X-Forwarded-For although no proxy is trusted. */
   readonly chained: number;
-  /** Requests in flight of which the log does not tell how long they took. */
+  /** Requests in flight whose duration is not in the log. */
   readonly endless: number;
-  /** The log is ours: it has digests. */
+  /** Whether the log is from Floodgate, with digests. */
   readonly hasDigests: boolean;
-  /** Counters were forgotten. */
+  /** Whether counters were dropped because the table was full. */
   readonly isFull: boolean;
 }
 
