@@ -202,7 +202,7 @@ export interface Config {
   readonly storage: StorageLocation;
   readonly storageQuota: StorageQuota;
   readonly bootstrap: {
-    /** null: generated. */
+    /** null if generated. */
     readonly workspaceId: string | null;
     readonly email: string;
   };
@@ -218,9 +218,9 @@ export interface Secrets {
   readonly s3: S3Credentials | null;
   /** null if surveys cannot require reCAPTCHA. */
   readonly recaptcha: RecaptchaKeys | null;
-  /** null: generated. */
+  /** null if generated. */
   readonly bootstrapApiKey: string | null;
-  /** null: generated. */
+  /** null if generated. */
   readonly bootstrapPassword: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Values of settings. Each function parses one, and throws an Error that says what would be right. If the value may
- * contain a password, the message does not repeat it.
+ * Parses values of settings. Each function throws an Error with the correct form. If the value may contain a password,
+ * the message does not repeat it.
  */
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
@@ -19,7 +19,8 @@ export function parseRedisUrl(value: string): string | null {
   if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {
     throw new Error('not a Redis address; give one such as redis://127.0.0.1:6379/0, or leave it unset');
   }
-  // The client takes parameters as its own options, ahead of ours: one of them could make requests wait for Redis.
+  // The client would read parameters as its own options, which take precedence: one of them could make requests wait
+  // for Redis.
   if ([...url.searchParams.keys()].some((name) => name !== 'family'))
     throw new Error('after the ? it takes only family=4 or family=6; in a password, ? is written %3F');
   return value;

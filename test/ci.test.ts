@@ -1,4 +1,4 @@
-/** `.ci/run` with an npm that does nothing or fails: what it says must follow from the tests alone. */
+/** Runs `.ci/run` with an npm that does nothing or fails. Its result must depend only on the tests. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ interface Said {
 
 const GOOD: Said = { text: '# { total: 5, pass: 5 }' };
 
-/** Runs the script in a folder of its own, where both suites say what they are told to. */
+/** Runs the script in a separate folder, with given results of both suites. */
 function run(
   t: Test,
   quick: Said,

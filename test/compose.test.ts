@@ -1,4 +1,4 @@
-/** No Docker engine runs the tests, so what can be checked of the Compose file without one is checked here. */
+/** Checks the Compose file without a Docker engine, because the tests have none. */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -47,7 +47,7 @@ const networksOf = (name: string): readonly string[] => {
 };
 const dockerfile = readFileSync(join(projectRoot, 'Dockerfile'), 'utf8');
 
-/** What a service is told by the files of the repository: `NAME=value` lines. */
+/** Returns the variables that files of the repository set for a service: `NAME=value` lines. */
 const given = (name: string): Record<string, string> => {
   const files = compose.services[name]?.env_file ?? [];
   return Object.fromEntries(
@@ -90,7 +90,7 @@ t.test('every documented variable can be set, in a file for the operator', async
     ['api', API_VARIABLES, (env: Record<string, string>) => readApiConfig(env, '/app')],
   ] as const) {
     const service = compose.services[name];
-    // What stands under `environment` would win over the operator's file in silence.
+    // Values under `environment` would silently take precedence over the operator's file.
     t.equal(service?.environment, undefined, `${name}: nothing is fixed`);
     t.strictSame(
       service?.env_file?.at(-1),
@@ -140,7 +140,7 @@ t.test('memory and logs are bounded', async (t) => {
 t.test('health checks, no root, no writable root file system, named volumes', async (t) => {
   for (const [name, service] of services) {
     t.equal(service.healthcheck.test[0], 'CMD', `${name} has a health check`);
-    // The image of s3 begins as root, without its rights but for what giving itself another user takes.
+    // The image of s3 starts as root, without capabilities except those for changing its user.
     if (name !== 's3')
       t.ok(service.user !== undefined && !/^(0|root)\b/.test(service.user), `${name} is not root`);
     t.strictSame(service.cap_drop, ['ALL'], name);

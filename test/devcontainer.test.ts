@@ -1,4 +1,4 @@
-/** The container for development has what `npm test` needs, and says nothing that the project does not. */
+/** The container for development has everything that `npm test` needs, and agrees with the project. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

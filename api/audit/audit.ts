@@ -34,7 +34,7 @@ export type FailureReason =
 interface AuthFailure {
   readonly provider: 'credentials' | 'token';
   readonly reason: FailureReason;
-  /** The account of the attempt; null: there is no such account. */
+  /** The account of the attempt; null if there is no such account. */
   readonly userId: string | null;
   /** The text in the address field. Only a hash of it is stored, and only if there is no such account. */
   readonly email: string | null;
@@ -44,13 +44,13 @@ interface AuthFailure {
 }
 
 export interface FileDeletion {
-  /** null: unknown. */
+  /** null if unknown. */
   readonly actor: { readonly type: 'user' | 'api'; readonly id: string } | null;
   readonly workspaceId: string;
   /** `{public|private}/{name}`, as in the path. */
   readonly file: string;
   readonly organizationId: string | null;
-  /** The code of the error; null: the file was deleted. */
+  /** The code of the error; null if the file was deleted. */
   readonly failureReason: string | null;
   readonly ipAddress: string;
   readonly requestId: string;

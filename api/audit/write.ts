@@ -18,7 +18,7 @@ const types: Readonly<Record<string, string>> = {
   email: 'user',
 };
 
-/** By the last segment of a path that names an action on the resource before it. null: no entry. */
+/** By the last segment of a path that names an action on the resource before it. null for no entry. */
 const steps: Readonly<Record<string, Written['action'] | null>> = {
   bulk: 'bulkCreated',
   merge: 'merged',

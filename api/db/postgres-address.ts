@@ -14,7 +14,7 @@ export type PostgresTls =
        */
       readonly checks: 'full' | 'authority' | 'nobody';
       readonly kind: 'on';
-      /** Paths of PEM files; null: the system's authorities, and no client certificate. */
+      /** Paths of PEM files; null for the system's authorities, and no client certificate. */
       readonly rootCertificate: string | null;
       readonly certificate: string | null;
       readonly key: string | null;
@@ -29,7 +29,7 @@ export interface PostgresLocation {
   readonly user: string;
   /** A function, so that logging a location does not log the password. Returns '' if there is none. */
   readonly password: () => string;
-  /** Schema of the tables; null: the server's default, usually `public`. */
+  /** Schema of the tables; null for the server's default, usually `public`. */
   readonly schema: string | null;
   /** Name of the session in the server's views. */
   readonly applicationName: string;

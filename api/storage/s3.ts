@@ -29,14 +29,14 @@ import {
 
 const ATTEMPTS_MAX = 2;
 const CONNECT_TIMEOUT_MS: Millis = 2_000;
-/** The time until the head of a reply. */
+/** Timeout until the head of a reply. */
 const REPLY_TIMEOUT_MS: Millis = 5_000;
-/** The time to upload a file of ours, over a slow connection. */
+/** Timeout of an upload by this service, over a slow connection. */
 const PUT_TIMEOUT_MS: Millis = 120_000;
 const SOCKETS_MAX = 64;
 const PROBE_KEY = 'floodgate-check';
 
-/** @param credentials null: those that the SDK finds, such as the role of the machine */
+/** @param credentials null for those that the SDK finds, such as the role of the machine */
 export function createS3Storage(location: S3Location, credentials: S3Credentials | null): Storage {
   const { bucket, endpoint, region, forcePathStyle } = location;
   const client = new S3Client({

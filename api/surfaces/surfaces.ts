@@ -18,7 +18,7 @@ export function surfaceOf(target: string): Surface {
   return surfaces.find(({ prefixes }) => prefixes.some(isBelow)) ?? pages;
 }
 
-/** @throws Error when a route lies outside of the surface that lists it */
+/** @throws Error if a route is outside of the surface that lists it */
 export async function registerSurfaces(app: FastifyInstance, context: Context): Promise<void> {
   for (const surface of surfaces) {
     await app.register(async (scope) => {

@@ -44,7 +44,7 @@ const FORWARDED_HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\] ]*$/;
 const FORWARDED_PROTO = /^(?:https?|wss?)(?:[ \t]*,[ \t]*(?:https?|wss?))*$/i;
 
 /**
- * @param rawHeaders names and values in turn, as node:http gives them
+ * @param rawHeaders alternating names and values, as node:http gives them
  * @param trusted the peer is a trusted proxy, so its X-Forwarded-* headers are forwarded
  * @param identityHeaders lower-case names of the headers in which clients present credentials
  */

@@ -5,8 +5,8 @@ import type { CheckedHead } from './request-head.ts';
 import type { RequestOrigin } from './request-origin.ts';
 
 /**
- * @param rawHeaders names and values in turn, as node:http gives them
- * @returns names and values in turn
+ * @param rawHeaders alternating names and values, as node:http gives them
+ * @returns alternating names and values
  */
 export function upstreamHeaders(
   rawHeaders: readonly string[],

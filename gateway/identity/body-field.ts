@@ -54,7 +54,7 @@ interface CheckedFraming {
   readonly nominated: ReadonlySet<string> | null;
 }
 
-/** @param rawHeaders names and values in turn */
+/** @param rawHeaders alternating names and values */
 export function announcedBody(
   rawHeaders: readonly string[],
   { hasBody, contentLength, nominated }: CheckedFraming,

@@ -25,7 +25,7 @@ export type Cost =
   | { readonly kind: 'header'; readonly header: string }
   /** From a header of the application's reply. @param reserve charged until the reply begins. Name in lower case. */
   | { readonly kind: 'reply-header'; readonly header: string; readonly reserve: number }
-  /** Length of the body. @param unannounced cost if there is no Content-Length; null: the whole capacity */
+  /** Length of the body. @param unannounced cost if there is no Content-Length; null for the whole capacity */
   | { readonly kind: 'body-bytes'; readonly unannounced: number | null };
 
 export type Count = 'request' | 'failure' | 'success';

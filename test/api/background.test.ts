@@ -1,6 +1,4 @@
-/**
- * Background work runs one piece at a time, after the reply. The number of pieces is bounded, and errors are logged.
- */
+/** Background jobs run one at a time, after the reply. Their number is bounded, and errors are logged. */
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { createBackground } from '#api/background.ts';

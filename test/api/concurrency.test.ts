@@ -5,7 +5,7 @@ import { ApiError, RetryLater } from '#api/errors.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { openBrowser } from '#test/support/login.ts';
 
-/** Returns work that ends when the test says so. */
+/** Returns work that ends on request of the test. */
 function heldWork() {
   const started: number[] = [];
   const ends = new Map<number, (error?: Error) => void>();

@@ -1,4 +1,4 @@
-/** When two write at once, no change is lost, and counts are exact. */
+/** Concurrent writes lose no change, and counts are exact. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 

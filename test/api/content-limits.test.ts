@@ -151,8 +151,8 @@ t.test('400: a body with too many values', async (t) => {
 });
 
 /**
- * Each of these was quadratic or worse, and took the old code from ten seconds to hours. So there is no time limit
- * here: whatever finishes within the time of the test is linear.
+ * Each of these was quadratic or worse, and took the old code from ten seconds to hours. There is no time limit here,
+ * because only linear code finishes within the time of the test.
  */
 const LONG = 2 ** 20;
 t.test('answers that look like the address of a file, many times', async (t) => {

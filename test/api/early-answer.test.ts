@@ -1,4 +1,4 @@
-/** The sender receives errors that are answered before the body was read, behind a gateway or not. */
+/** A reply that is sent before the body was read reaches the sender, with or without a gateway. */
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';

@@ -1,9 +1,9 @@
-/** The API loads these modules when it starts without settings, and others at their first use. */
+/** Modules that the API loads when it starts without settings. Others are loaded at their first use. */
 import t from 'tap';
 import { holdTo, loadedBy } from '#test/support/loaded-modules.ts';
 import { freePort } from '#test/support/ports.ts';
 
-/** The largest number of modules of each package that a default start loads. */
+/** Maximum number of modules of each package in a default start. */
 const MODULES_MAX = {
   own: 370,
   // Schemas, database, addresses and regular expressions:

@@ -12,7 +12,7 @@ import { brokenReferences } from '#test/support/database.ts';
  */
 const eventTables: readonly string[] = ['events', 'deliveries', 'deliveryAttempts'];
 
-/** The list of the newest changes is shortened by its own code, see test/api/processes. */
+/** Its own code deletes old rows of this list, see test/api/processes. */
 const lists: readonly string[] = ['stateChanges'];
 
 /** Maps tables to their number of rows. */

@@ -1,6 +1,6 @@
 /**
- * No request scans a table that grows with use. SQLite explains every query that a walk over the API makes, and every
- * list with keys for one and for several workspaces. So nobody has to list the queries.
+ * No request scans a table that grows with use. SQLite explains every query of a walk over the API, and of every list
+ * with keys for one and for several workspaces. So the queries need no list of their own.
  */
 import { pino } from 'pino';
 import t from 'tap';
@@ -13,7 +13,7 @@ import { bodies, ids } from '#test/support/requests.ts';
 import { createWorld, logIn } from '#test/support/world.ts';
 import { deliveryOf } from './docs/described-api.ts';
 
-/** These tables have a row for everything that users do. */
+/** Tables with a row for each action of users. */
 const growing = [
   'responses',
   'displays',
@@ -85,7 +85,7 @@ t.test('no request of a walk over the API scans a table', async (t) => {
   const world = createWorld({
     ...{ send, description, workspaceId, apiKey, bodies, session: await logIn(send) },
     ids: { ...ids, deliveryId: deliveryOf(api) },
-    // Nobody listens on this port.
+    // Nothing listens on this port.
     known: { url: 'http://127.0.0.1:9/hook' },
   });
   let taken = 0;

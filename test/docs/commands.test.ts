@@ -1,4 +1,4 @@
-/** What the pages tell people to run is there: npm scripts, and the files that commands name. */
+/** Everything that the pages tell people to run exists: npm scripts, and the files in commands. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

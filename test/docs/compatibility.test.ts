@@ -1,11 +1,11 @@
-/** The pages on the wire format name routes that exist, and all question types there are. */
+/** The pages on the wire format name existing routes and all question types. */
 import t from 'tap';
 import { questionShapes } from '#api/resources/surveys/question-types.ts';
 import { surveyDefaults } from '#api/resources/surveys/schema.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { readPage, tableOf } from './pages.ts';
 
-/** What parameters are called differs between a page and the router, and tells nothing. */
+/** Replaces the names of parameters, which differ between a page and the router. */
 const anonymous = (path: string): string => path.replaceAll(/\{[^}]*\}/g, '{}');
 
 t.test('routes exist', async (t) => {
@@ -53,7 +53,7 @@ t.test('exactly the routes of Formbricks that are listed as missing answer 404',
   }
 });
 
-/** The rows of all tables of routes of a page. */
+/** Returns the rows of all route tables of a page. */
 function allTables(page: ReturnType<typeof readPage>, head: string): readonly (readonly string[])[] {
   const parts = page.text.split(/^(?=\| Method \|)/m).slice(1);
   return parts.flatMap((text) => tableOf({ ...page, text }, 'Method', head));
@@ -72,7 +72,7 @@ t.test('question types', async (t) => {
 t.test('fields of a survey', async (t) => {
   const { text } = readPage('api/compatibility/surveys.md');
   const named = new Set([...text.matchAll(/`(\w+)`/g)].map(([, name]) => name));
-  // `overwrites` is what the store calls the field with three names.
+  // `overwrites` is the store's name of the field with three names.
   for (const field of Object.keys(surveyDefaults).filter((one) => one !== 'overwrites')) {
     t.ok(named.has(field), field);
   }

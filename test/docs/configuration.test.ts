@@ -1,4 +1,4 @@
-/** The page of settings is the programs' own: every variable once, with its default and meaning. */
+/** The page of settings agrees with the programs: it has every variable once, with its default and meaning. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -8,7 +8,7 @@ import type { Variable } from '#shared/configuration.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { pages, readPage } from './pages.ts';
 
-/** More than these nobody takes in. Before another one, look for a setting that can go or belongs into an address. */
+/** Maximum number of settings. Before adding one, look for a setting that can go or that belongs in an address. */
 const SETTINGS_MAX = 80;
 const EVERYDAY_SETTINGS = 12;
 
@@ -26,7 +26,7 @@ function row({ name, default: value, meaning }: Variable): string {
 
 t.test('every setting has one row, with the default and text of the program', async (t) => {
   t.strictSame(namesIn(page.text).toSorted(), [...known.keys()].toSorted(), 'each of them once');
-  // `UPDATE=1 npx node test/docs/configuration.test.ts` writes the rows; their place is yours to choose.
+  // `UPDATE=1 npx node test/docs/configuration.test.ts` writes the rows. You choose their position.
   const wanted = page.text.replace(ROW, (text, name: string) => {
     const variable = known.get(name);
     return variable === undefined ? text : row(variable);

@@ -1,4 +1,4 @@
-/** What the README tells people who have only Docker fits the Dockerfile and the gateway. */
+/** The README's instructions for people with only Docker fit the Dockerfile and the gateway. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

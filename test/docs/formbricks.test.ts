@@ -1,6 +1,6 @@
 /**
- * The page for those who run Formbricks: its tables are the policy file's, its settings and spellings are the gateway's, and
- * its recipes stop a flood in front of a stand-in for Formbricks. test/system/proxies/ runs the lines of the page.
+ * The page for Formbricks: its tables agree with the policy file, its settings and spellings with the gateway, and its
+ * recipes stop a flood in front of a stand-in for Formbricks. test/system/proxies/ runs the lines of the page.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

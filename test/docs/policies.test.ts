@@ -1,4 +1,4 @@
-/** The two pages about the policy file say what the loader, the matcher and the check say. */
+/** The two pages about the policy file agree with the loader, the matcher and the check. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ const referenced = (name: string): string => (name.endsWith('.html') ? html : ke
 const identifiers =
   'version: 1\nidentifiers:\n  ip: { source: client-address }\n  api-key: { source: [{ header: x-api-key }] }\npolicies:\n';
 
-/** A block that is a list of policies, as a file. */
+/** Turns a block that is a list of policies into a file. */
 function asFile(text: string): string {
   return text.startsWith('- ') ? identifiers + text.replace(/^/gm, '  ') : text;
 }
@@ -80,7 +80,7 @@ t.test('paths are read as the tables show', async (t) => {
     t.match(match('GET', codeIn(sent)), { ok: true, target: codeIn(forwarded) }, sent);
   }
   for (const [sent = '', why = ''] of tableOf(detail, 'Sent', 'Why')) {
-    // %00 and the like are written as they are sent.
+    // Bytes such as %00 are written as they are sent.
     t.match(canonicalTarget(codeIn(sent)), { ok: false }, `${sent}: ${why}`);
   }
 });

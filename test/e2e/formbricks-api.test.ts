@@ -1,4 +1,4 @@
-/** The published wrapper `@formbricks/api`, unchanged, against the product as it runs. */
+/** Runs the published wrapper `@formbricks/api` against the product. */
 import { FormbricksAPI } from '@formbricks/api';
 import t from 'tap';
 import { isRecord } from '#api/schemas.ts';
@@ -20,7 +20,7 @@ async function addSurvey(overrides: Record<string, unknown> = {}): Promise<strin
   return made.id;
 }
 
-/** What the wrapper calls a result; it says no more about `data` in its types. */
+/** Returns the result of the wrapper. Its types do not describe `data`. */
 function dataOf(
   result: { ok: true; data: unknown } | { ok: false; error: unknown },
 ): Record<string, unknown> {

@@ -1,6 +1,6 @@
 /**
- * Sequences of published clients through the gateway: an n8n workflow, and a load rig. Written after what is known of their
- * requests, not recorded from them.
+ * Sequences of published clients through the gateway: an n8n workflow, and a load test. They are written from
+ * documentation, not recorded.
  */
 import { createHmac } from 'node:crypto';
 import t from 'tap';
@@ -40,7 +40,7 @@ for (const [version, path, created] of [
         url === receiver.url && surveyIds.every((id) => id === surveyId);
       t.notOk((await call('GET', path)).json.data.some(isOurs), 'there is none yet');
 
-      // It names no workspace: its key reaches one.
+      // The request names no workspace, because its key has access to only one.
       const hook = await call('POST', path, {
         url: receiver.url,
         triggers: ['responseCreated', 'responseFinished'],

@@ -1,6 +1,6 @@
 /**
- * What a program sends that makes its surveys on v3, as a published load rig does: create, answer, list, clean up; over
- * the product as it runs.
+ * A program that creates its surveys on v3, like a published load test: create, answer, list, clean up, against the
+ * product.
  */
 import t from 'tap';
 import type { Json } from '#test/support/json.ts';

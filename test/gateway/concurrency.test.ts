@@ -78,7 +78,7 @@ async function fill(t: Test, { port, open }: Started, head = HANG): Promise<Sock
   return sockets;
 }
 
-/** Tells whether nobody else holds a place. */
+/** Whether all places are free. */
 async function isFree({ origin }: Started): Promise<boolean> {
   const reply = await fetch(`${origin}/slow/now`);
   await reply.arrayBuffer();

@@ -1,6 +1,5 @@
 /**
- * Tests costs over real connections: the headers that a client gets, and how much of a flood of different costs is
- * admitted.
+ * Tests costs over real connections: the headers for a client, and the admitted part of a flood with different costs.
  */
 import t from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';

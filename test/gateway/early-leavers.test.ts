@@ -101,7 +101,7 @@ async function comeAndLeave(t: Test, started: Started, head: string, body = ''):
 
 const DENIED = Array(CLIENTS - LIMIT).fill('HTTP/1.1 429');
 
-/** Tells whether nobody else holds a place. */
+/** Whether all places are free. */
 async function isFree({ origin }: Started): Promise<boolean> {
   const reply = await fetch(`${origin}/slow/now`);
   await reply.arrayBuffer();

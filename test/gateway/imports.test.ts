@@ -4,7 +4,7 @@ import { longestChain, loopThrough, readProgram } from '#test/support/imports.ts
 
 const { files, fileGraph, folderGraph, graphOf, importsOf, holdersOf } = readProgram('gateway');
 
-/** A room is a folder with all that is in it; operate/ has several, since a request meets only bans and decisions. */
+/** A room is a folder with its content. operate/ has several rooms, because a request uses only bans and decisions. */
 const roomGraph = graphOf((file) => {
   const [, room = '', inner = ''] = file.split('/');
   if (room.endsWith('.ts')) return 'gateway';

@@ -1,5 +1,5 @@
 /**
- * Holds every row of the edge table to its limit under parallel load, with each store and with several gateways.
+ * Checks every limit of the edge table under parallel load, with each store and with several gateways.
  * test/system/exactness does the same with gateway processes.
  */
 import t, { type Test } from 'tap';

@@ -93,7 +93,7 @@ const inRedis = async (t: Test): Promise<Record<string, string>> => {
 interface Said {
   readonly path?: string;
   readonly method?: string;
-  /** Fields of the application's reply, names and values in turn. */
+  /** Fields of the application's reply, alternating names and values. */
   readonly say?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -109,7 +109,7 @@ function after(ms: number): AbortSignal {
   return ms > 0 ? AbortSignal.timeout(ms) : AbortSignal.abort();
 }
 
-/** undefined: TEST_DATABASE is not set. */
+/** undefined if TEST_DATABASE is not set. */
 function databaseWanted(): TestDatabase | undefined {
   const name = process.env.TEST_DATABASE;
   if (name === undefined || name === 'sqlite' || name === 'postgres') return name;

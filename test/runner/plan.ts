@@ -42,7 +42,7 @@ export function programsOf(file: string, database: TestDatabase): readonly Progr
   return database === 'postgres' ? ['redis-server', 'initdb', ...own] : ['redis-server', ...own];
 }
 
-/** null: a file of the quick suite */
+/** null for a file of the quick suite */
 function folderOf(file: string): string | null {
   return file.startsWith(SYSTEM) ? (file.slice(SYSTEM.length).split('/')[0] ?? null) : null;
 }

@@ -15,7 +15,7 @@ import type { Owner, TestGateway } from './gateway.ts';
 
 export interface TestAdminOptions {
   readonly clock?: Clock;
-  /** Unset: any free port. */
+  /** undefined for any free port. */
   readonly port?: number;
   readonly token?: string | null;
   readonly isLoopback?: boolean;

@@ -16,7 +16,7 @@ export interface Operation {
   /** The security schemes, one of which has to identify the caller; empty: the operation is open. */
   readonly credentials: readonly string[];
   readonly parameters: readonly Part[];
-  /** The shape of a JSON body; null: there is none, or it is no JSON. */
+  /** The shape of a JSON body; null if there is none, or it is no JSON. */
   readonly body: Part | null;
   /** Media types of its request bodies; empty: it reads none. */
   readonly reads: readonly string[];

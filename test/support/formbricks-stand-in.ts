@@ -22,7 +22,7 @@ export interface SeenRequest {
   readonly url: string;
   /** Client address, as the application has found it. */
   readonly client: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly rawHeaders: readonly string[];
 }
 

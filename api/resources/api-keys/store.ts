@@ -104,7 +104,7 @@ export async function findApiKey(
   return (await listApiKeys(db, organizationIds)).find((key) => key.id === id) ?? null;
 }
 
-/** null: unknown. */
+/** null if unknown. */
 export async function creatorOfKey(db: Database, id: string): Promise<string | null> {
   const key = await db.selectFrom('apiKeys').select('createdBy').where('id', '=', id).executeTakeFirst();
   return key?.createdBy ?? null;

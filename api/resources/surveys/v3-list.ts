@@ -18,9 +18,9 @@ interface SurveyFilter {
   readonly workspaceId: string;
   /** Part of the name, ignoring case; null: any. */
   readonly nameContains: string | null;
-  /** null: all that are not archived. */
+  /** null for all that are not archived. */
   readonly statuses: readonly SurveyStatus[] | null;
-  /** null: all. */
+  /** null for all. */
   readonly types: readonly ('link' | 'app')[] | null;
 }
 

@@ -20,7 +20,7 @@ export const LocaleText = {
 interface Differences {
   /** Fields that have a default on v3. */
   readonly optional?: readonly string[];
-  /** Fields that have none on v3. */
+  /** Fields without a default on v3. */
   readonly required?: readonly string[];
 }
 
@@ -50,7 +50,7 @@ function closedPart(schema: unknown): Record<string, unknown> {
   return part;
 }
 
-/** By type. Each is checked separately, so that errors are about that type only. */
+/** Shapes by type. Each is checked separately, so that errors concern that type only. */
 export const elementShapes: ReadonlyMap<string, TSchema> = new Map(
   Object.entries(questionShapes).map(([type, shape]) => {
     const defaults = isQuestionType(type) ? questionDefaults[type] : undefined;
@@ -59,7 +59,7 @@ export const elementShapes: ReadonlyMap<string, TSchema> = new Map(
 );
 
 const ending = properties.endings.items;
-/** By type, like elements. */
+/** Shapes by type, as for elements. */
 export const endingShapes: ReadonlyMap<string, TSchema> = new Map([
   ['endScreen', closed(Type.Omit(ending, ['url', 'label']))],
   ['redirectToUrl', closed(Type.Pick(ending, ['id', 'type', 'url', 'label']), { required: ['url'] })],
@@ -134,7 +134,7 @@ function documentChange(element: TSchema, end: TSchema) {
   return Type.Partial(Type.Object(written(element, end)), { additionalProperties: false });
 }
 
-/** `type` decides which fields there are. */
+/** `type` decides which fields exist. */
 export const anyElement = Type.Union([...elementShapes.values()]);
 export const anyEnding = Type.Union([...endingShapes.values()]);
 

@@ -1,4 +1,4 @@
-/** Old entries of the audit log are deleted in slices. A setting says how old they may become. */
+/** Old entries of the audit log are deleted in slices. A setting says after how many days. */
 import t from 'tap';
 import { forgetAuditEvents, oldAuditEvents } from '#api/audit/audit.ts';
 import { readConfig } from '#api/config.ts';

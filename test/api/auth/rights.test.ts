@@ -71,7 +71,7 @@ const ABOUT_PEOPLE =
 interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly url: string;
-  /** True if the route names no row: it lists rows or creates one. */
+  /** Whether the route names no row: it lists rows or creates one. */
   readonly isCollection: boolean;
 }
 
@@ -108,7 +108,7 @@ const newV3Survey = {
   name: 'x',
   blocks: [{ name: 'B', elements: [{ id: 'q', type: 'openText', headline: { 'en-US': 'What?' } }] }],
 };
-/** v3 looks at the body before it looks at rights, and refuses what it does not know. */
+/** v3 checks the body before the rights, and refuses unknown fields. */
 const v3Bodies: Readonly<Record<string, object>> = {
   'POST /api/v3/surveys': newV3Survey,
   'POST /api/v3/surveys/validate': { operation: 'create', data: newV3Survey },

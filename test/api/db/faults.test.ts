@@ -124,7 +124,7 @@ async function damagedDatabase(t: Test): Promise<{ path: string; surveyId: strin
   await db.destroy();
   const { size } = statSync(path);
   const file = openSync(path, 'r+');
-  // The schema is at the beginning, the answers are at the end.
+  // The schema is at the beginning of the file, the answers are at the end.
   for (let at = Math.floor(size / 8192) * 4096; at < size; at += 4096)
     writeSync(file, Buffer.alloc(4096, 0xa5), 0, 4096, at);
   closeSync(file);

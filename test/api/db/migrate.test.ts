@@ -25,7 +25,7 @@ t.test('a file keeps its migrations, and has the settings that the service needs
   t.teardown(() => second.destroy());
   t.strictSame(await migrate(second), []);
   t.match((await sql`pragma journal_mode`.execute(second)).rows, [{ journal_mode: 'wal' }]);
-  // Asks the connection that writes, inside a transaction. The default is full (2), normal is 1.
+  // Reads the setting of the writing connection, inside a transaction. The default is full (2), normal is 1.
   const synchronous = async (db: typeof second) =>
     (await db.transaction().execute((trx) => sql`pragma synchronous`.execute(trx))).rows;
   t.match(await synchronous(second), [{ synchronous: 2 }]);
@@ -77,7 +77,7 @@ t.test('two processes can start on one new database at once', async (t) => {
 t.test('a failed migration changes nothing', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
-  // This is in the way of a table of a later migration.
+  // A table of a later migration already exists.
   await sql`create table "events" ("id" text)`.execute(db);
   await t.rejects(migrate(db), /events/);
   const { rows } = await sql`select name from sqlite_master where name = 'organizations'`.execute(db);

@@ -1,4 +1,4 @@
-/** Several contacts of this database have a value that only one may have. */
+/** Several contacts of this database have a value that must be unique. */
 import { sql } from 'kysely';
 import t from 'tap';
 import { isUniqueViolation, openDatabase } from '#api/db/database.ts';

@@ -1,4 +1,4 @@
-/** The description is made once, when somebody first asks for it. */
+/** The description is generated once, for its first reader. */
 import { subscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance } from 'fastify';
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** The description has all routes of the API and nothing else, and its examples are true. */
+/** The description has exactly the routes of the API, and its examples are valid. */
 import { subscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance } from 'fastify';
 import t from 'tap';
@@ -54,7 +54,7 @@ t.test('every described operation exists', (t) => {
   t.end();
 });
 
-/** The original product has these, and their paths look like the id of a survey. */
+/** Formbricks has these, and their paths look like the id of a survey. */
 const absent = ['/api/v3/surveys/generate', '/api/v3/surveys/templates'];
 
 t.test('every route is described, except preflights, 405 routes and the description itself', async (t) => {

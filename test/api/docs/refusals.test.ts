@@ -1,6 +1,6 @@
 /**
- * Every refusal that the description has for an operation happens: without credentials, without the right, without the
- * row, and where something is taken or closed. wrong-requests.test.ts has refusals of shapes.
+ * Every described refusal of an operation happens: without credentials, without the right, without the row, and for
+ * taken or closed rows. wrong-requests.test.ts has refusals of shapes.
  */
 import t from 'tap';
 import { startDescribedApi } from './described-api.ts';
@@ -68,7 +68,7 @@ t.test('unknown and malformed ids', async (t) => {
   }
 });
 
-/** Bodies name rows in these fields. */
+/** Fields of bodies that name rows. */
 const namesIn = ['surveyId', 'workspaceId'];
 
 t.test('queries and bodies that refer to missing rows', async (t) => {
@@ -118,10 +118,7 @@ t.test('while sign-up is closed: 403, with a page for browsers', async (t) => {
   }
 });
 
-/**
- * These refusals have tests of their own, because they need two requests at once, a rare key, megabytes or another
- * setting.
- */
+/** Refusals with their own tests, because they need concurrent requests, a rare key, megabytes or another setting. */
 const elsewhere: ReadonlySet<string> = new Set([
   'GET /auth/signup 403',
   'GET /api/v1/me 404',

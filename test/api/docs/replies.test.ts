@@ -1,6 +1,6 @@
 /**
- * Asks every operation of the description, with valid and invalid requests. The description has each status that comes
- * back, with the body that it shows. Routes that are added later are included.
+ * Sends valid and invalid requests to every operation of the description. The description has each received status and
+ * its body. Routes that are added later are included.
  */
 import t from 'tap';
 import { gatewayRoutes } from '#api/surfaces/client.ts';
@@ -11,15 +11,15 @@ import { openHttp } from '#test/support/http-send.ts';
 import { startDescribedApi } from './described-api.ts';
 import { successes } from './successes.ts';
 
-/** This is more than the largest limit of the application. */
+/** More than the largest limit of the application. */
 const REQUESTS_MAX = 120;
 
 const described = await startDescribedApi(t);
 const { api, ask, description, operations, seen, tidy, world } = described;
 
 /**
- * These are limited by the gateway, by the handler once it knows the session or the account, or only while too many
- * requests hash passwords.
+ * Operations that are limited by the gateway, by the handler once it knows the session or the account, or only while
+ * too many requests hash passwords.
  */
 const limitedOtherwise: ReadonlySet<string> = new Set([
   ...[...gatewayRoutes].map((route) => route.replaceAll(/:(\w+)/g, '{$1}')),

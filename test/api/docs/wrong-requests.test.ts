@@ -1,6 +1,6 @@
 /**
- * Asks every operation of the description with one mistake at a time. The description has each status that comes back,
- * with the body that it shows. Routes that are added later are included.
+ * Sends requests with one mistake at a time to every operation of the description. The description has each received
+ * status and its body. Routes that are added later are included.
  */
 import t from 'tap';
 import { BODY_BYTES_MAX } from '#api/errors.ts';

@@ -1,4 +1,4 @@
-/** Receivers that hang do not slow others down. They are tried now and then, and come back. */
+/** Receivers that hang do not delay others. They are tested regularly, and recover. */
 import t from 'tap';
 import { createBreaker } from '#api/events/breaker.ts';
 import { leaseDeliveries } from '#api/events/lease.ts';
@@ -43,7 +43,7 @@ t.test('remembers a bounded number of receivers', async (t) => {
   t.same(['a', 'b', 'c'].map(breaker.state), ['closed', 'open', 'open']);
 });
 
-/** Attempts of these senders end when the test says so. */
+/** Returns senders whose attempts end on request of the test. */
 function manualSender() {
   const open: { url: string; end: (result: Partial<SendResult>) => void }[] = [];
   return {

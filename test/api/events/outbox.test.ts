@@ -101,7 +101,7 @@ t.test('two processes that read the same events deliver them once', async (t) =>
       finished: false,
     });
   }
-  // Both read before either claims: a transaction waits for the one connection, a read does not.
+  // Both read before either claims, because a transaction waits for the one connection, and a read does not.
   await Promise.all([fanOut(context, log), fanOut(context, log)]);
   t.equal((await context.db.selectFrom('deliveries').select('id').execute()).length, 10);
 });

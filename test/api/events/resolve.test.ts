@@ -11,7 +11,7 @@ const addresses: Readonly<Record<number, Buffer>> = {
   [AAAA]: Buffer.from('2606280000000000000000000000000e', 'hex'),
 };
 
-/** Answers as RFC 1035 §4.1 says: one question, and one answer that points at its name. */
+/** Answers by RFC 1035 §4.1: one question, and one answer that points at its name. */
 function answerTo(query: Buffer, isKnown: (name: string) => boolean): Buffer {
   const labels: string[] = [];
   let at = 12;

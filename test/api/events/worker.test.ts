@@ -262,7 +262,7 @@ t.test('an attempt uses the current address and secret, but the original body', 
 
 t.test('a receiver that hangs delays no other receiver', async (t) => {
   const api = await eventApi(t, {
-    // This is longer than the test may take, so the first attempts hang during everything below.
+    // Longer than the test may take, so the first attempts hang during all later steps.
     parts: ({ targets }) => ({ sender: createSender(targets, 600_000) }),
   });
   const hanging = await receiver(t, () => {});
@@ -289,7 +289,7 @@ t.test('attempts are bounded for each webhook and each workspace', async (t) => 
     perPath.set(path, (perPath.get(path) ?? 0) + 1);
     most.workspace = Math.max(most.workspace, open);
     most.webhook = Math.max(most.webhook, ...perPath.values());
-    // The first attempts wait until nine are open, however slow the machine is.
+    // The first attempts wait until nine are running, even on a slow machine.
     if (open > 8) sideBySide.resolve();
     await sideBySide.promise;
     setTimeout(() => {
@@ -316,7 +316,7 @@ t.test('a lease without a result expires', async (t) => {
   await respond(api, survey.id);
   t.equal((await db.selectFrom('events').selectAll().execute()).length, 1, 'the worker had stopped');
 
-  // Another process takes the work and dies, and leaves a lease.
+  // Another process leases the delivery and dies.
   const dying = startSecondWorker(t, api);
   await dying.worker.idle();
   await db

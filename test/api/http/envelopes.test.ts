@@ -23,7 +23,7 @@ const context = { requestId: 'r1', path: '/p', showsParserText: false } as const
 const reply = (error: ApiError, errorShape: ErrorContext['errorShape']) =>
   toErrorReply(error, { ...context, errorShape });
 
-/** Each row has an error, its status in A and C, its code in A, its status in B, and its details there. */
+/** Each row has an error, its status in A and C, its code in A, its status in B, and its details in B. */
 const cases: readonly (readonly [ApiError, number, string, number, unknown])[] = [
   [badRequest('No', { a: 'b' }), 400, 'bad_request', 400, [{ field: 'a', issue: 'b' }]],
   [badRequest('No'), 400, 'bad_request', 400, [{ field: 'error', issue: 'No' }]],

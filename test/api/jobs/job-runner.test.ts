@@ -115,7 +115,7 @@ t.test('runs a job once in each period across processes, and a long run keeps it
     Date.parse((await db.selectFrom('scheduledJobs').select('dueAt').executeTakeFirst())?.dueAt ?? '');
   await until(() => runs === 1);
   for (let i = 0; i < 5; i += 1) {
-    // The clock moves less than the lease: it is renewed before it expires, however slow this machine is.
+    // The clock moves by less than the lease, which is renewed before it expires, even on a slow machine.
     advance(LEASE_MS / 2);
     await until(async () => (await dueAt()) === clock() + LEASE_MS);
   }

@@ -1,4 +1,4 @@
-/** All stores keep the same promises. */
+/** All stores pass the same tests. */
 import t from 'tap';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
 import { createMemoryCounters } from '#api/limits/memory-counters.ts';
@@ -10,7 +10,7 @@ import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
 const redis = await startRedis();
 t.teardown(() => redis.close());
 
-/** Resolves once the store answers: right after its creation the connection is still being made. */
+/** Resolves once the store answers, because it connects after its creation. */
 async function ready(counters: Counters): Promise<Counters> {
   for (;;) {
     try {
@@ -33,7 +33,7 @@ const open = (): Promise<Counters> =>
     }),
   );
 let now = 0;
-/** Copies messages as a channel between processes does. */
+/** Copies messages like a channel between processes. */
 function overChannel(): Counters {
   const memory = createMemoryCounters(() => now);
   const hear: ((message: CountsMessage) => void)[] = [];

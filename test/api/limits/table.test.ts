@@ -1,6 +1,6 @@
 /**
- * Checks the limits of the application on a real Redis, each with the action that it guards: limit, window,
- * who is counted, and the refusal.
+ * Checks the limits of the application on a real Redis, each with the action that it protects: limit, window, counted
+ * identity, and refusal.
  */
 import t from 'tap';
 import { digestIdentity } from '#api/limits/limiter.ts';
@@ -17,7 +17,7 @@ const api = await startApi({
 });
 t.teardown(() => api.close());
 const { db, limits, signer } = api.context;
-// The connection is made in the background; until then nothing is counted.
+// The store connects in the background; until then nothing is counted.
 while (!(await limits.consume('api.client', 'nobody')).isAllowed || limits.stats().allowed === 0) {
   await new Promise((resolve) => setTimeout(resolve, 10));
 }
@@ -77,7 +77,7 @@ const survey = await addSurvey(api, { type: 'link' });
 type Method = Parameters<typeof api.client>[0];
 type Call = () => Promise<Reply>;
 
-/** Sends from an address of its own, as the gateway on loopback would. */
+/** Sends from a separate address, as the gateway on loopback would. */
 const from = (address: string, method: Method, url: string, body?: unknown, headers = {}): Promise<Reply> =>
   api.client(method, url, body, { 'x-forwarded-for': address, ...headers });
 const by = (browser: Browser, method: Method, url: string, body?: unknown): Promise<Reply> =>
@@ -97,11 +97,11 @@ const v2Body = { error: { code: 429, message: 'Too Many Requests' } };
 interface Row {
   readonly limit: number;
   readonly windowSeconds: number;
-  /** Spends the quota of one caller. */
+  /** Uses up the limit of one caller. */
   readonly one: Call;
   /** Sends as a caller who is counted separately. */
   readonly other: Call;
-  /** Sends as the first caller in another way, which is counted with the first. */
+  /** A request that is counted together with the first caller. */
   readonly same?: Call;
   readonly body: unknown;
   /** The identity that the store counts, before it is hashed. */

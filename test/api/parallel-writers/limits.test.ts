@@ -1,4 +1,4 @@
-/** Limits on numbers of rows are exact, however many writers ask for the last places at once. */
+/** Limits on numbers of rows are exact under concurrent writes. */
 import t from 'tap';
 import { RESPONSE_NOTES_MAX, RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
 import type { Database, Tables } from '#api/db/schema.ts';
@@ -13,7 +13,7 @@ const { api, tidy, world } = first;
 const { db } = api.context;
 const at = new Date(api.context.clock()).toISOString();
 const organization = await organizationId({}, world);
-/** This many places are left. */
+/** Number of free places at the start. */
 const FREE = 3;
 
 const asKey = (method: string, url: string, body: unknown): Request => ({
@@ -47,7 +47,7 @@ interface Limited {
   readonly max: number;
   /** Inserts rows directly. */
   fill(db: Database, from: number, to: number): Promise<unknown>;
-  /** Asks for one more row. */
+  /** A request for one more row. */
   request(i: number): Request;
 }
 

@@ -1,4 +1,4 @@
-/** Random work on the same rows at once ends as if it had run one after the other. A failure shows the work. */
+/** Random concurrent work on the same rows ends like sequential work. A failure shows the work. */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { hasReferenceCycle, referencesOf } from '#api/resources/segments/references.ts';
@@ -52,7 +52,7 @@ async function holds<T>(t: Test, work: fc.Arbitrary<T>, property: (work: T) => P
   t.pass(`${RUNS} runs`);
 }
 
-/** Lists who writes which fields. Each writer writes its number. */
+/** The fields that each writer sets. Each writer sets its number. */
 const patches = fc.array(fc.subarray(FIELDS, { minLength: 1 }), { minLength: 2, maxLength: 12 });
 const valuesOf = (fields: readonly string[], writer: number): Record<string, string> =>
   Object.fromEntries(fields.map((field) => [field, `w${writer}`]));
@@ -112,7 +112,7 @@ t.test('concurrent attributes of one contact are all kept, and new keys are crea
       .where('contactId', '=', id)
       .execute();
     keepsAll(Object.fromEntries(rows.map(({ key, value }) => [key.replace(/\d+$/, ''), value])), patches);
-    // The workspace has room for a few only.
+    // The workspace has room for only a few.
     await db.deleteFrom('contactAttributeKeys').where('type', '=', 'custom').execute();
     await fits();
   });
@@ -214,7 +214,7 @@ t.test('segments that refer to each other: no cycle, and no reference to a delet
 
 interface Parent {
   readonly name: string;
-  /** @returns the request that deletes it, and those that make or change what belongs to it */
+  /** @returns the request that deletes it, and those that create or change its rows */
   make(run: number): Promise<readonly [deletion: Request, ...children: Request[]]>;
 }
 

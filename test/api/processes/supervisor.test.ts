@@ -8,7 +8,7 @@ import { freePort } from '#test/support/ports.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
-/** Says the number of this worker, from 1, and reports that it is ready. */
+/** Reports the number of this worker, from 1, and that it is ready. */
 const PRELUDE = `const { existsSync, readFileSync, writeFileSync } = require('node:fs');
 const file = __filename + '.number';
 const number = existsSync(file) ? Number(readFileSync(file, 'utf8')) + 1 : 1;

@@ -1,4 +1,4 @@
-/** Every storage must pass these tests. The test file of each runs them. */
+/** The conformance suite of storages. The test file of each storage runs it. */
 import type { Test } from 'tap';
 import type { NewObject, Storage, UploadForm } from '#api/storage/storage.ts';
 

@@ -1,6 +1,4 @@
-/**
- * Files on disk pass the tests of every storage through the API's own upload target, and more that only concern a disk.
- */
+/** Files on disk pass the conformance suite through the API's own upload target. Further tests concern only a disk. */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +18,7 @@ t.test('passes the conformance suite', async (t) => {
   const api = await startApi({ env: { PUBLIC_URL: `http://127.0.0.1:${port}` } });
   t.teardown(() => api.close());
   await api.app.listen({ port, host: '127.0.0.1' });
-  // The upload target accepts only files that the database knows.
+  // The upload target accepts only files with a row.
   const { storage: disk } = api.context;
   const storage: Storage = {
     ...disk,

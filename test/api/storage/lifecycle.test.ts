@@ -1,4 +1,4 @@
-/** Files from their grant to their end: files that nobody named, the quota, and crashes. */
+/** Files from their grant to their deletion: unused files, the quota, and crashes. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';

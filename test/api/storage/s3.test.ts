@@ -1,6 +1,5 @@
 /**
- * Files in S3 pass the tests of every storage on a real server. Further tests check the policies, and a server that is
- * away.
+ * Files in S3 pass the conformance suite on a real server. Further tests check the policies, and a server that is down.
  */
 import { createHmac } from 'node:crypto';
 import t from 'tap';
@@ -82,7 +81,7 @@ t.test('a server that ignores Range causes an error, never wrong bytes', async (
   const storage = createS3Storage(location, credentials);
   t.teardown(() => storage.close());
   await post(await storage.grant(object), Buffer.from('0123456789'));
-  // s3rver answers a request for the first byte alone with the whole file.
+  // s3rver answers a request for only the first byte with the whole file.
   const opened = await storage.open(object.key);
   await t.rejects(async () => opened?.read({ first: 0, last: 0 }), {
     constructor: StorageUnavailable,

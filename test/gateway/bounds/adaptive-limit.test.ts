@@ -12,12 +12,12 @@ interface Load {
   readonly isAnswered?: boolean;
 }
 
-/** A limit and its clock. */
+/** A limit with its clock. */
 class Run {
   readonly limit = new AdaptiveLimit(MAX);
   now = 1_000_000;
 
-  /** So many windows in which each client has one reply. */
+  /** Simulates windows in which each client has one reply. */
   windows(count: number, { ms, inProgress, isAnswered = true }: Load): number {
     for (let i = 0; i < count; i++) {
       const tell = (): void =>
@@ -27,7 +27,7 @@ class Run {
         );
       tell();
       this.now += WINDOW_MS;
-      // The first reply after its time ends a window, so all clients are in it.
+      // The first reply after its end closes a window, so all clients are in it.
       tell();
     }
     return this.limit.limit;
@@ -114,7 +114,7 @@ t.test('learns the new baseline of an application that has become slower', async
   const slower = { ms: [400, 500, 600], inProgress: 100 };
   run.windows(10, slower);
   t.ok(run.limit.limit < MAX, 'first it looks like congestion');
-  // From then on the limit lets only so many through.
+  // From then on the limit admits only this many.
   let windows = 0;
   while (run.limit.limit < MAX && windows < 200) {
     run.windows(1, { ...slower, inProgress: Math.min(100, run.limit.limit) });
@@ -164,7 +164,7 @@ t.test('thousands of clients in one window', async (t) => {
   t.equal(run.windows(2, { ms, inProgress: 100 }), MAX);
 });
 
-/** An application that works on so many requests at once, each for so long. All others wait there, in their order. */
+/** Simulates an application with a number of workers and a time for each request. Other requests wait in order. */
 function simulate(
   run: Run,
   { workers, ms, seconds, demand }: Record<string, number> & object,
@@ -207,7 +207,7 @@ t.test('an application with 20 workers of 50 ms each', async (t) => {
 t.test('slow replies that do not depend on the load do not lower the limit', async (t) => {
   const run = new Run();
   simulate(run, { workers: MAX, ms: 5, seconds: 10, demand: 1 });
-  // Other routes are asked for now, which take longer. The application could do many more of them.
+  // Requests for slower routes arrive. The application could process many more of them.
   const { done } = simulate(run, { workers: MAX, ms: 100, seconds: 20, demand: 100 });
   t.ok(done > 0.8 * 20 * 1000, `the application is hardly held back: ${done} of 20,000`);
   t.equal(run.limit.limit, MAX);

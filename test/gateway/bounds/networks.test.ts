@@ -1,4 +1,4 @@
-/** Many clients of one IPv6 network: together they hold no more than a quarter of each total. */
+/** Many clients of one IPv6 network hold at most a quarter of each total. */
 import t from 'tap';
 import { readConfig } from '#gateway/config.ts';
 import { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
@@ -30,7 +30,7 @@ async function start(owner: Owner, options: Partial<BareServerOptions> = {}): Pr
   });
 }
 
-/** Sends one request and keeps the connection. @returns the status and what it says */
+/** Sends one request and keeps the connection. @returns status and body */
 async function ask(owner: Owner, port: number, address: string): Promise<RawConnection & { status: number }> {
   const client = sendRaw(port, from(address) + GET);
   owner.teardown(() => client.socket.destroy());

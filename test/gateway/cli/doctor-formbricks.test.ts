@@ -1,4 +1,4 @@
-/** `floodgate doctor --formbricks`: a set-up that is right, and each mistake in it, made and found. */
+/** `floodgate doctor --formbricks`: a correct set-up, and each mistake that it finds. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -20,7 +20,7 @@ import { startRedis } from '#test/support/redis.ts';
 const read = (file: string): string => readFileSync(join(projectRoot, file), 'utf8');
 const EXAMPLE = read('examples/formbricks.yaml');
 const CHART = read('config/policies.yaml');
-/** Nothing listens on the same port of 127.0.0.1, where clients are. */
+/** An address on which the same port of 127.0.0.1, which clients use, is free. */
 const INSIDE = '127.0.0.2';
 
 interface SetUp extends FormbricksOptions {
@@ -35,7 +35,7 @@ interface Standing {
   readonly front: string;
 }
 
-/** A proxy, a gateway and Formbricks as they should be, but for what is given. */
+/** Starts a proxy, a gateway and Formbricks with a correct set-up, apart from the given options. */
 async function stand(t: Test, setUp: SetUp = {}): Promise<Standing> {
   const formbricks = await startFormbricks(t, { hopCount: 2, host: INSIDE, ...setUp });
   const redis = await startRedis(['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction']);

@@ -1,4 +1,4 @@
-/** Tests `floodgate import`: it prints a policy file and reports everything that it cannot translate. */
+/** Tests `floodgate import`: it prints a policy file and reports everything that it cannot convert. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

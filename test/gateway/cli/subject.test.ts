@@ -1,4 +1,4 @@
-/** Tests how commands read the client that they are about. */
+/** Tests how commands read the client from their arguments. */
 import t from 'tap';
 import { floodgateCommand } from '#test/support/cli.ts';
 

@@ -1,4 +1,4 @@
-/** Which requests are answered with a page. */
+/** Tests which requests get a reply in HTML. */
 import t from 'tap';
 import { prefersHtml } from '#gateway/http/accept.ts';
 

@@ -1,4 +1,4 @@
-/** Tests which headers clients must not send because an upstream could believe them. */
+/** Tests which headers are removed because an upstream could trust them. */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:http2';
 import t from 'tap';
@@ -52,7 +52,7 @@ const FORWARDING = [
   'X-Sucuri-ClientIP: 192.0.2.3',
   'X-Vercel-Proxied-For: 192.0.2.3',
 ];
-/** Applications set these for themselves, and believe them. */
+/** Headers that applications set themselves and trust. */
 const PRIVATE = ['X-Formbricks-Client-IP: 192.0.2.3', 'X-Middleware-Subrequest: middleware:middleware'];
 const ORDINARY = [
   'Via: 1.1 a',

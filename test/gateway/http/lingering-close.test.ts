@@ -1,4 +1,4 @@
-/** A connection that is closed delivers the reply first, and holds nothing afterwards. */
+/** A closed connection delivers the reply first, and holds nothing afterwards. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';

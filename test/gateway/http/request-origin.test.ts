@@ -1,4 +1,4 @@
-/** Tests how the gateway finds out where the requests of a connection come from. */
+/** Tests how the gateway determines the origin of requests. */
 import t from 'tap';
 import { Origins, originOf } from '#gateway/http/request-origin.ts';
 import { parseTrustedProxies } from '#shared/client-address.ts';

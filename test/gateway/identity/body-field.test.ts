@@ -1,4 +1,7 @@
-/** Tests fields of ordinary bodies, and of clients that try to present one value here and another to the application. */
+/**
+ * Tests fields of ordinary bodies, and clients that try to present different values to the gateway and to the
+ * application.
+ */
 import fc from 'fast-check';
 import t from 'tap';
 import { announcedBody, BODY_BYTES_MAX, fieldOf, type SentBody } from '#gateway/identity/body-field.ts';
@@ -140,7 +143,7 @@ t.test('spellings that databases treat as the same account', async (t) => {
 t.test('letters and digits that the usual collation treats as ASCII', async (t) => {
   const { compare } = new Intl.Collator('und', { sensitivity: 'base' });
   const ascii = [...'0123456789abcdefghijklmnopqrstuvwxyz', 'ae', 'oe', 'ss', 'dz', 'th'].sort(compare);
-  /** @returns the text of ASCII that means the same; null: there is none */
+  /** @returns the text of ASCII that means the same; null if there is none */
   const twinOf = (char: string): string | null => {
     let [from, to] = [0, ascii.length];
     while (from < to) {

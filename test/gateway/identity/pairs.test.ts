@@ -1,4 +1,4 @@
-/** Tests cookies and queries of ordinary clients, and of clients that try to pass for somebody else. */
+/** Tests cookies and queries of ordinary clients, and of clients that imitate others. */
 import t from 'tap';
 import { AMBIGUOUS, cookieValue, queryValue } from '#gateway/identity/pairs.ts';
 import { pathValue } from '#gateway/policy/path-value.ts';

@@ -1,4 +1,4 @@
-/** The memory for verified tokens is bounded, and a flood of bad tokens does not push out good ones. */
+/** The cache of verified tokens is bounded, and a flood of bad tokens does not displace good ones. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import type { TokenIdentifier, TokenSource } from '#gateway/identity/identifier.ts';

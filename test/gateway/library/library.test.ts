@@ -161,7 +161,7 @@ t.test('the application gets the canonical path, and only admitted requests', as
   t.strictSame(heard, ['/b/c/?q=%2e', '/A', '*']);
 });
 
-/** Clients come one after the other. Each leaves when its request has reached the application. @returns how many did */
+/** Clients come in sequence. Each leaves when its request has reached the application. @returns their number */
 async function comeAndLeave(port: number, path: string, arrived: ServerResponse[]): Promise<number> {
   const before = arrived.length;
   for (let i = 0; i < 5; i++) {

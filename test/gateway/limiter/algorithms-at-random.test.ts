@@ -36,7 +36,7 @@ const ALGORITHMS: readonly Algorithm[] = [
 interface Row {
   readonly algorithm: Algorithm;
   readonly limit: number;
-  /** null: it follows the limit. */
+  /** null if it equals the limit. */
   readonly burst: number | null;
   readonly windowSeconds: number;
   readonly shadow: boolean;
@@ -48,15 +48,15 @@ interface Step {
   readonly times: number;
   readonly cost: number;
   readonly unproven: boolean;
-  /** It is counted together with something else, so its identity is not its credential. */
+  /** It is part of a combined identity, so its identity is not its credential. */
   readonly combined: boolean;
-  /** The limit of an override; null: there is no override. */
+  /** The limit of an override; null if there is no override. */
   readonly limit: number | null;
 }
 
 interface Turn {
   readonly afterMs: number;
-  /** The gateway's estimate of the store's time is off by so much. */
+  /** Error of the gateway's estimate of the store's time. */
   readonly errorMs: number;
   readonly steps: readonly Step[];
 }
@@ -129,7 +129,7 @@ class Model {
       case 'token-bucket': {
         let backlog = 0n;
         let moment = 0n;
-        // Whoever asks drains it at its own limit.
+        // Each request drains it at its own limit.
         for (const one of [...list, { at, units: 0n, limit: BigInt(limit) }]) {
           const left = backlog - (one.at - moment) * one.limit;
           backlog = (left > 0n ? left : 0n) + one.units * window;
@@ -208,7 +208,7 @@ t.test('the script, memory and an unbounded model give the same results for rand
         const clock = testClock(Date.UTC(2026, 0, 1) + startMs);
         const memory = memoryLimiter({ clock: clock.now });
         const model = new Model();
-        // A process remembers these besides the store.
+        // Counters that a process remembers in addition to the store.
         const known = new KnownCounters({ countersMax: 4096, credentialsMax: 1024 });
         const storeClock = new StoreClock(clock.now);
         const policies = rows.map(({ algorithm, limit, burst, windowSeconds, shadow }, index) =>

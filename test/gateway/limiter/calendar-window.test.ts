@@ -1,4 +1,4 @@
-/** Calendar windows of real time zones: the store's script, told by gateways whose clocks differ, and memory agree. */
+/** Calendar windows of real time zones: the script, called by gateways with different clocks, and memory agree. */
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
@@ -29,7 +29,7 @@ async function startScript(owner: { teardown(clean: () => unknown): unknown }) {
   const redis = await startRedis();
   owner.teardown(() => redis.close());
   const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
-  /** @param errorMs by which the gateway's estimate of the store's clock is off */
+  /** @param errorMs error of the gateway's estimate of the store's clock */
   const ask = async (of: Policy, now: number, errorMs: number) => {
     const asked = [
       {

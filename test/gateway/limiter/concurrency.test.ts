@@ -1,4 +1,4 @@
-/** Tests leases of requests in flight: they are taken, returned, renewed, and run out. */
+/** Tests leases of requests in flight: they are taken, returned, renewed, and expire. */
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';

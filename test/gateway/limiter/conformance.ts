@@ -1,4 +1,4 @@
-/** Holds every store to the same promises: memory, one Redis, sentinels and a Cluster. */
+/** The conformance suite of stores: memory, one Redis, sentinels and a Cluster. */
 import type { Test } from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';

@@ -5,7 +5,7 @@ import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { part, policy } from '#test/support/spend.ts';
 
-/** Builds one bucket of a charge: its policy, the usage before it (-1: not charged), and its end. */
+/** One bucket of a charge: its policy, the usage before it (-1 if not charged), and its end. */
 type Told = readonly [policy: Policy, used: number, resetMs: number];
 
 function spent(admitted: number, told: readonly Told[], shares: readonly number[] = []): Spent {
@@ -22,7 +22,7 @@ function spent(admitted: number, told: readonly Told[], shares: readonly number[
   };
 }
 
-/** Returns `allow` or `deny`, then `name:remaining` in order. */
+/** Formats a decision: `allow` or `deny`, then `name:remaining` in order. */
 function text(decision: Decision): string {
   const verdicts = decision.kind === 'allow' ? decision.verdicts : decision.violated;
   return [decision.kind, ...verdicts.map((verdict) => `${verdict.policy.name}:${verdict.remaining}`)].join(

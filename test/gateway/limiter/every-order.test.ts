@@ -29,7 +29,7 @@ t.test('the bound of docs/policies-in-detail.md is tight', async (t) => {
     [3, 3, 5],
     [2, 3, 5],
   ] as const) {
-    // The gateway with the smallest share spends the limit, and the others do not learn of it.
+    // The gateway with the smallest share uses up the limit, and the others do not learn of it.
     const spender = gateways - 1;
     const bounds = { ...NOTHING, requests: 2 * limit, storeLost: 1 };
     const events = Array.from({ length: limit }, () => [`request ${spender}`, `answer ${spender}`]).flat();

@@ -1,4 +1,4 @@
-/** Tests the parts that only the memory store has: its bound, and a clock with fractions. */
+/** Tests features of the memory store only: its bound, and a clock with fractions. */
 import t from 'tap';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { testClock } from '#test/support/clock.ts';

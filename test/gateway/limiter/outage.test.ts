@@ -1,5 +1,5 @@
 /**
- * When Redis is gone, slow or full, the outage rule applies at once and within the budget, and the gateway recovers by
+ * When Redis is down, slow or full, `onStoreFailure` applies at once and within the budget, and the gateway recovers by
  * itself.
  */
 import { EventEmitter, once } from 'node:events';
@@ -39,8 +39,8 @@ const fresh = (limit: number, onStoreFailure: OnStoreFailure): Charge =>
   chargeOf(part(policy('p', limit, LONG_WINDOW_SECONDS, { onStoreFailure }), `outage-${++count}`));
 
 /**
- * A proxy in front of a store. Its connections can fall silent as when a host vanishes: nothing is closed, nothing
- * passes.
+ * A proxy in front of a store. Its connections can become silent, as when a host disappears: they stay open, but no
+ * data passes.
  */
 async function startRelay(t: Test, port: number): Promise<{ url: string; silence(): void }> {
   const open = new Set<Socket>();
@@ -74,7 +74,7 @@ async function startRelay(t: Test, port: number): Promise<{ url: string; silence
   };
 }
 
-/** A proxy in front of a store. Once switched, it answers every chunk with bytes that the test chooses. */
+/** A proxy in front of a store. Once switched, it replies to every chunk with given bytes. */
 async function startGarbler(t: Test, port: number, reply: string): Promise<{ url: string; garble(): void }> {
   let isGarbling = false;
   const server = createServer((near) => {
@@ -114,7 +114,7 @@ t.test('a stall of this process does not count as a clock jump: the usage stays 
   let isArmed = false;
   const { limiter } = await guarded(t, redis.url, {
     clock() {
-      // A heartbeat is about to be sent. Its answer waits in the socket while nothing runs here.
+      // A heartbeat is about to be sent. Its reply waits in the socket while this process stalls.
       if (isArmed) process.nextTick(stall);
       isArmed = false;
       return performance.timeOrigin + performance.now();
@@ -129,7 +129,7 @@ t.test('a stall of this process does not count as a clock jump: the usage stays 
   t.equal(await burst(limiter, charge, 10), 10);
   isArmed = true;
   await isStalled;
-  // That answer is read, and the next one.
+  // That reply is read, and the next one.
   await delay(1500);
   t.ok(limiter.stats().available, 'a stall is no outage either');
   await redis.close();
@@ -223,7 +223,7 @@ t.test('the local share is the limit divided by the last known number of replica
   await guarded(t, redis.url);
   await guarded(t, redis.url);
   await guarded(t, redis.url);
-  // The last one to start knows all four.
+  // The gateway that started last knows all four.
   const { limiter } = await guarded(t, redis.url);
   t.equal(limiter.stats().replicas, 4);
   await redis.kill();

@@ -34,7 +34,7 @@ const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 
 type Event =
   | { readonly kind: 'ask'; readonly policies: readonly number[]; readonly cost: number }
-  /** The application answers one of the requests in flight. */
+  /** The application replies to one of the requests in flight. */
   | {
       readonly kind: 'reply';
       readonly which: number;
@@ -92,7 +92,7 @@ t.test('never more than the limit of requests that count, and the others are giv
           }),
         );
         const open: { readonly spent: Spent; readonly alone: Spent }[] = [];
-        /** Usage that was admitted and counts, or may still count, by policy and window. */
+        /** Admitted usage that counts, or may still count, by policy and window. */
         const counted = new Map<string, number>();
         const note = ({ policy, cost }: Bucket, chargedAt: number, sign: number): void => {
           const key = `${policy.name} ${Math.floor(chargedAt / policy.windowMs)}`;
@@ -243,9 +243,9 @@ t.test(
     for (const [algorithm, before, beyond, givenBack] of [
       ['fixed-window', 0, 4, 4],
       ['calendar-window', 0, 4, 4],
-      // Half of the window before still counts, so half of what is given back there does.
+      // Half of the previous window still counts, so half of the usage given back there does.
       ['sliding-window', 5, 9, 8],
-      // A charge of five seconds ago has come back by itself.
+      // A charge from five seconds ago has refilled by itself.
       ['token-bucket', 5, 9, 9],
     ] as const) {
       const clock = testClock(1_000_000_000);
@@ -345,7 +345,9 @@ t.test('the store is down when replies begin: it is charged and given back later
   }
 });
 
-/** A proxy in front of a store. It can be shut, and break a connection between the store's answer and the gateway. */
+/**
+ * A proxy in front of a store. It can be closed, and can break a connection between the store's reply and the gateway.
+ */
 async function startBreaker(
   t: Test,
   port: number,

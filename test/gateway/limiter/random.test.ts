@@ -32,11 +32,11 @@ interface Step {
   readonly cost: number;
   /** It presents an unproven credential. */
   readonly unproven: boolean;
-  /** It is counted together with something else, so its identity is not its credential. */
+  /** It is part of a combined identity, so its identity is not its credential. */
   readonly combined: boolean;
-  /** The limit of an override; null: there is no override. */
+  /** The limit of an override; null if there is no override. */
   readonly limit: number | null;
-  /** The application accepts the credential afterwards. */
+  /** Whether the application accepts the credential afterwards. */
   readonly works: boolean;
 }
 

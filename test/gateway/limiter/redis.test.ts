@@ -1,4 +1,4 @@
-/** Tests the shared store: clients of many processes, window edges, and the number of commands. */
+/** Tests the shared store: clients in many processes, window edges, and the number of commands. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -16,7 +16,7 @@ import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 import { inOneWindow, insideLongWindow, LONG_WINDOW_SECONDS, nextWindow } from '#test/support/window.ts';
 
-/** Counters live long enough for a slow machine to look at them. */
+/** Long enough for a slow machine to read the counters. */
 const WINDOW_MS = 3000;
 
 const clock = (): number => performance.timeOrigin + performance.now();

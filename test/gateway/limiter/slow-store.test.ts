@@ -1,4 +1,4 @@
-/** A store that is alive and slow makes replies slow, not wrong: every window admits exactly its limit. */
+/** A slow store makes replies slow, not wrong: every window admits exactly its limit. */
 import { setImmediate as turn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
@@ -25,7 +25,7 @@ async function gateways(t: Test, url: string, count: number): Promise<readonly G
   return all;
 }
 
-/** Sends more requests than the limit, a few at a time from every gateway. @returns how many were admitted */
+/** Sends more requests than the limit, a few at a time from every gateway. @returns the number of admitted requests */
 async function fill(all: readonly GuardedLimiter[], who: string): Promise<number> {
   // With an open circuit every request is decided at once, so the store must get time to answer.
   await turn();
@@ -68,7 +68,7 @@ for (const count of [2, 4]) {
   });
 }
 
-/** Lets a store stand still for 50 to 300 ms now and then until `work` is done. */
+/** Stalls a store for 50 to 300 ms now and then until `work` is done. */
 async function withStalls(
   servers: readonly Pick<RedisServer, 'freeze' | 'thaw'>[],
   random: () => number,

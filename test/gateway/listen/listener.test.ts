@@ -1,7 +1,4 @@
-/**
- * Connections that arrive together are accepted within a few turns of the event loop, and none is lost when the
- * listener closes.
- */
+/** Connections that arrive together are accepted within a few ticks, and none is lost when the listener closes. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';

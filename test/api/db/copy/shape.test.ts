@@ -1,4 +1,4 @@
-/** The list of copied tables follows from the schema, so nobody has to add a new table to it. */
+/** The list of copied tables is computed from the schema, so a new table is copied automatically. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,6 +1,6 @@
 /**
- * Forgotten passwords and verification mails are answered before anything is looked up, so the time says nothing about
- * accounts. The test holds the work back and checks what the database was asked until then.
+ * Requests for new passwords and verification mails are answered before any lookup, so the time reveals nothing about
+ * accounts. The test delays the work and checks the queries up to the reply.
  */
 import type { KyselyPlugin } from 'kysely';
 import t, { type Test } from 'tap';

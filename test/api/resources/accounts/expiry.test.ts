@@ -1,4 +1,4 @@
-/** Accounts that nobody verified end. Accounts that were used stay. */
+/** Unverified accounts are deleted. Accounts that were used stay. */
 import t, { type Test } from 'tap';
 import { readConfig } from '#api/config.ts';
 import { endAccounts } from '#api/jobs/scheduled-jobs.ts';

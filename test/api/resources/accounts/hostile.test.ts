@@ -1,4 +1,4 @@
-/** Any request to the routes of accounts, v2 and v3 is accepted or refused. None gets a 500 or shows internals. */
+/** Random requests to the routes of accounts, v2 and v3 never get a 500 or show internals. */
 import fc from 'fast-check';
 import t from 'tap';
 import { hashToken } from '#api/auth/session.ts';
@@ -7,7 +7,7 @@ import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.
 
 const RUNS = 60;
 
-// This test is not about hashes, so they are cheap.
+// Hashes are cheap here, because the test is not about them.
 const api = await startApi({
   parts: () => ({ passwords: { hash: async () => 'x', verify: async () => false } }),
 });

@@ -5,7 +5,7 @@ import { logInOwner, openBrowser } from '#test/support/login.ts';
 
 const owner = { email: 'owner@example.com', password: 'Password1' };
 
-/** Starts an API that calls `between` when a password was found to be right, before it is used. */
+/** Starts an API that calls `between` after a password was checked and before the result is used. */
 async function start(t: Test): Promise<{ api: TestApi; setBetween: (work: () => Promise<unknown>) => void }> {
   let between = async (): Promise<unknown> => undefined;
   const api = await startApi({

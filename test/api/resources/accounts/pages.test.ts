@@ -1,4 +1,4 @@
-/** The pages of accounts: their forms, where these lead, and what they refuse. */
+/** The pages of accounts: their forms, redirects and errors. */
 import t from 'tap';
 import { publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';
 import { type Browser, openBrowser } from '#test/support/login.ts';

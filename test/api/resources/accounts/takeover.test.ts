@@ -1,4 +1,4 @@
-/** A stranger who signs up with somebody else's address gets no account, and does not lock the owner out. */
+/** An attacker who signs up with another person's address gets no account, and does not lock the owner out. */
 import t, { type Test } from 'tap';
 import { createPasswords, deriveArgon2id } from '#api/auth/password.ts';
 import { publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';

@@ -18,7 +18,7 @@ async function respond(api: EventApi, surveyId: string): Promise<string> {
   return reply.json.data.id;
 }
 
-/** All receivers of tests are on loopback. The row says how others are shown. */
+/** All receivers of tests are on loopback. A row shows how others are displayed. */
 async function asIfPublic(api: EventApi): Promise<void> {
   await api.context.db.updateTable('deliveryAttempts').set({ isPrivate: 0 }).execute();
 }

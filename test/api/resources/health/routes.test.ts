@@ -1,4 +1,4 @@
-/** Load balancers and orchestrators ask these routes, which must cost little. */
+/** Load balancers and orchestrators call these routes often, so they must be cheap. */
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
@@ -22,7 +22,7 @@ t.test('503 while it stops, on open connections', async (t) => {
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const accepted: Socket[] = [];
   api.app.server.on('connection', (socket: Socket) => accepted.push(socket));
-  // A request is under way when the service is told to stop.
+  // A request is in progress when the service is told to stop.
   const body = '{"surveyId":"nothing","finished":false,"data":{}}';
   const socket = connect(port, '127.0.0.1');
   t.teardown(() => socket.destroy());

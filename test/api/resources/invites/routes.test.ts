@@ -12,7 +12,7 @@ interface World {
   readonly owner: Browser;
 }
 
-/** @param hasMail mails are accepted, but nobody sends them */
+/** @param hasMail mails are accepted, but not sent */
 async function begin(t: Test, hasMail: boolean): Promise<World> {
   const api = await startApi({
     env: { SIGNUP_ENABLED: '0', ...(hasMail ? { SMTP_URL: 'smtp://127.0.0.1:9' } : {}) },

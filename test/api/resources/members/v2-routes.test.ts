@@ -15,7 +15,7 @@ const stranger = await addPerson(api, 'Sue', null);
 await addTeam(api, 'Sales', { [mia.id]: 'admin' }, {});
 await addTeam(api, 'Support', {}, {});
 const patch = (body: object) => api.manage('PATCH', url, body);
-/** As if somebody else had made the key. */
+/** Sets the creator of a key. */
 const keyOf = (userId: string | null) => db.updateTable('apiKeys').set({ createdBy: userId }).execute();
 const owner = await db
   .selectFrom('users')

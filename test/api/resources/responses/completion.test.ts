@@ -1,4 +1,4 @@
-/** `autoComplete` ends a survey with exactly that many finished responses, and seldom counts them. */
+/** `autoComplete` ends a survey after exactly that many finished responses, and rarely counts them. */
 import t from 'tap';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -40,7 +40,7 @@ const change = (survey: AnsweredSurvey, fields: object) =>
 const statusOf = async ({ id }: AnsweredSurvey): Promise<string> => (await surveyNow(id)).content.status;
 const isCount = ({ sql }: { readonly sql: string }): boolean => /count\(\*\)/.test(sql);
 
-/** Returns the queries that count while this many finished responses arrive one after the other. */
+/** Returns the queries that count while this many finished responses arrive in sequence. */
 const countsOf = async (survey: AnsweredSurvey, responses: number) =>
   (
     await queriesOf(db, async (by: Database) => {
@@ -50,7 +50,7 @@ const countsOf = async (survey: AnsweredSurvey, responses: number) =>
 
 t.test('a thousand responses cause few counts', async (t) => {
   const survey = await surveyEndingAfter(1_000);
-  // The first response counts, and later ones when half of those missing have come.
+  // The first response causes a count, and a later one when half of the missing ones have arrived.
   t.equal((await countsOf(survey, 499)).length, 1);
   t.equal((await countsOf(survey, 500)).length, 9);
   t.equal(await statusOf(survey), 'inProgress');
@@ -87,7 +87,7 @@ t.test('finishes exactly the set number, whatever happens meanwhile', async (t) 
       const ids = [...responses].filter(([, is]) => is === finished).map(([id]) => id);
       return ids[below(Math.max(1, ids.length))];
     };
-    /** True if a finished response is written and there are enough. */
+    /** Whether a finished response was written and there are enough. */
     let mayEnd = false;
     for (let step = 0; step < 150; step += 1) {
       const [finished, open] = [one(true), one(false)];

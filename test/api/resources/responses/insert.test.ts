@@ -173,7 +173,7 @@ t.test('a display of another survey: writes nothing, and the transaction gives t
     [await show(survey.id, other.id), /another contact/],
   ] as const;
   const user = { by: 'userId', value: 'u' } as const;
-  // The other survey has changed the version that SQLite knows this one by.
+  // A change of the other survey has also changed this one's version in SQLite.
   const again = await findAnsweredSurvey(db, survey.id);
   if (again === null) throw new Error('no survey');
   for (const [displayId, message] of cases) {

@@ -1,4 +1,4 @@
-/** The PIN of a survey gives the token that responses carry, and nobody can try all PINs. */
+/** The PIN of a survey gives a token for responses, and nobody can try all PINs. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 

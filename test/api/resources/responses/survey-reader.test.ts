@@ -1,6 +1,6 @@
 /**
- * A process caches surveys that were answered lately. Here two processes share a database without change notifications,
- * so the first must notice changes by the second one itself.
+ * A process caches surveys that were answered recently. Here two processes share a database without change
+ * notifications, so the first must notice changes by the second one itself.
  */
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';

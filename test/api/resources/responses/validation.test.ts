@@ -83,7 +83,7 @@ const cases: readonly {
   {
     name: 'several choices and another text',
     question: { type: 'multipleChoiceMulti', choices: withOther },
-    // Somebody may type the label of another choice.
+    // A respondent may type the label of another choice.
     good: [
       ['Apple', 'Plum'],
       ['Apple', 'Apple'],

@@ -19,7 +19,7 @@ async function surveyEndingAfter(autoComplete: number): Promise<AnsweredSurvey> 
 const create = (survey: AnsweredSurvey, fields: Partial<NewResponse> = {}) =>
   createResponse(context, survey, { ...given, ...fields }, null, { mustBeOpen: true });
 
-/** Counts those that succeeded. The others must have been told that the survey is closed. */
+/** Counts the successful ones. The others must have received the error for a closed survey. */
 async function accepted(attempts: readonly Promise<unknown>[]): Promise<number> {
   const results = await Promise.allSettled(attempts);
   for (const result of results) {

@@ -1,4 +1,4 @@
-/** Guesses are limited; whatever is sent, nothing answers 500. */
+/** Guesses are limited, and no request gets a 500. */
 import fc from 'fast-check';
 import t from 'tap';
 import { anyText } from '#test/support/any-text.ts';

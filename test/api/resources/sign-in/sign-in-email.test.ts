@@ -139,7 +139,7 @@ t.test('callbackURL: kept on our own origin, refused for others', async (t) => {
       'http://[',
     ],
     'http://feedback.example.com/',
-    // Our origin for one reader of addresses, and another place for the next.
+    // Some readers see our origin in these addresses, others a different site.
     ...['https:evil.example', 'https:/evil.example', 'account', '/a\r\nb', ' /account', '/a\\b'],
     ...[`blob:${publicUrl}/x`, 'https://evil.example@feedback.example.com/'],
     `/${'a'.repeat(2_000)}`,

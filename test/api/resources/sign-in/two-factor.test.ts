@@ -20,7 +20,7 @@ async function begin(
   return api;
 }
 
-/** The owner, whose logins need a second factor from now on. */
+/** Returns the owner after enabling a second factor. */
 async function enabled(api: TestApi): Promise<{ browser: Browser; backupCodes: readonly string[] }> {
   const browser = await logInOwner(api);
   const { json } = await browser.call('POST', `${base}/enable`, { password });
@@ -30,7 +30,7 @@ async function enabled(api: TestApi): Promise<{ browser: Browser; backupCodes: r
   return { browser, backupCodes: json.backupCodes };
 }
 
-/** Somebody who gave the right password, and no code yet. */
+/** Starts a login with the right password and without a code. */
 async function held(api: TestApi, change: object = {}): Promise<Browser> {
   const browser = openBrowser(api);
   const reply = await browser.call('POST', '/api/auth/sign-in/email', { email, password, ...change });

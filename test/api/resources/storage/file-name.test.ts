@@ -1,4 +1,4 @@
-/** Names of files are cleaned: known ones as listed, and any name with some guarantees. */
+/** File names are cleaned: known ones as listed, and random names with some guarantees. */
 import fc from 'fast-check';
 import t from 'tap';
 import { cleanName, nameForPeople, sentExtension, uniqueName } from '#api/resources/storage/file-name.ts';
@@ -6,7 +6,7 @@ import { keyOf, locationOf, nameProblem, pathOf } from '#api/storage/key.ts';
 import { canonicalTarget } from '#gateway/policy/target.ts';
 import { anyText } from '#test/support/any-text.ts';
 
-/** Test titles are read line by line, and some of these names break lines. */
+/** Removes line breaks, because test titles are read line by line. */
 function inAscii(text: string | null): string {
   return JSON.stringify(text?.slice(0, 40) ?? null).replace(
     /[^ -~]/g,

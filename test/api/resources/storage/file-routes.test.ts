@@ -1,4 +1,4 @@
-/** Stored files: rights to read and delete them, headers, and paths that lead nowhere. */
+/** Stored files: rights to read and delete them, headers, and invalid paths. */
 import t, { type Test } from 'tap';
 import { startSession } from '#api/auth/session.ts';
 import { insertFile } from '#api/storage/files.ts';
@@ -89,7 +89,7 @@ t.test('files that are not picture, video or sound are downloaded, not shown', a
     ['a.txt', 'text/plain', 'attachment'],
     ['a.docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'attachment'],
     ['a.MP4', 'video/mp4', 'inline'],
-    // Nobody may upload these types. If such files exist all the same, they are served as plain bytes.
+    // These types cannot be uploaded. If such files exist all the same, they are served as plain bytes.
     ['a.html', 'application/octet-stream', 'attachment'],
     ['a.svg', 'application/octet-stream', 'attachment'],
   ] as const) {

@@ -244,7 +244,7 @@ t.test('a client that leaves in the middle leaves no file, and the service goes 
   t.equal((await send(port, bytes)).status, 201);
 });
 
-/** Sends everything but the end of a file. @returns how to go away */
+/** Sends everything but the end of a file. @returns a function that disconnects */
 function begin(port: number, fields: Readonly<Record<string, string>>): () => void {
   const bytes = body(fields, Buffer.alloc(1000));
   const socket = connect({ port, host: '127.0.0.1' });
@@ -284,7 +284,7 @@ t.test('503: too many uploads with one grant, or 64 in total; ending one frees i
   t.equal((await send(port, bytes)).status, 201);
 });
 
-/** Sends some of a file. @returns how to send the rest, and the answer once the connection is closed */
+/** Sends part of a file. @returns a function that sends the rest, and the reply once the connection is closed */
 function trickle(port: number, fields: Readonly<Record<string, string>>, first: number) {
   const bytes = body(fields, Buffer.alloc(600_000));
   const socket = connect({ port, host: '127.0.0.1' });

@@ -36,7 +36,7 @@ const pictures = [
   { id: 'b', imageUrl: '/storage/ws1/public/b.webp' },
 ];
 
-/** Has the fields that each type needs, and nothing more. */
+/** The required fields of each type, and no others. */
 const smallest: Readonly<Record<string, Record<string, unknown>>> = {
   openText: {},
   multipleChoiceSingle: { choices },
@@ -67,7 +67,7 @@ for (const [type, fields] of Object.entries(smallest)) {
   });
 }
 
-/** Has fields without which a type is refused, or values that it refuses. */
+/** Missing fields and values for which a type is refused. */
 const refusedQuestions: readonly (readonly [type: string, fields: Record<string, unknown>, path: string])[] =
   [
     ['openText', { inputType: 'colour' }, 'inputType'],

@@ -11,7 +11,7 @@ const base = `/api/v2/organizations/${organizationId}`;
 const teams = `${base}/teams`;
 const NOBODY = 'c0000000000000000000000000';
 
-/** A key that may not write, or not even read, the organization. */
+/** Returns a key that cannot write, or not even read, the organization. */
 async function keyWith(organizationRead: 0 | 1, organizationWrite: 0 | 1): Promise<string> {
   const key = await api.addKey({ [workspaceId]: 'manage' });
   const id = key.replace('fbk_', '');

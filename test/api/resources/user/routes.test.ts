@@ -22,7 +22,7 @@ const attributesOf = async (userId: string) => {
   const { data } = (await api.manage('GET', '/api/v1/management/people')).json;
   return data.find((person: { userId: string }) => person.userId === userId)?.attributes;
 };
-/** Writes directly, because the route refuses filters that make no sense. */
+/** Writes directly, because the route refuses senseless filters. */
 const setFilters = async (segmentId: string, filters: unknown): Promise<void> => {
   await db
     .updateTable('segments')

@@ -32,7 +32,7 @@ t.test('caches compiled code for the next call', async (t) => {
     });
     t.match(out, 'a command');
   };
-  // Stands for an installed package, without a node_modules of its own.
+  // Stands for an installed package, without its own node_modules.
   cpSync(join(projectRoot, 'gateway/cli/floodgate.mjs'), join(folder, 'gateway/cli/floodgate.mjs'));
   writeFileSync(join(folder, 'gateway/cli/main.js'), "import './other.mjs';");
   writeFileSync(join(folder, 'gateway/cli/other.mjs'), "console.log('a command');");

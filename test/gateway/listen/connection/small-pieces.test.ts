@@ -14,7 +14,7 @@ import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
 
 const MANY = 60_000;
-/** A body is judged from this many pieces on, and needs this average. */
+/** A body with this many pieces is checked, and needs this average. */
 const PIECES = 1000;
 const AVERAGE_BYTES = 64;
 const TOO_FEW_BYTES = 48;
@@ -206,7 +206,7 @@ for (const [way, GATEWAY_OWN_PARSER] of [
       req.on('end', () => res.end('whole'));
     });
     const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin, env });
-    /** Sends a piece when the application has the one before, so no two are read together. */
+    /** Sends a piece when the application has the previous one, so no two are read together. */
     const sendPieces = async (pieces: number, bytes: number, length: number) => {
       const client = sendRaw(port, lengthHead(length));
       for (let sent = 0; sent < pieces * bytes; ) {

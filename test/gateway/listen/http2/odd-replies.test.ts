@@ -13,13 +13,13 @@ const env = { GATEWAY_TLS_CERT: files.cert, GATEWAY_TLS_KEY: files.key, GATEWAY_
 
 interface Answer {
   readonly status: number;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly fields: readonly string[];
   readonly body: string;
   readonly code: number | undefined;
 }
 
-/** Starts an application that answers each request with the bytes that are listed for its path. */
+/** Starts an application that sends given bytes for each path. */
 async function startBytes(owner: Owner, replies: ReadonlyMap<string, string>): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

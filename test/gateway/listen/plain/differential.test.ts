@@ -1,6 +1,6 @@
 /**
- * A hundred thousand connections at random. `node test/gateway/listen/plain/fuzz.ts FROM COUNT` tries any number of others;
- * a difference names the seed that leads to it again.
+ * A hundred thousand random connections. `node test/gateway/listen/plain/fuzz.ts FROM COUNT` tries others; a difference
+ * prints the seed to repeat it.
  */
 import t from 'tap';
 import { compare } from './differential.ts';

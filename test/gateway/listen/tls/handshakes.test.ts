@@ -123,7 +123,7 @@ t.test('cuts a client that does not read its reply', async (t) => {
 
 t.test('a client that begins handshakes too fast has to wait, and others do not', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
-  // With a clock that stands still nothing is given back.
+  // With a stopped clock nothing is given back.
   const pace = new HandshakePace({ perSecond: 1, clock: () => 0 });
   const handshakes = new Handshakes(pair, { timeoutMs: 1500, pace });
   const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });

@@ -1,4 +1,4 @@
-/** Tests the list of kept refusals: the newest first, in pages, and with a search. */
+/** Tests the list of kept refusals: newest first, in pages, and with a search. */
 import t, { type Test } from 'tap';
 import type { DecisionRecord, DecisionStore } from '#gateway/operate/decisions/decision-record.ts';
 import { MemoryDecisions } from '#gateway/operate/decisions/memory-decisions.ts';
