@@ -6,9 +6,9 @@ import { projectRoot } from '#test/support/process.ts';
 
 interface Locked {
   readonly dev?: boolean;
-  /** To a folder of ours. */
+  /** A link to one of the project's folders. */
   readonly link?: boolean;
-  /** Of a binary: the systems that it is for. */
+  /** For a binary, its operating systems. */
   readonly os?: readonly string[];
   readonly resolved?: string;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ t.test('contains no address of a registry', async (t) => {
     cwd: projectRoot,
     exclude: isInstalled,
   })) {
-    // A package of our own is resolved to its folder.
+    // A package of the project is resolved to its folder.
     for (const [path, { resolved }] of Object.entries(packagesOf(file)))
       if (resolved?.includes(':') === true)
         t.fail(`${file}: ${path} is resolved to an address; set omit-lockfile-registry-resolved`);

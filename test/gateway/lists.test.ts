@@ -1,4 +1,4 @@
-/** Tests the lists allow and deny on a running gateway: which clients they name, and which replies those get. */
+/** Tests the lists allow and deny on a running gateway: which clients they match, and the replies. */
 import t from 'tap';
 import { Digester, identityOf } from '#gateway/identity/digest.ts';
 import { textOf } from '#gateway/operate/decisions/decision-text.ts';

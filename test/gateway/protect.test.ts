@@ -24,7 +24,7 @@ const MAX = 256;
 const WINDOW_MS = 500;
 const CLIENTS = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4'];
 
-/** An application that holds requests until the test lets it reply. */
+/** An application that holds requests until the test releases their replies. */
 async function startApplication(owner: Owner) {
   const held: { req: IncomingMessage; res: ServerResponse }[] = [];
   const { origin } = await startUpstream(owner, (req, res) => void held.push({ req, res }));
@@ -32,7 +32,7 @@ async function startApplication(owner: Owner) {
     origin,
     held,
     arrived: (count: number) => until(() => held.length === count, `${count} requests are in progress`),
-    /** The paths of those that are in progress, in the order in which they came. */
+    /** Paths of the requests in progress, in the order of their arrival. */
     get paths() {
       return held.map(({ req }) => req.url ?? '');
     },
@@ -59,7 +59,7 @@ class World {
     return send(this.gateway.port, path, { headers: { 'x-forwarded-for': from } });
   }
 
-  /** Several requests of each client, which the application answers after a time. */
+  /** Sends several requests of each client, which the application answers after a time. */
   async load(clients: readonly string[], each: number, ms: number, status = 200): Promise<void> {
     const sent = clients.flatMap((from) => Array.from({ length: each }, () => this.get('/page', from)));
     await this.application.arrived(sent.length);
@@ -73,7 +73,7 @@ class World {
     for (let i = 0; i < 4; i++) await this.load(CLIENTS, 1, 50);
   }
 
-  /** The limit falls to half of the requests in progress. */
+  /** Lowers the limit to half of the requests in progress. */
   async overload(each = 6): Promise<void> {
     while (this.limit === MAX) await this.load(CLIENTS, each, 2000);
     // Replies are measured again.
@@ -96,7 +96,7 @@ class World {
     return this.sample('floodgate_protect_waiting', { priority });
   }
 
-  /** Nothing is held, whatever happened. */
+  /** Checks that nothing is held. */
   async isFree(t: Test): Promise<void> {
     await until(
       () => this.sample('floodgate_held') === this.sample('floodgate_held', { bound: 'connections' }),
@@ -376,7 +376,7 @@ t.test('long polls give back only places that the lowered limit removed', async 
   clock.advance(2000);
   const polls = CLIENTS.flatMap((from) => [1, 2, 3, 4, 5].map(() => world.get('/page?poll', from)));
   await until(() => application.held.length === 10 && world.waiting('normal') === 10);
-  // A frozen application holds all of them. It never has more than it would have without protection.
+  // A frozen application holds all of them. It never has more than without protection.
   clock.advance(5000);
   await until(() => world.sample('floodgate_held', { bound: 'streams' }) > 0);
   t.equal(world.sample('floodgate_held', { bound: 'streams' }), 6);

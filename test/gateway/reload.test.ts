@@ -1,4 +1,4 @@
-/** An edited policy file is taken into use by the running process. */
+/** The running process uses an edited policy file. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,6 +1,6 @@
 /**
- * Tests costs that a header of the reply reports, over real connections: whatever happens to a request, its reserve is
- * settled once, and nobody pays less than the application reported.
+ * Tests costs that a header of the reply reports, over real connections: the reserve is settled once however a request
+ * ends, and every client pays the reported cost.
  */
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -34,12 +34,15 @@ const POLICIES = policyFile(
 
 interface Application {
   readonly origin: string;
-  /** Requests to hold, which the test answers. */
+  /** Held requests, which the test answers. */
   readonly held: { readonly req: IncomingMessage; readonly res: ServerResponse }[];
   readonly upgrades: Duplex[];
 }
 
-/** Answers with the status in `x-status` and the fields in `x-say`. Holds what has `x-hold`; drops what has `x-drop`. */
+/**
+ * Answers with the status in `x-status` and the fields in `x-say`. Holds requests with `x-hold`, and drops those with
+ * `x-drop`.
+ */
 function answering(held: Application['held']): (req: IncomingMessage, res: ServerResponse) => void {
   return (req, res) => {
     const { headers } = req;
@@ -102,7 +105,7 @@ interface Reply {
   readonly status: number;
   readonly isDenied: boolean;
   readonly headers: Headers;
-  /** The tightest policy has this left after the reserve. */
+  /** The tightest policy has this many units left after the reserve. */
   readonly remaining: number;
 }
 
@@ -125,7 +128,7 @@ async function ask(
 
 const reported = (units: number | string): readonly string[] => ['X-Tokens', String(units)];
 
-/** Units that are left. It asks with a request that uses none. */
+/** Returns the remaining units, with a request that uses none. */
 async function left(origin: string, path = '/v1/chat', headers = {}): Promise<number> {
   const reply = await ask(origin, { path, say: reported(0), headers });
   return reply.isDenied ? 0 : reply.remaining + RESERVE;
@@ -158,7 +161,7 @@ for (const [name, application, store] of WAYS) {
       env: await store(t),
     });
     const { origin } = gateway;
-    /** Asks once. @returns what it cost */
+    /** Sends one request. @returns its cost */
     const costOf = async (said: Said): Promise<number> => {
       const before = await left(origin);
       await ask(origin, said);
@@ -253,7 +256,7 @@ for (const [name, application, store] of WAYS) {
       const { isDenied, headers, remaining } = await ask(origin, { path });
       t.equal(isDenied, true);
       t.equal(remaining, 0);
-      // 100,000 units less 9,500 that may be in use, at ten seconds each.
+      // 100,000 units minus the maximum usage of 9,500, at ten seconds each.
       const seconds = Number(headers.get('retry-after'));
       t.ok(seconds <= 905_000 && seconds > 900_000, `${seconds}`);
     });
@@ -281,7 +284,7 @@ for (const [name, application, store] of WAYS) {
   });
 }
 
-/** Open connections of clients. */
+/** Counts open connections of clients. */
 function connections({ gateway }: TestGateway): number {
   const held = gateway
     .samples()

@@ -1,4 +1,4 @@
-/** Tests what the runner reports of files that fail, throw, stop half-way or end their process. */
+/** Tests the runner's report of files that fail, throw, stop half-way or end their process. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -92,7 +92,7 @@ t.test('a process that ends early fails the rest of its files', async (t) => {
   }
 });
 
-/** Starts a process, writes its id into the file that BEGUN names, and waits for ever. */
+/** A program that starts a process, writes its id into the file in BEGUN, and waits for ever. */
 const HANGING = `
   import { spawn } from 'node:child_process';
   import { writeFileSync } from 'node:fs';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { clientAddress, isTrustedPeer, parseTrustedProxies, UNTRUSTED } from '#shared/client-address.ts';
 
-/** `trust` as GATEWAY_TRUSTED_PROXIES writes it. */
+/** Tests with `trust` as in GATEWAY_TRUSTED_PROXIES. */
 const client = (trust: string, peer: string | undefined, chain = '', ipv6Prefix?: number): string =>
   clientAddress(peer, chain, parseTrustedProxies(trust), ipv6Prefix);
 
@@ -233,15 +233,15 @@ t.test('counts clients behind NAT64, 6to4 and Teredo by their IPv4 address', asy
     ['64:ff9b::c000:221', '192.0.2.33'],
     ['2002:c000:0221::1', '192.0.2.33'],
     ['2002:c000:0221:ffff:1:2:3:4', '192.0.2.33'],
-    // A network's own translator, which most give a prefix of 96 bits (RFC 8215).
+    // A network's own translator, usually with a prefix of 96 bits (RFC 8215).
     ['64:ff9b:1::c000:221', '192.0.2.33'],
     ['64:ff9b:1:fffe::192.0.2.33', '192.0.2.33'],
-    // With 48, 56 or 64 bits the rest is zero (RFC 6052 2.2): one address, one client.
+    // With 48, 56 or 64 bits the rest is zero (RFC 6052 2.2), so each address is one client.
     ['64:ff9b:1:c000:2:2100::', '64:ff9b:1:c000:2:2100::/128'],
     ['64:ff9b:1:aabb:c0:2:2100:0', '64:ff9b:1:aabb:c0:2:2100:0/128'],
-    // Teredo writes it inverted (RFC 4380 4).
+    // Teredo inverts it (RFC 4380 4).
     ['2001:0:4136:e378:8000:63bf:3fff:fdd2', '192.0.2.45'],
-    // Near, but not those prefixes.
+    // Similar prefixes.
     ['64:ff9b:2::c000:221', '64:ff9b:2::/64'],
     ['2001:1:4136:e378:8000:63bf:3fff:fdd2', '2001:1:4136:e378::/64'],
     ['64:ff9b:0:0:0:1:c000:221', '64:ff9b::/64'],

@@ -1,4 +1,4 @@
-/** The log: what cannot take it costs lines, and never requests or the process. */
+/** The log: a destination that fails loses lines, but never delays requests or ends the process. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { environment, eventually } from '#test/support/gateway-process.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-/** A pipe that is full, and that nobody reads until `drain`. */
+/** Returns a full pipe that is not read until `drain`. */
 function fullPipe(owner: Owner) {
   const file = join(temporaryFolder(owner), 'pipe');
   execFileSync('mkfifo', [file]);
@@ -37,7 +37,7 @@ function fullPipe(owner: Owner) {
   };
 }
 
-/** A gateway that logs there. */
+/** Starts a gateway that logs there. */
 async function startLogging(owner: Owner, stderr: number) {
   const env = await environment();
   const child = spawn(process.execPath, ['gateway/main.ts'], {

@@ -1,4 +1,4 @@
-/** Workers that do not get ready: programs of one line in place of the real ones. */
+/** Workers that do not become ready: programs of one line instead of the real ones. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';

@@ -20,14 +20,14 @@ export interface TestAdminOptions {
   readonly token?: string | null;
   readonly isLoopback?: boolean;
   readonly trust?: ProxyTrust;
-  /** Replaces parts of what the gateway reports of itself. */
+  /** Replaces parts of the gateway's report on itself. */
   readonly doctor?: Partial<DoctorSources>;
   readonly temporaryFolder?: string;
   readonly replayBounds?: ReplayBounds;
   readonly log?: Logger;
 }
 
-/** @returns its origin */
+/** @returns the origin of the listener */
 export async function startTestAdmin(
   owner: Owner,
   { gateway, config }: Pick<TestGateway, 'gateway' | 'config'>,

@@ -1,4 +1,6 @@
-/** Starts real proxies of other projects that ask a gateway about each request, as the page of the examples says. */
+/**
+ * Starts real proxies of other projects that ask a gateway about each request, as the page of the examples describes.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -22,8 +24,8 @@ export interface AskingProxy {
 }
 
 /**
- * @param to ports of the gateway that it asks, and of the application
- * @param edit of its files, such as other options
+ * @param to ports of the gateway and of the application
+ * @param edit changes its files, such as for other options
  */
 export async function startAskingProxy(
   owner: Owner,

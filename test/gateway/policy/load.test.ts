@@ -13,7 +13,7 @@ function fixture(name: string): string {
   return readFileSync(resolve(FIXTURES, files.get(name) ?? name), 'utf8');
 }
 
-/** The place as `line:column`, and what the message must mention: the mistake and its fix. */
+/** The position as `line:column`, and words of the message: the mistake and its fix. */
 type Mistake = readonly [at: string, mention: string];
 
 const LIMIT = 'requests per window, a whole number from 1 to 1000000000';
@@ -675,7 +675,7 @@ t.test('does not parse a file over 1 MiB', async (t) => {
 });
 
 t.test('refuses endless brackets without a crash', async (t) => {
-  // This text is no fixture, because linters overflow on it.
+  // This text is not a fixture file, because linters overflow on it.
   const problems = problemsOf(t, '['.repeat(4000));
   t.match(problems, [{ line: 1, message: /brackets are nested too deeply/, fix: 'close them' }]);
 });

@@ -4,7 +4,7 @@ import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher, type Matcher } from '#gateway/policy/match.ts';
 import { canonicalTarget, meaningOf, withoutSegmentParameters } from '#gateway/policy/target.ts';
 
-/** Builds a matcher whose policies are named by their position, from `p0`. */
+/** Builds a matcher whose policies are named by their index, from `p0`. */
 function matcherOf(routes: readonly string[], exclude: readonly string[] = []): Matcher {
   return createMatcher(
     loadPolicies(
@@ -225,7 +225,7 @@ t.test('the tree finds the same as a naive matcher', async () => {
   }
 });
 
-/** Returns the names of the policies that match by a regular expression for each route. */
+/** Matches naively, with a regular expression for each route. Returns the names of the policies. */
 function naive(
   routes: readonly string[],
   exclude: readonly string[],

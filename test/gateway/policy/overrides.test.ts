@@ -1,4 +1,4 @@
-/** Tests overrides: which clients they are for, and a file with very many of them. */
+/** Tests overrides: which clients they apply to, and a very large file. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { NetworkTable } from '#gateway/policy/network-table.ts';

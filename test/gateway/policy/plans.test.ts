@@ -1,4 +1,4 @@
-/** The file of plans: which client it names, and its mistakes. */
+/** The file of plans: which clients it matches, and its mistakes. */
 import t from 'tap';
 import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';

@@ -1,4 +1,4 @@
-/** `protect` and `priority` in the file: their meaning, and what check, diff and explain say of them. */
+/** `protect` and `priority` in the file: their meaning, and the output of check, diff and explain. */
 import t from 'tap';
 import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';

@@ -19,7 +19,7 @@ t.test('covers the given part of clients, and keeps them while the part grows', 
   let before = inside(0);
   for (const percent of [0.5, 1, 10, 25, 50, 90, 99.5, 100]) {
     const now = inside(percent);
-    // Chance makes a tenth of this difference with 20,000 clients.
+    // With 20,000 clients, chance explains a tenth of this difference.
     t.ok(Math.abs(now.size - (CLIENTS.length * percent) / 100) < 710, `${now.size} of ${percent}%`);
     t.ok(before.isSubsetOf(now), 'nobody leaves');
     before = now;

@@ -16,7 +16,7 @@ t.test('a pattern is parsed into its segments', async (t) => {
     ['GET /a/{name*}', [literal('a'), param('name', true), rest]],
     ['GET /a.b/~c/@me/d,e', [literal('a.b'), literal('~c'), literal('@me'), literal('d,e')]],
     ['GET /...', [literal('...')]],
-    // A literal is written in any spelling that a request may have.
+    // A literal can have any spelling that a request may have.
     ['GET /%61/%40me', [literal('a'), literal('@me')]],
     ['GET /a%20b/%c3%a9', [literal('a b'), literal('\xc3\xa9')]],
   ] as const;

@@ -1,4 +1,4 @@
-/** Holds the project's own policies.yaml, row by row, to the limits that the application no longer enforces. */
+/** Checks every row of the project's own policies.yaml against the limits that the application no longer enforces. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import t from 'tap';

@@ -219,7 +219,7 @@ t.test('the fast and the slow parser agree', async () => {
     .map((parts) => `/${parts.join('')}`);
   fc.assert(
     fc.property(plain, fc.constantFrom('', '?', '?q=/../x'), (path, query) => {
-      // An encoded letter of its own segment sends the same path the slow way, one segment deeper.
+      // An encoded letter in a segment of its own sends the same path through the slow parser, one segment deeper.
       const fast = canonicalTarget(path + query);
       const slow = canonicalTarget(`/%7a${path}${query}`);
       if (!fast.ok || !slow.ok) throw new Error(`${path} is refused`);
@@ -234,7 +234,7 @@ t.test('the fast and the slow parser agree', async () => {
 });
 
 t.test('the work grows linearly with the length of the target', async (t) => {
-  // The parser admits 16 KiB. A target 64 times as long still has to be handled at once.
+  // The parser accepts 16 KiB. A target 64 times as long must still be handled quickly.
   for (const unit of ['/..', '%2e', '/', ';', '/a;b', '%3B', '/%61', 'http://']) {
     const raw = `/${unit.repeat(Math.ceil(1_000_000 / unit.length))}`;
     const result = canonicalTarget(raw);

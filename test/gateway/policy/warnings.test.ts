@@ -1,4 +1,4 @@
-/** Tests the warnings about policies that are valid and probably not meant: each kind with its line, and no others. */
+/** Tests the warnings about policies that are valid but probably mistakes: each kind with its line, and no others. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { warningsOf } from '#gateway/policy/warnings.ts';
@@ -29,7 +29,7 @@ t.test('a limit that another policy always reaches first', async (t) => {
     // 90 s touch up to three windows of a minute.
     ['limit: 30, window: 90s', 30],
     ['limit: 29, window: 90s', null],
-    // A window that does not divide the other one may lie across two of them.
+    // A window that does not divide the other one may overlap two of them.
     ['limit: 20, window: 7s', 20],
     ['limit: 19, window: 7s', null],
     ['limit: 10, window: 1m, onStoreFailure: deny', 10],

@@ -36,7 +36,7 @@ function watchOf(t: Test, file = join(temporaryFolder(t), 'policies.yaml')) {
     onLoaded: (set) => loaded.push(set),
     onRefused: (error) => refused.push(error),
   });
-  /** Looks four times a second for this long. */
+  /** Polls four times a second for this long. */
   const pass = async (ms: number): Promise<void> => {
     for (const end = now + ms; now < end; now += 250) await watch.look();
     await watch.look();

@@ -67,7 +67,7 @@ t.test('a deadline that is cancelled anywhere in the list is not called', async 
 t.test('an empty list can be used again, also from within a call', async (t) => {
   const { deadlines, add, gaveUp } = start();
   deadlines.delete(add('a'));
-  // The timer of the first entry finds none, or one that is not due.
+  // The timer of the first entry finds no entry, or one that is not due.
   await sleep(TIMEOUT_MS * 0.75);
   const again: DeadlineEntry = {
     deadlineAt: 0,

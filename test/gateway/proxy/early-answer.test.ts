@@ -1,4 +1,4 @@
-/** Upstreams may answer before they have read the request, and close. The reply reaches the client. */
+/** Upstreams may reply before they have read the request, and close. The reply reaches the client. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import t from 'tap';

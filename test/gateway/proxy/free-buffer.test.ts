@@ -111,7 +111,7 @@ t.test('bodies with a length and in chunks arrive whole over TCP, TLS and HTTP/2
       if (req.method === 'POST') res.end(hash.digest('hex'));
       else if (req.url === '/length') res.end(BODY);
       else {
-        // No read of a socket fits these pieces.
+        // The pieces do not align with reads of a socket.
         for (let at = 0; at < BODY.length; at += 70_001) res.write(BODY.subarray(at, at + 70_001));
         res.end();
       }

@@ -1,4 +1,4 @@
-/** Tests upstreams that close without an answer, or whose answer cannot be forwarded. */
+/** Tests upstreams that close without a reply, or whose reply cannot be forwarded. */
 import t from 'tap';
 import { startBareServer } from './bare-server.ts';
 import { send, startRawUpstream } from './exchange.ts';

@@ -500,7 +500,7 @@ t.test('48 aborts at once on 4 connections leave all 4 usable', async (t) => {
     const before = connections;
     const answers = await Promise.all(Array.from({ length: 40 }, () => send(port, '/ok')));
     t.same(new Set(answers.map(({ body }) => body.toString())), new Set(['ok']));
-    // Four are new, and a few belong to requests whose turn came just before their deadline.
+    // Four are new, and a few belong to requests that were served just before their deadline.
     t.ok(connections - before < 16, `${connections - before} new connections: the 44 who waited cost none`);
   }
 });
@@ -518,7 +518,7 @@ t.test('a request that waits for a connection times out, and the wait is counted
     (await Promise.all(early)).map(({ status }) => status),
     Array(8).fill(504),
   );
-  // If they had waited twice, this one would have waited until its deadline too.
+  // If they had waited twice, this one would also have waited until its deadline.
   t.equal((await late).status, 200, 'who came later finds a connection');
   t.same(narrow.stats(), { waiting: 0, unavailable: 0, timeouts: 8 });
 });

@@ -36,10 +36,10 @@ const unescaped = (text: string): string =>
       ? ({ r: '\r', n: '\n', t: '\t', 0: '\0' }[letter] ?? '')
       : String.fromCharCode(Number.parseInt(hex, 16)),
   );
-/** A body is shown as JSON, and JSON knows no \x. */
+/** Bodies are shown as JSON, which has no \x. */
 const unescapedLine = (line: string): string => (line.startsWith('body ') ? line : unescaped(line));
 
-/** @param cuts where the bytes are split */
+/** @param cuts positions at which the bytes are split */
 function logOf({ bytes, closes, method }: Case, cuts: readonly number[]): string[] {
   const log: string[] = [];
   let body = '';
@@ -81,7 +81,9 @@ function logOf({ bytes, closes, method }: Case, cuts: readonly number[]): string
   return log;
 }
 
-/** The connection closes the socket after the end of a reply, so it may have read more or less by then. */
+/**
+ * Removes events after the end of the reply. The connection then closes the socket, so it may have read more or less.
+ */
 const withoutFate = (log: readonly string[]): string[] =>
   log.map((line) => line.replace(/^end, connection .*/, 'end'));
 

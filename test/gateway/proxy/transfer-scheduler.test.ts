@@ -1,4 +1,4 @@
-/** Large bodies take turns: each client moves a bounded amount in one turn of the event loop, and no byte is lost. */
+/** Large bodies take turns: each client forwards a bounded amount in one event-loop tick, and no byte is lost. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -18,7 +18,7 @@ interface Recorded extends Transfer {
   readonly name: string;
 }
 
-/** Transfers that always have more. Records the pieces of each turn, in order. */
+/** Creates transfers that always have more data. Records the pieces of each tick, in order. */
 function start(): {
   turns: TransferScheduler;
   collections: () => number;
@@ -129,7 +129,7 @@ t.test('large bodies need no collection, with a length and in chunks', async (t)
     req.resume().on('end', async () => {
       for (let at = 0; req.url === '/chunks' && at < download.length; at += 33_000) {
         res.write(download.subarray(at, at + 33_000));
-        // All writes of one turn are one chunk.
+        // All writes of one tick are one chunk.
         await nextTurn();
       }
       res.end(req.url === '/whole' ? download : '');

@@ -1,4 +1,4 @@
-/** Bytes for the upstream release their memory as soon as they are written, and not earlier. */
+/** Buffers for the upstream are freed as soon as they are written, and not earlier. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';

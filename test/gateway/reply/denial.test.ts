@@ -5,7 +5,7 @@ import { sendRaw } from '#test/support/raw.ts';
 
 const PATHS = { plain: '/api/v1/management/me', client: '/api/v1/client/w/environment' } as const;
 
-/** A clock that stands still until the test moves it. */
+/** Uses up a limit, with a clock that only the test moves. */
 async function exhausted(t: Test, at: { now: number }): Promise<{ port: number }> {
   const upstream = await startUpstream(t);
   const { origin, port } = await startTestGateway(t, {

@@ -9,8 +9,8 @@ for (const code of Object.keys(ERRORS) as ErrorCode[]) {
     const body = JSON.parse(ownReply(code, 'why').body);
     t.match(body, { status, code, message: 'why', detail: 'why', details: {}, title: String, type: String });
     t.ok(status >= 400 && status !== 500);
-    // Widgets drop their answers on 403, so the gateway sends it only for a deny list that asks for it, and never on
-    // client routes.
+    // Widgets lose their answers on 403, so the gateway uses it only if a deny list says so, and never on client
+    // routes.
     t.equal(status === 403, code === 'gateway_forbidden');
     t.not(body.code, 'too_many_requests');
   });

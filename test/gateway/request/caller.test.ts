@@ -1,4 +1,4 @@
-/** The client address of a request is worked out once, however many parts of the gateway ask for it. */
+/** The client address of a request is computed once, however many parts of the gateway need it. */
 import t from 'tap';
 import { originOf } from '#gateway/http/request-origin.ts';
 import { Digester } from '#gateway/identity/digest.ts';

@@ -1,4 +1,4 @@
-/** A probe shows its sender how the gateway sees it. Nobody else can make one, and nobody is charged for it. */
+/** A probe shows its sender how the gateway sees it. Nobody else can create one, and it is not charged. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { probeToken } from '#gateway/request/probe.ts';

@@ -1,4 +1,4 @@
-/** Tests a private authority with certificates for both sides, and every way in which they do not match. */
+/** Tests a private authority with certificates for both sides, and every mismatch. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

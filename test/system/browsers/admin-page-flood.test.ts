@@ -1,8 +1,7 @@
 /**
- * The page for operators while clients flood: who they are, what the page shows when the gateway goes away, and that its
- * size stays bounded.
+ * The page for operators during a flood: who floods, the page while the gateway is down, and its bounded size.
  *
- * PICTURES=docs/pictures writes the pictures of docs/page.md.
+ * PICTURES=docs/pictures writes the pictures of the documentation.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +32,7 @@ const REQUESTS = [
 const VIEWS = ['overview', 'clients', 'policies', 'replay'] as const;
 /** Address of the client that floods most. */
 let floods = '#/clients';
-/** Half a minute in each second, so that the chart has something to show. */
+/** Half a minute in each second, so that the chart has data. */
 const SPEED = 30;
 
 const browser = await startBrowser(t);
@@ -244,7 +243,7 @@ t.test('when the gateway goes away, the page says so, turns grey, and recovers',
   t.equal(await page.evaluate('document.body.classList.contains("gone")'), false);
 });
 
-/** Elements of the page. */
+/** Number of elements on the page. */
 const sizeOf = (page: Page): Promise<number> => page.evaluate("document.querySelectorAll('*').length");
 
 t.test('a thousand policies and many clients: the page stays bounded', async (t: Test) => {

@@ -365,7 +365,7 @@ t.test('bans a client from its row, and lifts the ban', async () => {
     .click();
   await dialog.getByRole('button', { name: 'Unban', exact: true }).click();
   await page.getByText(/is let in again\./).waitFor();
-  // Each process learns of a change within half a second. One that has not would go on refusing without the store.
+  // Each process learns of a change within half a second. Before that it would go on refusing without the store.
   await eventually(
     'let in by both processes',
     async () => {

@@ -1,4 +1,4 @@
-/** A page on another origin, in a real browser: what CORS allows it, and what a 429 of the gateway tells it. */
+/** A page on another origin, in a real browser: what CORS allows, and what it can read of the gateway's 429. */
 import t from 'tap';
 import { surveyBody } from '#test/support/api-app.ts';
 import { startBrowser, startSite } from '#test/support/browser.ts';
@@ -20,14 +20,14 @@ const browser = await startBrowser(t);
 const page = await browser.newPage();
 await page.goto(site);
 
-/** What the page's own script can read of a reply: the browser hides everything that CORS does not allow. */
+/** The part of a reply that the page's script can read. The browser hides everything that CORS does not allow. */
 interface Seen {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly json: Json;
 }
 
-/** As SDKs call: with a content type and a cache header, which make the browser ask first. Repeated `times`. */
+/** Sends like SDKs: with a content type and a cache header, which cause a preflight. Repeated `times`. */
 async function fromPage(method: string, path: string, body?: unknown, times = 1): Promise<readonly Seen[]> {
   return page.evaluate(
     async ({ url, method, body, times }) => {

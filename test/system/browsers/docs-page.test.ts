@@ -1,4 +1,7 @@
-/** The page of the API's description, in a real browser behind the gateway: readable, and nothing from elsewhere. */
+/**
+ * The page of the API's description, in a real browser behind the gateway: readable, and loading nothing from
+ * elsewhere.
+ */
 import t from 'tap';
 import { startBrowser } from '#test/support/browser.ts';
 import { startStack } from '#test/support/stack.ts';
@@ -13,7 +16,7 @@ t.test('the page shows the operations, loads nothing from elsewhere, and obeys i
   const complaints: string[] = [];
   page.on('request', (request) => asked.push(request.url()));
   page.on('console', (message) => {
-    // Browsers ask every site for an icon; this one has none.
+    // Browsers request an icon from every site; this one has none.
     if (message.type() === 'error' && !message.location().url.endsWith('/favicon.ico'))
       complaints.push(message.text());
   });

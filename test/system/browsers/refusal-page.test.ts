@@ -1,4 +1,4 @@
-/** The page of a refusal in a real browser: it counts down, loads nothing, and runs no script but its own. */
+/** The page of a refusal in a real browser: it counts down, loads nothing, and runs only its own script. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -40,7 +40,7 @@ const watched = (page: Page): Page => watchPage(page, complaints, (url) => url.s
 
 t.test('counts down, and then offers to try again', async (t) => {
   const page = watched(await browser.newPage());
-  // Timers go on, and the page's time stands still.
+  // Timers run, but the page's time is stopped.
   await page.clock.setFixedTime(at.now);
   await page.goto(`${origin}/minute`);
   t.equal(await page.title(), 'application');

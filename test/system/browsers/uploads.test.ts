@@ -1,4 +1,4 @@
-/** Uploads as people make them, through the gateway's process, to each home: curl, a form in a browser, the npm client. */
+/** Uploads through the gateway's process to each store: with curl, a form in a browser, and the npm client. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -180,7 +180,7 @@ t.test('to disk', async (t) => {
       const asked: string[] = [];
       const visitor = await page.context().newPage();
       visitor.on('request', (request) => asked.push(request.url()));
-      // A download is no page, which is an error to navigation.
+      // Navigation reports a download as an error.
       await visitor
         .goto(grant.fileUrl)
         .catch((error: Error) => t.match(error.message, /Download is starting/));

@@ -7,7 +7,7 @@ import { type ClusterNode, type RedisCluster, startCluster } from '#test/support
 import { COUNT, fault, load, storeAt } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 
-/** A key for each node. */
+/** Returns a key for each node. */
 function keysByNode({ nodes }: RedisCluster): readonly [string, string, string] {
   const key = ({ slots: [first, last] }: ClusterNode): string => {
     for (let i = 0; ; i++) if (keySlot(`k${i}`) >= first && keySlot(`k${i}`) <= last) return `k${i}`;

@@ -1,4 +1,6 @@
-/** A primary and its replica under three sentinels. A write that was not replicated is lost with its primary: that is Redis. */
+/**
+ * A primary and its replica under three sentinels. Redis loses writes that were not replicated before the primary died.
+ */
 import t from 'tap';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { SERVICE, startWatchedRedis } from '#test/support/redis-sentinel.ts';
@@ -16,7 +18,7 @@ t.test('follows a planned failover under load, and executes nothing twice', asyn
   const isConnectedTo = async ({ client }: RedisServer): Promise<boolean> =>
     String(await client.call('CLIENT', 'LIST')).includes('name=floodgate');
   await until(async () => (await isConnectedTo(redis.second)) && !(await isConnectedTo(redis.first)));
-  // A few answers of the old primary may still be on their way to us.
+  // A few replies of the old primary may still be on their way.
   await calls.untilMore(20);
   const from = calls.acknowledged.length;
   await calls.untilMore(200);
@@ -57,7 +59,7 @@ t.test('leaves an old primary that is reachable and still acts as primary', asyn
   const redis = await startWatchedRedis(t);
   const store = storeAt(t, redis.url);
   await store.connect();
-  // So that the sentinels cannot make it a replica, as if only they had lost it.
+  // Prevents the sentinels from making it a replica, as if only they had lost it.
   await redis.first.client.call('ACL', 'SETUSER', 'default', '-replicaof', '-slaveof', '-multi');
   redis.first.freeze();
   await redis.untilPrimaryIs(redis.second);

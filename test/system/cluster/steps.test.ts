@@ -1,4 +1,4 @@
-/** Charges whose keys lie on several nodes of a Cluster: never too many admitted, and nothing charged for a denial. */
+/** Charges with keys on several nodes of a Cluster: never too many admitted, and nothing charged for a denial. */
 import t from 'tap';
 import { PROVEN_LOCALLY_MS } from '#gateway/limiter/limiter.ts';
 import { keySlot } from '#gateway/store/slot-table.ts';
@@ -8,7 +8,7 @@ import { burst, chargeOf, part, policy, spend, unproven } from '#test/support/sp
 import { until } from '#test/support/until.ts';
 import { inOneWindow, insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
-/** What is counted under a key, in its window. */
+/** Returns the count under a key, in its window. */
 async function counted({ nodes }: RedisCluster, key: string): Promise<number> {
   const slot = keySlot(key);
   const node = nodes.find(({ slots: [first, last] }) => slot >= first && slot <= last);

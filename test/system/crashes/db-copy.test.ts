@@ -9,7 +9,7 @@ import { apiCli, apiCommand } from '#test/support/cli.ts';
 import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-/** The statements of those that have one. */
+/** Returns the statements of indexes that have one. */
 function indexesOf(path: string): readonly string[] {
   const sqlite = new SqliteDatabase(path, { readonly: true });
   try {

@@ -11,7 +11,7 @@ import { environment, eventually, launch } from '#test/support/gateway-process.t
 import { start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
 
-/** Clients that open a connection for each request, until told to stop. */
+/** Starts clients that open a connection for each request, until stopped. */
 function connectOneByOne(port: number, clients: number) {
   const failures: string[] = [];
   let answered = 0;

@@ -1,4 +1,4 @@
-/** How the process ends. */
+/** The end of the gateway process. */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ t.test(
     const port = Number(env.GATEWAY_PORT);
     const load = [hammer(port, '/free', 16), hammer(port, '/a', 16)];
 
-    // An upload whose second half comes only when the shutdown has begun.
+    // An upload whose second half arrives after the shutdown has begun.
     const upload = sendRaw(
       port,
       'POST /upload HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 200000\r\n\r\n',

@@ -1,4 +1,4 @@
-/** The process without its store. */
+/** The gateway process without its store. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** Several API processes on one database: they share the work, and none of them is in the others' way. */
+/** Several API processes on one database: they share the work without conflicts. */
 import t from 'tap';
 import { creatorAt, startReceiver } from '#test/api/events/support.ts';
 import { startPair } from '#test/support/api-pair.ts';
@@ -31,7 +31,7 @@ t.test('each event is delivered once, whichever process stored the response', as
         });
         statuses.push(reply.status);
         const { data: made } = (await reply.json()) as { data: { id: string } };
-        // By the other process: it reads before it writes, in one transaction.
+        // Sent to the other process, which reads before it writes, in one transaction.
         const change = await fetch(`${bases[(i + 1) % 2]}/api/v1/client/ws1/responses/${made.id}`, {
           method: 'PUT',
           body: JSON.stringify({ finished: true, data: {} }),

@@ -1,4 +1,4 @@
-/** Invented credentials in great number and of great length: they cost neither the process nor the store anything. */
+/** Many long invented credentials: they cost neither the process nor the store memory. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -14,7 +14,7 @@ const db = openTestDatabase(url);
 t.teardown(() => db.destroy());
 const key = { 'x-api-key': 'fbk_two' };
 
-/** Started at once, on a database that has seen no first start. */
+/** Starts both at once, on a database without a first start. */
 async function startBoth(): Promise<readonly [Http, Http]> {
   const { bases, processes } = await startPair(t, url, key['x-api-key']);
   const notices = processes.filter((one) => one.output().includes('First start'));
@@ -38,7 +38,7 @@ async function manage(http: Http, method: string, path: string, body?: object) {
   return JSON.parse(reply.text).data;
 }
 
-/** A form with its CSRF token of one process, sent to the other. */
+/** Gets a form with its CSRF token from one process, and sends it to the other. */
 async function submit(path: string, fields: Record<string, string>, cookie = '') {
   const asked = await one.send({ method: 'GET', url: '/api/auth/csrf' });
   const { csrfToken } = JSON.parse(asked.text);
@@ -56,7 +56,7 @@ async function logIn(password: string): Promise<string> {
   return cookiesOf(reply);
 }
 
-/** The reply to a forgotten password does not wait for its mail, so that it takes as long for an unknown address. */
+/** Waits for the mail. The reply to a forgotten password does not wait for it, to hide whether the address is known. */
 async function tokenInMail(kind: string): Promise<string> {
   let token: string | undefined;
   await until(async () => {

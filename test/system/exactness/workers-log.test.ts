@@ -1,4 +1,4 @@
-/** What operators read of several workers: one log on one pipe, and refusals by any of them. */
+/** Operators of several workers: one log on one pipe, and refusals by any of them. */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ t.test(
     const redis = await startRedis();
     t.teardown(() => redis.close());
     const policies = join(temporaryFolder(t), 'policies.yaml');
-    // So many that a line would be longer than a pipe takes in one piece.
+    // Enough names to make a line longer than a pipe accepts in one piece.
     const names = Array.from({ length: 70 }, (_, i) => `p${i}-${'x'.repeat(55)}`);
     writeFileSync(
       policies,
@@ -44,7 +44,7 @@ t.test(
     const client = async (): Promise<void> => {
       while (sent < REQUESTS) {
         const url = `http://127.0.0.1:${env.GATEWAY_PORT}/a/${++sent}/${'y'.repeat(900)}`;
-        // A connection each: the kernel spreads them over the workers.
+        // Uses a new connection each time, which the kernel spreads over the workers.
         const response = await fetch(url, { headers: { connection: 'close' } });
         await response.arrayBuffer();
         const id = response.headers.get('x-gateway-decision');

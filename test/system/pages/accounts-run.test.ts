@@ -1,4 +1,6 @@
-/** The whole life of an account, as the README shows it: with curl, against the process, mails read from a real server. */
+/**
+ * The whole life of an account, as the README shows it: with curl, against the process, with mails from a real server.
+ */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import t from 'tap';
@@ -11,7 +13,7 @@ import { until } from '#test/support/until.ts';
 
 const run = promisify(execFile);
 
-/** The README's commands, each with a name; `set -u` and `curl -f` end them where something is amiss. */
+/** The README's commands, each with a name. `set -u` and `curl -f` end them on a failure. */
 const setUp = `
 JAR=$FOLDER/cookies.txt
 csrf() { curl -s -b $JAR -c $JAR $BASE/api/auth/csrf | sed 's/.*"csrfToken":"\\([^"]*\\)".*/\\1/'; }

@@ -1,4 +1,4 @@
-/** The page on events can be followed as it stands there, with a receiver of the test's own. */
+/** Runs the commands of the page on events, with a receiver of the test. */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import t from 'tap';
 import { readPage } from '#test/docs/pages.ts';

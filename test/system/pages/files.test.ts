@@ -1,4 +1,4 @@
-/** The page on files can be followed as it stands there. */
+/** Runs the commands of the page on files. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

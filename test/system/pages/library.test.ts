@@ -1,4 +1,4 @@
-/** The programs of docs/library.md run as they stand there, and limit. */
+/** Runs the programs of docs/library.md unchanged, and checks that they limit. */
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

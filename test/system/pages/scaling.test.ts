@@ -1,4 +1,4 @@
-/** The page on growing can be followed: its commands are run as they stand there, on servers of the test's own. */
+/** Runs the commands of the page on scaling, on servers of the test. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -141,7 +141,7 @@ t.test('the table of commands is that of the program', async (t) => {
 });
 
 t.test('the services that the Compose commands name exist', async (t) => {
-  // Docker is not at hand here: test/compose.test.ts holds the file that these commands read.
+  // There is no Docker here: test/compose.test.ts checks the file that these commands read.
   const { services, volumes, name } = parse(readFileSync(join(projectRoot, 'docker-compose.yml'), 'utf8'), {
     merge: true,
   });

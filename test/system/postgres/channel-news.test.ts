@@ -1,4 +1,4 @@
-/** The channel of PostgreSQL: on its server, which TEST_DATABASE=postgres is not needed for. */
+/** The channel of PostgreSQL. The test starts its own server, without TEST_DATABASE=postgres. */
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { openDatabase } from '#api/db/database.ts';

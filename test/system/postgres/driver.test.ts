@@ -1,4 +1,4 @@
-/** Every wait has an end, what others undid is done again, and failures are told in our words. */
+/** Every wait is bounded, conflicting transactions are repeated, and failures have our own messages. */
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';

@@ -1,4 +1,4 @@
-/** A start on PostgreSQL: one of many migrates, a server that is late is waited for, and a mistake is one sentence. */
+/** A start on PostgreSQL: one of many migrates, a late server is waited for, and a mistake gives one sentence. */
 import { chmodSync, chownSync, copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -28,7 +28,7 @@ function open(t: Test, url: string): Database {
   return db;
 }
 
-/** Waits no longer than it must. */
+/** Waits no longer than necessary. */
 const reach = (db: Database, url: string, waitMs = 0) =>
   awaitDatabase(db, parseDatabaseUrl(url, '/'), waitMs, () => undefined);
 

@@ -1,4 +1,4 @@
-/** `POST /api/replay`: the command's answer over the admin API, bounded, and nothing of it left behind. */
+/** `POST /api/replay`: the command's result over the admin API, bounded, and without remains. */
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ function line(address: string, path = '/items'): string {
   return `${address} - - [22/Nov/2026:08:00:00 +0000] "GET ${path} HTTP/1.1" 200 2 "-" "a"\n`;
 }
 const LOG = line('192.0.2.1').repeat(3) + line('192.0.2.2') + line('192.0.2.3').repeat(2);
-/** So long that nobody waits for its end: two gigabytes when unpacked. */
+/** A log of two gigabytes when unpacked, so no test waits for its end. */
 const ENDLESS = Buffer.concat(Array(500).fill(gzipSync(LOG.repeat(8000))));
 
 interface Reply {
@@ -40,7 +40,7 @@ interface Reply {
   };
 }
 
-/** A request that is sent in pieces, with any header. */
+/** A request that is sent in pieces, with any headers. */
 class Upload {
   readonly reply: Promise<Reply>;
   readonly #call: ReturnType<typeof request>;
@@ -200,7 +200,7 @@ t.test('files next to the policy file in use can be read, and no others', async 
   t.notMatch(JSON.stringify(other.body), /PASSWORD/);
 });
 
-/** A gateway whose policy file lies in `home`. @returns its admin listener */
+/** Starts a gateway whose policy file is in `home`. @returns its admin listener */
 async function startAt(t: Test, home: string, policies: string, upstream: string): Promise<string> {
   const file = join(home, 'policies.yaml');
   writeFileSync(file, policies);

@@ -1,4 +1,4 @@
-/** The process: how it starts, what it says, and how it ends. */
+/** The API process: its start, its output, and its end. */
 import { once } from 'node:events';
 import { statSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
@@ -44,7 +44,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       headers: { 'content-length': body.length, expect: '100-continue' },
     });
     inFlight.flushHeaders();
-    // The server asks for the body once it has begun with the request.
+    // The server sends 100 Continue once it has begun the request.
     await once(inFlight, 'continue');
     const ended = api.stop(signal);
     const refused = new Promise<void>((resolve) => {

@@ -38,7 +38,7 @@ async function startWorkers(t: Test, more: Record<string, string> = {}): Promise
   return { process, port, env };
 }
 
-/** The status of a request on a connection of its own: the kernel chooses the worker. */
+/** Returns the status of a request on a separate connection, for which the kernel chooses the worker. */
 function ask(
   port: number,
   path: string,
@@ -64,7 +64,7 @@ interface InFlight {
   readonly outcome: Promise<number | 'cut'>;
 }
 
-/** A request that a worker has begun with, on a connection of its own: it has asked for the body. */
+/** Sends a request on a separate connection, and waits until a worker has asked for the body. */
 async function begin(port: number): Promise<InFlight> {
   const body = '{"surveyId":"nothing","finished":false,"data":{}}';
   const request = httpRequest({
@@ -102,7 +102,7 @@ t.test('prints the first credentials once, and all workers serve', async (t) => 
 });
 
 t.test('a limit without Redis counts the requests of all workers, and survives them', async (t) => {
-  // Thirty an hour from one address, also of those that are refused for another reason.
+  // Thirty an hour from one address, including requests that are refused for other reasons.
   const signUp = (): Promise<number> => ask(port, '/api/auth/signup', {}, 'POST');
   const before = await workersOf(api);
   const first = await Promise.all(Array.from({ length: 20 }, signUp));
@@ -157,7 +157,8 @@ t.test('a later start prints no credentials; port 0 is the same free port for al
   t.teardown(() => again.stop());
   const [, found] = await again.until(/API ready on http:\/\/127\.0\.0\.1:(\d+) \(2 processes/);
   t.equal(await ask(Number(found), '/api/v1/management/me', key), 200);
-  // Resolves when the last process that holds the output is gone: without their parent workers end by themselves.
+  // Resolves when the last process that holds the output has ended, because workers without their parent end by
+  // themselves.
   t.equal(await again.stop('SIGKILL'), null);
   t.notMatch(again.output(), /First start|fbk_/);
 });
@@ -193,13 +194,13 @@ t.test('exit 1 with one sentence: an error at the start of the first worker', as
   t.match(api.output(), /^The API cannot start\. SDK_PATH: .*\n$/);
 });
 
-/** The pids of the children, as the kernel knows them. */
+/** Returns the pids of the children from the kernel. */
 async function workersOf({ child }: Started): Promise<readonly number[]> {
   const text = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8');
   return text.trim().split(' ').filter(Boolean).map(Number);
 }
 
-/** How many sockets listen on the port; a worker listens once it can answer. */
+/** Returns how many sockets listen on the port. A worker listens once it can answer. */
 async function listenersOn(port: number): Promise<number> {
   const address = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const lines = (await readFile('/proc/net/tcp', 'utf8')).split('\n');

@@ -1,4 +1,4 @@
-/** What all commands share: help, wrong calls, exit codes, JSON. */
+/** Features of all commands: help, wrong arguments, exit codes, JSON. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';

@@ -1,4 +1,4 @@
-/** `floodgate init` and `floodgate start`: from an empty folder to a gateway that runs. */
+/** `floodgate init` and `floodgate start`: from an empty folder to a running gateway. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** Tests tracing with a collector that is slow, gone or asks for a login, and when the gateway ends. */
+/** Tests tracing with a collector that is slow, down or requires a login, and at the end of the gateway. */
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { createAuthority } from '#test/support/certificates.ts';

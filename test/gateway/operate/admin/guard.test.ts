@@ -1,4 +1,4 @@
-/** Tests who may use the admin API, and which errors others get. */
+/** Tests access to the admin API, and the errors of refused requests. */
 import { type IncomingHttpHeaders, request } from 'node:http';
 import t from 'tap';
 import { eventually } from '#test/support/gateway-process.ts';

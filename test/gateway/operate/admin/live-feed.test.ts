@@ -101,7 +101,7 @@ t.test('the number of listeners is bounded; one that leaves frees its place', as
   t.equal(all.filter(({ reply }) => reply.bodyUsed).length, 0);
 });
 
-/** Starts a feed of its own, whose counters grow by a lot of text with each look. */
+/** Starts a separate feed, whose counters grow by a lot of text each time they are read. */
 async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
   let looks = 0;
   const families = async (): Promise<readonly (readonly Family[])[]> => {

@@ -1,5 +1,6 @@
 /**
- * An operator puts a policy in shadow for a while: in memory, over Redis with several workers, and across a restart.
+ * An operator puts a policy in shadow mode for a while: in memory, over Redis with several workers, and across a
+ * restart.
  */
 import { writeFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
@@ -90,7 +91,8 @@ for (const [name, environment] of Object.entries(STORES)) {
     t.match(await ask('/api/unshadow', { policy: 'items' }), { document: { changed: false } });
     t.match(operator.process.output(), /"change":"shadow","policy":"items","seconds":3600/);
 
-    // The machine's speed decides whether requests are decided meanwhile. The test only checks that it ends.
+    // The machine's speed decides whether requests are decided meanwhile. The test only checks that the shadow mode
+    // ends.
     await ask('/api/shadow', { policy: 'items', seconds: 2 });
     await eventually(
       'it ends',

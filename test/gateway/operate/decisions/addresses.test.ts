@@ -1,4 +1,4 @@
-/** Addresses of refused clients: who sees them, for how long, and where they never get. */
+/** Addresses of refused clients: who sees them, for how long, and where they are never written. */
 import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { Addresses } from '#gateway/operate/decisions/addresses.ts';

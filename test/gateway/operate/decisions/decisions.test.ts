@@ -1,4 +1,4 @@
-/** Tests which of many refusals are kept. */
+/** Tests which of many refusals are stored. */
 import t from 'tap';
 import { Bucket } from '#gateway/limiter/charge.ts';
 import type { DecisionRecord, DecisionStore } from '#gateway/operate/decisions/decision-record.ts';

@@ -89,7 +89,7 @@ t.test('more than one page', async (t) => {
       decisions: DecisionRecord[];
       next: string | null;
     };
-  // The first denial of each client is always kept.
+  // The first denial of each client is always stored.
   for (let i = 0; i < 220; i++) await (await fetch(`${gateway.origin}/p${i % 110}`)).arrayBuffer();
   await until(async () => (await list('policy=p109')).decisions.length === 1);
   const first = await list('');

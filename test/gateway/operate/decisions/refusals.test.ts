@@ -5,7 +5,7 @@ import { connectMany } from '#test/gateway/bounds/from.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { until } from '#test/support/until.ts';
 
-/** Fields that differ from run to run. */
+/** Values that differ between runs. */
 const ANY = {
   id: /^[0-9a-z]{20}$/,
   at: /^\d{4}-.*Z$/,

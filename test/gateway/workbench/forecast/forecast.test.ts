@@ -87,7 +87,7 @@ t.test('20,000 clients: memory and commands within a fifth', async (t) => {
   const commands = async (): Promise<number> =>
     Number(/^total_commands_processed:(\d+)/m.exec(await redis.client.info('stats'))?.[1]);
   const before = await commands();
-  // Requests come one after the other, so that no two share a script.
+  // Requests come in sequence, so that no two share a script.
   for (let i = 0; i < REQUESTS; i++) await request(i);
   const sent = (await commands()) - before;
   const rate = expected.commandsPerSecond / sent;

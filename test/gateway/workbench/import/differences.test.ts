@@ -1,4 +1,4 @@
-/** An imported row says in which direction it differs from its source, and no row vanishes. */
+/** An imported row tells how it differs from its source, and no row is lost. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { type ImportResult, importText } from '#gateway/workbench/import/import.ts';

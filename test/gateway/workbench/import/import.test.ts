@@ -12,7 +12,7 @@ function importFixture(name: string): ReturnType<typeof importText> {
   return importText(readFileSync(join(projectRoot, 'test/fixtures/import', name), 'utf8'), name, null);
 }
 
-/** Returns route, identifier, limit, window and whatever differs from the defaults. */
+/** Returns route, identifier, limit, window and all values that differ from the defaults. */
 function rowsOf(text: string): unknown[] {
   return loadPolicies(text, 'imported.yaml').policies.map((policy) => {
     const { route, identifier, limit, windowSeconds, bucket, name, mode, headers, onStoreFailure } = policy;
