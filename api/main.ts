@@ -226,7 +226,7 @@ function listenOptions({ host, port }: Config): FastifyListenOptions & Pick<List
 
 const parentChannel: ParentChannel = {
   send(message) {
-    if (!process.connected) throw new Error('the parent is gone');
+    if (!process.connected) throw new Error('the parent process has ended');
     process.send?.(message, undefined, undefined, () => undefined);
   },
   onMessage: (listener) => void process.on('message', listener),

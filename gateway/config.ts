@@ -241,7 +241,7 @@ export function readConfig(
       );
     if (showAddressesMs !== null)
       warnings.push(
-        `GATEWAY_SHOW_ADDRESSES=${read.text('GATEWAY_SHOW_ADDRESSES')}: operators see the addresses of refused clients, which are in memory for so long`,
+        `GATEWAY_SHOW_ADDRESSES=${read.text('GATEWAY_SHOW_ADDRESSES')}: operators see the addresses of refused clients, which stay in memory for that time`,
       );
     if (workers > 1 && !hasStore) {
       read.refuse(

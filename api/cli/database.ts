@@ -38,7 +38,7 @@ const addCopy: AddCommand = (program, context) =>
         .option('live', {
           type: 'boolean',
           default: false,
-          describe: 'Also while the API runs: a rehearsal, as what it writes meanwhile is not copied',
+          describe: 'Also runs while the API runs, as a rehearsal: later writes are not copied',
         })
         .option('restart', {
           type: 'boolean',
@@ -47,7 +47,7 @@ const addCopy: AddCommand = (program, context) =>
         })
         .example(
           '$0 db copy --from file:./data/floodgate.sqlite --to postgres://floodgate@db.example.com/floodgate',
-          'Cut off, the same command goes on where it was',
+          'If interrupted, run the same command again to resume',
         ),
     (options) => context.run(() => copy(options, context)),
   );

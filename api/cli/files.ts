@@ -48,10 +48,10 @@ export const addFiles: AddCommand = (program, context) =>
               describe: 'The database that knows the files; that of DATABASE_URL unless given',
             })
             .option('parallel', { type: 'number', default: 8, describe: 'Files at a time' })
-            .epilogue('How a bucket is reached is said by the S3_… variables, as for the API.')
+            .epilogue('The S3_… variables set the access to a bucket, as for the API.')
             .example(
               '$0 files copy --from ./data/uploads --to s3://uploads',
-              'Again: only what is not there yet',
+              'Resume: copies only missing files',
             ),
         (options) => context.run(() => copy(options, context)),
       )

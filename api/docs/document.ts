@@ -54,7 +54,7 @@ function documentOf(publicUrl: string) {
       description: [
         'Surveys and feedback: the client API for SDKs, which asks for no key, and the management API.',
         'Replies of v1 wrap their payload in `data`. Ids are opaque; timestamps are ISO 8601 in UTC.',
-        'Wherever a workspace id is asked for, an environment id of older clients is understood too.',
+        'Wherever a workspace id is expected, an environment id of older clients works too.',
         'Limits: the gateway answers 429 with `x-gateway-ratelimited` as `application/problem+json`, the application as `application/json`. The gateway also answers 400, 408, 429, 431, 502, 503 and 504 to any request, as GatewayProblem.',
         'A method that a path does not have is answered 405, a path that leads nowhere 404, in the shape of the surface.',
       ].join('\n\n'),

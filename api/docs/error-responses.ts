@@ -112,7 +112,7 @@ const descriptions: Readonly<Record<string, string>> = {
   401: 'No credentials, or none that are valid; on v1 also: not the right to do this.',
   403: 'Not possible now, or not for this caller.',
   404: 'There is no such thing.',
-  405: 'The path has other methods: those in Allow.',
+  405: 'The path has other methods, which Allow lists.',
   409: 'It is taken, or was used.',
   413: `The body has more than ${BODY_BYTES_MAX} bytes.`,
   422: 'A field of the request does not have the shape it should have.',

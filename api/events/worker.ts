@@ -88,7 +88,7 @@ export function startWorker(options: WorkerOptions): Worker {
       log.warn({ webhookId }, 'the receiver of a webhook answers again');
     }
     if (before === 'closed' && after === 'open') {
-      log.warn({ webhookId }, 'the receiver of a webhook hangs; it is asked again now and then');
+      log.warn({ webhookId }, 'the receiver of a webhook hangs; deliveries to it are paused and retried');
     }
     return after === 'open';
   };

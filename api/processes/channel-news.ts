@@ -127,7 +127,7 @@ class ChannelNews implements News {
       if (!this.#isProved) {
         this.#lose(
           connection,
-          new Error('what is notified does not arrive; a pooler between may not pass it on'),
+          new Error('notifications of PostgreSQL do not arrive; a connection pooler may not forward them'),
         );
         return;
       }

@@ -114,7 +114,7 @@ const REACHED: Readonly<Record<Refusal, string>> = {
     'a client address has reached its share and is refused more; where it is a proxy of yours, name it in GATEWAY_TRUSTED_PROXIES',
   network:
     'the clients of an IPv6 network have reached a quarter of what all may hold, and are refused more; GATEWAY_IPV6_NETWORK_PREFIX says how large such a network is',
-  total: 'a bound for all clients is reached; what is more is refused',
+  total: 'a bound for all clients is reached; the excess is refused',
 };
 
 const LOG_INTERVAL_MS: Millis = 60_000;

@@ -65,7 +65,7 @@ export function readEntranceSettings<Name extends string>(
   if (proxyProtocol && trust.kind !== 'cidrs') {
     read.refuse(
       'GATEWAY_PROXY_PROTOCOL',
-      'it needs the addresses of the proxies in GATEWAY_TRUSTED_PROXIES: only they are believed, and a hop count names nobody',
+      'it needs the addresses of the proxies in GATEWAY_TRUSTED_PROXIES: only their headers are trusted, and a hop count names no address',
     );
   }
   const hasOwnParser = read.flag('GATEWAY_OWN_PARSER');
@@ -76,7 +76,7 @@ function tlsFiles<Name extends string>(read: SettingsReader<Name | EntranceName>
   const cert = read.text('GATEWAY_TLS_CERT');
   const key = read.text('GATEWAY_TLS_KEY');
   if (cert !== '' && key !== '') return { cert, key };
-  if (cert !== '') read.refuse('GATEWAY_TLS_KEY', 'it must be set beside GATEWAY_TLS_CERT');
-  if (key !== '') read.refuse('GATEWAY_TLS_CERT', 'it must be set beside GATEWAY_TLS_KEY');
+  if (cert !== '') read.refuse('GATEWAY_TLS_KEY', 'it must be set together with GATEWAY_TLS_CERT');
+  if (key !== '') read.refuse('GATEWAY_TLS_CERT', 'it must be set together with GATEWAY_TLS_KEY');
   return null;
 }

@@ -94,7 +94,7 @@ function protectSamples({ protection, requests }: Upstream): Sample[] {
       }),
       counter(
         'floodgate_protect_refused_total',
-        'Requests refused to protect the application; in shadow mode, those that came at the limit.',
+        'Requests refused to protect the application; in shadow mode, those that arrived at the limit.',
         refused[priority],
         { priority, mode },
       ),

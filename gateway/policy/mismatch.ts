@@ -30,7 +30,7 @@ function pathMismatchOf(route: Route, path: string): string | null {
   const extra = segments[route.segments.length];
   return extra === undefined
     ? null
-    : `the path goes on with "${extra}" where the route ends; write /* at its end to cover what is below`;
+    : `the path continues with "${extra}" where the route ends; write /* at its end to cover everything below`;
 }
 
 function shown(segment: Segment): string {

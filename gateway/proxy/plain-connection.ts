@@ -166,7 +166,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     if (!handler.onBegin(this)) {
       this.#handler = null;
       this.#keep();
-      handler.onError(new Error('nobody wants the reply'));
+      handler.onError(new Error('the reply is no longer needed'));
       return;
     }
     this.#readAt = this.#options.clock();

@@ -99,7 +99,7 @@ export class UndiciConnection implements UpstreamConnection {
   }
 }
 
-const UNWANTED = new Error('nobody wants the reply');
+const UNWANTED = new Error('the reply is no longer needed');
 
 /** Translates undici's callbacks into those of an exchange. */
 class Adapter implements Dispatcher.DispatchHandler {

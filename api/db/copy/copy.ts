@@ -83,7 +83,7 @@ async function begin({ shape, to, source, isRestart }: CopyOptions): Promise<Not
   else if (note !== null) {
     if (note.source !== source) {
       throw new CopyRefused(
-        `the target has part of a copy of ${note.source}; go on with that one, or add --restart to delete it`,
+        `the target has part of a copy of ${note.source}; resume that copy, or add --restart to delete it`,
       );
     }
     if (shape.tables.every(({ name }) => note.tables.has(name))) return note;

@@ -14,7 +14,7 @@ const TABLE = 'copyProgress';
 export class CopyUnfinished extends Error {
   constructor() {
     super(
-      'DATABASE_URL: a copy into this database has not ended; run the same "db copy" again, which goes on where it was, or name another database',
+      'DATABASE_URL: a copy into this database has not ended; run the same "db copy" again to resume it, or name another database',
     );
     this.name = 'CopyUnfinished';
   }

@@ -20,7 +20,7 @@ import { isSignupOpen } from './signup.ts';
 export const ACCOUNT_PATH = '/account';
 
 const page = {
-  schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the account of who is logged in') } },
+  schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the account of the logged-in person') } },
 };
 
 export const loginPage: Routes = async (app, { context }) => {

@@ -41,7 +41,7 @@ const newKey = {
   schema: {
     response: {
       200: htmlPage('A page with the key.'),
-      400: htmlPage('The page of the account, with what is wrong.'),
+      400: htmlPage('The page of the account, with the mistakes.'),
     },
   },
   config: { refuses, reads: formFields('label', 'permission', 'reach') },

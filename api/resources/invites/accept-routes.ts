@@ -115,7 +115,7 @@ export const inviteAcceptRoutes: Routes = async (app, { context }) => {
     const invite = await findOpenInvite(db, shown.token, clock());
     if (invite === null) {
       return sendPage(reply, 400, 'This invitation does not serve', [
-        '<p>It has ended, was used or was revoked. Ask whoever invited you for a new one.</p>',
+        '<p>It has ended, was used or was revoked. Ask the person who invited you for a new one.</p>',
       ]);
     }
     const known = await findUserByEmail(db, invite.email);

@@ -70,7 +70,7 @@ export const scriptRoutes: Routes = async (app, { context }) => {
   function explanation(name: string): string {
     const what =
       sdkScripts === null
-        ? `This service does not bundle the SDK. Whoever runs it has to put ${name} of the npm package ${packages.get(name)} into a folder, set SDK_PATH to the folder, and restart the API`
+        ? `This service does not bundle the SDK. Its operator has to put ${name} of the npm package ${packages.get(name)} into a folder, set SDK_PATH to the folder, and restart the API`
         : `The folder SDK_PATH of the API has no ${name}. Put the one of the npm package ${packages.get(name)} there, and restart the API`;
     return `console.error(${JSON.stringify(`Surveys cannot be shown on this page. ${what}.`)});\n`;
   }

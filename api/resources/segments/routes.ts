@@ -137,7 +137,7 @@ export const segmentRoutes: Routes = async (app, { context }) => {
   });
 
   segments.remove({ refuses: ['bad_request', 'conflict'] }, async (stored) => {
-    if (stored.isPrivate) throw badRequest('This segment belongs to a survey and goes with it');
+    if (stored.isPrivate) throw badRequest('This segment belongs to a survey and is deleted with it');
     await db.transaction().execute(async (trx) => {
       await lockRow(trx, 'workspaces', stored.workspaceId);
       // Without its segment a survey would not be shown to anybody.

@@ -39,9 +39,9 @@ const CONTENT_SECURITY =
 const bytes = 'application/octet-stream';
 const fileReplies = {
   200: media(bytes, binary, 'The file, with the content type of its name.'),
-  206: media(bytes, binary, 'The part that `Range` asked for.'),
+  206: media(bytes, binary, 'The requested range.'),
   304: withoutBody('Not changed since the reply whose `etag` came as `if-none-match`.'),
-  416: withoutBody('The file ends before the part that `Range` asked for.'),
+  416: withoutBody('The file ends before the requested range.'),
 };
 const failures: Readonly<Record<number, string>> = {
   400: 'bad_request',

@@ -73,9 +73,7 @@ const Languages = Type.Array(
     }),
     default: Type.Optional(Type.Boolean()),
     enabled: Type.Boolean(),
-    alias: Type.Optional(
-      Type.String({ description: 'As replies have it; what is sent here changes nothing.' }),
-    ),
+    alias: Type.Optional(Type.String({ description: 'As in replies; a sent value changes nothing.' })),
   }),
 );
 

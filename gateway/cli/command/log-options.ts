@@ -14,7 +14,7 @@ import { STANDARD_INPUT } from './command.ts';
 export const LOG_OPTIONS = {
   format: {
     choices: FORMATS,
-    describe: 'Format of the logs; told from their first lines unless given',
+    describe: 'Format of the logs; detected from their first lines by default',
   },
   'trusted-proxies': {
     type: 'string',

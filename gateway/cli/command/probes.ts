@@ -45,7 +45,7 @@ export async function probeTrust(origin: URL, admin: AdminAccess): Promise<Trust
   if (seenPlain === null || seenClaiming === null) {
     const finding = bad(
       'public-address',
-      `${origin.origin} does not lead to this gateway: somebody else answered ${plain.status}`,
+      `${origin.origin} does not lead to this gateway: another server answered ${plain.status}`,
       'let the proxy in front forward to the gateway (GATEWAY_PORT) with all header fields, and --public name that proxy',
     );
     return { findings: [finding], proxies: null };
@@ -92,14 +92,14 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
   const [first, ...others] = found;
   if (first === undefined)
     return [
-      good('path-spelling', `the application tells upper and lower case of paths apart (${tried} tried)`),
+      good('path-spelling', `the application distinguishes upper and lower case in paths (${tried} tried)`),
     ];
   const more = others.length === 0 ? '' : `, and ${others.length} more such paths`;
   return [
     bad(
       'path-spelling',
       `the application answers ${first.other} as ${first.path}, and policy ${first.policy} counts only the latter${more}`,
-      'write ignoreCase: true into the policy file, or let the application tell the cases of paths apart',
+      'write ignoreCase: true into the policy file, or make the application distinguish the case of paths',
     ),
   ];
 }

@@ -81,7 +81,7 @@ async function examine(
     // No further check is possible, so this becomes a finding.
     if (!(error instanceof CommandError && /GATEWAY_ADMIN_HOST/.test(error.message))) throw error;
     const fix =
-      'set GATEWAY_ADMIN_TOKEN, or GATEWAY_ADMIN_HOST=127.0.0.1; until then metrics are open to whoever gets there';
+      'set GATEWAY_ADMIN_TOKEN, or GATEWAY_ADMIN_HOST=127.0.0.1; until then everybody who reaches the address can read the metrics';
     return [
       bad(
         'admin-access',

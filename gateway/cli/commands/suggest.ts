@@ -42,7 +42,7 @@ export const addSuggest: AddCommand = (program, context) =>
           default: 'x-api-key',
           describe: 'The header field that presents an API key, where the log has it',
         })
-        .option('routes', { type: 'number', default: 50, describe: 'So many routes, the busiest first' })
+        .option('routes', { type: 'number', default: 50, describe: 'Number of routes, the busiest first' })
         .options(LOG_OPTIONS)
         .example('$0 suggest access.log > policies.yaml', 'Writes limits that fit what clients really do'),
     (options) => context.run(() => run(options, context)),

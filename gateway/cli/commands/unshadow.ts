@@ -8,7 +8,9 @@ export const addUnshadow = policyCommand({
   describe: 'Lets a policy deny again',
   example: ['$0 unshadow login', 'Within a second, in every process'],
   tell: ({ policies, changed }) =>
-    changed ? `Denies again: ${policies.join(', ')}` : 'Nobody kept it from denying; the file decides.',
+    changed
+      ? `Denies again: ${policies.join(', ')}`
+      : 'No operator had put it in shadow mode; the file decides.',
   // The operator most likely meant another policy.
   exitCode: ({ changed }) => (changed ? EXIT.ok : EXIT.no),
 });

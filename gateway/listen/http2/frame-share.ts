@@ -108,7 +108,7 @@ export class FrameShare {
     return [
       counter(
         'floodgate_http2_floods_total',
-        'Clients that were cut because of what they sent beside requests.',
+        'Clients that were cut because of frames other than requests.',
         this.floods,
       ),
     ];

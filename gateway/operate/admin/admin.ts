@@ -101,7 +101,7 @@ const validatorCompiler: FastifySchemaCompiler<XSchema> =
     if (valid) return { value };
     // An unknown field causes a finding "schema is false" before the one that names it.
     const finding = findings.find(({ keyword }) => keyword !== 'boolean');
-    const { instancePath, message } = finding ?? { instancePath: '', message: 'is not what the schema says' };
+    const { instancePath, message } = finding ?? { instancePath: '', message: 'does not fit the schema' };
     const unknown = finding?.keyword === 'additionalProperties' ? finding.params.additionalProperties : [];
     const names = unknown.length > 0 ? `: ${unknown.join(', ')}` : '';
     return { error: new Error(`${httpPart}${instancePath} ${message}${names}`) };

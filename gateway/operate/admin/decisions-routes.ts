@@ -19,7 +19,7 @@ const PAGE_MAX = 100;
 const BATCH = 500;
 const SEARCHES_MAX = 2;
 
-const NOT_KEPT = `is not kept: the newest ${DECISIONS_MAX} decisions of the last 24 hours are, and of a flood only a sample. Metrics and the access log tell of all.`;
+const NOT_KEPT = `is not stored: only the newest ${DECISIONS_MAX} decisions of the last 24 hours are, and only a sample of a flood. Metrics and the access log count all of them.`;
 
 const searchSchema = input(
   {

@@ -36,7 +36,7 @@ const REASONS: Readonly<Record<string, string>> = {
   413: 'The body is larger than it may be: 64 KiB, unless the operation says more.',
   415: 'The body is of another type.',
   429: 'Too many wrong tokens.',
-  503: 'The store cannot be asked, or too many ask at once.',
+  503: 'The store is unavailable, or there are too many requests.',
 };
 /** Statuses of the guard's replies. */
 const GUARDED = ['401', '403'];
@@ -66,7 +66,7 @@ export function openapiOf(routes: readonly DescribedRoute[]): Part {
       title: 'Floodgate admin API',
       version: VERSION,
       description:
-        'What operators ask a running gateway, and change. On loopback nobody is asked for a token unless one is set; elsewhere there has to be one.',
+        'Operators use this API to read and change a running gateway. On loopback no token is needed unless one is set; on other addresses a token is required.',
     },
     security: [{ token: [] }, { session: [], proof: [] }],
     paths: Object.fromEntries([...paths].sort(([a], [b]) => a.localeCompare(b))),

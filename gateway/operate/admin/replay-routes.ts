@@ -20,7 +20,7 @@ const querySchema = input(
     policyBytes: {
       type: 'string',
       pattern: '^[1-9][0-9]{0,8}$',
-      description: 'So many bytes of the body are the policy file; what follows is the log',
+      description: 'Number of bytes of the policy file at the start of the body; the log follows',
     },
   },
   ['policyBytes'],

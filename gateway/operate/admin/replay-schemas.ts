@@ -16,7 +16,7 @@ const policies = listOf(
     allowed: integer,
     denied: integer,
     shadowDenied: integer,
-    unknown: { ...integer, description: 'The log does not tell whom the policy counts' },
+    unknown: { ...integer, description: 'The log does not have the client that the policy counts' },
     identities: integer,
     identitiesDenied: integer,
     isEstimate: { ...flag, description: 'Of the numbers of clients' },
@@ -44,7 +44,7 @@ export const replaySchema = shape('Replay', {
   policiesAgainst: { ...policies, description: 'What came of the same requests under the file in use' },
   logged: {
     ...nullable(shape('', { denied: integer, newlyDenied: integer, newlyAllowed: integer })),
-    description: 'Compared with what the gateway decided then; null: the log is of another program',
+    description: 'Compared with the decisions in the log; null if the log is from another program',
   },
   newlyDenied: { ...integer, description: 'Denied by the edited file, and not by the one in use' },
   newlyAllowed: integer,

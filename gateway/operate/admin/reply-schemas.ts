@@ -58,7 +58,7 @@ export const algorithm = {
 const addresses = {
   type: 'object',
   additionalProperties: text,
-  description: 'By digest, those that are known; empty unless GATEWAY_SHOW_ADDRESSES is set',
+  description: 'Known addresses by digest; empty unless GATEWAY_SHOW_ADDRESSES is set',
 } as const;
 
 const decision = {
@@ -67,13 +67,13 @@ const decision = {
   decision: { enum: ['deny', 'unavailable', 'listed', 'banned', 'busy'] },
   method: text,
   path: { ...text, description: 'Canonical, without the query' },
-  policy: { ...text, description: 'Of those that deny, the one with the longest wait' },
+  policy: { ...text, description: 'The denying policy with the longest wait' },
   line: { ...integer, description: 'Of the policy in the file; 0 of what does not stand there' },
   file: text,
   policyVersion: text,
   violated: listOf(text),
   limit: number,
-  used: { ...nullable(number), description: 'null: nobody could say' },
+  used: { ...nullable(number), description: 'null if unknown' },
   cost: number,
   windowSeconds: number,
   algorithm,
@@ -274,6 +274,6 @@ export const sessionSchema = shape('', {
 });
 
 export const newSessionSchema = shape('', {
-  proof: { ...text, description: 'To be sent as x-floodgate-proof beside the cookie' },
+  proof: { ...text, description: 'Send it as x-floodgate-proof together with the cookie' },
   endsAt: time,
 });

@@ -18,7 +18,7 @@ export async function sessionRoutes(app: FastifyInstance, options: AdminContext)
     '/session',
     {
       config,
-      schema: { summary: 'Is somebody signed in, and is that needed?', response: { 200: sessionSchema } },
+      schema: { summary: 'Is a sign-in needed, and is there one?', response: { 200: sessionSchema } },
     },
     async (request) => {
       const session = sessionOf(request, sessions);

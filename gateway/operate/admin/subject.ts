@@ -41,7 +41,8 @@ export function identityFor({ subject, kind, identifier }: Subject, set: PolicyS
     case 'address':
       return addressIdentity(text, chosen(set, 'address', identifier), salt);
     case 'key': {
-      if (text === '') throw new AdminError(400, 'a blank key is nobody; give the key as clients send it');
+      if (text === '')
+        throw new AdminError(400, 'a blank key identifies no client; give the key as clients send it');
       const [only, ...others] = chosen(set, 'credential', identifier);
       if (only === undefined)
         throw new AdminError(

@@ -56,7 +56,7 @@ export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutes
     '/live',
     {
       schema: {
-        summary: 'The last hour, and then every second what is new, as server-sent events',
+        summary: 'The last hour, and then the changes of every second, as server-sent events',
         response: { 200: { type: 'string', mediaType: 'text/event-stream' }, ...refusals(503) },
       },
     },

@@ -80,7 +80,7 @@ export function hopsFinding(seen: SeenHops, proxies: number | null): Finding {
     case 'unlimited':
       return bad(
         'hop-count',
-        'Formbricks limits no password resets, so nothing shows whom it takes for the client',
+        'Formbricks limits no password resets, so its choice of the client address cannot be observed',
         `${fix}; remove RATE_LIMITING_DISABLED, and see whether Formbricks reaches its Redis`,
       );
     case 'none':

@@ -75,7 +75,7 @@ export class ConsumerLimits {
       this.#imported.refuse(plugin, what, 'it is switched off (enabled: false)');
       return;
     }
-    if (names.length === 0) this.#imported.refuse(plugin, what, 'nobody in this file belongs to it');
+    if (names.length === 0) this.#imported.refuse(plugin, what, 'no consumer in this file belongs to it');
     for (const unit of UNITS) {
       const value = plugin.at('config', unit).number;
       if (value === null) continue;

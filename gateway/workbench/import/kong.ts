@@ -46,7 +46,7 @@ export function importKong([document]: readonly Tree[]): Imported {
   reading.read();
   reading.imported.planHeader = {
     header: 'x-consumer-username',
-    note: 'Who is which consumer is told in x-consumer-username, which Kong writes: set GATEWAY_TRUSTED_PROXIES to it.',
+    note: 'Kong names the consumer in x-consumer-username: set GATEWAY_TRUSTED_PROXIES to its address.',
   };
   return reading.imported;
 }

@@ -20,7 +20,7 @@ export function exactPattern(path: string): string | null {
 
 /** @returns how a route differs from a prefix that may end within a segment */
 export function prefixNotes(path: string): string[] {
-  return path.endsWith('/') ? [] : [`whole segments only: ${path} and what is below, not ${path}x`];
+  return path.endsWith('/') ? [] : [`whole segments only: ${path} and everything below, not ${path}x`];
 }
 
 export interface Paths {

@@ -109,7 +109,7 @@ function withEntry(outer: Described, key: string, value: string | null): Describ
     case 'generic_key': {
       const path = value.startsWith('/') ? prefixPattern(value) : null;
       if (path === null) return 'it names no path, so its route is not known: write a policy for it';
-      const note = `${value} is taken for this path and what is below; Envoy's routes say which requests have it`;
+      const note = `${value} is read as this path and everything below; Envoy's routes decide which requests have it`;
       return { ...outer, path, hint: value, notes: [...outer.notes, note] };
     }
     case 'path':

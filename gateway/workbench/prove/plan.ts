@@ -58,7 +58,7 @@ function reasonToSkip(
   if (algorithm === 'token-bucket' && limit / windowSeconds > REFILL_MAX)
     return `it gets back ${Math.round(limit / windowSeconds)} a second, faster than it can be used up from here`;
   if (algorithm === 'concurrency' && limit > IN_FLIGHT_MAX)
-    return `it lets ${limit} requests be in flight, and a gateway may refuse one client so many connections`;
+    return `it allows ${limit} requests in flight, and a gateway may refuse one client that many connections`;
   if (cost.kind !== 'units' || cost.units !== 1) return 'its requests cost more than one each';
   if (count !== 'request') return `it counts only each ${count}, which the application decides`;
   if (capacity > limitMax) return `its limit is above --limit-max ${limitMax}`;

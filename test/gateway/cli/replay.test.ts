@@ -62,7 +62,7 @@ t.test('NGINX: decides by address, not by key, with the times of the log', async
     malformed: 1,
     unknown: 0,
     logged: null,
-    notes: ['policies by api-key cannot be judged where the log does not tell it: left out of 1 request'],
+    notes: ['policies by api-key were skipped for 1 request, because the log does not have it'],
   });
   t.ok(result.linesPerSecond > 0);
   const [login, items, all] = result.policies;
@@ -134,7 +134,7 @@ t.test('uses header fields of a log, and does not guess hidden ones', async (t) 
   t.match(result, { requests: 6, allowed: 3, denied: 2, malformed: 1, unknown: 0 });
   t.match(result.policies[1], { allowed: 1, denied: 2, unknown: 1, identities: 2 });
   t.match(result.notes, [
-    /by api-key.*left out of 1 request/,
+    /by api-key were skipped for 1 request/,
     /X-Forwarded-For, which 1 request had.*--trusted-proxies/,
   ]);
   t.equal(result.policies[2].identities, 1, 'the client that Caddy names');
@@ -279,7 +279,7 @@ policies:
   t.match(await replay(cwd, 'nginx.log'), {
     allowed: 5,
     denied: 0,
-    notes: [/how long each took; 5 requests.*were taken to end at once/],
+    notes: [/the duration of each request; 5 requests.*ending at once/],
   });
 });
 
@@ -332,7 +332,7 @@ policies:
       uncovered: 5,
       denied: 5 + 4 + 2 + 1,
       allowed: 1 + 3,
-      notes: [/overrides and lists by address or User-Agent do not count/],
+      notes: [/overrides and lists by address or User-Agent are ignored/],
     });
   },
 );

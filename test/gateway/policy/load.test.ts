@@ -18,7 +18,7 @@ type Mistake = readonly [at: string, mention: string];
 
 const LIMIT = 'requests per window, a whole number from 1 to 1000000000';
 const DURATION = 'a length of time such as 30s, 1m, 1h or 1d';
-const WINDOW = `${DURATION}, or day, week or month for those of the calendar`;
+const WINDOW = `${DURATION}, or day, week or month for calendar windows`;
 const ROUTE = 'METHODS PATH, such as POST /api/items or GET,PUT /api/items/*';
 const SOURCE = 'write client-address, or a list such as [ { header: x-api-key }, { bearer: fbk_ } ]';
 const FILE = 'a policy file has version, identifiers and policies';
@@ -222,9 +222,9 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'source-query-name': [['5:19', `source is [{"query":"a=b"}]; expected: ${SOURCE}`]],
-  'identifier-name': [['4:3', `API_Key cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
+  'identifier-name': [['4:3', `API_Key cannot be a name here; expected: how clients are identified: ${IDENTIFIERS}`]],
   'identifier-numeric-name': [['4:16', `source is "client"; expected: ${SOURCE}`]],
-  'identifier-proto': [['4:3', `__proto__ cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
+  'identifier-proto': [['4:3', `__proto__ cannot be a name here; expected: how clients are identified: ${IDENTIFIERS}`]],
   'everyone-as-a-name': [['3:3', 'everyone already means all clients together; choose another name']],
   'everyone-in-a-list': [
     ['7:17', 'everyone cannot be combined with others; write identifier: everyone, or leave it out'],
@@ -234,7 +234,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ['14:9', 'overrides are for single clients, and everyone is counted together; remove them'],
   ],
   'identifier-unknown': [['8:17', 'unknown identifier api_key; identifiers has: ip, api-key, everyone']],
-  'identifiers-empty': [['2:14', `identifiers is {}; expected: who is counted: ${IDENTIFIERS}`]],
+  'identifiers-empty': [['2:14', `identifiers is {}; expected: how clients are identified: ${IDENTIFIERS}`]],
   'ipv6-prefix-on-header': [['4:47', 'ipv6Prefix is only for source: client-address; remove it']],
   'ipv6-prefix-range': [
     [
@@ -357,7 +357,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       '"GET, POST /api/items" is not a route; it must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
     ],
   ],
-  'missing-identifiers': [['1:1', `identifiers is missing; expected: who is counted: ${IDENTIFIERS}`]],
+  'missing-identifiers': [['1:1', `identifiers is missing; expected: how clients are identified: ${IDENTIFIERS}`]],
   'missing-policies': [['1:1', 'policies is missing; expected: a list of policies']],
   'missing-policy-keys': [
     ['6:5', `route is missing; expected: ${ROUTE}`],
@@ -470,7 +470,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'policy-name': [
     [
       '6:11',
-      'name is "Items and more"; expected: a name of its own: lower-case letters, digits, dots, dashes and underscores, at most 64',
+      'name is "Items and more"; expected: a unique name: lower-case letters, digits, dots, dashes and underscores, at most 64',
     ],
   ],
   'source-empty': [['4:22', `source is []; expected: ${SOURCE}`]],

@@ -81,8 +81,8 @@ t.test('unusable files are reported at start, with a fix', async (t) => {
     ...cipher,
   });
   const encrypted = file('encrypted.key', locked.toString());
-  t.match(refusal(first.cert, ''), /GATEWAY_TLS_KEY: it must be set beside GATEWAY_TLS_CERT/);
-  t.match(refusal('', first.key), /GATEWAY_TLS_CERT: it must be set beside GATEWAY_TLS_KEY/);
+  t.match(refusal(first.cert, ''), /GATEWAY_TLS_KEY: it must be set together with GATEWAY_TLS_CERT/);
+  t.match(refusal('', first.key), /GATEWAY_TLS_CERT: it must be set together with GATEWAY_TLS_KEY/);
   t.match(refusal('/nowhere.crt', first.key), /\/nowhere\.crt cannot be read \(ENOENT\)/);
   t.match(refusal(first.cert, '/nowhere.key'), /\/nowhere\.key cannot be read \(ENOENT\)/);
   t.match(refusal(file('no.crt', 'hello'), first.key), /no\.crt is no certificate in PEM format/);

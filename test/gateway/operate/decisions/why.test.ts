@@ -75,7 +75,7 @@ t.test('without Redis the process knows its own decisions', async (t) => {
   });
   t.match(await floodgateCommand(['why', '0'.repeat(20), '--gateway', admin], { env }), {
     code: 1,
-    stderr: /is not kept.*of a flood only a sample/,
+    stderr: /is not stored.*a sample of a flood/,
   });
   const response = await fetch(`${admin}/api/decisions/x`, { headers: { authorization: 'Bearer secret' } });
   t.equal(response.status, 400);

@@ -124,7 +124,7 @@ consumer_groups:
       [100, 3600, {}],
     ],
   );
-  t.match(result.text, /x-consumer-username, which Kong writes: set GATEWAY_TRUSTED_PROXIES/);
+  t.match(result.text, /in x-consumer-username: set GATEWAY_TRUSTED_PROXIES/);
   t.strictSame(refused(result), [
     '11 second of rate-limiting of consumer carol: no policy for everybody has a limit for each second',
   ]);
@@ -184,7 +184,7 @@ descriptors:
     set.exclude.map(({ text }) => text),
     ['* /static/*'],
   );
-  t.match(result.policies[1]?.notes, [/\/api\/login is taken for this path and what is below/]);
+  t.match(result.policies[1]?.notes, [/\/api\/login is read as this path and everything below/]);
   t.match(result.policies[2]?.notes.join(), /x-api-key is taken for the header of this name/);
   t.strictSame(
     refused(result).map((line) => line.slice(0, 60)),
