@@ -305,7 +305,7 @@ function listenProblem(error: Error): string {
       return `API_PORT: another program listens on ${address}:${port}; end it or choose another port`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `API_HOST: ${address} is no address of this machine; give one such as 127.0.0.1 or 0.0.0.0`;
+      return `API_HOST: ${address} is not an address of this machine; give one such as 127.0.0.1 or 0.0.0.0`;
     case 'ENOTSUP':
       return 'API_WORKERS: this system does not let processes share a port; set it to 1';
     case 'EACCES':

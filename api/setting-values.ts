@@ -39,7 +39,7 @@ export function parseMailFrom(value: string): MailAddress {
   const [, name = '', inBrackets] = /^([^<>\p{Cc}]*)<([^<>]+)>$/u.exec(value) ?? [];
   const address = (inBrackets ?? value).trim();
   if (!/^[^\s@<>,;:"\\]+@[^\s@<>,;:"\\]+$/.test(address)) {
-    throw new Error(`"${value}" is no sender; give one such as Feedback <feedback@example.com>`);
+    throw new Error(`"${value}" is not a sender; give one such as Feedback <feedback@example.com>`);
   }
   return { name: name.trim().replace(/^"(.*)"$/, '$1'), address };
 }

@@ -66,15 +66,19 @@ const addBackup: AddCommand = (program, context) =>
     'Writes a SQLite database into a new file, while the API runs',
     (command) =>
       command
-        .positional('file', { type: 'string', demandOption: true, describe: 'A file that is not there yet' })
+        .positional('file', {
+          type: 'string',
+          demandOption: true,
+          describe: 'A file that does not exist yet',
+        })
         .option('from', { type: 'string', default: databaseUrl(context), describe: 'The database' }),
     ({ file, from, json }) =>
       context.run(async () => {
         const path = resolve(context.cwd, file);
         if (!existsSync(dirname(path))) {
-          throw new CommandError(`${dirname(path)} is not there; make the folder first`, EXIT.usage);
+          throw new CommandError(`${dirname(path)} does not exist; create the folder first`, EXIT.usage);
         }
-        if (existsSync(path)) throw new CommandError(`${path} is there already; name a new file`, EXIT.usage);
+        if (existsSync(path)) throw new CommandError(`${path} already exists; name a new file`, EXIT.usage);
         const location = databaseAt('--from', from, context);
         const { bytes } = await backUp(location, path);
         if (json) context.terminal.json({ file: path, bytes });

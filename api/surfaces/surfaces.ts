@@ -23,7 +23,8 @@ export async function registerSurfaces(app: FastifyInstance, context: Context): 
   for (const surface of surfaces) {
     await app.register(async (scope) => {
       scope.addHook('onRoute', ({ url }) => {
-        if (surfaceOf(url) !== surface) throw new Error(`${url} is no path of the surface ${surface.name}`);
+        if (surfaceOf(url) !== surface)
+          throw new Error(`${url} is not a path of the surface ${surface.name}`);
       });
       for (const routes of surface.routes) await scope.register(routes, { context });
     });

@@ -14,7 +14,7 @@ export function calendarsOf(
   if (!isKnown)
     report(
       ['timezone'],
-      `${timezone} is no time zone that this version of Node knows`,
+      `${timezone} is not a time zone that this version of Node knows`,
       `write ${zoneOfCity(timezone) ?? 'a name of the IANA database, such as Europe/Berlin or UTC'}`,
     );
   const zone = isKnown ? (timezone ?? DEFAULT_TIMEZONE) : DEFAULT_TIMEZONE;

@@ -230,7 +230,7 @@ function credentialSource(entry: SourceEntry): CredentialSource {
   if ('bearer' in entry) return { kind: 'bearer', prefix: entry.bearer };
   if ('cookie' in entry) return { kind: 'cookie', cookie: entry.cookie };
   if ('query' in entry) return { kind: 'query', parameter: entry.query };
-  throw new Error('a claim, a path parameter or a field of the body is no credential');
+  throw new Error('a claim, a path parameter or a field of the body is not a credential');
 }
 
 /** @returns null unless exactly one place is given */

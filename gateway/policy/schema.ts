@@ -265,7 +265,8 @@ export const policyFileSchema = {
       type: 'object',
       patternProperties: { '^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$': identifierSchema },
       additionalProperties: false,
-      description: 'how clients are identified: names of lower-case letters, digits and dashes, each with a source',
+      description:
+        'how clients are identified: names of lower-case letters, digits and dashes, each with a source',
       minProperties: 1,
       maxProperties: 16,
     },

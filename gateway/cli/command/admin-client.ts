@@ -61,7 +61,7 @@ export async function askAdmin(
   } catch (error) {
     if (error instanceof TypeError && (error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL')
       throw new CommandError(
-        `--gateway ${gateway} is no URL; write http://HOST:PORT of the admin listener`,
+        `--gateway ${gateway} is not a URL; write http://HOST:PORT of the admin listener`,
         EXIT.usage,
       );
     if ((error as Error).name === 'TimeoutError')

@@ -33,9 +33,9 @@ interface Shadowed {
 }
 
 const SUBJECT_OPTIONS = {
-  address: { type: 'string', describe: 'An address, to be sure that it is taken for one' },
-  key: { type: 'string', describe: 'A key, to be sure that it is taken for one' },
-  digest: { type: 'string', describe: 'A digest, to be sure that it is taken for one' },
+  address: { type: 'string', describe: 'Reads the value as an address' },
+  key: { type: 'string', describe: 'Reads the value as a key' },
+  digest: { type: 'string', describe: 'Reads the value as a digest' },
   identifier: {
     type: 'string',
     describe: 'Identifier of the policy file, where it has several for keys',
@@ -91,7 +91,7 @@ export function readFor(text: string, daysMax: number): number {
   const seconds = secondsOf(text);
   if (seconds !== null && seconds <= daysMax * 86_400) return seconds;
   throw new CommandError(
-    `--for ${text} cannot be; write 30s, 15m, 1h or 7d, at most ${daysMax}d`,
+    `--for ${text} is not a valid time; write 30s, 15m, 1h or 7d, at most ${daysMax}d`,
     EXIT.usage,
   );
 }
@@ -148,7 +148,7 @@ function printInspected({ identity, buckets, ban }: Inspected, terminal: Termina
   terminal.line(`${identity}: ${state}`);
   terminal.line();
   if (buckets.length === 0) {
-    terminal.line('No bucket holds anything in its current window.');
+    terminal.line('All buckets are empty in their current window.');
     return;
   }
   terminal.table(

@@ -39,7 +39,7 @@ export function readText(file: string, fix: string): string {
 /** @throws CommandError exit 2 */
 export function readRequest(line: string, headers: readonly string[], from: string): RehearsedRequest {
   if (isIP(from) === 0)
-    throw new CommandError(`--from ${from} is no address; write one such as 192.0.2.1`, EXIT.usage);
+    throw new CommandError(`--from ${from} is not an address; write one such as 192.0.2.1`, EXIT.usage);
   return asUsageError(() => requestOf(line, headers, from));
 }
 

@@ -17,7 +17,7 @@ export function originIn(option: 'public' | 'formbricks', text: string): URL {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     const example = option === 'public' ? 'https://HOST' : 'http://HOST:PORT';
-    throw new CommandError(`--${option} ${text} is no URL; write ${example}`, EXIT.usage);
+    throw new CommandError(`--${option} ${text} is not a URL; write ${example}`, EXIT.usage);
   }
   return url;
 }

@@ -39,7 +39,7 @@ export const addExplain: AddCommand = (program, context) =>
         .options(ADMIN_OPTIONS)
         .example(
           "$0 explain 'POST /api/v1/management/storage' -H 'x-api-key: fbk_1'",
-          'Says of every policy whether it applies, and why not; asks the running gateway, charges nothing',
+          'Shows for every policy whether it applies, and why not; uses the running gateway, charges nothing',
         )
         .example("$0 explain 'POST /login' --file new.yaml", 'The same of a file, with empty counters'),
     (options) => context.run(() => run(options, context)),

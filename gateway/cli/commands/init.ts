@@ -15,7 +15,7 @@ export const addInit: AddCommand = (program, context) =>
         .option('from', {
           choices: EXAMPLES,
           default: 'json-api' as const,
-          describe: 'For what: a JSON API, a login, plans that clients buy, Formbricks',
+          describe: 'Purpose: a JSON API, a login, plans that clients buy, Formbricks',
         })
         .example('$0 init --from login', 'Writes policies.yaml with limits for a login'),
     ({ file, from, json }) =>
@@ -43,7 +43,7 @@ function write(file: string, text: string): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST')
-      throw new CommandError(`${file} is there already; name another, or remove it`, EXIT.usage);
+      throw new CommandError(`${file} already exists; name another, or remove it`, EXIT.usage);
     throw new CommandError(
       `${file} cannot be written (${code}); name a file in a folder that you may write to`,
       EXIT.unreachable,

@@ -53,7 +53,7 @@ async function run(options: SuggestOptions, { terminal, now }: CommandContext): 
   const keyHeader = options.key.toLowerCase();
   if (!/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(keyHeader))
     throw new CommandError(
-      `--key ${options.key} is no name of a header field; write one such as x-api-key`,
+      `--key ${options.key} is not the name of a header field; write one such as x-api-key`,
       EXIT.usage,
     );
   const routesMax = options.routes;
@@ -109,6 +109,9 @@ function print(
 function readWindow(text: string): number {
   const seconds = secondsOf(text);
   if (seconds === null || seconds > WINDOW_SECONDS_MAX)
-    throw new CommandError(`--window ${text} is no window; write one such as 30s, 1m, 12h or 7d`, EXIT.usage);
+    throw new CommandError(
+      `--window ${text} is not a window; write one such as 30s, 1m, 12h or 7d`,
+      EXIT.usage,
+    );
   return seconds;
 }

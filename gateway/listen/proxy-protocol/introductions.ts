@@ -64,7 +64,7 @@ export class Introductions {
     return (Object.keys(this.failures) as IntroductionFailure[]).map((reason) =>
       counter(
         'floodgate_proxy_headers_refused_total',
-        'Connections without a PROXY header that can be believed.',
+        'Connections without a trusted PROXY header.',
         this.failures[reason],
         { reason },
       ),

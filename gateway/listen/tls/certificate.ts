@@ -81,7 +81,7 @@ export class Certificate {
       {
         ...gauge(
           'floodgate_tls_certificate_expiry_seconds',
-          'When the certificate in use ends, in seconds since the epoch.',
+          'When the certificate in use expires, in seconds since the epoch.',
           Math.floor(pair.expiresAt / 1000),
         ),
         aggregator: 'min',

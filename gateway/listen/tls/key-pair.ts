@@ -50,7 +50,7 @@ function keyPair(cert: string, key: string, files: KeyPairFiles): KeyPair {
   try {
     leaf = new X509Certificate(cert);
   } catch {
-    throw new Error(`${files.cert} is no certificate in PEM format`);
+    throw new Error(`${files.cert} is not a certificate in PEM format`);
   }
   try {
     createSecureContext({ cert, key });

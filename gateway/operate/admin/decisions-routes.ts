@@ -26,11 +26,11 @@ const searchSchema = input(
     text: {
       type: 'string',
       maxLength: 200,
-      description: 'Stands in the id, the method and path, the policy, the digest or the kind of decision',
+      description: 'Text in the id, the method and path, the policy, the digest or the kind of decision',
     },
     policy: { type: 'string', maxLength: 1000, description: 'Its whole name' },
     identity: { type: 'string', maxLength: 22, description: 'The whole digest' },
-    before: { type: 'string', maxLength: 20, description: 'Id of the last one of the page before' },
+    before: { type: 'string', maxLength: 20, description: 'Id of the last decision of the previous page' },
   },
   [],
 );
@@ -52,7 +52,7 @@ export async function decisionsRoutes(
     if (!isDecisionId(id)) {
       throw new AdminError(
         400,
-        'this is no decision id; take the value of x-gateway-decision from the refused reply',
+        'this is not a decision id; take the value of x-gateway-decision from the refused reply',
       );
     }
     const record = await findDecision(id).catch(unavailable);
@@ -65,7 +65,7 @@ export async function decisionsRoutes(
     '/decisions/:id',
     {
       schema: {
-        summary: 'What stood behind a refusal?',
+        summary: 'Details of a refusal',
         params: idSchema,
         response: { 200: decisionSchema, ...errors },
       },
@@ -98,13 +98,13 @@ export async function decisionsRoutes(
     '/decisions',
     {
       schema: {
-        summary: 'Refusals that are kept, the newest first',
+        summary: 'Stored refusals, newest first',
         querystring: searchSchema,
         response: { 200: decisionsSchema, ...refusals(400, 503) },
       },
     },
     async ({ query }) => {
-      if (searches >= SEARCHES_MAX) throw new AdminError(503, 'other searches are under way; try again');
+      if (searches >= SEARCHES_MAX) throw new AdminError(503, 'other searches are running; try again');
       searches++;
       try {
         const page = await search(query, listDecisions);

@@ -41,7 +41,7 @@ export const replaySchema = shape('Replay', {
   malformed: integer,
   unknown: integer,
   policies,
-  policiesAgainst: { ...policies, description: 'What came of the same requests under the file in use' },
+  policiesAgainst: { ...policies, description: 'Results of the same requests under the file in use' },
   logged: {
     ...nullable(shape('', { denied: integer, newlyDenied: integer, newlyAllowed: integer })),
     description: 'Compared with the decisions in the log; null if the log is from another program',

@@ -12,12 +12,13 @@ export const subjectProperties = {
   subject: { type: 'string', minLength: 1, maxLength: 8192 },
   kind: {
     enum: ['address', 'key', 'digest'],
-    description: 'What the subject is; unset: an address or a digest where it reads like one, else a key',
+    description:
+      'Kind of the subject; by default an address or a digest if it looks like one, otherwise a key',
   },
   identifier: {
     type: 'string',
     maxLength: 200,
-    description: 'Which identifier of the policy file presents it',
+    description: 'The identifier of the policy file that it belongs to',
   },
 } as const;
 
@@ -47,7 +48,7 @@ export function identityFor({ subject, kind, identifier }: Subject, set: PolicyS
       if (only === undefined)
         throw new AdminError(
           400,
-          `"${shortened(text)}" is no address, and the policy file has no identifier for keys`,
+          `"${shortened(text)}" is not an address, and the policy file has no identifier for keys`,
         );
       if (others.length > 0)
         throw new AdminError(
@@ -63,7 +64,7 @@ export function identityFor({ subject, kind, identifier }: Subject, set: PolicyS
 
 function addressIdentity(text: string, identifiers: readonly SimpleIdentifier[], salt: string): Identity {
   if (isIP(text) === 0)
-    throw new AdminError(400, `"${shortened(text)}" is no address; write one such as 192.0.2.1`);
+    throw new AdminError(400, `"${shortened(text)}" is not an address; write one such as 192.0.2.1`);
   const prefixes = new Set(identifiers.map((one) => (one.kind === 'address' ? one.ipv6Prefix : 64)));
   const addresses = new Set(
     [...(prefixes.size === 0 ? [64] : prefixes)].map((prefix) =>

@@ -176,7 +176,7 @@ function clock({ now, store }: GatewayReport, here: number): Finding {
   if (Math.abs(aheadMs) > CLOCK_MS_MAX)
     return bad(
       'clock',
-      `the clock of Redis, by which windows go, is ${seconds(aheadMs)} of the gateway's`,
+      `the clock of Redis, which windows use, is ${seconds(aheadMs)} of the gateway's`,
       fix,
     );
   if (Math.abs(now - here) > CLOCK_MS_MAX)
@@ -203,7 +203,7 @@ function wideTrust({ trust: { tooWide } }: GatewayReport): Finding[] {
   return [
     bad(
       'trusted-proxies',
-      `GATEWAY_TRUSTED_PROXIES has networks with strangers in them: ${tooWide.join(', ')}; any of them may name any client`,
+      `GATEWAY_TRUSTED_PROXIES has networks that contain unrelated hosts: ${tooWide.join(', ')}; any of them may name any client`,
       'list the addresses of your own proxies only',
     ),
   ];

@@ -86,7 +86,7 @@ export function hopsFinding(seen: SeenHops, proxies: number | null): Finding {
     case 'none':
       return bad(
         'hop-count',
-        'Formbricks takes all clients for one, so one of them can use up all limits',
+        'Formbricks counts all clients as one, so one of them can use up all limits',
         fix,
       );
     case 'place':
@@ -102,7 +102,7 @@ export function hopsFinding(seen: SeenHops, proxies: number | null): Finding {
     );
   if (place === proxies)
     return good('hop-count', `Formbricks expects ${counted(place)} on the way, and there are ${proxies}`);
-  const whom = place > proxies ? 'it takes all clients for one' : 'it takes a proxy for the client';
+  const whom = place > proxies ? 'it counts all clients as one' : 'it counts a proxy as the client';
   return bad(
     'hop-count',
     `Formbricks expects ${counted(place)} on the way, and there are ${proxies}: ${whom}`,

@@ -92,7 +92,7 @@ export class ConsumerLimits {
           this.#imported.refuse(
             plugin,
             what,
-            `${name} is no name of a plan: it has letters, digits and ._~- only`,
+            `${name} is not the name of a plan: it has letters, digits and ._~- only`,
           );
         else if (limits.size >= PLANS_MAX && !limits.has(name))
           this.#imported.refuse(plugin, what, `a policy has at most ${PLANS_MAX} overrides`);

@@ -40,7 +40,7 @@ const EVERYWHERE: KongRoute = { name: 'all', service: null, methods: null, paths
 export function importKong([document]: readonly Tree[]): Imported {
   if (document === undefined || !looksLikeKong(document))
     throw new ImportError(
-      'it has no lists of services, routes or plugins, so it is no declarative file of Kong; make one with deck gateway dump',
+      'it has no lists of services, routes or plugins, so it is not a declarative file of Kong; make one with deck gateway dump',
     );
   const reading = new Reading(document);
   reading.read();

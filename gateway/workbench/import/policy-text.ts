@@ -124,7 +124,7 @@ function withoutDoubles(all: readonly Unsupported[]): Unsupported[] {
 }
 
 function reasonAgainst({ methods, limit, burst, windowSeconds, who }: ImportedRow): string | null {
-  if (who.kind === 'header' && !HEADER.test(who.header)) return `${who.header} is no name of a header`;
+  if (who.kind === 'header' && !HEADER.test(who.header)) return `${who.header} is not the name of a header`;
   if (Math.max(limit, burst ?? 0) > LIMIT_MAX) return `a limit is at most ${LIMIT_MAX}`;
   if (burst !== null && Math.max(limit, burst) * windowSeconds * 1000 > UNITS_MAX)
     return `a token bucket cannot count ${Math.max(limit, burst)} in ${windowSeconds} s`;

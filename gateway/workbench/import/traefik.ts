@@ -154,11 +154,11 @@ class Reading {
 function limitOf(options: Tree): ReadLimit | string {
   const average = field(options, 'average').number ?? 0;
   if (average === 0) return 'average 0 limits nothing';
-  if (!Number.isSafeInteger(average) || average < 1) return `average ${average} is no whole number`;
+  if (!Number.isSafeInteger(average) || average < 1) return `average ${average} is not a whole number`;
   const period = field(options, 'period').text ?? '1s';
   const periodMs = durationMs(period);
   if (periodMs === null || !Number.isInteger(periodMs) || periodMs < 1)
-    return `the period ${period} is no whole number of milliseconds`;
+    return `the period ${period} is not a whole number of milliseconds`;
   const burst = field(options, 'burst').number ?? 1;
   if (!Number.isSafeInteger(burst) || burst < 1) return `with a burst of ${burst} nothing passes`;
   // The same rate in whole seconds.

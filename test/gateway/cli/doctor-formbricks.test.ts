@@ -93,15 +93,15 @@ t.test('hop counts that are wrong', async (t) => {
   const cases: readonly (readonly [FormbricksOptions, RegExp, RegExp])[] = [
     [
       { hopCount: 1 },
-      /expects 1 proxy on the way, and there are 2: it takes a proxy for the client/,
+      /expects 1 proxy on the way, and there are 2: it counts a proxy as the client/,
       /COUNT=2 for/,
     ],
     [
       { hopCount: 3 },
-      /expects 3 proxies on the way, and there are 2: it takes all clients for one/,
+      /expects 3 proxies on the way, and there are 2: it counts all clients as one/,
       /COUNT=2 for/,
     ],
-    [{ hopCount: 0 }, /takes all clients for one/, /COUNT=2 for/],
+    [{ hopCount: 0 }, /counts all clients as one/, /COUNT=2 for/],
     [
       { isUnlimited: true },
       /limits no password resets/,
@@ -216,6 +216,6 @@ t.test('Formbricks is unreachable, or is another application', async (t) => {
   ]);
   t.match(await floodgateCommand(['doctor', '--gateway', admin, '--formbricks', 'formbricks']), {
     code: 2,
-    stderr: /--formbricks formbricks is no URL; write http:\/\/HOST:PORT/,
+    stderr: /--formbricks formbricks is not a URL; write http:\/\/HOST:PORT/,
   });
 });

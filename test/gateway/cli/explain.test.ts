@@ -150,7 +150,7 @@ t.test('wrong arguments', async (t) => {
     stderr: /METHOD PATH/,
   });
   const wrong = [
-    ['--from', 'nowhere', /is no address/],
+    ['--from', 'nowhere', /is not an address/],
     ['-H', 'novalue', /is no header/],
   ] as const;
   for (const [option, value, message] of wrong) {

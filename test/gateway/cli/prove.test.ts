@@ -109,7 +109,7 @@ t.test('asks for confirmation first, and names the gateway that does not answer'
   const run = (...args: string[]) => floodgateCommand(['prove', '--file', 'p.yaml', ...args], { cwd });
   t.match(await run(), { code: 2, stderr: /sends about 7 real requests .*; add --yes/ });
   t.match(await run('--public', 'http://127.0.0.1:1', '--yes'), { code: 3, stderr: /no gateway answers/ });
-  t.match(await run('--public', 'nowhere', '--yes'), { code: 2, stderr: /is no URL/ });
+  t.match(await run('--public', 'nowhere', '--yes'), { code: 2, stderr: /is not a URL/ });
   t.match(await run('--gateway', 'http://127.0.0.1:1', '--yes'), {
     code: 2,
     stderr: /requests of clients: write --public URL/,

@@ -222,9 +222,13 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'source-query-name': [['5:19', `source is [{"query":"a=b"}]; expected: ${SOURCE}`]],
-  'identifier-name': [['4:3', `API_Key cannot be a name here; expected: how clients are identified: ${IDENTIFIERS}`]],
+  'identifier-name': [
+    ['4:3', `API_Key cannot be a name here; expected: how clients are identified: ${IDENTIFIERS}`],
+  ],
   'identifier-numeric-name': [['4:16', `source is "client"; expected: ${SOURCE}`]],
-  'identifier-proto': [['4:3', `__proto__ cannot be a name here; expected: how clients are identified: ${IDENTIFIERS}`]],
+  'identifier-proto': [
+    ['4:3', `__proto__ cannot be a name here; expected: how clients are identified: ${IDENTIFIERS}`],
+  ],
   'everyone-as-a-name': [['3:3', 'everyone already means all clients together; choose another name']],
   'everyone-in-a-list': [
     ['7:17', 'everyone cannot be combined with others; write identifier: everyone, or leave it out'],
@@ -357,7 +361,9 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       '"GET, POST /api/items" is not a route; it must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
     ],
   ],
-  'missing-identifiers': [['1:1', `identifiers is missing; expected: how clients are identified: ${IDENTIFIERS}`]],
+  'missing-identifiers': [
+    ['1:1', `identifiers is missing; expected: how clients are identified: ${IDENTIFIERS}`],
+  ],
   'missing-policies': [['1:1', 'policies is missing; expected: a list of policies']],
   'missing-policy-keys': [
     ['6:5', `route is missing; expected: ${ROUTE}`],
@@ -563,7 +569,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'timezone-of-nowhere': [
     [
       '2:11',
-      'Mars/Olympus is no time zone that this version of Node knows; write a name of the IANA database, such as Europe/Berlin or UTC',
+      'Mars/Olympus is not a time zone that this version of Node knows; write a name of the IANA database, such as Europe/Berlin or UTC',
     ],
   ],
   'timezone-offset': [
@@ -573,7 +579,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'timezone-unknown': [
-    ['2:11', 'Germany/Berlin is no time zone that this version of Node knows; write Europe/Berlin'],
+    ['2:11', 'Germany/Berlin is not a time zone that this version of Node knows; write Europe/Berlin'],
     ['9:12', LIMIT],
   ],
   'window-fraction': [['10:13', `window is "1.5h"; expected: ${WINDOW}`]],

@@ -104,7 +104,7 @@ t.test('exit 1 with one sentence: an address of another machine', async (t) => {
   const { code, lines } = await refusal({ ...memory, API_PORT: '0', API_HOST: '192.0.2.1' });
   t.equal(code, 1);
   t.equal(lines.length, 1);
-  t.match(lines[0], /^The API cannot start\. API_HOST: 192\.0\.2\.1 is no address of this machine/);
+  t.match(lines[0], /^The API cannot start\. API_HOST: 192\.0\.2\.1 is not an address of this machine/);
 });
 
 t.test('exit 1 with one sentence: a folder that cannot be created', async (t) => {

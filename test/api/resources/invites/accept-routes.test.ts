@@ -203,7 +203,7 @@ t.test('400: a revoked, expired or invented invite, or one whose sender was remo
     t.match(reply.json, { message: /has ended, was used or was revoked/ });
     const page = await openBrowser(api).call('GET', `/invite?token=${one.slice(0, 200)}`);
     t.equal(page.status, 400);
-    t.match(page.text, /Ask whoever invited you for a new one/);
+    t.match(page.text, /Ask the person who invited you for a new one/);
   }
 });
 

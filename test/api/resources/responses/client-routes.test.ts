@@ -165,7 +165,7 @@ t.test('200: stores the address only if the survey asks for it, and only from a 
     { ...empty, surveyId: capturing.id },
     { 'x-forwarded-for': 'nonsense' },
   );
-  t.equal((await stored(unreadable.json.data.id)).meta.ipAddress, undefined, 'a guess is no address');
+  t.equal((await stored(unreadable.json.data.id)).meta.ipAddress, undefined, 'a guess is not an address');
 });
 
 t.test('200: ends the survey when enough responses are finished', async (t) => {

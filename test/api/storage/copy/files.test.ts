@@ -195,8 +195,8 @@ t.test('names files that the database has and the store lacks, and copies the ot
   const args = ['files', 'copy', '--from', 'uploads', '--to', 's3://uploads', '--database', database];
   const found = await apiCommand(args, { cwd: folder, env });
   t.equal(found.code, 1);
-  t.match(found.stderr, `${first} is not there, although the database says so`);
-  t.match(found.stderr, `${second} has another size than the database says; it was copied as it is`);
+  t.match(found.stderr, `${first} is missing, although the database has it`);
+  t.match(found.stderr, `${second} differs in size from the database; it was copied unchanged`);
   t.match(found.stdout, new RegExp(`^copied +${others.length + 1}$`, 'm'));
   t.match(found.stdout, /^problems +2$/m);
 });
@@ -247,7 +247,7 @@ t.test('wrong arguments', async (t) => {
       /--parallel must be a whole number from 1 to 64/,
     ],
     [['--from', 'uploads', '--to', 'x', '--database', 'file:none'], 3, /^cannot open .*none/],
-    [['--from', 'none', '--to', 'x'], 3, /none is no folder of uploads/],
+    [['--from', 'none', '--to', 'x'], 3, /none is not a folder of uploads/],
   ] as const) {
     const found = await run('--database', database, ...args);
     t.equal(found.code, code, `${args.join(' ')}: ${found.stderr}`);

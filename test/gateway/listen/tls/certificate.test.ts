@@ -85,7 +85,7 @@ t.test('unusable files are reported at start, with a fix', async (t) => {
   t.match(refusal('', first.key), /GATEWAY_TLS_CERT: it must be set together with GATEWAY_TLS_KEY/);
   t.match(refusal('/nowhere.crt', first.key), /\/nowhere\.crt cannot be read \(ENOENT\)/);
   t.match(refusal(first.cert, '/nowhere.key'), /\/nowhere\.key cannot be read \(ENOENT\)/);
-  t.match(refusal(file('no.crt', 'hello'), first.key), /no\.crt is no certificate in PEM format/);
+  t.match(refusal(file('no.crt', 'hello'), first.key), /no\.crt is not a certificate in PEM format/);
   t.match(refusal(first.cert, second.key), /second\.key is not the key of the first certificate/);
   t.match(refusal(first.cert, encrypted), /encrypted\.key is encrypted; .*openssl pkey/);
   t.match(refusal(first.cert, file('no.key', 'hello')), /no\.key cannot be used/);

@@ -62,7 +62,7 @@ t.test('errors for bad requests say what to do', async (t) => {
     ['/api/inspect', '{}', /subject/],
     ['/api/inspect', '{"subject":1}', /string/],
     ['/api/inspect', '{"subject":"a","more":1}', /additional/],
-    ['/api/inspect', '{"subject":"nowhere","kind":"address"}', /is no address/],
+    ['/api/inspect', '{"subject":"nowhere","kind":"address"}', /is not an address/],
     ['/api/inspect', '{"subject":"short","kind":"digest"}', /22 characters/],
     ['/api/inspect', '{"subject":"a","identifier":"other"}', /it has: api-key/],
     ['/api/ban', '{"subject":"192.0.2.7"}', /seconds/],

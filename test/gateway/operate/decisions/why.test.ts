@@ -71,7 +71,7 @@ t.test('without Redis the process knows its own decisions', async (t) => {
   t.match(await floodgateCommand(['why', refused.id, '--gateway', admin]), { code: 2, stderr: /token/ });
   t.match(await floodgateCommand(['why', 'x', '--gateway', admin], { env }), {
     code: 2,
-    stderr: /no decision id/,
+    stderr: /not a decision id/,
   });
   t.match(await floodgateCommand(['why', '0'.repeat(20), '--gateway', admin], { env }), {
     code: 1,

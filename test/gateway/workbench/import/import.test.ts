@@ -249,7 +249,7 @@ t.test('names and texts cannot break out of their YAML strings', async (t) => {
     policies.map(({ name, route }) => `${name} ${route.text}`),
     ['n-code * /x/*'],
   );
-  t.match(text, /x-"a is no name of a header/);
+  t.match(text, /x-"a is not the name of a header/);
 });
 
 t.test('a malformed file is reported with its line', async (t) => {
