@@ -114,7 +114,7 @@ export const inviteAcceptRoutes: Routes = async (app, { context }) => {
     const { status, ...rest } = shown;
     const invite = await findOpenInvite(db, shown.token, clock());
     if (invite === null) {
-      return sendPage(reply, 400, 'This invitation does not serve', [
+      return sendPage(reply, 400, 'This invitation does not work', [
         '<p>It has ended, was used or was revoked. Ask the person who invited you for a new one.</p>',
       ]);
     }

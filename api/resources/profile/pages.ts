@@ -55,7 +55,7 @@ export const emailChangePages: Routes = async (app, { context }) => {
   });
 
   function sendEnded(reply: FastifyReply): FastifyReply {
-    return sendPage(reply, 400, 'This link does not serve', [
+    return sendPage(reply, 400, 'This link does not work', [
       '<p>It has ended or was used, or the address is taken.</p>',
       links([[`${app.basePath}/account`, 'Your account']]),
     ]);

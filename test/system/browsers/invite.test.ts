@@ -53,7 +53,7 @@ t.test('a new person: a mistake first, then the account', async (t) => {
   await page.getByRole('button').click();
   await page.getByText('You are logged in as').waitFor();
   await page.goto(link);
-  await page.getByText('This invitation does not serve').waitFor();
+  await page.getByText('This invitation does not work').waitFor();
   await checkPage(t, page, 'invite-used');
 });
 

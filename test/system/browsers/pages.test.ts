@@ -231,7 +231,7 @@ t.test('pages for broken links and links that need one more step', async (t) => 
   for (const [path, name, title] of [
     ['/nothing', 'error', 'There is no such page'],
     ['/s/csomesurvey', 'survey', 'This survey cannot be shown here'],
-    ['/verify-email-change?token=x', 'email-change-ended', 'This link does not serve'],
+    ['/verify-email-change?token=x', 'email-change-ended', 'This link does not work'],
     ['/auth/verify?token=x', 'confirm-ended', 'Confirm your e-mail address'],
     ['/auth/login?error=second+factor+required', 'second-factor', 'Log in'],
     ['/auth/login?error=second+factor+required&with=backup', 'backup-code', 'Log in'],

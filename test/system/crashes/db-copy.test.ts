@@ -230,7 +230,7 @@ t.test('wrong arguments', async (t) => {
     [['db', 'copy', '--from', file('old'), '--to', file('t')], 1, /of an older version \(it lacks 010-/],
     [['db', 'copy', '--from', file('new'), '--to', file('t')], 1, /a newer version \(it has 999-next\)/],
     [['db', 'copy', '--from', from, '--to', file('new')], 1, /newer version \(it has 999-next\)/],
-    [['db', 'backup', path, '--from', from], 2, /is there already; name a new file/],
+    [['db', 'backup', path, '--from', from], 2, /already exists; name a new file/],
     [['db', 'backup', join(folder, 'no/b'), '--from', from], 2, /no does not exist; create the folder first/],
     [['db', 'backup', join(folder, 'b'), '--from', file('none')], 3, /^cannot open .*none/],
     [['db'], 2, /Name a command: copy, verify or backup/],

@@ -20,7 +20,7 @@ t.test('init writes each example without mistakes, and never overwrites a file',
     t.match(await floodgate(['check', file], { cwd }), { code: 0 }, name);
   }
   writeFileSync(join(cwd, 'mine.yaml'), 'mine');
-  t.match(await floodgate(['init', 'mine.yaml'], { cwd }), { code: 2, stderr: /is there already/ });
+  t.match(await floodgate(['init', 'mine.yaml'], { cwd }), { code: 2, stderr: /already exists/ });
   t.equal(readFileSync(join(cwd, 'mine.yaml'), 'utf8'), 'mine');
   t.match(await floodgate(['init', 'no/such.yaml'], { cwd }), { code: 3, stderr: /cannot be written/ });
   t.match(await floodgate(['init', '--from', 'nothing'], { cwd }), { code: 2 });
