@@ -26,7 +26,7 @@ export interface RecaptchaKeys {
 }
 
 export interface Recaptcha {
-  /** The key with which pages get tokens; null: not configured. */
+  /** The key with which pages get tokens; null if not configured. */
   readonly siteKey: string | null;
   /**
    * @param threshold the lowest score that passes, from 0 to 1

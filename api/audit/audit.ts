@@ -64,7 +64,7 @@ interface AuditEntry {
   /** The changed object. Its id may come from a path, as the caller wrote it. */
   readonly target: { readonly type: string; readonly id: string };
   readonly organizationId: string | null;
-  /** The code of the error; null: it succeeded. */
+  /** The code of the error; null after a success. */
   readonly failureReason: string | null;
   /** Contains no text that a person typed. */
   readonly changes: Readonly<Record<string, unknown>>;

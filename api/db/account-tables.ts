@@ -50,7 +50,7 @@ export interface ApiKeyTable {
   createdBy: string | null;
   createdAt: Timestamp;
   lastUsedAt: Timestamp | null;
-  /** Permission on every workspace of the organization, also later ones; null: only on those in `apiKeyPermissions`. */
+  /** Permission on every workspace of the organization, also later ones; null if only on those in `apiKeyPermissions`. */
   allWorkspaces: Permission | null;
 }
 

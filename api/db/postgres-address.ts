@@ -68,7 +68,7 @@ export function parsePostgresUrl(value: string): PostgresLocation {
     throw new Error(`the address needs a user and a database, such as ${EXAMPLE}`);
   }
   const host = url.searchParams.get('host') ?? decoded(url.hostname).replace(/^\[(.*)\]$/, '$1');
-  if (host.includes(',')) throw new Error('give one server; several in one address are not understood');
+  if (host.includes(',')) throw new Error('give one server; several in one address are not supported');
   const password = decoded(url.password);
   return {
     kind: 'postgres',

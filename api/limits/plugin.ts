@@ -14,7 +14,7 @@ import { type LimitName, limitTable } from './table.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The limit of this route; null if there is none. Unset: that of its surface. */
+    /** The limit of this route; null if there is none. By default that of its surface. */
     readonly limit?: LimitName | null;
   }
 }

@@ -40,7 +40,7 @@ export async function insertMail(db: Database, mail: Mail, now: Millis, random: 
 }
 
 /**
- * Leases mails that are due, oldest first. Nobody else gets them before the lease is over. The attempt counts
+ * Leases mails that are due, oldest first. No other process gets them before the lease is over. The attempt counts
  * from here, so a mail that crashes the process does so a bounded number of times.
  */
 export async function leaseMails(

@@ -1,6 +1,6 @@
 /**
- * Which files somebody named: an answer, or anything in a survey. A file that nobody named within a day is collected
- * (removal.ts). Whoever writes an answer or a survey claims its files in the same transaction; a claim is never taken back,
+ * Files that are named in an answer or in a survey. A file that is not named within a day is collected
+ * (removal.ts). Writing an answer or a survey claims its files in the same transaction; a claim is never taken back,
  * so a file that was named once stays until it is deleted, or goes with its response, survey or workspace.
  */
 import type { Database, Timestamp } from '#api/db/schema.ts';

@@ -113,8 +113,8 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
     },
 
     async check() {
-      // Asks for what nobody stores: a missing file is the best answer, as it shows that the bucket is there, that the
-      // key pair may read, and that S3 tells it what is missing. Without the right to list it would say 403 instead.
+      // Asks for a file that is never stored: a missing file is the best answer, as it shows that the bucket is there, that the
+      // key pair may read, and that S3 reports what is missing. Without the right to list it would say 403 instead.
       try {
         const { Body } = await client.send(new GetObjectCommand(at(PROBE_KEY)));
         if (Body instanceof Readable) Body.destroy();

@@ -39,7 +39,7 @@ export function checkAlgorithm(
 
 export function costOf(cost: NonNullable<PolicyRow['cost']>): Cost {
   if (typeof cost === 'number') return { kind: 'units', units: cost };
-  // null: a body of unknown length costs the whole capacity.
+  // A body of unknown length (null) costs the whole capacity.
   if (cost === 'body-bytes') return { kind: 'body-bytes', unannounced: null };
   if ('header' in cost) return { kind: 'header', header: cost.header.toLowerCase() };
   if ('replyHeader' in cost)

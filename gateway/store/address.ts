@@ -80,7 +80,7 @@ const UNIX_PARAMETERS = ['db', 'username', 'password', 'timeout_ms'] as const;
 const TIMEOUT_MS: Millis = 50;
 const TIMEOUT_MS_MAX: Millis = 10_000;
 
-/** @throws Error that says what is wrong without quoting a secret */
+/** @throws Error with the mistake, without quoting a secret */
 export function parseStoreAddress(text: string): StoreAddress {
   const unix = unixPart(text);
   if (unix !== null) return parseUnixAddress(unix);

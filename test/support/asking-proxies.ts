@@ -19,7 +19,7 @@ export type AskingProxyName = (typeof askingProxyNames)[number];
 export interface AskingProxy {
   readonly port: number;
   readonly child: ChildProcess;
-  /** What it wrote to stderr so far. */
+  /** @returns the output of the proxy on stderr so far */
   errors(): string;
 }
 

@@ -58,7 +58,7 @@ export interface TestGateway {
 
 export interface TestGatewayOptions {
   readonly upstream: string;
-  /** Text of the policy file; unset: the project's own policies.yaml. */
+  /** Text of the policy file; by default the project's own policies.yaml. */
   readonly policies?: string;
   /** Further environment variables, such as { GATEWAY_REDIS_URL: '…' }. */
   readonly env?: Readonly<Record<string, string>>;

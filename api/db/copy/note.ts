@@ -31,7 +31,7 @@ export interface Note {
 }
 
 export interface TableProgress {
-  /** Primary key of the last copied row; null: none yet. */
+  /** Primary key of the last copied row; null before the first. */
   readonly lastKey: Key | null;
   readonly rows: number;
 }

@@ -24,7 +24,7 @@ const SLICE_ROWS_MAX = 1_000;
 /** Maximum size of a slice, unless a single row is larger. */
 const SLICE_BYTES_MAX = 4_194_304;
 
-/** @param after key of the row before the first slice; null: start of the table */
+/** @param after key of the row before the first slice; null at the start of the table */
 export async function* readSlices(
   db: Database,
   table: Readable,

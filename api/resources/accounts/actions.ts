@@ -28,7 +28,7 @@ import {
  * carries their name and password, so that the owner's click does not confirm a stranger's password.
  *
  * @param account an address as `normalizeEmail` returns it, and a password that `passwordProblem` accepts
- * @param next the page after the verification; null: that of the account
+ * @param next the page after the verification; null for the page of the account
  * @returns the id of a new account; null if there was one
  */
 export async function signUp(

@@ -40,7 +40,7 @@ export async function mailAccount(
   if (await mayMail(parts, trx, mail)) await parts.mailer.accept(trx, mail);
 }
 
-/** @param next the page after the verification; null: that of the account */
+/** @param next the page after the verification; null for the page of the account */
 export function verificationMail(publicUrl: string, to: string, token: string, next: string | null): Mail {
   const callback = next === null ? '' : `&callbackUrl=${encodeURIComponent(next)}`;
   return {

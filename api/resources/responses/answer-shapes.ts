@@ -130,8 +130,8 @@ function namesIn(given: readonly string[]): ReadonlySet<string> {
 }
 
 /**
- * Maps the names that are labels in some language to the number of choices that have them. null: only the renderer knows
- * some labels. There may be thousands of labels, so it reads each once and keeps only those that were given.
+ * Maps the names that are labels in some language to the number of choices that have them, or returns null if
+ * only the renderer knows some labels. There may be thousands of labels, so it reads each once and keeps only those that were given.
  */
 function labelsAmong(
   choices: readonly Choice[],

@@ -30,7 +30,7 @@ const response = {
   200: media(
     'text/javascript',
     Type.String(),
-    'The script; where there is none, one that says so on the console.',
+    'The script. If it is not in `SDK_PATH`, a script that reports this on the console.',
   ),
   304: withoutBody('Not changed since the reply whose `etag` came as `if-none-match`.'),
 };

@@ -16,7 +16,7 @@ type SurveyStatus = (typeof surveyStatuses)[number];
 
 interface SurveyFilter {
   readonly workspaceId: string;
-  /** Part of the name, ignoring case; null: any. */
+  /** Part of the name, ignoring case; null for any name. */
   readonly nameContains: string | null;
   /** null for all that are not archived. */
   readonly statuses: readonly SurveyStatus[] | null;

@@ -23,7 +23,7 @@ export function loadPolicyFile(file: string): PolicySet {
 
 /** @throws CommandError exit 3 */
 export function readPolicyText(file: string): string {
-  return readText(file, 'name a policy file that is there');
+  return readText(file, 'name an existing policy file');
 }
 
 /** @param fix what to do if it cannot be read @throws CommandError exit 3 */

@@ -94,9 +94,7 @@ function readable(error: unknown): unknown {
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   if (typeof code !== 'string' || typeof syscall !== 'string') return error;
   const what =
-    code === 'EISDIR'
-      ? 'is a folder; name the logs in it'
-      : `cannot be read (${code}); name a log that is there`;
+    code === 'EISDIR' ? 'is a folder; name the logs in it' : `cannot be read (${code}); name an existing log`;
   return new CommandError(`${path ?? 'the log'} ${what}`, EXIT.unreachable);
 }
 

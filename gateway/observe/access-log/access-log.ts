@@ -103,7 +103,7 @@ function assertWritable(file: string): void {
     closeSync(openSync(file, 'a'));
   } catch (error) {
     throw new ConfigError([
-      `GATEWAY_ACCESS_LOG: ${file} cannot be written (${(error as NodeJS.ErrnoException).code}); name a file in a folder that is there and that the gateway may write`,
+      `GATEWAY_ACCESS_LOG: ${file} cannot be written (${(error as NodeJS.ErrnoException).code}); name a file in an existing folder that the gateway may write to`,
     ]);
   }
 }

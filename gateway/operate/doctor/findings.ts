@@ -226,7 +226,7 @@ export function trustFinding({ plain, claiming, claimed }: Probes): Finding {
       'requests come without the X-Forwarded-For that GATEWAY_TRUSTED_PROXIES promises, so all clients are counted as one',
       isBehindProxy
         ? 'the number of hops is larger than the number of proxies in front: make it smaller'
-        : 'let the proxy append to X-Forwarded-For, or set GATEWAY_TRUSTED_PROXIES to none where there is no proxy',
+        : 'let the proxy append to X-Forwarded-For, or set GATEWAY_TRUSTED_PROXIES to none if there is no proxy',
     );
   }
   if (isBehindProxy && !plain.isPeerTrusted) {

@@ -187,7 +187,7 @@ class Reading {
         const name = header.at('name').text ?? '';
         if (header.at('type').text !== 'Distinct' || header.at('invert').isTrue)
           return refuse(
-            `it holds for some values of the header ${name}; a limit here holds for every client alike`,
+            `it applies to some values of the header ${name}; a limit here applies to every client alike`,
           );
         who.push(byHeader(name));
       }
@@ -196,7 +196,7 @@ class Reading {
         const range = source.at('value').text ?? '';
         if (source.at('type').text !== 'Distinct' || source.at('invert').isTrue)
           return refuse(`it counts all of ${range} as one; here each address is counted by itself`);
-        if (!/\/0$/.test(range)) return refuse(`it holds for clients in ${range} only`);
+        if (!/\/0$/.test(range)) return refuse(`it applies to clients in ${range} only`);
         who.push(BY_ADDRESS);
         notes.push(IPV6_NOTE);
       }

@@ -39,7 +39,7 @@ function addRows(zone: Zone, uses: readonly PlacedUse[], places: Places, importe
     if (use.burst !== burst)
       notes.push(`burst=${burst} instead of ${use.burst}, as where the zone ${zone.name} has the largest`);
     if (isDelaying) notes.push('without nodelay NGINX delays requests of the burst; here they pass at once');
-    if (places.servers > 1) notes.push(`of ${place.what} only in NGINX; a policy holds for every host`);
+    if (places.servers > 1) notes.push(`of ${place.what} only in NGINX; a policy applies to every host`);
     for (const { what, line } of otherwiseCounted(place, zone, places, imported.exclude))
       notes.push(`counts ${what} of line ${line} too, which NGINX does not`);
     if (isShared && !isOneMode)

@@ -122,8 +122,8 @@ function withEntry(outer: Described, key: string, value: string | null): Describ
       return { ...outer, methods: [value] };
     case 'remote_address':
     case 'masked_remote_address':
-      return 'it holds for one client; write it as overrides of a policy, with for: { address: … }';
+      return 'it applies to one client; write it as overrides of a policy, with for: { address: … }';
     default:
-      return `it holds for one value of ${key}; a limit here holds for every client alike`;
+      return `it applies to one value of ${key}; a limit here applies to every client alike`;
   }
 }

@@ -94,7 +94,7 @@ class RuleReader {
       case 'hostheader':
       case 'hostregexp':
       case 'hostsni':
-        this.notes.add('Traefik matches the host too; a policy holds for every host');
+        this.notes.add('Traefik matches the host too; a policy applies to every host');
         return [EVERYTHING];
       default:
         throw new RuleError(`its match by ${name} has no counterpart: a route is methods and a path`);

@@ -139,7 +139,7 @@ class Reading {
       this.imported.refuse({ line }, what, 'no rule of a router that uses it can be carried over');
       return;
     }
-    const note = 'no router of this file uses it, so it holds for every path: write its route';
+    const note = 'no router of this file uses it, so it applies to every path: write its route';
     const source = { line, what };
     this.imported.add({
       ...limit,

@@ -124,7 +124,11 @@ t.test('proxies that are not trusted, or trusted too many', async (t) => {
     ['none', /a proxy that is not trusted/, /set GATEWAY_TRUSTED_PROXIES to the address/],
     ['2', /come without the X-Forwarded-For/, /the number of hops is larger/],
     ['loopback', /a client may name any address/, /the proxies in front only/],
-    ['0.0.0.0/0, 10.0.0.0/8', /networks that contain unrelated hosts: 0\.0\.0\.0\/0;/, /your own proxies only/],
+    [
+      '0.0.0.0/0, 10.0.0.0/8',
+      /networks that contain unrelated hosts: 0\.0\.0\.0\/0;/,
+      /your own proxies only/,
+    ],
   ];
   for (const [trust, message, fix] of cases) {
     await t.test(trust, async (t) => {

@@ -71,7 +71,7 @@ t.test('a file that cannot be read exits with 3', async (t) => {
   t.match(await floodgate(['check', 'no-such.yaml']), {
     code: 3,
     stdout: '',
-    stderr: /^no-such\.yaml cannot be read \(ENOENT\); name a policy file that is there/,
+    stderr: /^no-such\.yaml cannot be read \(ENOENT\); name an existing policy file/,
   });
 });
 

@@ -44,7 +44,7 @@ export async function compare(readers: Readers, from: number, count: number): Pr
   return totals;
 }
 
-/** @returns null: the own parser does not accept the first request, and so node:http reads everything */
+/** @returns null if the own parser does not accept the first request, so that node:http reads everything */
 function compareOne(readers: Readers, seed: number): Promise<Difference | null> | null {
   const roll = rollWith(seededRandom(seed));
   const text = caseText(roll);

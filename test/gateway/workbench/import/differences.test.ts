@@ -135,7 +135,7 @@ t.test('Traefik: a middleware that no router of the file uses applies everywhere
     'http: { middlewares: { slow: { rateLimit: { average: 5, burst: 7, sourceCriterion: { requestHeaderName: X-Key } } } } }',
   );
   t.strictSame(said(result), [
-    '* * 5/1s: no router of this file uses it, so it holds for every path: write its route',
+    '* * 5/1s: no router of this file uses it, so it applies to every path: write its route',
   ]);
 });
 
@@ -190,7 +190,7 @@ descriptors:
     refused(result).map((line) => line.slice(0, 60)),
     [
       '13 generic_key=default: it names no path, so its route is no',
-      '19 remote_address=192.0.2.1: it holds for one client; write ',
+      '19 remote_address=192.0.2.1: it applies to one client; write',
       '28 path=/exact, method=POST, remote_address: a limit of 0 ha',
       '31 path=/exact, method=POST, x-user, remote_address: it coun',
     ],

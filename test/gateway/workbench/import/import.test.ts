@@ -91,7 +91,7 @@ t.test('BackendTrafficPolicy and HTTPRoute of Envoy Gateway', async (t) => {
     [
       '16 its match by headers has no counterpart:',
       '43 it counts all clients together; here eac',
-      '44 it holds for some values of the header x',
+      '44 it applies to some values of the header ',
       '47 it counts a client by several things at ',
       '51 it counts all of 10.0.0.0/8 as one; here',
       '56 no route says the same as the path .*\\.p',
@@ -310,7 +310,7 @@ server { server_name b; location / { limit_req zone=a; } location /static/ { } }
     ['a-2', '* *', 'ip', '60 in 60, 1 at once', 'bucket a'],
   ]);
   t.match(text, /the zone none is not in this file/);
-  t.match(policies[0]?.notes.join(), /of server a only in NGINX; a policy holds for every host/);
+  t.match(policies[0]?.notes.join(), /of server a only in NGINX; a policy applies to every host/);
 });
 
 t.test('headers with an address become the client address', async (t) => {
