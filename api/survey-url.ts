@@ -29,7 +29,7 @@ export function addressOf(surveyUrl: SurveyUrl, surveyId: string): string {
   return surveyUrl.replace(PLACE, surveyId);
 }
 
-/** The same for links whose signed parts programs read. Such links exist even if SURVEY_URL is not set. */
+/** @returns the address of a link whose signed parts programs read. Such links exist even if SURVEY_URL is not set */
 export function linkAddressOf(
   { surveyUrl, publicUrl }: { readonly surveyUrl: SurveyUrl | null; readonly publicUrl: string },
   surveyId: string,

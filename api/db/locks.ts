@@ -49,7 +49,7 @@ export async function lockRow(
   await lockRows(trx, table, [id], lock);
 }
 
-/** The same for several rows, in the order of their ids. */
+/** Locks several rows of a table, in the order of their ids. */
 export async function lockRows(
   trx: Database,
   table: LockedTable,

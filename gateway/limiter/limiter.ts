@@ -55,7 +55,7 @@ export interface Exhausted {
 export interface Outcome {
   /** The bucket was charged with its cost before. */
   readonly bucket: Bucket;
-  /** On the store's clock. */
+  /** Time of the charge on the store's clock. */
   readonly chargedAt: Millis;
   readonly units: number;
   /** The reply lacks the header that should report the units. */

@@ -59,7 +59,7 @@ export class StoreClock {
     this.#bounds = { least: Math.min(least, leastYet), most: Math.max(most, mostYet) };
   }
 
-  /** The same for a heartbeat. @returns the change of the estimate */
+  /** Takes the time of the store from a heartbeat. @returns the change of the estimate */
   noteHeartbeat(storeNow: Millis, askedAt: Millis, heardAt: Millis): ClockChange {
     this.#boundsBefore = this.#bounds;
     this.#bounds = null;

@@ -38,7 +38,7 @@ function details(lines: readonly string[], from: number, indent: string): string
 export interface Used {
   readonly name: string;
   readonly own: number;
-  /** The same for the processes that it started. */
+  /** Resources used by the processes that it started. */
   readonly started: number;
 }
 

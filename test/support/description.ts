@@ -33,7 +33,7 @@ export interface Description {
   readonly schemas: Readonly<Record<string, unknown>>;
   /** Returns the differences between a reply and this operation; empty if there are none. */
   problemsOf(operation: Operation, reply: Sent): readonly string[];
-  /** The same for a shared response, such as a 405, which belongs to no operation. */
+  /** Returns the differences from a shared response, such as a 405, which belongs to no operation. */
   problemsOfError(name: string, reply: Sent): readonly string[];
 }
 

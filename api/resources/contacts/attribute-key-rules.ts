@@ -17,7 +17,7 @@ export function keyProblem(key: string): string | null {
   return reservedProblem(key);
 }
 
-/** The same for attribute classes, whose names never had to match a pattern. */
+/** Checks the name of an attribute class, which never had to match a pattern. */
 export function reservedProblem(key: string): string | null {
   return reserved.has(key) ? 'is reserved; use the default key instead' : null;
 }

@@ -32,7 +32,7 @@ export function listKeysOf(db: Database, workspaceId: string): Promise<readonly 
   return listAttributeKeys(db, [workspaceId], ALL_KEYS);
 }
 
-/** In any order. Ids without a row are left out. */
+/** @returns the keys in any order; ids without a row are left out */
 export async function findAttributeKeys(
   db: Database,
   ids: readonly string[],

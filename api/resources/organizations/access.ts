@@ -56,7 +56,7 @@ export async function actorNow(
   return { userId, role };
 }
 
-/** The same for owners and managers. @throws ApiError not_found, unauthorized */
+/** Does the same as `actorNow`, and requires an owner or manager. @throws ApiError not_found, unauthorized */
 export async function managerNow(
   trx: Database,
   request: FastifyRequest,

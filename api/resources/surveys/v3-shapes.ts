@@ -142,7 +142,7 @@ export const DocumentChange = documentChange(anyElement, anyEnding);
 
 const open = MapOf(Type.Unknown());
 
-/** The same, except for elements and endings, whose type decides their other fields. */
+/** The document without the schemas of elements and endings, because their type decides their other fields. */
 export const OpenNewDocument = newDocument(open, open);
 export const OpenDocumentChange = documentChange(open, open);
 

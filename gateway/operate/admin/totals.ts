@@ -16,7 +16,7 @@ export interface Totals {
   readonly policies: ReadonlyMap<string, PolicyTotals>;
   /** Requests by the time that the gateway added: one number for each bound, and one for longer times. */
   readonly decisionTime: readonly number[];
-  /** The same for the wait for the store. */
+  /** Requests by the time that they waited for the store, in the same format. */
   readonly storeTime: readonly number[];
   /** Number of checks that the store did not answer, by kind. */
   readonly storeFailures: Readonly<Record<string, number>>;

@@ -92,7 +92,7 @@ function addLimit(descriptor: Tree, described: Described, imported: Imported): v
         ...(only.kind === 'address' ? [IPV6_NOTE] : []),
         ...limit.notes,
         ...(rate.at('replaces').isPresent
-          ? ['replaces others there; here all policies that match apply']
+          ? ['its replaces disables other limits there; here all policies that match apply']
           : []),
       ],
     });

@@ -15,7 +15,7 @@ const RANDOM = /^[A-Za-z0-9_~.-]{16,}$/;
 /** Words and years, as in an article's title. Not an id. */
 const SLUG = /^(?:[a-z]+|\d+)(?:[-_](?:[a-z]+|\d+)){2,}$/i;
 
-/** No word has as many consonants in a row. */
+/** Five consonants in a row, which words do not have. */
 const UNSPEAKABLE = /[bcdfghjklmnpqrstvwxz]{5}/i;
 
 /** Whether this segment identifies one object of many. */

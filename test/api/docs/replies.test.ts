@@ -81,7 +81,7 @@ t.test('405: a method that a path does not have, in the shape of the surface', a
   }
 });
 
-t.test('a second call: taken, used, gone', async (t) => {
+t.test('a repeated call gets a described reply, and 404 after a deletion', async (t) => {
   for (const operation of operations.filter(({ method }) => method !== 'GET')) {
     const request = await world.requestFor(operation);
     await ask(t, operation, request, 'the first time');
@@ -141,7 +141,7 @@ t.test('the 429 of the gateway has the described shape', async (t) => {
   }
 });
 
-t.test('the test would find a reply that is not as described', async (t) => {
+t.test('a reply that differs from the description is found', async (t) => {
   const operation = operations.find(({ name }) => name === 'GET /api/v1/management/surveys');
   if (operation === undefined) return t.fail('the operation has gone');
   const reply = await world.options.send(await world.requestFor(operation));

@@ -121,7 +121,7 @@ t.test('kill -9 several times: the same command resumes, and the API waits for i
 
   const other = await apiCommand(['db', 'copy', '--from', `file:${(await oddSource(t)).path}`, '--to', to]);
   t.equal(other.code, 1);
-  t.match(other.stderr, `the target has part of a copy of ${from}; go on with that one, or add --restart`);
+  t.match(other.stderr, `the target has part of a copy of ${from}; resume that copy, or add --restart`);
 
   const { code, stdout, stderr } = await apiCommand(['db', 'copy', '--json', '--from', from, '--to', to]);
   t.equal(code, 0, stderr);

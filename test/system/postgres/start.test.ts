@@ -28,7 +28,7 @@ function open(t: Test, url: string): Database {
   return db;
 }
 
-/** Waits no longer than necessary. */
+/** Waits for the database at most `waitMs`, by default not at all. */
 const reach = (db: Database, url: string, waitMs = 0) =>
   awaitDatabase(db, parseDatabaseUrl(url, '/'), waitMs, () => undefined);
 

@@ -10,7 +10,7 @@ import { projectRoot } from '#test/support/process.ts';
 
 const FOLDER = join(projectRoot, 'gateway/operate/admin/page');
 
-t.test('each file with its type, a policy, and an ETag', async (t) => {
+t.test('serves each file with its type, a content security policy, and an ETag', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, { upstream: upstream.origin });
   const admin = await startTestAdmin(t, gateway, { token: 'a secret' });
