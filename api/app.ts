@@ -1,4 +1,4 @@
-/** Puts the API together: context in, FastifyInstance out. Tests call it with `app.inject`. */
+/** Wires the API: builds a FastifyInstance from a context. Tests call it with `app.inject`. */
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { auditPlugin } from '#api/audit/plugin.ts';
 import { authPlugin } from '#api/auth/plugin.ts';
@@ -12,7 +12,7 @@ import { httpPlugin } from './http/plugin.ts';
 import { newUuid } from './ids.ts';
 import { registerSurfaces, surfaceOf } from './surfaces/surfaces.ts';
 
-/** Longest path parameter that a route accepts; our ids have 25 characters, user ids up to 255. */
+/** Maximum length of a path parameter. Our ids have 25 characters, user ids up to 255. */
 const PATH_PART_LENGTH_MAX = 512;
 /** A client that does not finish its request in this time loses the connection: 10 MiB at 35 KiB a second. */
 const REQUEST_TIMEOUT_MS = 300_000;
@@ -61,9 +61,7 @@ export async function buildApp(
   return app;
 }
 
-/**
- * Replaces Ajv and its serializer, which Fastify would load otherwise. The compilers of `httpPlugin` do their work.
- */
+/** Replaces Ajv and its serializer, which Fastify would load otherwise. `httpPlugin` has compilers of its own. */
 function unused(): never {
   throw new Error('the API has compilers of its own');
 }

@@ -1,6 +1,6 @@
 /**
- * Runs work after the reply, so that its duration tells the caller nothing. One task runs at a time, and a bounded
- * number waits. Tasks are not durable: a killed process loses them, so use this only for work that people can ask for
+ * Runs work after the reply, so that its duration reveals nothing to the caller. One task runs at a time, and a bounded
+ * number waits. Tasks are not durable: a killed process loses them. So use this only for work that people can request
  * again.
  */
 import { limitConcurrency } from './concurrency.ts';
@@ -14,7 +14,7 @@ export interface Background {
    * Accepts a task. Errors that it throws are logged.
    *
    * @param sent the task begins when this settles, such as when the reply is sent
-   * @throws ApiError too_many_requests when too many tasks wait; the same for every caller
+   * @throws ApiError too_many_requests if too many tasks wait; the same for every caller
    */
   add(work: () => Promise<void>, sent?: Promise<unknown>): void;
   idle(): Promise<void>;

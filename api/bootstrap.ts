@@ -18,13 +18,13 @@ interface FirstStart {
   readonly workspaceId: string;
   readonly apiKey: string;
   readonly email: string;
-  /** null: the operator chose it and knows it. */
+  /** null if the operator chose it. */
   readonly password: string | null;
 }
 
 const PASSWORD_RANDOM_BYTES = 15;
 
-/** @returns what to tell the operator; null when this was not the first start */
+/** @returns the credentials to show to the operator; null if this was not the first start */
 export async function bootstrap(
   { db, clock, random, config, passwords }: Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'passwords'>,
   secrets: Pick<Secrets, 'bootstrapApiKey' | 'bootstrapPassword'>,
@@ -41,7 +41,7 @@ export async function bootstrap(
   const now = toTimestamp(clock());
 
   return db.transaction().execute(async (trx) => {
-    // Ask again inside the transaction: two processes may be starting on the same new database.
+    // Check again inside the transaction, because two processes may be starting on the same new database.
     await lockName(trx, 'first start');
     if (await hasOrganization(trx)) return null;
     const owner = { name: 'Owner', email: first.email, passwordHash, emailVerified: now };
@@ -73,7 +73,7 @@ export async function bootstrap(
   });
 }
 
-/** The text that the operator sees once: the credentials, and two calls that work as they are. */
+/** Returns the text that the operator sees once: the credentials, and two calls that can be copied. */
 export function firstStartNotice(first: FirstStart, publicUrl: string): string {
   return [
     'First start. These are shown only now; keep them:',
@@ -95,7 +95,7 @@ function shellQuoted(text: string): string {
   return text.replaceAll("'", "'\\''");
 }
 
-/** Has an upper-case letter and a digit, as every password must. */
+/** Contains an upper-case letter and a digit, as every password must. */
 function newPassword(random: Random): string {
   return `F1${Buffer.from(random(PASSWORD_RANDOM_BYTES)).toString('base64url')}`;
 }

@@ -1,7 +1,7 @@
 /**
- * Limits how much costly work runs at once. A bounded number waits, and everything beyond is refused at once.
+ * Limits how many expensive tasks run at once. A bounded number waits, and more are refused at once.
  *
- * Node does hashing, file access and DNS look-ups in the same four threads. Without this limit, 600 logins at once
+ * Node runs hashing, file access and DNS lookups in the same four threads. Without this limit, 600 concurrent logins
  * delayed a file by 28 s (2 cores).
  */
 import { tooManyRequests } from './errors.ts';
@@ -17,7 +17,7 @@ type OwnerOf<A extends readonly unknown[]> = (...args: A) => string;
 
 /**
  * @returns the same function, which runs in the order of its calls
- * @throws ApiError too_many_requests when too many calls wait; the same for every caller, so it reveals nothing
+ * @throws ApiError too_many_requests if too many calls wait; the same for every caller, so it reveals nothing
  */
 export function limitConcurrency<A extends readonly unknown[], R>(
   work: (...args: A) => Promise<R>,
@@ -27,7 +27,7 @@ export function limitConcurrency<A extends readonly unknown[], R>(
   let busy = 0;
   const waiting: (() => void)[] = [];
   const shareMax = Math.ceil((runningMax + waitingMax) / 2);
-  /** Calls that run or wait, by owner. */
+  /** Number of calls that run or wait, by owner. */
   const shares = new Map<string, number>();
   return async (...args) => {
     const owner = ownerOf?.(...args) ?? null;
@@ -36,7 +36,7 @@ export function limitConcurrency<A extends readonly unknown[], R>(
     const mustWait = busy >= runningMax;
     if (mustWait && waiting.length >= waitingMax) throw tooManyRequests(retryAfterSeconds);
     if (owner !== null) shares.set(owner, share + 1);
-    // A call that ends lets the next one in line begin, so `busy` stays as it is.
+    // A call that ends starts the next waiting one, so `busy` stays unchanged.
     if (mustWait) await new Promise<void>((resolve) => waiting.push(resolve));
     else busy += 1;
     try {

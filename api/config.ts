@@ -177,20 +177,20 @@ export interface Config {
   readonly workers: number;
   readonly trustedProxies: ProxyTrust;
   readonly database: DatabaseLocation;
-  /** Without a slash at the end. */
+  /** Has no slash at the end. */
   readonly publicUrl: string;
-  /** null: link surveys have no address. */
+  /** null if link surveys have no address. */
   readonly surveyUrl: SurveyUrl | null;
-  /** Absolute. null: there are no scripts. */
+  /** An absolute path; null without scripts. */
   readonly sdkPath: string | null;
   readonly logLevel: LogLevel;
   readonly isRateLimitingDisabled: boolean;
   readonly isAuditLogEnabled: boolean;
-  /** 0: keep them. */
+  /** 0 keeps them. */
   readonly auditRetentionDays: number;
-  /** 0: keep them. */
+  /** 0 keeps them. */
   readonly unverifiedAccountDays: number;
-  /** false: only invited people may sign up, and the very first person. */
+  /** false if only invited people may sign up, and the very first person. */
   readonly isSignupEnabled: boolean;
   readonly sessionMaxAgeSeconds: Seconds;
   readonly mailFrom: MailAddress;
@@ -202,7 +202,7 @@ export interface Config {
   readonly storage: StorageLocation;
   readonly storageQuota: StorageQuota;
   readonly bootstrap: {
-    /** null: generated. */
+    /** null if generated. */
     readonly workspaceId: string | null;
     readonly email: string;
   };
@@ -210,17 +210,17 @@ export interface Config {
 
 /** Values that must never be logged. */
 export interface Secrets {
-  /** May contain a password. null: in-process memory. */
+  /** May contain a password. null for in-process memory. */
   readonly redisUrl: string | null;
-  /** May contain a password. null: mails stay in the outbox. */
+  /** May contain a password. null if mails stay in the outbox. */
   readonly smtpUrl: string | null;
-  /** null: the AWS SDK looks for them, or files are not stored in S3. */
+  /** null if the AWS SDK finds them, or if files are not stored in S3. */
   readonly s3: S3Credentials | null;
-  /** null: no survey can require reCAPTCHA. */
+  /** null if surveys cannot require reCAPTCHA. */
   readonly recaptcha: RecaptchaKeys | null;
-  /** null: generated. */
+  /** null if generated. */
   readonly bootstrapApiKey: string | null;
-  /** null: generated. */
+  /** null if generated. */
   readonly bootstrapPassword: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Limits of what callers may write and of what one reply may contain. Larger content is refused before a transaction
- * begins, so that nobody's content keeps the writer busy. Real content stays far below.
+ * Limits for the size of requests and replies. Larger content is refused before a transaction begins, so that it does
+ * not occupy the writer. Real content is far smaller.
  */
 
 /** Characters of one text in an answer. */
@@ -9,9 +9,9 @@ export const ANSWER_LENGTH_MAX = 65_536;
 export const ANSWER_ITEMS_MAX = 1_000;
 /** Answers of one response. The same limit holds for its variables and for its times. */
 export const ANSWERS_MAX = 2_000;
-/** A whole response as JSON, including what earlier updates sent. */
+/** Bytes of a whole response as JSON, including earlier updates. */
 export const RESPONSE_BYTES_MAX = 524_288;
-/** Characters of ids and codes that come with a response. */
+/** Characters of ids and codes that a response contains. */
 export const RESPONSE_ID_LENGTH_MAX = 1_024;
 
 /** Tags of one workspace: the list on v3 has no pages. */
@@ -41,10 +41,11 @@ export const PATTERN_STEPS_MAX = 1_000_000;
 /** Characters of an app's own id of a user. */
 export const USER_ID_LENGTH_MAX = 255;
 
-/** Values in one JSON body. */
+/** Number of values in one JSON body. */
 export const BODY_VALUES_MAX = 100_000;
 /**
- * Different keys in one JSON body. 90,000 keys took 180 ms to parse (median, Node 26, 2 cores); this many take 25 ms.
+ * Number of different keys in one JSON body. 90,000 keys took 180 ms to parse (median, Node 26, 2 cores); this number
+ * takes 25 ms.
  */
 export const BODY_NAMES_MAX = 10_000;
 

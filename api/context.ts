@@ -36,20 +36,20 @@ export interface Context {
   readonly sdkScripts: SdkScripts;
   readonly passwords: Passwords;
   /**
-   * The limits of the application. The surface and the options of a route say which one applies to it. Other code
-   * calls this.
+   * The limits of the application. The surface and the options of a route decide which one applies. Other code calls
+   * this.
    */
   readonly limits: Limiter;
-  /** The counters behind the limits, for code that limits something else. They are shared in the same way. */
+  /** The counters behind the limits, also for other purposes. They are shared in the same way. */
   readonly counters: Counters;
-  /** Mails are accepted in the transaction of the change that they are about, and sent after it. */
+  /** Accepts mails in the transaction of a change, and sends them after it. */
   readonly mailer: Mailer;
   readonly audit: AuditLog;
-  /** Tells people from programs. */
+  /** Verifies tokens that tell people from programs. */
   readonly recaptcha: Recaptcha;
-  /** Decides where webhooks may point. */
+  /** Decides which addresses webhooks may have. */
   readonly targets: Targets;
-  /** Sends messages to the receivers of webhooks. */
+  /** Sends messages to webhooks. */
   readonly sender: Sender;
   /** Runs work whose duration must not be visible in a reply. */
   readonly background: Background;

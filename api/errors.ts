@@ -1,7 +1,7 @@
 /**
- * Every error that the API returns, independent of its shape on the wire. A route throws one of these, and
- * http/error-handler.ts turns it into the body of the surface. Messages are for the caller. Internal details go into
- * `cause`, and from there into the log.
+ * Every error that the API returns, independent of the surface. A route throws one of these, and http/error-handler.ts
+ * turns it into the body of the surface. Messages are for the caller. Internal details go into `cause`, and from there
+ * into the log.
  */
 
 export type Code =
@@ -40,9 +40,9 @@ type IssueCode =
 export interface Issue {
   readonly reason: string;
   readonly code: IssueCode;
-  /** The id, name or locale that is wrong. */
+  /** The wrong id, name or locale. */
   readonly identifier?: string;
-  /** The kind of thing that is missing, such as `block`. */
+  /** The kind of the missing object, such as `block`. */
   readonly referenceType?: string;
   readonly missingId?: string;
   /** Path of the first use of the same identifier. */
@@ -95,10 +95,10 @@ const statuses: Readonly<Record<Code, number>> = {
   internal_server_error: 500,
 };
 
-/** Long enough for another process to finish a write, or for a start. */
+/** Enough time for another process to finish a write, or for a start. */
 const UNAVAILABLE_RETRY_SECONDS = 2;
 
-/** Somebody has to act first. */
+/** A person has to act first. */
 const FAULT_RETRY_SECONDS = 30;
 
 export const BODY_BYTES_MAX = 2_097_152;
@@ -133,7 +133,7 @@ export function badRequest(message: string, details?: Details): ApiError {
   return new ApiError('bad_request', message, details);
 }
 
-/** The reason for a field that the shape does not have, where such fields are refused. */
+/** The reason for an unknown field, on routes that refuse such fields. */
 export const UNSUPPORTED_FIELD = 'is not a field of this request';
 
 export class FieldError extends ApiError {
@@ -187,7 +187,7 @@ export function notFound(type: ResourceType, id: string | null): ApiError {
   return new ApiError('not_found', `${type} not found`, { resource_id: id, resource_type: type });
 }
 
-/** @param found null: there is none @throws ApiError not_found */
+/** Returns `found`, unless it is missing. @throws ApiError not_found */
 export function existing<T>(found: T | null | undefined, type: ResourceType, id: string | null): T {
   if (found === null || found === undefined) throw notFound(type, id);
   return found;
@@ -247,7 +247,7 @@ export function serviceUnavailable(message: string, cause?: unknown): RetryLater
   return new RetryLater('service_unavailable', message, UNAVAILABLE_RETRY_SECONDS, { cause });
 }
 
-/** A fault of the service. The cause is logged and never sent. */
+/** An internal error of the service. The cause is logged and never sent. */
 export function internalError(cause: unknown): ApiError {
   return new ApiError('internal_server_error', 'Something went wrong. Please try again.', {}, { cause });
 }

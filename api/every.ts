@@ -7,7 +7,7 @@ interface PeriodicJob {
 }
 
 interface JobRun {
-  /** A long job asks this between its steps. */
+  /** A long job calls this between its steps. */
   isStopping(): boolean;
 }
 

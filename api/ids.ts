@@ -1,6 +1,6 @@
 /** Identifiers and tokens. The random source is an argument. */
 
-/** Returns so many unpredictable bytes. Only `main.ts` and `test/support` name a real source. */
+/** Returns unpredictable bytes of the given number. Only `main.ts` and `test/support` use a real source. */
 export type Random = (bytes: number) => Uint8Array;
 
 const POOL_BYTES = 4_096;
@@ -8,8 +8,8 @@ const POOL_BYTES = 4_096;
 const POOLED_BYTES_MAX = 256;
 
 /**
- * The same source, read in large portions: reading it for each id took a fifteenth of the time of a short reply. No
- * byte is returned twice, and the pool forgets a byte when it returns it.
+ * Reads the same source in large portions, because reading it for each id took a fifteenth of the time of a short
+ * reply. No byte is returned twice, and the pool forgets a byte when it returns it.
  */
 export function pooled(random: Random): Random {
   let pool: Uint8Array = new Uint8Array();
@@ -37,7 +37,7 @@ const ID_LENGTH = 25;
 export const ID_PATTERN = '^[0-9a-z]{1,64}$';
 const idPattern = new RegExp(ID_PATTERN);
 
-/** Can this text be the id of a row? If not, it needs no query. */
+/** Whether this text can be the id of a row. Otherwise it needs no query. */
 export function isId(text: string): boolean {
   return idPattern.test(text);
 }

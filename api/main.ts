@@ -1,9 +1,10 @@
 /**
- * The API's process: environment -> config -> app -> listen. Everything that ends the process is in this file.
+ * The API's process. It reads the settings, builds the app and listens. Everything that ends the process is in this
+ * file.
  *
  * With API_WORKERS it starts workers, which run this file with --worker, and serves nothing itself. A process with a
  * parent, which is this one or `start.ts` (--supervised), reports over IPC when it is ready, lets the parent show the
- * notice of the first start, and ends when the parent is gone.
+ * notice of the first start, and ends if the parent has ended.
  */
 import { randomBytes } from 'node:crypto';
 import type { ListenOptions } from 'node:net';
@@ -49,17 +50,17 @@ import type { State } from './state-cache.ts';
 import { stopWithin } from './stop.ts';
 import { createWorkspaceCache } from './workspace-cache.ts';
 
-/** How long requests in progress may take after a stop was requested. */
+/** Time for requests in progress after the request to stop. */
 const REQUESTS_MS = 6_000;
 /** The process ends after this time in any case. Orchestrators commonly kill after ten seconds. */
 const STOP_MS = 8_500;
-/** For a worker, which gets a little more time than it takes itself. */
+/** For a worker, a little more than the time in which it ends itself. */
 const WORKER_END_MS = 9_000;
 
 const isWorker = process.argv.includes('--worker');
 const isSupervised = isWorker || process.argv.includes('--supervised');
 
-/** Before there is anything to stop, a process without its parent just ends. */
+/** A process that loses its parent before it serves has nothing to stop, so it exits. */
 const abandoned = (): never => process.exit(1);
 if (isSupervised) process.on('disconnect', abandoned);
 if (isSupervised && !process.connected) abandoned();
@@ -179,7 +180,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
     },
     log,
   });
-  // Fastify's only line at level info is the one about listening, which is logged below for people.
+  // Fastify's only line at level info is the one about listening, which is logged below in another form.
   let isReady = await hasOrganization(db);
   const appLog = log.level === 'info' ? log.child({}, { level: 'warn' }) : log;
   const app = await buildApp(context, appLog, () => isReady);
@@ -225,14 +226,14 @@ function listenOptions({ host, port }: Config): FastifyListenOptions & Pick<List
 
 const parentChannel: ParentChannel = {
   send(message) {
-    if (!process.connected) throw new Error('the parent is gone');
+    if (!process.connected) throw new Error('the parent process has ended');
     process.send?.(message, undefined, undefined, () => undefined);
   },
   onMessage: (listener) => void process.on('message', listener),
   isConnected: () => process.connected,
 };
 
-/** To the parent, or else to the terminal. The parent of a worker reports for all workers. */
+/** Reports to the parent, or else to the terminal. The parent of a worker reports for all workers. */
 function tellReady({ address, notice }: Omit<ReadyMessage, 'kind'>, how = ''): void {
   if (!isWorker) console.log(`API ready on ${address}${how}`);
   if (isSupervised) process.send?.({ kind: 'ready', address, notice } satisfies ReadyMessage);
@@ -246,7 +247,7 @@ async function closeServer(app: FastifyInstance): Promise<void> {
   clearTimeout(deadline);
 }
 
-/** Waits a bounded time. Work that is cut off is done by the next process. */
+/** Waits a bounded time. The next process does the interrupted work. */
 async function stopAll(steps: Parameters<typeof stopWithin>[1], log: Logger): Promise<void> {
   const open = await stopWithin(STOP_MS, steps, (name, error) =>
     log.error({ err: error, name }, 'a part of the API could not be stopped'),
@@ -304,7 +305,7 @@ function listenProblem(error: Error): string {
       return `API_PORT: another program listens on ${address}:${port}; end it or choose another port`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `API_HOST: ${address} is no address of this machine; give one such as 127.0.0.1 or 0.0.0.0`;
+      return `API_HOST: ${address} is not an address of this machine; give one such as 127.0.0.1 or 0.0.0.0`;
     case 'ENOTSUP':
       return 'API_WORKERS: this system does not let processes share a port; set it to 1';
     case 'EACCES':
@@ -315,7 +316,7 @@ function listenProblem(error: Error): string {
 }
 
 start().catch((error: unknown) => {
-  // A worker has logged it itself.
+  // A worker has already logged it.
   if (!(error instanceof WorkerStartError)) console.error(explain(error));
   process.exit(1);
 });

@@ -12,11 +12,11 @@ import type { Millis } from '#shared/clock.ts';
 const GATHER_MS: Millis = 10;
 
 export interface QueueRunner {
-  /** There is work to do. If a call is lost, the next poll finds the work. */
+  /** Called when there is work. If a call is lost, the next poll finds the work. */
   wake(): void;
   /** Resolves when nothing is due and nothing is in progress. */
   idle(): Promise<void>;
-  /** Begins nothing new, and waits a bounded time for work in progress. The rest is due again when its lease ends. */
+  /** Begins no new work, and waits a bounded time for work in progress. The rest is due again when its lease ends. */
   stop(): Promise<void>;
 }
 
@@ -27,11 +27,11 @@ export interface Pass {
 }
 
 interface QueueOptions {
-  /** @returns true when there is more to do at once */
+  /** @returns true if there is more to do at once */
   readonly pass: (pass: Pass) => Promise<boolean>;
   readonly pollMs: Millis;
   readonly stopTimeoutMs: Millis;
-  /** A pass failed. The next one runs at the next poll. */
+  /** Called when a pass failed. The next one runs at the next poll. */
   readonly onError: (error: unknown) => void;
 }
 

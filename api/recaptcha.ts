@@ -26,12 +26,11 @@ export interface RecaptchaKeys {
 }
 
 export interface Recaptcha {
-  /** The key with which pages get tokens; null: not configured. */
+  /** The key with which pages get tokens; null if not configured. */
   readonly siteKey: string | null;
   /**
    * @param threshold the lowest score that passes, from 0 to 1
-   * @returns false also when the service does not answer: a survey that requires a proof takes no response without
-   *   one
+   * @returns false also if the service does not answer: a survey that requires a proof accepts no response without one
    */
   verify(token: string, threshold: number): Promise<boolean>;
 }
@@ -65,7 +64,7 @@ export function createRecaptcha(keys: RecaptchaKeys | null, verifyUrl = VERIFY_U
   };
 }
 
-/** @returns null when both are unset */
+/** @returns null if both are unset */
 export function readRecaptchaKeys(
   parse: <T>(name: Name, fallback: T, parser: (value: string) => T) => T,
 ): RecaptchaKeys | null {

@@ -1,4 +1,4 @@
-/** TypeBox shapes that many resources share, and `reshape`, which brings a value into a shape. */
+/** TypeBox schemas that many resources share, and `reshape`, which converts a value to a schema. */
 import { type Static, type TSchema, Type } from 'typebox';
 import { ID_PATTERN } from './ids.ts';
 
@@ -11,7 +11,7 @@ export function Nullable<S extends TSchema>(schema: S) {
 /** A shorter description than that of `Nullable(Type.String())`. */
 export const TextOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] });
 
-/** The workspace of a new row. Either field names it; resources/workspaces/scope.ts checks that one is there. */
+/** The workspace of a new row, in either field. resources/workspaces/scope.ts checks that one is present. */
 export const scopeFields = {
   workspaceId: Type.Optional(Nullable(Type.String())),
   environmentId: Type.Optional(
@@ -24,7 +24,7 @@ export const UserId = Type.Optional(
   Nullable(Type.String({ maxLength: 255, text: 'User ID cannot exceed 255 characters' })),
 );
 
-/** An object with any keys, and values of one shape. */
+/** An object with any keys, and values of one schema. */
 export function MapOf<S extends TSchema>(value: S) {
   return Type.Unsafe<Record<string, Static<S>>>({ type: 'object', additionalProperties: value });
 }
@@ -37,7 +37,7 @@ export function OneOf<const Values extends readonly string[]>(values: Values) {
 export type ReplyOf<S extends TSchema> = ReadonlyParts<Static<S>>;
 type ReadonlyParts<T> = unknown extends T ? T : { readonly [Name in keyof T]: ReadonlyParts<T[Name]> };
 
-/** Language code -> text; `default` is always there. */
+/** Texts by language code. `default` is always present. */
 export type LocalizedText = { readonly default: string; readonly [languageCode: string]: string };
 
 export const Localized = Type.Unsafe<LocalizedText>({
@@ -56,10 +56,10 @@ interface SchemaPart {
 }
 
 /**
- * Copies a value and keeps only those keys of objects that the shape names. Parts that the shape leaves open are
- * copied as they are. Values that do not fit are left for the check that follows.
+ * Copies a value and keeps only those keys of objects that the schema names. Parts that the schema leaves open are
+ * copied unchanged. Values that do not fit stay for the check that follows.
  *
- * @param onLocalized returns the value to use where the shape has a localized text; gets its dotted path
+ * @param onLocalized returns the value to use where the schema has a localized text; gets its dotted path
  * @param path the path of `value` itself
  */
 export function reshape(schema: TSchema, value: unknown, onLocalized: OnLocalized, path = ''): unknown {
@@ -88,12 +88,12 @@ function reshapePart(schema: SchemaPart, value: unknown, onLocalized: OnLocalize
   return value;
 }
 
-/** A plain string is accepted for a localized text: it becomes the text of the default language. */
+/** Accepts a plain string for a localized text, as the text of the default language. */
 export function localize(value: unknown): unknown {
   return typeof value === 'string' ? { default: value } : value;
 }
 
-/** The text in the default language, for readers that expect a plain string. */
+/** Returns the text in the default language, for readers that expect a plain string. */
 export function plainText(value: unknown): unknown {
   return typeof value === 'object' && value !== null && 'default' in value ? value.default : value;
 }

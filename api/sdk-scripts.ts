@@ -14,15 +14,15 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.(?:c?js|mjs)$/;
 
 interface SdkScript {
   readonly text: Buffer;
-  /** In quotes. */
+  /** With quotes. */
   readonly etag: string;
 }
 
-/** By file name. null: there is no folder. */
+/** By file name. null if there is no folder. */
 export type SdkScripts = ReadonlyMap<string, SdkScript> | null;
 
 /**
- * @param folder null: none is set
+ * @param folder null if none is set
  * @throws ConfigError when the folder cannot be read, has no script in it, or is too large
  */
 export async function loadSdkScripts(folder: string | null): Promise<SdkScripts> {

@@ -1,6 +1,6 @@
 /**
- * Values of settings. Each function parses one, and throws an Error that says what would be right. If the value may
- * contain a password, the message does not repeat it.
+ * Parses values of settings. Each function throws an Error with the correct form. If the value may contain a password,
+ * the message does not repeat it.
  */
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
@@ -19,7 +19,8 @@ export function parseRedisUrl(value: string): string | null {
   if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {
     throw new Error('not a Redis address; give one such as redis://127.0.0.1:6379/0, or leave it unset');
   }
-  // The client takes parameters as its own options, ahead of ours: one of them could make requests wait for Redis.
+  // The client would read parameters as its own options, which take precedence: one of them could make requests wait
+  // for Redis.
   if ([...url.searchParams.keys()].some((name) => name !== 'family'))
     throw new Error('after the ? it takes only family=4 or family=6; in a password, ? is written %3F');
   return value;
@@ -38,7 +39,7 @@ export function parseMailFrom(value: string): MailAddress {
   const [, name = '', inBrackets] = /^([^<>\p{Cc}]*)<([^<>]+)>$/u.exec(value) ?? [];
   const address = (inBrackets ?? value).trim();
   if (!/^[^\s@<>,;:"\\]+@[^\s@<>,;:"\\]+$/.test(address)) {
-    throw new Error(`"${value}" is no sender; give one such as Feedback <feedback@example.com>`);
+    throw new Error(`"${value}" is not a sender; give one such as Feedback <feedback@example.com>`);
   }
   return { name: name.trim().replace(/^"(.*)"$/, '$1'), address };
 }

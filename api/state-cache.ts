@@ -26,7 +26,7 @@ export function toCachedState(json: string, validUntil: Millis): State {
   return { body, etag, bytes: body.length, validUntil };
 }
 
-/** The five minutes around `now` in which all processes build the same state of this workspace. */
+/** Returns the five minutes around `now` in which all processes build the same state of this workspace. */
 export function windowOf(
   workspaceId: string,
   now: Millis,

@@ -1,19 +1,19 @@
 /**
- * Ends the process in time, even when something hangs. Work that is cut off is durable: a table has it, leased or
- * still due.
+ * Ends the process in time, even if something hangs. Interrupted work is durable: it is in a table, leased or still
+ * due.
  */
 import type { Millis } from '#shared/clock.ts';
 
 interface StopStep {
-  /** For the log, when the step does not end in time. */
+  /** For the log, if the step does not end in time. */
   readonly name: string;
   stop(): Promise<void> | void;
 }
 
 /**
- * Runs the first steps side by side, and then the others in order.
+ * Runs the first steps in parallel, and then the others in order.
  *
- * @param onError called when a step fails; the other steps go on
+ * @param onError called when a step fails; the other steps continue
  * @returns the names of the steps that had not ended after `timeoutMs`
  */
 export async function stopWithin(

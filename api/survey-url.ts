@@ -8,14 +8,14 @@ export type SurveyUrl = string;
 
 const PLACE = '{surveyId}';
 
-/** @throws Error that says what would be right */
+/** @throws Error with the correct form */
 export function parseSurveyUrl(value: string): SurveyUrl | null {
   if (value === '') return null;
   const url = URL.canParse(value) ? new URL(value) : null;
   const isPlain =
     url !== null && ['http:', 'https:'].includes(url.protocol) && url.username === '' && url.hash === '';
   const isOnce = value.split(PLACE).length === 2;
-  // Not in the host: anybody who could choose an id would choose the site.
+  // Not in the host, because the id could then choose the site.
   if (!isPlain || !isOnce || url.host.includes('surveyid')) {
     throw new Error(
       `"${value}" is not where surveys are answered; give an address with ${PLACE} once in its path or query, such as https://surveys.example.com/${PLACE}`,
@@ -24,12 +24,12 @@ export function parseSurveyUrl(value: string): SurveyUrl | null {
   return value;
 }
 
-/** The address of one survey. @param surveyId letters and digits only */
+/** Returns the address of one survey. @param surveyId letters and digits only */
 export function addressOf(surveyUrl: SurveyUrl, surveyId: string): string {
   return surveyUrl.replace(PLACE, surveyId);
 }
 
-/** The same for links whose signed parts programs read. Such links exist even when no SURVEY_URL is set. */
+/** @returns the address of a link whose signed parts programs read. Such links exist even if SURVEY_URL is not set */
 export function linkAddressOf(
   { surveyUrl, publicUrl }: { readonly surveyUrl: SurveyUrl | null; readonly publicUrl: string },
   surveyId: string,

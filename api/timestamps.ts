@@ -12,14 +12,14 @@ const LATEST = Date.UTC(10_000, 0) - 1;
 const DATE = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 
 /**
- * Reads a date of a client: any ISO date, and nothing looser. A time without a zone is in UTC.
+ * Reads a date of a client: any ISO date, and no other format. A time without a zone is in UTC.
  *
- * @returns the same time in our own form; null when it is not a date
+ * @returns the same time in our own format; null if it is not a date
  */
 export function readTimestamp(text: string): string | null {
   const [, day, clockTime, zone] = DATE.exec(text) ?? [];
   if (day === undefined || !isDay(day)) return null;
-  // Date.parse would take the zone of this process.
+  // Date.parse would use the zone of this process.
   const time = Date.parse(clockTime !== undefined && zone === undefined ? `${text}Z` : text);
   return time >= EARLIEST && time <= LATEST ? toTimestamp(time) : null;
 }

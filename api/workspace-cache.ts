@@ -11,7 +11,7 @@
 import type { Clock, Millis } from '#shared/clock.ts';
 
 const LIFETIME_MS: Millis = 5 * 60 * 1000;
-/** The lifetime while notifications of other processes do not arrive. HTTP caches may add two minutes. */
+/** The lifetime if notifications of other processes do not arrive. HTTP caches may add two minutes. */
 const UNHEARD_MS: Millis = 3 * 60 * 1000;
 const ENTRIES_MAX = 1_000;
 const BYTES_MAX = 67_108_864;
@@ -19,7 +19,7 @@ const BYTES_MAX = 67_108_864;
 export interface Kept {
   /** The size that counts against the bound of the cache. */
   readonly bytes: number;
-  /** After this time it is built anew. */
+  /** After this time it is built again. */
   readonly validUntil: Millis;
 }
 
@@ -27,11 +27,11 @@ export interface WorkspaceCache<T extends Kept> {
   /** @param scopeId a workspace id or a legacy environment id */
   get(scopeId: string, build: () => Promise<T>): Promise<T>;
   /**
-   * Call it after every write to a workspace's surveys, segments, action classes, languages or settings. Takes both
-   * of its ids.
+   * Call it after every write to a workspace's surveys, segments, action classes, languages or settings. Drops both of
+   * its ids.
    */
   purge(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
-  /** Call it when anything may have changed. */
+  /** Call it if any workspace may have changed. */
   purgeAll(): void;
   /** Another cache with the same clock, which is purged together with this one. */
   beside<U extends Kept>(bounds?: CacheBounds): WorkspaceCache<U>;
@@ -44,7 +44,7 @@ interface CacheBounds {
 
 interface WorkspaceCacheOptions extends CacheBounds {
   readonly clock: Clock;
-  /** Do notifications of other processes arrive? Unset: there are no other processes. */
+  /** Whether notifications of other processes arrive. Undefined if there are no other processes. */
   readonly isHeard?: () => boolean;
 }
 
@@ -52,7 +52,7 @@ interface Entry<T> {
   readonly value: Promise<T>;
   readonly madeAt: Millis;
   validUntil: Millis;
-  /** 0 until it is built. A value that is found under two ids is held once and counted twice. */
+  /** 0 until it is built. A value that is found by two ids is stored once and counted twice. */
   bytes: number;
 }
 

@@ -1,4 +1,4 @@
-/** The only reader of the environment: every variable with its default, checked at once, handed down readonly. */
+/** The only reader of the environment. Checks every variable at once, and returns readonly settings. */
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { type ProxyTrust, parseTrustedProxies } from '#shared/client-address.ts';
@@ -47,7 +47,7 @@ export interface GatewayConfig extends EntranceSettings {
   readonly port: number;
   readonly adminHost: string;
   readonly adminPort: number;
-  /** null: no proxy asks. */
+  /** null without a decision listener. */
   readonly decisionListener: DecisionSettings | null;
   /** Origin, without a path. */
   readonly upstream: string;
@@ -56,34 +56,34 @@ export interface GatewayConfig extends EntranceSettings {
   /** Lower-case names. */
   readonly passedHeaders: readonly string[];
   readonly workers: number;
-  /** Another gateway may listen on the same ports, for a restart without a gap. */
+  /** Another gateway may listen on the same ports, for a restart without interruption. */
   readonly reusePort: boolean;
   readonly upstreamTimeoutMs: Millis;
   readonly drainTimeoutMs: Millis;
   readonly logLevel: LogLevel;
-  /** null: none is written. */
+  /** null if the access log is off. */
   readonly accessLog: AccessLogSettings | null;
-  /** null: no request is traced. */
+  /** null if tracing is off. */
   readonly tracing: TracingSettings | null;
   readonly bounds: BoundSettings;
-  /** How many bits of an IPv6 address make a network, whose clients have a share together. */
+  /** Number of leading bits of an IPv6 address that form a network, whose clients share bounds. */
   readonly networkPrefix: number;
   readonly upstreamKeepAliveMs: Millis;
   readonly unreadTimeoutMs: Millis;
   readonly replyBufferBytes: number;
-  /** How long addresses of refused clients are kept in memory for operators; null: not at all. */
+  /** How long addresses of refused clients are stored in memory for operators; null if they are not. */
   readonly showAddressesMs: Millis | null;
-  /** Sentences for the log about values that operators should know of. */
+  /** Warnings for the log about values that are valid but risky. */
   readonly warnings: readonly string[];
 }
 
-/** Kept apart, so that the configuration can be logged. */
+/** A separate object, so that the configuration can be logged. */
 export interface GatewaySecrets {
-  /** null: counters in this process. */
+  /** null if counters are in this process. */
   readonly store: StoreAccess | null;
-  /** null: made, and kept in the store. */
+  /** null if the gateway generates the secret and keeps it in the store. */
   readonly identitySecret: string | null;
-  /** null: the admin listener asks for none. */
+  /** null if the admin listener needs no token. */
   readonly adminToken: string | null;
   /** Contents of the files in `tls`; null if there are none. */
   readonly keyPair: KeyPair | null;
@@ -241,7 +241,7 @@ export function readConfig(
       );
     if (showAddressesMs !== null)
       warnings.push(
-        `GATEWAY_SHOW_ADDRESSES=${read.text('GATEWAY_SHOW_ADDRESSES')}: operators see the addresses of refused clients, which are in memory for so long`,
+        `GATEWAY_SHOW_ADDRESSES=${read.text('GATEWAY_SHOW_ADDRESSES')}: operators see the addresses of refused clients, which stay in memory for that time`,
       );
     if (workers > 1 && !hasStore) {
       read.refuse(

@@ -54,7 +54,7 @@ export function parseTrustedProxies(text: string): ProxyTrust {
 const PLAIN_IPV4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})(?:\/(\d{1,2}))?$/;
 
 export interface Network {
-  /** 4 or 16 bytes. */
+  /** 4 bytes for IPv4, 16 for IPv6. */
   readonly bytes: readonly number[];
   readonly bits: number;
 }
@@ -87,7 +87,7 @@ function parseCidr(
   return [parsed, prefix - 96];
 }
 
-/** The address of one client: read once, and available in each form. */
+/** The address of one client, parsed once and available in each form. */
 export class ClientAddress {
   /** null if the address cannot be read. */
   readonly #address: Address | null;
@@ -104,7 +104,7 @@ export class ClientAddress {
     return this.#address !== null;
   }
 
-  /** false: it is a trusted proxy, or cannot be read, so many clients may share it. */
+  /** false if it is a trusted proxy, or cannot be read, so many clients may share it. */
   isOneClient(trust: ProxyTrust): boolean {
     return this.#address !== null && !(trust.kind === 'cidrs' && isTrusted(this.#address, trust.cidrs));
   }
@@ -112,9 +112,9 @@ export class ClientAddress {
   /**
    * The address in the form in which it is counted.
    *
-   * @param ipv6Prefix prefix length that makes one client: a household or a server usually has a /64
+   * @param ipv6Prefix length of the prefix of one client: a household or a server usually has a /64
    * @returns dotted IPv4 (also for clients behind NAT64, 6to4 and Teredo), an IPv6 network such as `2001:db8::/64`, or
-   *   UNTRUSTED
+   * UNTRUSTED
    */
   counted(ipv6Prefix = 64): string {
     return this.#address === null ? UNTRUSTED : counted(this.#address, ipv6Prefix);
@@ -206,7 +206,10 @@ export function networkOf(client: string, ipv6Prefix: number): string | null {
   return parsed === null || parsed.kind() === 'ipv4' ? null : counted(parsed, ipv6Prefix);
 }
 
-/** Separate from readAddress: the owner of a 6to4 address chooses it, so it must not match a trusted IPv4 proxy. */
+/**
+ * Separate from readAddress, because the owner of a 6to4 address chooses it, and it must not match a trusted IPv4
+ * proxy.
+ */
 function counted(address: Address, ipv6Prefix: number): string {
   if (address.kind() === 'ipv4') return address.toString();
   const bytes = address.toByteArray();

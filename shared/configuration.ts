@@ -35,7 +35,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** One method for each type. For a wrong value it notes the mistake and returns some value of the right type. */
+/** One method for each type. For a wrong value it records the mistake and returns some value of the right type. */
 export interface SettingsReader<Name extends string> {
   /** Trimmed; the default if unset or blank. */
   text(name: Name): string;
@@ -43,16 +43,16 @@ export interface SettingsReader<Name extends string> {
   flag(name: Name): boolean;
   /** One of the given words; case is ignored. */
   choice<const Choice extends string>(name: Name, choices: readonly [Choice, ...Choice[]]): Choice;
-  /** @param parse throws an Error that says what is wrong and what would be right, without naming the variable */
+  /** @param parse throws an Error with the mistake and the correct form, without the name of the variable */
   parse<T>(name: Name, fallback: T, parse: (value: string) => T): T;
-  /** Notes a mistake that involves several values. */
+  /** Records a mistake that involves several values. */
   refuse(name: Name, problem: string): void;
 }
 
 /**
  * @param removed what to do instead, by the name of a variable that an earlier version read
  * @param env usually process.env
- * @param build asks the reader for every setting and puts the configuration together
+ * @param build reads every setting and returns the configuration
  * @throws ConfigError with one sentence per mistake; a removed variable that is still set is one
  */
 export function readSettings<const Table extends readonly DefaultedVariable[], Config>(

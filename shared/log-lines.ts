@@ -25,7 +25,7 @@ export class LogLines {
   /** null for a file or a terminal, which is written synchronously. */
   readonly #pipe: Socket | null;
   #lost = 0;
-  /** A full disk has cut the last line. */
+  /** Whether a full disk has cut the last line. */
   #isTorn = false;
 
   constructor({ descriptor, onLost, waitingBytesMax = WAITING_BYTES_MAX }: LogLinesOptions) {
@@ -77,7 +77,7 @@ export class LogLines {
   }
 }
 
-/** The log of this process, on standard error. If nobody reads standard output, that is no error either. */
+/** Opens the log of this process, on standard error. A reader that closes standard output causes no error either. */
 export function openLog(options: LoggerOptions): Logger {
   process.stdout.on('error', () => undefined);
   const lines = new LogLines({
@@ -93,7 +93,7 @@ export function openLog(options: LoggerOptions): Logger {
 function openPipe(descriptor: number): Socket | null {
   try {
     const kind = fstatSync(descriptor);
-    // As a Socket the pipe is written by the event loop. A blocking write in a thread would keep the process alive.
+    // The event loop writes a pipe that is a Socket. A blocking write in a thread would keep the process alive.
     return kind.isFIFO() || kind.isSocket() ? new Socket({ fd: descriptor, readable: false }) : null;
   } catch {
     return null;

@@ -1,10 +1,10 @@
 /**
- * The look of all pages for people: the operator's page, the refusals of the gateway, and the pages of the survey API. A page
- * has this style and its own, and loads nothing from elsewhere.
+ * The style of all pages for people: the operator's page, the refusals of the gateway, and the pages of the survey API.
+ * A page has this style and its own, and loads nothing from elsewhere.
  */
 import { hash } from 'node:crypto';
 
-/** Colours, type, links and controls. The colours of text have a contrast of 4.5 to 1 at least. */
+/** Colours, type, links and controls. Text has a contrast of at least 4.5 to 1. */
 export const baseStyle = compact(`
 :root {
   color-scheme: light dark;
@@ -76,12 +76,15 @@ button { padding: .5rem 1rem; font-weight: 600; }
 @media (max-width: 30rem) { main { margin: 0 0 2rem; border-width: 0 0 1px; border-radius: 0; } }
 `);
 
-/** Without the space between lines, which would be sent with every page. */
+/** Removes the space between lines, which would be sent with every page. */
 export function compact(css: string): string {
   return css.replace(/\s*\n\s*/g, '').replace(/\s*([{};,])\s*|(:) /g, '$1$2');
 }
 
-/** Allows the script or style with this text (Content Security Policy Level 3, 2.3.1). */
+/**
+ * Returns the source expression that allows the script or style with this text (Content Security Policy Level 3,
+ * 2.3.1).
+ */
 export function sourceOf(text: string): string {
   return `'sha256-${hash('sha256', text, 'base64')}'`;
 }

@@ -2,7 +2,7 @@ import type { Clock, Millis } from './clock.ts';
 
 const DELAY_MS: Millis = 1000;
 const DELAY_MS_MAX: Millis = 30_000;
-/** A worker that ran for so long probably did not end for the same reason as the one before. */
+/** If a worker ran this long, it probably ended for another reason than the previous one. */
 const CALM_MS: Millis = 60_000;
 
 /**

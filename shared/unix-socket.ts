@@ -1,15 +1,15 @@
-/** The kernel's bound for the address of a Unix socket, without its final zero. */
+/** Maximum length of a Unix socket's address in the kernel, without its final zero. */
 const PATH_BYTES_MAX = 107;
 
-/** @returns the part behind `unix:` of an address; null if it is an address of another kind */
+/** @returns the part after `unix:` of an address; null for an address of another kind */
 export function unixPart(address: string): string | null {
   return /^unix:/i.test(address) ? address.slice('unix:'.length) : null;
 }
 
 /**
  * @param part an absolute path, or two slashes and then the path; with %-encoding
- * @param example an address to write instead
- * @throws Error that says what is wrong
+ * @param example a correct address for the message
+ * @throws Error with the mistake
  */
 export function parseSocketPath(part: string, example: string): string {
   let path: string;

@@ -8,7 +8,7 @@ import type { Millis } from './clock.ts';
 export function within<T>(ms: Millis, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      // After a stall of this event loop the answer may already be in the socket: let it be read first.
+      // After a stall of this event loop the answer may already be in the socket, so let it be read first.
       setImmediate(() => reject(new Error(`no answer within ${ms} ms`)));
     }, ms);
     work.then(resolve, reject).finally(() => clearTimeout(timer));

@@ -15,13 +15,13 @@ interface PoolLog {
   error(fields: object, message: string): void;
 }
 
-/** The program of the workers, and where they listen. */
+/** The program of the workers, and the address to listen on. */
 export interface WorkerProgram {
   readonly main: string;
   readonly execArgv: readonly string[];
   readonly workers: number;
   readonly host: string;
-  /** 0: the first worker chooses a free port. */
+  /** 0 lets the first worker choose a free port. */
   readonly port: number;
   /** Other programs may listen on the same port. */
   readonly reusePort?: boolean;
@@ -31,7 +31,7 @@ export interface WorkerProgram {
 
 interface WorkerPoolOptions<Message> extends WorkerProgram {
   readonly env: (port: number) => Readonly<Record<string, string | undefined>>;
-  /** A worker that is not ready in time is killed. null: no limit. */
+  /** A worker that is not ready in time is killed. null for no limit. */
   readonly startTimeoutMs: Millis | null;
   readonly endTimeoutMs: Millis;
   /** @returns the port if the message says that the worker is ready, otherwise null */
@@ -42,9 +42,9 @@ interface WorkerPoolOptions<Message> extends WorkerProgram {
 /** A worker ended before it was ready. The reason is on stderr, from the worker or from the log. */
 export class WorkerStartError extends Error {}
 
-/** How often the log says that a worker is not ready yet. */
+/** Interval of the log line for a worker that is not ready yet. */
 const STILL_STARTING_MS: Millis = 30_000;
-/** After so many ends in a row the log reports a crash loop. */
+/** Number of ends in a row after which the log reports a crash loop. */
 const CRASH_LOOP_ENDS = 3;
 
 interface Ending {
@@ -87,7 +87,7 @@ export class WorkerPool<Message> {
     if (port !== 0 && !reusePort) await assertFree(host, port);
     const pacings = Array.from({ length: workers }, () => new RestartPacing(clock));
     const [first, ...others] = pacings.map((pacing) => () => this.#startWorker(pacing));
-    // The first worker starts alone: the others use what it finds out, and a common problem is reported once.
+    // The first worker starts alone: the others use its results, and a common problem is reported once.
     await first?.();
     await Promise.all(others.map((start) => start()));
   }

@@ -1,4 +1,4 @@
-/** `.ci/run` with an npm that does nothing or fails: what it says must follow from the tests alone. */
+/** Runs `.ci/run` with an npm that does nothing or fails. Its result must depend only on the tests. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ interface Said {
 
 const GOOD: Said = { text: '# { total: 5, pass: 5 }' };
 
-/** Runs the script in a folder of its own, where both suites say what they are told to. */
+/** Runs the script in a separate folder, with given results of both suites. */
 function run(
   t: Test,
   quick: Said,
@@ -38,18 +38,18 @@ function run(
   return { status, stdout, last: stdout.trimEnd().split('\n').at(-1) ?? '' };
 }
 
-t.test('tests that pass are what is counted, in both suites', async (t) => {
+t.test('counts the tests that passed, in both suites', async (t) => {
   t.match(run(t, GOOD), { status: 0, last: /^10 passed, 0 failed$/ });
 });
 
-t.test('no test at all is a failure, though lint and types are fine', async (t) => {
+t.test('a run without tests fails, even if lint and types are clean', async (t) => {
   for (const text of ['', '# { total: 0 }', 'nothing to do']) {
     t.match(run(t, { text }), { status: 1, last: /^5 passed, 1 failed$/ }, text);
     t.match(run(t, GOOD, { all: { text } }), { status: 1, last: /^5 passed, 1 failed$/ }, text);
   }
 });
 
-t.test('failures, skips and crashes are failures, in either suite', async (t) => {
+t.test('failures, skips and crashes fail the run, in either suite', async (t) => {
   for (const [text, status, last] of [
     ['# { total: 5, pass: 3, fail: 2 }', 1, /^8 passed, 2 failed$/],
     ['# { total: 5, pass: 4, skip: 1 }', 0, /^9 passed, 1 failed$/],
@@ -62,14 +62,14 @@ t.test('failures, skips and crashes are failures, in either suite', async (t) =>
   t.match(run(t, GOOD, { lint: 1 }), { status: 1, last: /^10 passed, 2 failed$/ }, 'lint, types');
 });
 
-t.test('files that could not be run are told, and are no failures', async (t) => {
+t.test('lists files that could not run, without failing', async (t) => {
   const all = { text: '# { total: 3, pass: 3, notRun: 12 }' };
   t.match(run(t, GOOD, { all }), { status: 0, last: /^8 passed, 0 failed, 12 skipped$/ });
   const none = { text: '# { total: 0, pass: 0, notRun: 70 }' };
   t.match(run(t, GOOD, { all: none }), { status: 0, last: /^5 passed, 0 failed, 70 skipped$/ });
 });
 
-t.test('the larger suite has what is left of the hour', async (t) => {
+t.test('the larger suite gets the rest of the hour', async (t) => {
   t.match(run(t, GOOD).stdout, /^== npm run test:all -- --minutes (?:60|[345]\d)$/m);
   const late = (script: string): string => script.replace('MINUTES=60', 'MINUTES=0');
   t.match(run(t, GOOD, { edit: late }).stdout, /^== npm run test:all -- --minutes 0$/m);

@@ -1,4 +1,4 @@
-/** No Docker engine runs the tests, so what can be checked of the Compose file without one is checked here. */
+/** Checks the Compose file without a Docker engine, because the tests have none. */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -47,7 +47,7 @@ const networksOf = (name: string): readonly string[] => {
 };
 const dockerfile = readFileSync(join(projectRoot, 'Dockerfile'), 'utf8');
 
-/** What a service is told by the files of the repository: `NAME=value` lines. */
+/** Returns the variables that files of the repository set for a service: `NAME=value` lines. */
 const given = (name: string): Record<string, string> => {
   const files = compose.services[name]?.env_file ?? [];
   return Object.fromEntries(
@@ -67,7 +67,7 @@ const megabytes = (size: string | undefined): number => {
   return Number(number ?? 0) * (unit === 'g' ? 1024 : 1);
 };
 
-t.test('gateway and api, each with a Redis of its own', async (t) => {
+t.test('gateway and api, each with its own Redis', async (t) => {
   const plain = services.filter((service) => !inScale(service));
   t.strictSame(namesOf(plain), ['api', 'app-redis', 'gateway', 'gateway-redis']);
   for (const [name, service] of plain) t.notOk('profiles' in service, `${name} always starts`);
@@ -84,13 +84,13 @@ t.test('gateway and api, each with a Redis of its own', async (t) => {
   ]);
 });
 
-t.test('every documented variable can be set, in a file that is the operator’s', async (t) => {
+t.test('every documented variable can be set, in a file for the operator', async (t) => {
   for (const [name, variables, read] of [
     ['gateway', GATEWAY_VARIABLES, (env: Record<string, string>) => readGatewayConfig(env)],
     ['api', API_VARIABLES, (env: Record<string, string>) => readApiConfig(env, '/app')],
   ] as const) {
     const service = compose.services[name];
-    // What stands under `environment` would win over the operator's file in silence.
+    // Values under `environment` would silently take precedence over the operator's file.
     t.equal(service?.environment, undefined, `${name}: nothing is fixed`);
     t.strictSame(
       service?.env_file?.at(-1),
@@ -108,7 +108,7 @@ t.test('every documented variable can be set, in a file that is the operator’s
   t.match(readFileSync(join(projectRoot, '.dockerignore'), 'utf8'), '*.env', 'nor are they in the image');
 });
 
-t.test('each Redis is reached by its program only, and neither from outside', async (t) => {
+t.test('only its own program can reach each Redis', async (t) => {
   const shared = (one: string, other: string) =>
     networksOf(one).filter((network) => networksOf(other).includes(network));
   t.strictSame(shared('gateway', 'gateway-redis'), ['gateway-store']);
@@ -140,7 +140,7 @@ t.test('memory and logs are bounded', async (t) => {
 t.test('health checks, no root, no writable root file system, named volumes', async (t) => {
   for (const [name, service] of services) {
     t.equal(service.healthcheck.test[0], 'CMD', `${name} has a health check`);
-    // The image of s3 begins as root, without its rights but for what giving itself another user takes.
+    // The image of s3 starts as root, without capabilities except those for changing its user.
     if (name !== 's3')
       t.ok(service.user !== undefined && !/^(0|root)\b/.test(service.user), `${name} is not root`);
     t.strictSame(service.cap_drop, ['ALL'], name);
@@ -164,7 +164,7 @@ t.test('health checks, no root, no writable root file system, named volumes', as
   );
 });
 
-t.test('the policy file is mounted as a folder, so that editors that rename are seen', async (t) => {
+t.test('mounts the folder of the policy file, so that editors that rename work', async (t) => {
   const gateway = compose.services.gateway;
   const file = given('gateway').GATEWAY_POLICIES ?? '';
   const [source = '', target = ''] = gateway?.volumes?.[0]?.split(':') ?? [];
@@ -174,7 +174,7 @@ t.test('the policy file is mounted as a folder, so that editors that rename are 
   t.equal(given('gateway').GATEWAY_WORKERS, 'auto', 'one process per core');
 });
 
-t.test('what the containers run is in the image, on the Node that the project runs on', async (t) => {
+t.test('the image has all that the containers run, on the Node of the project', async (t) => {
   const { devDependencies } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
   const major = /\d+/.exec(devDependencies.node)?.[0];
   t.match(dockerfile, `FROM node:${major}-slim`);
@@ -198,7 +198,7 @@ t.test('Docker waits longer than the programs take to stop', async (t) => {
   }
 });
 
-t.test('the profile scale: what the proxy needs, and nothing else', async (t) => {
+t.test('the profile scale has all that the proxy needs, and no more', async (t) => {
   const needed = new Set<string>();
   const need = (name: string): void => {
     if (needed.has(name)) return;
@@ -218,40 +218,43 @@ t.test('the profile scale: what the proxy needs, and nothing else', async (t) =>
   }
 });
 
-t.test('in the profile scale every variable is known, secrets come from .env, and yours win', async (t) => {
-  const ignored = readFileSync(join(projectRoot, '.gitignore'), 'utf8').split('\n');
-  t.ok(ignored.includes('/.env'));
-  const secrets = { POSTGRES_PASSWORD: 'p4ss', S3_SECRET_KEY: 'a secret key' };
-  for (const [name, other] of [
-    ['gateways', 'gateway'],
-    ['apis', 'api'],
-  ] as const) {
-    const files = compose.services[name]?.env_file ?? [];
-    t.strictSame(files.at(-1), { path: `${other}.env`, required: false }, 'read last');
-    t.strictSame(files.slice(0, 2), [`config/${other}.env`, `config/scale/${other}.env`]);
-  }
-  const gateway = readGatewayConfig(given('gateways'));
-  t.ok(gateway);
-  const api: Record<string, string> = { ...given('apis'), S3_SECRET_KEY: secrets.S3_SECRET_KEY };
-  t.match(readApiConfig(api, '/app').config, {
-    database: { kind: 'postgres' },
-    storage: { kind: 's3', bucket: 'uploads', endpoint: 'http://files.localhost:8080' },
-  });
-  const known = new Set<string>([...API_VARIABLES, ...GATEWAY_VARIABLES].map(({ name }) => name));
-  for (const name of [...Object.keys(given('gateways')), ...Object.keys(given('apis'))])
-    t.ok(known.has(name), name);
-  for (const [name, { environment = {} }] of services) {
-    for (const [variable, value] of Object.entries(environment)) {
-      const [, secret] = /^\$\{(\w+):-\}$/.exec(value) ?? [];
-      if (/PASSWORD|SECRET/.test(variable))
-        t.ok(secret !== undefined && secret in secrets, `${name}: ${variable}`);
+t.test(
+  'in the profile scale every variable is known, secrets come from .env, and .env takes precedence',
+  async (t) => {
+    const ignored = readFileSync(join(projectRoot, '.gitignore'), 'utf8').split('\n');
+    t.ok(ignored.includes('/.env'));
+    const secrets = { POSTGRES_PASSWORD: 'p4ss', S3_SECRET_KEY: 'a secret key' };
+    for (const [name, other] of [
+      ['gateways', 'gateway'],
+      ['apis', 'api'],
+    ] as const) {
+      const files = compose.services[name]?.env_file ?? [];
+      t.strictSame(files.at(-1), { path: `${other}.env`, required: false }, 'read last');
+      t.strictSame(files.slice(0, 2), [`config/${other}.env`, `config/scale/${other}.env`]);
     }
-  }
-  t.match(api.S3_ACCESS_KEY, compose.services.s3?.environment?.AWS_ACCESS_KEY_ID);
-  t.match(api.DATABASE_URL, `//${compose.services.postgres?.environment?.POSTGRES_USER}@postgres/`);
-});
+    const gateway = readGatewayConfig(given('gateways'));
+    t.ok(gateway);
+    const api: Record<string, string> = { ...given('apis'), S3_SECRET_KEY: secrets.S3_SECRET_KEY };
+    t.match(readApiConfig(api, '/app').config, {
+      database: { kind: 'postgres' },
+      storage: { kind: 's3', bucket: 'uploads', endpoint: 'http://files.localhost:8080' },
+    });
+    const known = new Set<string>([...API_VARIABLES, ...GATEWAY_VARIABLES].map(({ name }) => name));
+    for (const name of [...Object.keys(given('gateways')), ...Object.keys(given('apis'))])
+      t.ok(known.has(name), name);
+    for (const [name, { environment = {} }] of services) {
+      for (const [variable, value] of Object.entries(environment)) {
+        const [, secret] = /^\$\{(\w+):-\}$/.exec(value) ?? [];
+        if (/PASSWORD|SECRET/.test(variable))
+          t.ok(secret !== undefined && secret in secrets, `${name}: ${variable}`);
+      }
+    }
+    t.match(api.S3_ACCESS_KEY, compose.services.s3?.environment?.AWS_ACCESS_KEY_ID);
+    t.match(api.DATABASE_URL, `//${compose.services.postgres?.environment?.POSTGRES_USER}@postgres/`);
+  },
+);
 
-t.test('names that the files of the profile scale use are names of its services', async (t) => {
+t.test('host names in the files of the profile scale are services of it', async (t) => {
   const proxy = readFileSync(join(projectRoot, 'config/scale/haproxy.cfg'), 'utf8');
   const hosts = [...proxy.matchAll(/^ {4}server(?:-template)? \w+ (?:\d+ )?([\w-]+):\d+$/gm)].map(
     ([, host = '']) => host,

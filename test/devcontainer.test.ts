@@ -1,4 +1,4 @@
-/** The container for development has what `npm test` needs, and says nothing that the project does not. */
+/** The container for development has everything that `npm test` needs, and agrees with the project. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -9,7 +9,7 @@ const read = (file: string): string => readFileSync(join(projectRoot, file), 'ut
 const container = JSON.parse(read('.devcontainer/devcontainer.json'));
 const { scripts, devDependencies } = JSON.parse(read('package.json'));
 
-t.test('it is built from the Node.js of the project, with Redis', async (t) => {
+t.test('uses the Node.js of the project, with Redis', async (t) => {
   const dockerfile = read(`.devcontainer/${container.build.dockerfile}`);
   const [, major] = /^FROM node:(\d+)$/m.exec(dockerfile) ?? [];
   t.match(devDependencies.node, new RegExp(`^\\^${major}\\.`));

@@ -6,9 +6,9 @@ import { projectRoot } from '#test/support/process.ts';
 
 interface Locked {
   readonly dev?: boolean;
-  /** To a folder of ours. */
+  /** A link to one of the project's folders. */
   readonly link?: boolean;
-  /** Of a binary: the systems that it is for. */
+  /** For a binary, its operating systems. */
   readonly os?: readonly string[];
   readonly resolved?: string;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -22,12 +22,12 @@ function packagesOf(file: string): Packages {
 
 const packages = packagesOf('package-lock.json');
 
-t.test('no address of a registry is written down', async (t) => {
+t.test('contains no address of a registry', async (t) => {
   for (const file of globSync('{.,test,bench}/**/package-lock.json', {
     cwd: projectRoot,
     exclude: isInstalled,
   })) {
-    // A package of our own is resolved to its folder.
+    // A package of the project is resolved to its folder.
     for (const [path, { resolved }] of Object.entries(packagesOf(file)))
       if (resolved?.includes(':') === true)
         t.fail(`${file}: ${path} is resolved to an address; set omit-lockfile-registry-resolved`);
@@ -35,34 +35,28 @@ t.test('no address of a registry is written down', async (t) => {
   t.ok(Object.keys(packages).length > 100);
 });
 
-t.test(
-  'an install stays light: a new dependency that goes beyond these figures needs a reason',
-  async (t) => {
-    const installed = Object.entries(packages).filter(
-      ([path, { os, link }]) => path.includes('node_modules/') && os === undefined && link !== true,
-    );
-    t.ok(installed.length <= 450, `${installed.length} packages`);
-    const production = installed.filter(([, { dev }]) => dev !== true);
-    t.ok(production.length <= 152, `${production.length} packages for production`);
-  },
-);
+t.test('an installation stays within these sizes; a larger one needs a reason', async (t) => {
+  const installed = Object.entries(packages).filter(
+    ([path, { os, link }]) => path.includes('node_modules/') && os === undefined && link !== true,
+  );
+  t.ok(installed.length <= 450, `${installed.length} packages`);
+  const production = installed.filter(([, { dev }]) => dev !== true);
+  t.ok(production.length <= 152, `${production.length} packages for production`);
+});
 
-t.test(
-  'binaries of other platforms have their entries: without them `npm ci` refuses to run anywhere',
-  async (t) => {
-    for (const [path, { optionalDependencies = {} }] of Object.entries(packages)) {
-      for (const name of Object.keys(optionalDependencies)) {
-        const nested = `${path}/node_modules/${name}`;
-        if (!(nested in packages) && !(`node_modules/${name}` in packages)) {
-          t.fail(
-            `${name}, optional for ${path}, has no entry: npm drops what a registry does not have; write it by hand`,
-          );
-        }
+t.test('has entries for the binaries of other platforms, because `npm ci` fails without them', async (t) => {
+  for (const [path, { optionalDependencies = {} }] of Object.entries(packages)) {
+    for (const name of Object.keys(optionalDependencies)) {
+      const nested = `${path}/node_modules/${name}`;
+      if (!(nested in packages) && !(`node_modules/${name}` in packages)) {
+        t.fail(
+          `${name}, optional for ${path}, has no entry: npm drops what a registry does not have; write it by hand`,
+        );
       }
     }
-    t.ok('node_modules/@biomejs/cli-win32-x64' in packages);
-  },
-);
+  }
+  t.ok('node_modules/@biomejs/cli-win32-x64' in packages);
+});
 
 function isInstalled(path: string): boolean {
   return path.includes('node_modules');

@@ -1,4 +1,4 @@
-/** Ports that tests give to servers stay theirs. */
+/** Ports that tests give to servers are not used by others. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import t from 'tap';
@@ -6,7 +6,7 @@ import { freePort } from '#test/support/ports.ts';
 import { projectRoot } from '#test/support/process.ts';
 
 const COUNT = 120;
-/** Linux's default; a machine may begin lower, and then has only the luck that it had before. */
+/** Linux's default. A machine may begin lower, and then tests may collide by chance. */
 const EPHEMERAL_MIN = 32_768;
 const TAKE = `
   import { freePort } from '#test/support/ports.ts';
@@ -15,7 +15,7 @@ const TAKE = `
   console.log(JSON.stringify(ports));
 `;
 
-t.test('two processes at once get ports of their own, none of which a connection could take', async (t) => {
+t.test('two concurrent processes get different ports, which no connection can use', async (t) => {
   const args = ['--input-type=module-typescript', '--eval', TAKE];
   const run = promisify(execFile)(process.execPath, args, { cwd: projectRoot });
   const ports: number[] = [];

@@ -3,7 +3,7 @@ import t from 'tap';
 import { start } from '#test/support/process.ts';
 import { until } from '#test/support/until.ts';
 
-t.test('a wait ends with the process that should bring it about, and shows what that wrote', async (t) => {
+t.test('a wait ends with the process that it depends on, and shows its output', async (t) => {
   const program = start(['--eval', 'console.log("last words"); process.exitCode = 3']);
   await t.rejects(
     until(() => false, 'the receiver is called', program),
@@ -12,13 +12,13 @@ t.test('a wait ends with the process that should bring it about, and shows what 
   await t.rejects(program.until(/never written/), /Ended with 3 before [\s\S]*last words/);
 });
 
-t.test('what has happened just before the end has happened', async () => {
+t.test('notices an event just before the end of the process', async () => {
   const program = start(['--eval', '']);
   await program.ended();
   await until(() => true, 'it has happened', program);
 });
 
-t.test('a long wait is reported, again and again', async (t) => {
+t.test('reports a long wait again and again', async (t) => {
   const program = start([
     '--input-type=module-typescript',
     '--eval',

@@ -34,9 +34,9 @@ export type FailureReason =
 interface AuthFailure {
   readonly provider: 'credentials' | 'token';
   readonly reason: FailureReason;
-  /** The account of the attempt; null: there is no such account. */
+  /** The account of the attempt; null if there is no such account. */
   readonly userId: string | null;
-  /** The text in the field for the address. Only a hash of it is stored, and only when there is no such account. */
+  /** The text in the address field. Only a hash of it is stored, and only if there is no such account. */
   readonly email: string | null;
   /** See `countedAddress`. */
   readonly ipAddress: string;
@@ -44,13 +44,13 @@ interface AuthFailure {
 }
 
 export interface FileDeletion {
-  /** null: unknown. */
+  /** null if unknown. */
   readonly actor: { readonly type: 'user' | 'api'; readonly id: string } | null;
   readonly workspaceId: string;
   /** `{public|private}/{name}`, as in the path. */
   readonly file: string;
   readonly organizationId: string | null;
-  /** The code of the error; null: the file was deleted. */
+  /** The code of the error; null if the file was deleted. */
   readonly failureReason: string | null;
   readonly ipAddress: string;
   readonly requestId: string;
@@ -61,10 +61,10 @@ interface AuditEntry {
   /** Such as `created` or `userSignedOut`. */
   readonly action: string;
   readonly actor: { readonly type: 'user' | 'api'; readonly id: string };
-  /** The thing that was changed. A caller may have written the id into a path. */
+  /** The changed object. Its id may come from a path, as the caller wrote it. */
   readonly target: { readonly type: string; readonly id: string };
   readonly organizationId: string | null;
-  /** The code of the error; null: it succeeded. */
+  /** The code of the error; null after a success. */
   readonly failureReason: string | null;
   /** Contains no text that a person typed. */
   readonly changes: Readonly<Record<string, unknown>>;
@@ -73,7 +73,7 @@ interface AuditEntry {
 }
 
 export interface AuditLog {
-  /** false: nothing is ever written, so callers need not collect the details. */
+  /** false if the log is off, so callers need not collect the details. */
   readonly isEnabled: boolean;
   /**
    * Resolves when the entry is written, or skipped because of the counts. A success is always written. Never rejects.
@@ -99,14 +99,14 @@ const WINDOW: Seconds = 300;
 const ALWAYS_WRITTEN = 3;
 const THEN_EVERY = 10;
 const EMAIL_HASH_LENGTH = 32;
-/** Longest id that is stored, because callers write ids into paths. */
+/** Maximum length of a stored id, because callers write ids into paths. */
 const TARGET_LENGTH_MAX = 1_024;
 
 export function createAuditLog(options: AuditOptions): AuditLog {
   const { db, counters, signer, clock, random } = options;
   const stats = { written: 0, throttled: 0, skipped: 0 };
 
-  /** @returns the number of failures in the window; null: do not write this one */
+  /** @returns the number of failures in the window; null if this one is not written */
   const countFailure = async (name: string, identity: string): Promise<number | null> => {
     const { used } = await counters.use(name, digestIdentity(signer, identity), WINDOW);
     if (used <= ALWAYS_WRITTEN || used % THEN_EVERY === 0) return used;
@@ -201,7 +201,7 @@ export function createAuditLog(options: AuditOptions): AuditLog {
       await recording();
     } catch (error) {
       stats.skipped += 1;
-      // The store of the counters logs its own outage. Anything else is a bug.
+      // The store of the counters logs its own outage. Any other error is a bug.
       if (!(error instanceof CountersUnavailable)) {
         options.log.error({ err: error }, 'an audit entry could not be written');
       }
@@ -224,7 +224,7 @@ function actorOf({ userId, email }: AuthFailure): string {
   return `email_${hash.slice(0, EMAIL_HASH_LENGTH)}`;
 }
 
-/** Deletes old entries, a few at a time. @returns how many */
+/** Deletes old entries in small steps. @returns their number */
 export async function forgetAuditEvents(
   db: Database,
   before: Timestamp,

@@ -22,7 +22,7 @@ interface AuditPluginOptions {
 }
 
 const FIELDS_MAX = 50;
-/** Field names that a program would use. Anything else may be personal data in the wrong place. */
+/** A field name as programs write it. Other texts may be personal data in the wrong place. */
 const FIELD = /^[A-Za-z][A-Za-z0-9]{0,39}$/;
 
 const failures: Readonly<Record<number, string>> = {
@@ -71,7 +71,7 @@ export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
       });
     });
 
-    /** For a person with several organizations, finds the one that the request is about. */
+    /** Finds the organization of the request, for a person with several organizations. */
     async function organizationIn(
       request: FastifyRequest,
       principal: Principal,
@@ -111,7 +111,7 @@ function targetIn(
   { param, targetType }: Written,
 ): string {
   const named = param === null ? null : paramOf(request, param);
-  // The routes of the profile are about the logged-in user.
+  // The routes of the profile concern the logged-in user.
   const self = targetType === 'user' && principal.kind === 'session' ? principal.userId : null;
   return named ?? idOf(data.id) ?? self ?? 'unknown';
 }
@@ -136,7 +136,7 @@ function paramOf({ params }: FastifyRequest, name: string): string | null {
   return isRecord(params) ? idOf(params[name]) : null;
 }
 
-/** Any other text in place of an id may be personal data. */
+/** Returns the text if it is an id. Other texts may be personal data. */
 function idOf(value: unknown): string | null {
   return typeof value === 'string' && isId(value) ? value : null;
 }

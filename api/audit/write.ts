@@ -3,7 +3,7 @@
 export interface Written {
   readonly action: 'created' | 'updated' | 'deleted' | 'bulkCreated' | 'merged';
   readonly targetType: string;
-  /** The path parameter with the target's id; null: the reply has it. */
+  /** The path parameter with the target's id; null if the reply has it. */
   readonly param: string | null;
 }
 
@@ -18,7 +18,7 @@ const types: Readonly<Record<string, string>> = {
   email: 'user',
 };
 
-/** By the last segment of a path that names an action on the resource before it. null: no entry. */
+/** By the last segment of a path that names an action on the resource before it. null for no entry. */
 const steps: Readonly<Record<string, Written['action'] | null>> = {
   bulk: 'bulkCreated',
   merge: 'merged',
@@ -41,7 +41,7 @@ const actions: Readonly<Record<string, Written['action']>> = {
 
 /**
  * @param route the router's pattern, such as `/api/v1/management/surveys/:surveyId`
- * @returns null: the request does not write
+ * @returns null if the request does not write
  */
 export function writtenBy(method: string, route: string): Written | null {
   const action = actions[method];
@@ -67,7 +67,7 @@ function singular(word: string): string {
   return word.endsWith('s') ? word.slice(0, -1) : word;
 }
 
-/** `contact-attribute-key` -> `contactAttributeKey` */
+/** Turns `contact-attribute-key` into `contactAttributeKey`. */
 function camelCase(words: string): string {
   return words.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

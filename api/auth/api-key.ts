@@ -29,7 +29,7 @@ export function hashApiKey(key: string): string {
 /**
  * Reads `x-api-key`, or else `Authorization: Bearer fbk_…`.
  *
- * @returns null when there is none; a blank value counts as none
+ * @returns null if there is none; a blank value counts as none
  */
 export function presentedKey(headers: {
   readonly 'x-api-key'?: string | string[] | undefined;
@@ -48,7 +48,7 @@ interface FoundApiKey {
   readonly lastUsedAt: Timestamp | null;
 }
 
-/** Finds the owner and the permissions of a key. @returns null when there is no such key */
+/** Finds the owner and the permissions of a key. @returns null if there is no such key */
 export async function findApiKey(db: Database, key: string): Promise<FoundApiKey | null> {
   if (key.length > KEY_LENGTH_MAX) return null;
   const row = await db
@@ -94,7 +94,7 @@ async function permissionsOf(
 
 interface UseRecorder {
   /**
-   * Writes `lastUsedAt`, if the stored time is old enough. Nobody waits for the write, and a failed one is not
+   * Writes `lastUsedAt`, if the stored time is old enough. No request waits for the write, and a failed one is not
    * repeated.
    */
   record(key: FoundApiKey): void;

@@ -2,15 +2,15 @@
 import type { FastifyReply } from 'fastify';
 import type { Seconds } from '#shared/clock.ts';
 
-/** The cookie of a session, by the kind of login that sets it: NextAuth up to release 5.1, Better Auth since 5.2. */
+/** The cookie of a session for each login API: NextAuth's up to release 5.1, Better Auth's since 5.2. */
 const sessionNames = {
   nextAuth: 'next-auth.session-token',
   betterAuth: 'formbricks.session_token',
 } as const;
 
-/** Better Auth without a prefix of its own. Clients that send this name are understood, and nothing sets it. */
+/** Better Auth's name without a prefix. Clients may send it, but no reply sets it. */
 const DEFAULT_NAME = 'better-auth.session_token';
-/** A login that waits for its second factor. */
+/** The cookie of a login that waits for its second factor. */
 const HELD = 'formbricks.two_factor';
 const HELD_MAX_AGE: Seconds = 600;
 const CSRF = 'next-auth.csrf-token';
@@ -20,17 +20,17 @@ export type SessionStyle = keyof typeof sessionNames;
 
 const plainNames = [sessionNames.betterAuth, sessionNames.nextAuth, DEFAULT_NAME];
 /**
- * Every name with and without the prefix, because the scheme behind the gateway may differ from the one before it. The
- * prefix comes first: without it, a neighbouring host can set the cookie over plain HTTP.
+ * Returns every name with and without the prefix, because the scheme behind the gateway may differ from the one before
+ * it. The prefix comes first: without it, a neighbouring host can set the cookie over plain HTTP.
  */
 const allSessionNames = [...plainNames.map((name) => `__Secure-${name}`), ...plainNames];
 
-/** A session of either kind counts everywhere. */
+/** Returns the session of either login API, because both count everywhere. */
 export function sessionCookie(cookies: Cookies): string | null {
   return sessionCookies(cookies)[0] ?? null;
 }
 
-/** More than one if a client kept the cookies of both kinds. */
+/** Returns all sessions. There are several if a client kept the cookies of both login APIs. */
 export function sessionCookies(cookies: Cookies): readonly string[] {
   return allSessionNames.map((name) => cookies[name] ?? '').filter((value) => value !== '');
 }
@@ -40,9 +40,9 @@ export function csrfCookie(cookies: Cookies): string | null {
 }
 
 /**
- * Sets the cookie of a new session, and deletes those of another kind of login and of a login that waits.
+ * Sets the cookie of a new session, and deletes those of the other login API and of a login that waits.
  *
- * @param maxAge null: the browser deletes it when it is closed
+ * @param maxAge null if the browser deletes the cookie when it is closed
  */
 export function setSessionCookie(
   reply: FastifyReply,
@@ -64,11 +64,11 @@ export function setSessionCookie(
   reply.setCookie(name, token, { ...attributes(isSecure), ...(maxAge === null ? {} : { maxAge }) });
 }
 
-/** @param kept a cookie that is about to be replaced */
+/** @param kept a cookie that is replaced next, so it is not deleted */
 export function deleteSessionCookies(reply: FastifyReply, publicUrl: string, kept = ''): void {
   for (const name of allSessionNames) {
     if (name === kept || reply.request.cookies[name] === undefined) continue;
-    // A browser takes a name with the prefix only together with the attribute.
+    // A browser accepts a name with the prefix only together with the attribute.
     const isSecure = isHttps(publicUrl) || name.startsWith('__Secure-');
     reply.setCookie(name, '', { ...attributes(isSecure), maxAge: 0 });
   }
@@ -76,7 +76,7 @@ export function deleteSessionCookies(reply: FastifyReply, publicUrl: string, kep
 
 export interface HeldLogin {
   readonly token: string;
-  /** Whether the session that follows lasts when the browser is closed. */
+  /** Whether the session that follows outlives the browser window. */
   readonly isRemembered: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Proof that a login form is ours: its token must equal the token in the cookie, and we must have signed the cookie.
- * The cookie is `token|signature`. Another site can neither read it nor make one.
+ * Proves that a login form is ours: its token must equal the token in the cookie, which we have signed. The cookie is
+ * `token|signature`. Another site can neither read nor create one.
  */
 import type { Random } from '#api/ids.ts';
 import { type Cookies, csrfCookie } from './cookies.ts';
@@ -8,7 +8,7 @@ import type { Signer } from './signer.ts';
 
 const TOKEN_BYTES = 32;
 
-/** Keeps the token of a valid cookie, or makes a new one. `cookie` is the value to set. */
+/** Keeps the token of a valid cookie, or creates a new one. `cookie` is the value to set. */
 export function csrfToken(
   cookies: Cookies,
   signer: Signer,

@@ -8,43 +8,43 @@ const PASSWORD_LENGTH_MIN = 8;
 const PASSWORD_LENGTH_MAX = 128;
 const EMAIL_LENGTH_MAX = 255;
 
-/** The first of OWASP's recommendations for argon2id: 19 MiB, two passes. One hash takes about 40 ms of a thread. */
+/** The first of OWASP's recommendations for argon2id: 19 MiB, two passes. One hash takes a thread about 40 ms. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 
 /**
- * Half of Node's threads, so that file access and DNS look-ups go on. A hundred waiting hashes take about two
+ * Half of Node's threads, so that file access and DNS lookups continue. A hundred waiting hashes take about two
  * seconds.
  */
 const CONCURRENCY: ConcurrencyLimit = { runningMax: 2, waitingMax: 100, retryAfterSeconds: 2 };
 
 interface Cost {
-  /** KiB */
+  /** Memory in KiB. */
   readonly memory: number;
   readonly passes: number;
   readonly parallelism: number;
 }
 
-/** One argon2id hash. Tests replace it to count the hashes. */
+/** Computes one argon2id hash. Tests replace it to count the hashes. */
 type Derive = (password: string, salt: Uint8Array, cost: Cost) => Promise<Buffer>;
 
 export interface Passwords {
   /**
    * @returns the text to store
-   * @throws ApiError too_many_requests when very many passwords are being hashed
+   * @throws ApiError too_many_requests if too many passwords are being hashed
    */
   hash(password: string): Promise<string>;
   /**
    * Compares in constant time. For null, which stands for an unknown user or one without a password, it does the same
    * work and returns false.
    *
-   * @throws ApiError too_many_requests, as `hash` does
+   * @throws ApiError too_many_requests, like `hash`
    */
   verify(password: string, stored: string | null): Promise<boolean>;
 }
 
-/** @returns the reason to refuse a password, as a sentence for the person who chose it; null: it is fine */
+/** @returns the reason to refuse a password, as a sentence for the person who chose it; null if it is acceptable */
 export function passwordProblem(password: string): string | null {
   const { length } = password;
   if (length < PASSWORD_LENGTH_MIN || length > PASSWORD_LENGTH_MAX) {
@@ -64,7 +64,7 @@ export function isTooLong(password: string): boolean {
   return password.length > PASSWORD_LENGTH_MAX;
 }
 
-/** @returns the address in lower case, as it is stored; null when it is not one, or could be read as several */
+/** @returns the address in lower case, as it is stored; null if it is malformed or ambiguous */
 export function normalizeEmail(text: string): string | null {
   if (text.length > 2 * EMAIL_LENGTH_MAX) return null;
   const email = text.trim().toLowerCase();

@@ -1,6 +1,6 @@
 /**
- * Authenticates every request before anything else. On surfaces that require credentials, a request without valid
- * ones is refused here: before its body is read, and also when its path does not exist.
+ * Authenticates every request before any other check. On surfaces that require credentials, a request without valid
+ * ones is refused here: before its body is read, and also if its path does not exist.
  *
  * If a request has a key header, its session is ignored. A session counts only if a page of another site cannot have
  * sent its cookie.
@@ -19,13 +19,13 @@ import { sessionCookie } from './cookies.ts';
 import { hasLess, may, type Principal, type Right, rightOf, type SessionPrincipal } from './principal.ts';
 import { authenticateSession } from './session.ts';
 
-/** After a body that arrived sooner, the credentials are not checked again. */
+/** Credentials are checked again after a body that took longer than this. */
 const SLOW_BODY: Millis = 1_000;
 
-/** Proofs of identity that a route accepts. */
+/** Credentials that a route accepts. */
 export type Credentials = 'key' | 'session' | 'any';
 
-/** `config` of a route for people who are logged in, and not for API keys. */
+/** `config` of a route for logged-in people, not for API keys. */
 export const forPeople = { credentials: 'session', needsNoWorkspace: true } as const;
 
 declare module 'fastify' {
@@ -38,9 +38,9 @@ declare module 'fastify' {
     principal: Principal | null;
   }
   interface FastifyContextConfig {
-    /** Serves callers that reach no workspace. Other routes refuse them. */
+    /** Serves callers without access to a workspace. Other routes refuse them. */
     readonly needsNoWorkspace?: boolean;
-    /** The credentials that this route accepts; null: none are required. Unset: those of its surface. */
+    /** The credentials that this route accepts; null if none are required. Default: those of its surface. */
     readonly credentials?: Credentials | null;
   }
 }
@@ -48,8 +48,8 @@ declare module 'fastify' {
 /**
  * Checks the credentials of a request.
  *
- * @returns null when there are none, or none that are valid
- * @throws ApiError forbidden when a page of another origin uses a session
+ * @returns null without valid credentials
+ * @throws ApiError forbidden if a page of another origin uses a session
  */
 type Authenticate = (request: FastifyRequest, accepted: Credentials) => Promise<Principal | null>;
 
@@ -96,7 +96,7 @@ export const authPlugin = fastifyPlugin<AuthOptions>(
       const reachesNothing = principal.permissions.size === 0;
       if (reachesNothing && request.routeOptions.config?.needsNoWorkspace !== true) {
         if (principal.kind === 'apiKey') throw notAuthenticated();
-        // A known person, who has no permission in any workspace yet.
+        // A person without any permission in a workspace.
         throw withoutRight(request);
       }
       request.principal = principal;
@@ -156,7 +156,7 @@ export function sessionOf(request: FastifyRequest): SessionPrincipal {
 }
 
 /**
- * @param right unset: the right that the method needs
+ * @param right default: the right that the method needs
  * @throws ApiError unauthorized
  */
 export function requireRight(

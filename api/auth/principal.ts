@@ -1,4 +1,4 @@
-/** The caller of a request, and the rights of the caller. */
+/** The caller of a request, with its rights. */
 
 import type { Permission, Role, TeamPermission } from '#api/db/schema.ts';
 
@@ -23,7 +23,7 @@ export interface SessionPrincipal {
   readonly hashedToken: string;
   /** By organization id, in the order in which the user joined. */
   readonly roles: ReadonlyMap<string, Role>;
-  /** By workspace id, in the order of the ids. The role in the organization gives permissions, or a team does. */
+  /** By workspace id, in the order of the ids. Permissions come from the role in the organization or from a team. */
   readonly permissions: ReadonlyMap<string, Permission>;
 }
 
@@ -45,10 +45,10 @@ export function runsOrganization(role: Role | undefined): boolean {
 }
 
 /**
- * The permission of a person in a workspace. A member has only what teams give; of several teams, the highest counts.
+ * Returns the permission of a person in a workspace. A member has only what teams give; the highest of several counts.
  *
- * @param teams what each of the person's teams gives in this workspace
- * @returns null: none, not even to read
+ * @param teams permissions of the person's teams in this workspace
+ * @returns null for no permission, not even to read
  */
 export function permissionIn(role: Role, teams: readonly TeamPermission[]): Permission | null {
   if (runsOrganization(role)) return 'manage';
@@ -76,7 +76,7 @@ export function may(principal: Principal, workspaceId: string, right: Right): bo
   return granted !== undefined && ranks[granted] >= ranks[right];
 }
 
-/** Has the same caller lost any right? */
+/** Whether the same caller has lost any right. */
 export function hasLess(now: Principal, before: Principal): boolean {
   if ([...before.permissions].some(([workspaceId, right]) => !may(now, workspaceId, right))) return true;
   if (now.kind === 'apiKey') {

@@ -1,7 +1,7 @@
 /**
  * The second factor of an account: the secret of an authenticator app, and backup codes. This file writes the tables
- * `twoFactors` and `backupCodes`. `users.twoFactorEnabled` says whether a login needs it: that is so after the first
- * right code.
+ * `twoFactors` and `backupCodes`. `users.twoFactorEnabled` tells whether a login needs it, which begins with the first
+ * correct code.
  *
  * The database has the secret encrypted, and a keyed hash of each backup code. Both keys come from the signing secret.
  */
@@ -13,10 +13,10 @@ import type { Millis } from '#shared/clock.ts';
 import type { Signer } from './signer.ts';
 import { stepOf } from './totp.ts';
 
-/** The length of the hash, as RFC 4226 recommends. */
+/** Length of the secret, equal to that of the hash, as RFC 4226 recommends. */
 const SECRET_BYTES = 20;
 const CODES = 10;
-/** Ten letters of 32: as hard to guess as 50 random bits. Without those that look alike. */
+/** Ten letters out of 32 are as hard to guess as 50 random bits. Letters that look alike are left out. */
 const CODE_LENGTH = 10;
 const CODE_ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
 const CODE_LENGTH_MAX = 64;
@@ -34,10 +34,10 @@ interface Parts {
   readonly random: Random;
 }
 
-/** `none`: the account has no secret, or no backup code that was not used. */
+/** `none`: the account has no secret, or no unused backup code. */
 type Use = 'right' | 'wrong' | 'none';
 
-/** Begins with a new secret, which no login needs before the first right code. @returns the secret */
+/** Stores a new secret, which logins do not need before the first correct code. @returns the secret */
 export async function enroll(
   trx: Database,
   { signer, random }: Parts,
@@ -82,7 +82,10 @@ export async function totpSecret(db: Database, signer: Signer, userId: string): 
   return row === undefined ? null : unseal(row.sealedSecret, signer, userId);
 }
 
-/** Uses a code up: of two requests with one code, one gets `right`. Call it in a transaction that locked the user. */
+/**
+ * Uses a code up: of two requests with one code, only one gets `right`. Call it in a transaction that has locked the
+ * user.
+ */
 export async function useSecondFactor(
   trx: Database,
   signer: Signer,
@@ -122,7 +125,7 @@ export async function removeSecondFactor(trx: Database, userId: string): Promise
   await trx.deleteFrom('backupCodes').where('userId', '=', userId).execute();
 }
 
-/** Two groups, so that people can copy it. */
+/** Returns a code in two groups, so that people can copy it. */
 function newCode(random: Random): string {
   const text = [...random(CODE_LENGTH)]
     .map((byte) => CODE_ALPHABET.charAt(byte % CODE_ALPHABET.length))

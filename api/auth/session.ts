@@ -64,12 +64,12 @@ export async function endSession(db: Database, token: string): Promise<void> {
   await db.deleteFrom('sessions').where('hashedToken', '=', hashToken(token)).execute();
 }
 
-/** Ends all sessions of a user, after a new password or a new address. */
+/** Ends all sessions of a user, after a change of the password or the address. */
 export async function endSessionsOf(db: Database, userId: string): Promise<void> {
   await db.deleteFrom('sessions').where('userId', '=', userId).execute();
 }
 
-/** @returns null when the session has ended or never existed */
+/** @returns null if the session has ended or never existed */
 export async function findSession(
   db: Database,
   token: string,
@@ -87,9 +87,7 @@ export async function findSession(
   return row ?? null;
 }
 
-/**
- * Finds the user of a session and the user's permissions. @returns null when the session has ended or never existed
- */
+/** Finds the user of a session and the user's permissions. @returns null if the session has ended or never existed */
 export async function authenticateSession(
   db: Database,
   token: string,

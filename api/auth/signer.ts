@@ -1,9 +1,9 @@
 /**
- * Signs single-use ids, PIN sessions, verified addresses and the like.
+ * Signs single-use ids, PIN sessions, verified addresses and other tokens.
  *
  * A signature is HMAC-SHA-256 with one secret. The first start creates the secret and stores it in the database, so
- * that links stay valid after a restart. Each purpose has a prefix of its own in the signed text, so no token works
- * for another purpose.
+ * that links stay valid after a restart. Each purpose has a prefix of its own in the signed text, so no token works for
+ * another purpose.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Database } from '#api/db/schema.ts';
@@ -15,7 +15,7 @@ const SECRET_NAME = 'link-signing';
 const SECRET_BYTES = 32;
 
 export interface Signer {
-  /** @returns hex */
+  /** @returns the signature in hexadecimal */
   sign(text: string): string;
   /** Takes constant time for signatures of the right length. */
   verify(text: string, signature: string): boolean;
@@ -33,7 +33,7 @@ export function createSigner(secret: Uint8Array): Signer {
   };
 }
 
-/** Reads the secret, and creates it first when there is none. Two processes that start at once get the same one. */
+/** Reads the secret, or creates it if there is none. Two processes that start at once get the same one. */
 export async function loadSigningSecret(db: Database, random: Random, clock: Clock): Promise<Uint8Array> {
   await db
     .insertInto('secrets')

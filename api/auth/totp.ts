@@ -4,7 +4,7 @@ import type { Millis } from '#shared/clock.ts';
 
 const STEP: Millis = 30_000;
 const DIGITS = 6;
-/** The clock of a phone may be half a minute off, and typing takes time. */
+/** Accepted steps before and after, because the clock of a phone may be half a minute off, and typing takes time. */
 const STEPS_OFF = [-1, 0, 1] as const;
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
@@ -13,7 +13,7 @@ export function stepAt(now: Millis): number {
   return Math.floor(now / STEP);
 }
 
-/** The code of one step, see RFC 4226 for the truncation. */
+/** Returns the code of one step, see RFC 4226 for the truncation. */
 export function totpCode(secret: Uint8Array, step: number): string {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));
@@ -23,7 +23,7 @@ export function totpCode(secret: Uint8Array, step: number): string {
   return String(number % 10 ** DIGITS).padStart(DIGITS, '0');
 }
 
-/** Compares in constant time. @returns the step that the code belongs to; null: no step near `now` */
+/** Compares in constant time. @returns the step of the code; null if it belongs to no step near `now` */
 export function stepOf(secret: Uint8Array, code: string, now: Millis): number | null {
   const isCode = /^\d{6}$/.test(code);
   const given = Buffer.from(isCode ? code : '0'.repeat(DIGITS));
@@ -35,7 +35,7 @@ export function stepOf(secret: Uint8Array, code: string, now: Millis): number | 
   return found;
 }
 
-/** The address that authenticator apps read from a QR code. */
+/** Returns the address that authenticator apps read from a QR code. */
 export function totpUri(
   secret: Uint8Array,
   { issuer, account }: { issuer: string; account: string },

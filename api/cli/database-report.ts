@@ -10,7 +10,7 @@ const DIFFERENCES = {
 } as const;
 
 interface ReportOptions {
-  /** null: nothing was copied, only compared. */
+  /** null if rows were only compared. */
   readonly copied: Copied | null;
   readonly json: boolean;
   readonly terminal: Terminal;
@@ -42,7 +42,7 @@ export function report(tables: readonly TableComparison[], { copied, json, termi
     terminal.error(`The databases differ in ${others.join(', ')}.${advice}`);
     for (const { table, differences } of tables) {
       for (const { key, kind } of differences) {
-        // In quotes, because control characters in a key must not reach the terminal.
+        // Quoted, because control characters in a key must not reach the terminal.
         terminal.error(`${table} ${JSON.stringify(key.join('/'))} ${DIFFERENCES[kind]}`);
       }
     }

@@ -38,7 +38,7 @@ const addCopy: AddCommand = (program, context) =>
         .option('live', {
           type: 'boolean',
           default: false,
-          describe: 'Also while the API runs: a rehearsal, as what it writes meanwhile is not copied',
+          describe: 'Also runs while the API runs, as a rehearsal: later writes are not copied',
         })
         .option('restart', {
           type: 'boolean',
@@ -47,7 +47,7 @@ const addCopy: AddCommand = (program, context) =>
         })
         .example(
           '$0 db copy --from file:./data/floodgate.sqlite --to postgres://floodgate@db.example.com/floodgate',
-          'Cut off, the same command goes on where it was',
+          'If interrupted, run the same command again to resume',
         ),
     (options) => context.run(() => copy(options, context)),
   );
@@ -66,15 +66,19 @@ const addBackup: AddCommand = (program, context) =>
     'Writes a SQLite database into a new file, while the API runs',
     (command) =>
       command
-        .positional('file', { type: 'string', demandOption: true, describe: 'A file that is not there yet' })
+        .positional('file', {
+          type: 'string',
+          demandOption: true,
+          describe: 'A file that does not exist yet',
+        })
         .option('from', { type: 'string', default: databaseUrl(context), describe: 'The database' }),
     ({ file, from, json }) =>
       context.run(async () => {
         const path = resolve(context.cwd, file);
         if (!existsSync(dirname(path))) {
-          throw new CommandError(`${dirname(path)} is not there; make the folder first`, EXIT.usage);
+          throw new CommandError(`${dirname(path)} does not exist; create the folder first`, EXIT.usage);
         }
-        if (existsSync(path)) throw new CommandError(`${path} is there already; name a new file`, EXIT.usage);
+        if (existsSync(path)) throw new CommandError(`${path} already exists; name a new file`, EXIT.usage);
         const location = databaseAt('--from', from, context);
         const { bytes } = await backUp(location, path);
         if (json) context.terminal.json({ file: path, bytes });

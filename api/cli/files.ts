@@ -48,10 +48,10 @@ export const addFiles: AddCommand = (program, context) =>
               describe: 'The database that knows the files; that of DATABASE_URL unless given',
             })
             .option('parallel', { type: 'number', default: 8, describe: 'Files at a time' })
-            .epilogue('How a bucket is reached is said by the S3_… variables, as for the API.')
+            .epilogue('The S3_… variables set the access to a bucket, as for the API.')
             .example(
               '$0 files copy --from ./data/uploads --to s3://uploads',
-              'Again: only what is not there yet',
+              'Resume: copies only missing files',
             ),
         (options) => context.run(() => copy(options, context)),
       )
@@ -72,7 +72,7 @@ async function copy(options: FilesArguments, context: CommandContext): Promise<E
   const folder = resolve(context.cwd, options.from);
   if (!options.from.startsWith(BUCKET) && !existsSync(folder)) {
     throw new CommandError(
-      `${folder} is no folder of uploads; --from names one, or s3://BUCKET`,
+      `${folder} is not a folder of uploads; --from names one, or s3://BUCKET`,
       EXIT.unreachable,
     );
   }
@@ -132,8 +132,8 @@ async function openStore(option: string, value: string, context: CommandContext)
 }
 
 const PROBLEMS = {
-  missing: 'is not there, although the database says so',
-  size: 'has another size than the database says; it was copied as it is',
+  missing: 'is missing, although the database has it',
+  size: 'differs in size from the database; it was copied unchanged',
   different: 'was read back differently; copy it again',
 } as const;
 

@@ -77,7 +77,7 @@ function exitCodeOf(error: unknown): ExitCode {
   return EXIT.fault;
 }
 
-/** The commands name the database with an option instead. */
+/** Explains an error. The commands name the database with an option, not with a variable. */
 function sentenceOf(error: unknown): string {
   return (error as Error).message.replace(/^DATABASE_URL: /, '');
 }

@@ -1,4 +1,4 @@
-/** Tables of accounts and their rights, and of what they produce: mails and the audit log. */
+/** Tables of accounts and their rights, of mails, and of the audit log. */
 import type { Flag, Json, Row, Timestamp } from './columns.ts';
 
 export type Permission = 'read' | 'write' | 'manage';
@@ -7,7 +7,7 @@ export type Role = 'owner' | 'manager' | 'member';
 /** Keys that the service has generated. They are never replaced, so that signatures stay valid after a restart. */
 export interface SecretTable {
   name: string;
-  /** base64url */
+  /** The value in base64url. */
   value: string;
   createdAt: Timestamp;
 }
@@ -50,7 +50,7 @@ export interface ApiKeyTable {
   createdBy: string | null;
   createdAt: Timestamp;
   lastUsedAt: Timestamp | null;
-  /** Permission on every workspace of the organization, also later ones; null: only on those in `apiKeyPermissions`. */
+  /** Permission on every workspace of the organization, also later ones; null if only on those in `apiKeyPermissions`. */
   allWorkspaces: Permission | null;
 }
 
@@ -77,11 +77,11 @@ export interface AccountTokenTable {
   email: string;
   createdAt: Timestamp;
   expiresAt: Timestamp;
-  /** Name that the account gets when the link is used; null: unchanged. */
+  /** Name that the account gets when the link is used; null leaves it unchanged. */
   name: string | null;
   /**
-   * Password that the account gets. The page behind the link asks for it; null: the link alone is enough. For
-   * `twoFactor`: the password that the login gave.
+   * Password that the account gets. The page behind the link asks for it; null if the link alone is enough. For
+   * `twoFactor`: the password that the login used.
    */
   passwordHash: string | null;
   /** Number of passwords, or of codes, that were tried with this link. */
@@ -93,7 +93,7 @@ export interface TwoFactorTable {
   userId: string;
   /** Encrypted, see auth/second-factor.ts. */
   sealedSecret: string;
-  /** The latest 30 seconds whose code was used, counted from 1970. Earlier codes are refused. */
+  /** The latest step of 30 seconds whose code was used, counted from 1970. Earlier codes are refused. */
   lastStep: number;
   createdAt: Timestamp;
 }
@@ -116,7 +116,7 @@ export interface MailOutboxTable {
   body: string;
   status: 'pending' | 'sent' | 'parked';
   attempts: number;
-  /** During an attempt: when another process may try, in case this one dies. */
+  /** During an attempt: when another process may retry, in case this one dies. */
   nextAttemptAt: Timestamp;
   /** Time when it was sent or parked. */
   settledAt: Timestamp | null;

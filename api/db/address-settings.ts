@@ -24,7 +24,7 @@ export function refuseUnknown(given: URLSearchParams, known: readonly string[]):
   }
 }
 
-/** @throws Error that says what would be right */
+/** @throws Error with the correct form */
 export function addressSettings(given: URLSearchParams): AddressSettings {
   const synchronous = given.get('synchronous') ?? undefined;
   if (synchronous !== undefined && synchronous !== 'full' && synchronous !== 'normal')

@@ -14,7 +14,7 @@ export interface DatabaseOptions {
   readonly onFault?: OnFault;
   /** SQLite only: how long a write may wait, for its turn and for other processes together. */
   readonly busyTimeoutMs?: Millis;
-  /** The options below are only for PostgreSQL. */
+  /** Called when PostgreSQL becomes unavailable or available. */
   readonly onAway?: OnAway;
   readonly poolSize?: number;
   readonly statementTimeoutMs?: Millis;

@@ -8,7 +8,7 @@ export interface WebhookTable extends Row {
   /** The integration that created it. */
   source: string;
   triggers: Json;
-  /** Empty: all surveys. */
+  /** Empty for all surveys. */
   surveyIds: Json;
   /** `whsec_` and 32 bytes in base64; null for webhooks from before signatures existed. */
   secret: string | null;
@@ -16,7 +16,7 @@ export interface WebhookTable extends Row {
 
 export type EventType = 'responseCreated' | 'responseUpdated' | 'responseFinished';
 
-/** Events of the outbox, also delivered ones. */
+/** Events of the outbox, including delivered ones. */
 export interface EventTable {
   id: string;
   createdAt: Timestamp;
@@ -24,9 +24,9 @@ export interface EventTable {
   surveyId: string;
   responseId: string;
   type: EventType;
-  /** The response after the change; null once the payload is made from it. */
+  /** The response after the change; null once the payload is built from it. */
   snapshot: Json | null;
-  /** The same for all webhooks; null until fan-out. */
+  /** Equal for all webhooks; null until fan-out. */
   payload: Json | null;
   fannedOutAt: Timestamp | null;
 }
@@ -44,7 +44,7 @@ export interface DeliveryTable {
   failureCount: number;
   /** Time of the next attempt or, while leased, end of the lease; null unless pending. */
   dueAt: Timestamp | null;
-  /** Id of the worker's lease; null: not leased. */
+  /** Id of the worker's lease; null if not leased. */
   lease: string | null;
 }
 
@@ -53,11 +53,11 @@ export interface DeliveryAttemptTable {
   number: number;
   startedAt: Timestamp;
   durationMs: number;
-  /** null: no reply. */
+  /** null without a reply. */
   statusCode: number | null;
   /** The first KiB of the reply. */
   reply: string | null;
   error: string | null;
-  /** The receiver is not on the public internet, so its reply is not shown. */
+  /** The receiver is not on the public internet, so its reply is not shown to users. */
   isPrivate: Flag;
 }

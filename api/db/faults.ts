@@ -1,14 +1,14 @@
 /**
- * Errors of databases. Busy or away: retrying later helps. A fault does not go away by retrying: the disk is full, the
- * database is damaged or not writable. Callers get 503 with a code, and the operator gets a sentence with advice. Each
- * driver translates its own codes.
+ * Errors of databases. If a database is busy or unavailable, retrying later helps. A fault does not go away by
+ * retrying: the disk is full, or the database is damaged or not writable. Callers get 503 with a code, and the operator
+ * gets a sentence with advice. Each driver translates its own codes.
  */
 
 export type DatabaseProblem = 'database_full' | 'database_damaged' | 'database_unusable';
 
 const advice: Readonly<Record<DatabaseProblem, string>> = {
   database_full:
-    'DATABASE_URL: there is no space left for the database; free some on its disk, and it goes on by itself',
+    'DATABASE_URL: there is no space left for the database; free some on its disk, and the API recovers by itself',
   database_damaged:
     'DATABASE_URL: the database is damaged; stop the service, and restore a backup or what "sqlite3 FILE .recover" finds',
   database_unusable:
@@ -28,7 +28,7 @@ export class DatabaseFault extends Error {
 /** Called for every fault of a statement. */
 export type OnFault = (problem: DatabaseProblem, fault: DatabaseFault) => void;
 
-/** Others prevent the statement at the moment. Retrying later helps. */
+/** Another process prevents the statement at the moment. Retrying later helps. */
 export class DatabaseBusy extends Error {
   constructor(cause?: unknown, message = 'The database is being written to by another process') {
     super(message, { cause });

@@ -10,7 +10,7 @@ import type { Database } from './schema.ts';
 
 export interface DatabaseHealth {
   note(problem: DatabaseProblem, fault: DatabaseFault): void;
-  /** A statement could not reach the database; null: it is reachable again. */
+  /** Records that a statement could not reach the database; null if it is reachable again. */
   noteAway(away: DatabaseBusy | null): void;
   /** Tries a write. @returns the problem, or null */
   check(db: Database): Promise<DatabaseProblem | 'database_busy' | null>;

@@ -12,7 +12,7 @@ type FileSettings = Pick<AddressSettings, 'synchronous'>;
 
 /**
  * @param cwd base of relative paths
- * @throws Error that says what would be right
+ * @throws Error with the correct form
  */
 export function parseDatabaseUrl(value: string, cwd: string): DatabaseLocation {
   if (value === 'file::memory:') return { kind: 'memory' };
@@ -32,7 +32,7 @@ export function parseDatabaseUrl(value: string, cwd: string): DatabaseLocation {
   };
 }
 
-/** For messages and comparison; without user and password. */
+/** For messages and comparison. Without user and password. */
 export function describeLocation(location: DatabaseLocation): string {
   switch (location.kind) {
     case 'memory':

@@ -49,7 +49,7 @@ export async function lockRow(
   await lockRows(trx, table, [id], lock);
 }
 
-/** The same for several rows, in the order of their ids. */
+/** Locks several rows of a table, in the order of their ids. */
 export async function lockRows(
   trx: Database,
   table: LockedTable,
@@ -63,7 +63,7 @@ export async function lockRows(
   );
 }
 
-/** A lock without a row, for things that exist once in the database. Take it after all row locks. */
+/** A lock without a row, for resources that exist once in the database. Take it after all row locks. */
 export async function lockName(trx: Database, name: string): Promise<void> {
   if (!hasManyWriters(trx)) return;
   await sql`select pg_advisory_xact_lock(hashtextextended(${`floodgate:${name}`}, 0))`.execute(trx);

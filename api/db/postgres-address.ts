@@ -9,11 +9,12 @@ export type PostgresTls =
   | { readonly kind: 'off' }
   | {
       /**
-       * `full`: the certificate is for this host. `authority`: for any host, from the authority. `nobody`: unchecked.
+       * `full`: the certificate must be for this host. `authority`: any host, if the authority signed it. `nobody`: not
+       * checked.
        */
       readonly checks: 'full' | 'authority' | 'nobody';
       readonly kind: 'on';
-      /** Paths of PEM files; null: the system's authorities, and no client certificate. */
+      /** Paths of PEM files; null for the system's authorities, and no client certificate. */
       readonly rootCertificate: string | null;
       readonly certificate: string | null;
       readonly key: string | null;
@@ -28,7 +29,7 @@ export interface PostgresLocation {
   readonly user: string;
   /** A function, so that logging a location does not log the password. Returns '' if there is none. */
   readonly password: () => string;
-  /** Schema of the tables; null: the server's default, usually `public`. */
+  /** Schema of the tables; null for the server's default, usually `public`. */
   readonly schema: string | null;
   /** Name of the session in the server's views. */
   readonly applicationName: string;
@@ -67,7 +68,7 @@ export function parsePostgresUrl(value: string): PostgresLocation {
     throw new Error(`the address needs a user and a database, such as ${EXAMPLE}`);
   }
   const host = url.searchParams.get('host') ?? decoded(url.hostname).replace(/^\[(.*)\]$/, '$1');
-  if (host.includes(',')) throw new Error('give one server; several in one address are not understood');
+  if (host.includes(',')) throw new Error('give one server; several in one address are not supported');
   const password = decoded(url.password);
   return {
     kind: 'postgres',

@@ -31,7 +31,7 @@ export type OnAway = (away: DatabaseAway | null) => void;
 export interface PostgresOptions {
   /** The maximum number of connections of this process. */
   readonly poolSize?: number;
-  /** How long a statement may take. 0: without limit. */
+  /** How long a statement may take. 0 for no limit. */
   readonly statementTimeoutMs?: Millis;
   readonly connectTimeoutMs?: Millis;
   readonly lockTimeoutMs?: Millis;
@@ -48,7 +48,9 @@ const WAIT_MS: Millis = 5_000;
 const MIGRATION_LOCK_TIMEOUT_MS: Millis = 60_000;
 /** The server ends a transaction that was idle for this long, because others may wait for it. */
 const IDLE_IN_TRANSACTION_MS: Millis = 60_000;
-/** The server ends a statement itself. If it says nothing for this much longer, the connection is broken. */
+/**
+ * The server normally ends a statement itself. If it does not answer for this much longer, the connection is broken.
+ */
 const GRACE_MS: Millis = 2_000;
 const IDLE_MS: Millis = 30_000;
 /** The maximum number of statements that wait for a connection. */

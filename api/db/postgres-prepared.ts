@@ -6,13 +6,15 @@
  * different lengths are different texts. Texts contain no values, so the names reveal nothing.
  */
 export interface PreparedStatements {
-  /** @returns name of the prepared statement, the same on all connections; null: do not prepare */
+  /** @returns name of the prepared statement, the same on all connections; null if it is not prepared */
   nameOf(text: string): string | null;
   /** Renames all statements after a change of tables, such as a migration by a newer version of the program. */
   renew(staleName: string): void;
 }
 
-/** Each takes about 20 KB of a connection. The client routes need about twenty. */
+/**
+ * Maximum number of prepared statements. Each takes about 20 KB of a connection. The client routes need about twenty.
+ */
 const PREPARED_MAX = 100;
 const ASKED_MIN = 10;
 /** Limit of texts whose use is counted. */

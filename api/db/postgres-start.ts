@@ -73,7 +73,7 @@ function adviceFor(fault: DatabaseFault, database: string): string {
     return `the server refuses the user (${reason}); correct user and password, or the server's pg_hba.conf`;
   }
   if (/SSL|TLS|CERT|certificate/i.test(`${code} ${reason}`)) {
-    return `no encrypted connection (${reason}); give sslrootcert the authority's certificate, or say sslmode=no-verify to check nobody`;
+    return `no encrypted connection (${reason}); give sslrootcert the authority's certificate, or write sslmode=no-verify to skip the check`;
   }
   return fault.message.replace(/^DATABASE_URL: /, '');
 }

@@ -121,7 +121,7 @@ export interface SurveyTable extends Row {
   /** Copies of the document's dates, indexed for the scheduler. */
   publishOn: Timestamp | null;
   closeOn: Timestamp | null;
-  /** Blocks, endings, styling and settings: all that is read and written as a whole. */
+  /** Blocks, endings, styling and settings, which are read and written as a whole. */
   document: Json;
 }
 
@@ -150,7 +150,7 @@ interface CountdownTable {
 
 export interface ContactTable extends Row {
   workspaceId: string;
-  /** null: anonymous. */
+  /** null for an anonymous contact. */
   userId: string | null;
 }
 
@@ -164,7 +164,7 @@ export interface ContactAttributeKeyTable extends Row {
   /** Default keys come with the workspace, and cannot be deleted. */
   type: 'default' | 'custom';
   dataType: 'string' | 'number' | 'date';
-  /** Only attribute classes can be archived, the older API for the same rows. */
+  /** Only attribute classes can be archived, which are the older API for the same rows. */
   isArchived: Flag;
 }
 
@@ -242,7 +242,7 @@ export interface FileTable {
 }
 
 interface StorageUsageTable {
-  /** '' for the sum over all workspaces. */
+  /** '' for the sum of all workspaces. */
   workspaceId: string;
   bytes: number;
 }

@@ -151,7 +151,7 @@ function createDriver({ writer, reader }: SqliteHandles, busyTimeoutMs: Millis, 
   };
   const routed = (connection: DatabaseConnection): RoutedConnection => {
     const known = connections.get(connection);
-    if (known === undefined) throw new Error('This connection is not of this driver');
+    if (known === undefined) throw new Error('This connection belongs to another driver');
     return known;
   };
 

@@ -6,8 +6,8 @@ import type { Database, Tables } from './schema.ts';
 import { createSqliteDialect } from './sqlite-driver.ts';
 
 /**
- * @param isExclusive nobody else may open the file until this is closed, which SQLite's own locks ensure; an API cannot
- *   start on it. Otherwise others may go on writing, which the snapshot does not show.
+ * @param isExclusive no other process may open the file until this is closed, which SQLite's own locks ensure; an API
+ * cannot start on it. Otherwise others may write, which the snapshot does not show.
  * @throws DatabaseUnavailable if it cannot be read; DatabaseInUse
  */
 export function openSqliteSnapshot(path: string, isExclusive: boolean): Database {
@@ -34,7 +34,7 @@ export function openSqliteSnapshot(path: string, isExclusive: boolean): Database
 }
 
 /**
- * Writes a snapshot to a new file while others go on.
+ * Writes a snapshot to a new file while other processes write.
  *
  * @throws DatabaseUnavailable, DatabaseFault; DatabaseInUse if another process has exclusive access
  */

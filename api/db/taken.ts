@@ -1,7 +1,7 @@
 /** A unique index refuses one of two transactions that write the same value. These functions handle the refusal. */
 import { isUniqueViolation } from './database.ts';
 
-/** Each failed attempt has met another writer. More than a few in a row are not a coincidence. */
+/** Maximum number of attempts. Each failed one has met another writer, and more in a row are not a coincidence. */
 const ATTEMPTS_MAX = 10;
 
 /**
@@ -21,7 +21,7 @@ export async function againWhenTaken<T>(constraint: readonly string[], work: () 
   }
 }
 
-/** Refuses the write. @throws `taken` in place of the violation */
+/** Refuses the write. @throws `taken` instead of the violation */
 export async function unlessTaken<T>(
   constraint: readonly string[],
   taken: Error,

@@ -48,7 +48,7 @@ async function fillKey(db: Database, attributeKeyId: string): Promise<void> {
   }
 }
 
-/** For indexes, whose entries are limited in length. It is stored, so a change needs a migration. */
+/** Returns a digest for indexes, whose entries are limited in length. It is stored, so a change needs a migration. */
 export function digestOfValue(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
 }

@@ -1,6 +1,6 @@
 /**
- * Shapes that the description shows under a name. Some routes serialise parts of a reply as they are, or read a body
- * by hand. Their content is described here, with the schemas that check it when it is written.
+ * Schemas that the description shows under a name. Some routes serialise parts of a reply unchanged, or read a body by
+ * hand. Their content is described here, with the schemas that check it when it is written.
  */
 import { type TSchema, Type } from 'typebox';
 import { ActionClassBody, ActionClassReply } from '#api/resources/action-classes/schema.ts';

@@ -1,6 +1,6 @@
 /**
- * Builds the description with @fastify/swagger, and adds what the schemas of routes do not say: words, errors, names. It is
- * loaded with its first reader, so a start does not wait for it.
+ * Builds the description with @fastify/swagger, and adds texts, errors and names. It is loaded for its first reader, so
+ * that a start does not wait for it.
  */
 import fastifySwagger from '@fastify/swagger';
 import fastify, { type RouteOptions } from 'fastify';
@@ -19,7 +19,7 @@ type FindSurface = (path: string) => DescribedSurface;
 type Errors = ReturnType<typeof errorComponents>;
 
 /**
- * Adds the routes to an application that nobody calls, because @fastify/swagger watches routes being added.
+ * Adds the routes to an application that gets no requests, because @fastify/swagger reads routes when they are added.
  *
  * @param routes all routes of the API, as they were added
  */
@@ -54,7 +54,7 @@ function documentOf(publicUrl: string) {
       description: [
         'Surveys and feedback: the client API for SDKs, which asks for no key, and the management API.',
         'Replies of v1 wrap their payload in `data`. Ids are opaque; timestamps are ISO 8601 in UTC.',
-        'Wherever a workspace id is asked for, an environment id of older clients is understood too.',
+        'Wherever a workspace id is expected, an environment id of older clients works too.',
         'Limits: the gateway answers 429 with `x-gateway-ratelimited` as `application/problem+json`, the application as `application/json`. The gateway also answers 400, 408, 429, 431, 502, 503 and 504 to any request, as GatewayProblem.',
         'A method that a path does not have is answered 405, a path that leads nowhere 404, in the shape of the surface.',
       ].join('\n\n'),
@@ -97,7 +97,9 @@ function completed(built: object, findSurface: FindSurface): Part {
   });
 }
 
-/** YAML would write a repeated object as an alias, and readers refuse a document with hundreds of aliases. */
+/**
+ * Copies repeated objects. YAML would write them as aliases, and readers refuse a document with hundreds of aliases.
+ */
 function withoutSharing(document: Part): Part {
   return JSON.parse(JSON.stringify(document));
 }
@@ -136,7 +138,7 @@ function operationOf(
 
 function parametersOf(built: unknown, namer: Namer): readonly Part[] {
   const all = Array.isArray(built) ? built.map((one) => withSchema(one, namer)) : [];
-  // If a schema describes the rest of a path, it calls it `*`. The renamed path adds a second parameter without a
+  // A schema describes the rest of a path as `*`. After the renaming there would be a second parameter without a
   // description.
   const knowsRest = all.some(({ name }) => name === '*');
   const known = knowsRest ? all.filter(({ name }) => name !== REST) : all;

@@ -111,13 +111,13 @@ const descriptions: Readonly<Record<string, string>> = {
   400: 'A part of the request does not have the shape it should have, or a rule forbids it.',
   401: 'No credentials, or none that are valid; on v1 also: not the right to do this.',
   403: 'Not possible now, or not for this caller.',
-  404: 'There is no such thing.',
-  405: 'The path has other methods: those in Allow.',
-  409: 'It is taken, or was used.',
+  404: 'Not found.',
+  405: 'The path has other methods, which Allow lists.',
+  409: 'Conflict: the name is taken, or the link or token was used.',
   413: `The body has more than ${BODY_BYTES_MAX} bytes.`,
   422: 'A field of the request does not have the shape it should have.',
-  429: 'Over a limit, of the gateway or of the application; Retry-After says for how long.',
-  500: 'A fault of ours.',
+  429: 'A limit of the gateway or of the application is exceeded; Retry-After has the seconds to wait.',
+  500: 'An error of the server.',
   503: 'The service is starting, or its database is busy; Retry-After says for how long.',
 };
 

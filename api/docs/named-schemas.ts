@@ -1,8 +1,8 @@
-/** Turns our schemas into plain JSON Schema for other tools, with names for shapes that occur often. Pure. */
+/** Turns our schemas into plain JSON Schema for other tools, and names schemas that occur often. Pure. */
 import { isRecord } from '#api/schemas.ts';
 import type { NamedShape } from './components.ts';
 
-/** Keywords of our own code (validation.ts, schemas.ts), which no other tool knows. */
+/** Keywords of our own code (validation.ts, schemas.ts) that other tools do not know. */
 const OURS: ReadonlySet<string> = new Set(['text', 'isLocalized']);
 
 export interface Namer {
@@ -23,7 +23,7 @@ export function createNamer(shapes: readonly NamedShape[]): Namer {
     }
   }
 
-  /** @param own the name of the shape that this schema defines, which is spelled out */
+  /** @param own name of the schema that is being defined, which is not replaced by a reference */
   const refer = (schema: unknown, own: string | null): unknown => {
     if (!isRecord(schema)) return schema;
     const name = outlines.has(outlineOf(schema)) ? nameOf.get(keyOf(schema)) : undefined;
@@ -74,15 +74,15 @@ function mapParts(
 }
 
 /**
- * Equal for equal schemas, and rarely for others. The full key of every schema at every depth would take half of a
- * start.
+ * Returns equal texts for equal schemas, and rarely for others. The full key of every schema at every depth would take
+ * half of the time of a start.
  */
 function outlineOf({ type, properties, ...others }: Record<string, unknown>): string {
   const names = isRecord(properties) ? Object.keys(properties).length : -1;
   return `${String(type)} ${names} ${Object.keys(others).length}`;
 }
 
-/** Equal for equal schemas, whatever the order of their keys. */
+/** Returns equal texts for equal schemas, with keys in any order. */
 function keyOf(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) =>
     isRecord(part) ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))) : part,

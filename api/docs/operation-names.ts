@@ -6,16 +6,13 @@ interface OperationNames {
   readonly summary: string;
 }
 
-/**
- * Summaries for routes whose method and path do not say what happens. Keys are paths without the part that `tailOf`
- * removes.
- */
+/** Summaries for routes whose method and path are not enough. Keys are paths without the part that `tailOf` removes. */
 const summaries: Readonly<Record<string, string>> = {
   'GET /environment': 'Read the state of a workspace: what SDKs show to whom',
   'GET /app/environment': 'Read the state of a workspace (older SDKs)',
   'GET /website/environment': 'Read the state of a workspace (older SDKs)',
   'PUT /displays/{displayId}': 'Link a display to a response or a user',
-  'GET /displays/{displayId}/response': 'Read which response came of a display',
+  'GET /displays/{displayId}/response': 'Read the response to a display',
   'POST /user': 'Identify a user, set attributes, read the state of the user',
   'PUT /contacts/{userId}/attributes': 'Set attributes of a contact (older SDKs)',
   'PUT /people/{userId}/attributes': 'Set attributes of a contact (older SDKs)',
@@ -25,13 +22,13 @@ const summaries: Readonly<Record<string, string>> = {
   'POST /storage/upload': 'Upload a file with the fields that were granted',
   'GET /og': 'Draw the preview image of a survey, 800 by 400',
   'GET /me': 'Read whose key or session this is',
-  'GET /health': 'Is the service there?',
+  'GET /health': 'Check that the process runs',
   'POST /surveys/{surveyId}/pin': 'Enter the PIN of a survey',
-  'GET /ready': 'Can the service do its work?',
+  'GET /ready': 'Check that the service is ready for requests',
   'GET /surveys/{surveyId}/singleUseIds': 'Make links to a survey that work once',
   'POST /surveys/{surveyId}/archive': 'Archive a survey: it takes no responses until it is restored',
   'POST /surveys/{surveyId}/restore': 'Restore an archived survey',
-  'POST /surveys/validate': 'Say what would come of creating or changing a survey',
+  'POST /surveys/validate': 'Validate a new or changed survey without storing it',
   'POST /surveys/{surveyId}/link-emails': 'Send the link of a survey by e-mail',
   'GET /surveys/{surveyId}/contact-links/contacts/{contactId}': 'Make a personal link to a survey',
   'PUT /contacts/bulk': 'Create or change up to 250 contacts',
@@ -138,7 +135,7 @@ function tailOf(path: string): string {
 }
 
 /**
- * `GET /api/v1/management/surveys/{surveyId}` -> `getV1ManagementSurveysBySurveyId`, which is unique like the pair.
+ * Turns `GET /api/v1/management/surveys/{surveyId}` into `getV1ManagementSurveysBySurveyId`. Each pair has its own id.
  */
 function operationIdOf(method: string, path: string): string {
   const words = path

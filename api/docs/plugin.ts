@@ -1,7 +1,6 @@
 /**
  * The description of the API, and a page to read it. It is OpenAPI 3.1, generated from the schemas that validate and
- * serialise, so it cannot differ from what the routes do. Register this before the routes, because it watches them
- * being added.
+ * serialise, so it always fits the routes. Register this before the routes, because it reads them when they are added.
  */
 import type { RouteOptions } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
@@ -41,7 +40,7 @@ export const docsPlugin = fastifyPlugin<DocsOptions>(
     };
     for (const format of formats) {
       app.get(`${DOCS_PATH}/openapi.${format}`, { schema: { hide: true } }, async (_request, reply) => {
-        // Generators and pages of other origins may read it.
+        // Generators and pages of other origins may read the description.
         reply.header('access-control-allow-origin', '*');
         return reply
           .header('content-type', `application/${format}; charset=utf-8`)

@@ -1,6 +1,6 @@
 /**
- * The page that shows the description, with Swagger UI. Its script and style are served from here: the page loads
- * nothing from elsewhere, and its policy allows nothing else.
+ * Shows the description with Swagger UI. The script and style come from this server: the page loads nothing from
+ * elsewhere, and its policy allows nothing else.
  *
  * The script has 1.7 MB, so the files are read for the first reader.
  */
@@ -35,8 +35,7 @@ const OPTIONS = {
 
 export const readerRoutes: FastifyPluginAsync<{ readonly random: Random }> = async (app, { random }) => {
   /**
-   * The page is the same for everybody and contains nothing from the request, so one nonce for each process is
-   * enough.
+   * The page is the same for everybody and contains nothing from the request, so one nonce for each process is enough.
    */
   const nonce = Buffer.from(random(16)).toString('base64');
   const policy = pagePolicy(nonce);
@@ -74,7 +73,7 @@ function page(nonce: string): string {
 `;
 }
 
-/** The page's script sets styles in many places. Requests go to this service only. */
+/** Allows inline styles, because the page's script sets styles in many places. Requests go to this service only. */
 function pagePolicy(nonce: string): string {
   return [
     "default-src 'none'",

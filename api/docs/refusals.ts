@@ -1,6 +1,6 @@
 /**
- * The errors that a route may answer with: those that follow from its surface, its method and its schemas, and those that
- * its own code declares. The description and the tests read the same list. Pure.
+ * The errors that a route may return: those of its surface, its method and its schemas, and those that its own code
+ * declares. The description and the tests use the same list. Pure.
  */
 import type { FastifyContextConfig, FastifySchema } from 'fastify';
 import type { Credentials } from '#api/auth/plugin.ts';
@@ -9,7 +9,7 @@ import type { ErrorShape } from '#api/http/envelopes.ts';
 import { refusalsOfHooks } from '#api/http/refuses.ts';
 import { isRecord } from '#api/schemas.ts';
 
-/** The parts of a surface that say something about its routes, see `Surface`. */
+/** The parts of a surface that concern its routes, see `Surface`. */
 export interface DescribedSurface {
   readonly credentials: Credentials | null;
   readonly limit: object | null;
@@ -53,7 +53,7 @@ function refusalsOfPath({ url, schema }: RouteFacts): readonly Code[] {
   ];
 }
 
-/** Does a schema of path parameters require more than text? */
+/** Whether a schema of path parameters requires more than text. */
 function isNarrow(schema: unknown): boolean {
   const properties = isRecord(schema) && isRecord(schema.properties) ? schema.properties : {};
   return Object.values(properties).some(
@@ -63,7 +63,7 @@ function isNarrow(schema: unknown): boolean {
 
 function refusalsOfBody({ method, schema, config }: RouteFacts): readonly Code[] {
   if (READING_METHODS.has(method) || config?.isBodyStreamed === true) return [];
-  // A body that the route ignores is read all the same, within the limit.
+  // A body that the route ignores is still read, within the limit.
   if (!METHODS_WITH_BODY.has(method)) return ['payload_too_large'];
   return ['malformed_json', 'payload_too_large', ...(schema?.body ? (['invalid_fields'] as const) : [])];
 }
@@ -71,12 +71,12 @@ function refusalsOfBody({ method, schema, config }: RouteFacts): readonly Code[]
 function refusalsOfCredentials({ method, config }: RouteFacts, surface: DescribedSurface): readonly Code[] {
   const accepted = config?.credentials === undefined ? surface.credentials : config.credentials;
   if (accepted === null) return [];
-  // A session does not count for changes that pages of other origins ask for.
+  // A session does not count for changes that pages of other origins request.
   const mayBeForeign = accepted !== 'key' && !READING_METHODS.has(method);
   return ['not_authenticated', ...(mayBeForeign ? (['forbidden'] as const) : [])];
 }
 
-/** Does the application limit the route, or the gateway in its place? */
+/** Whether the application limits the route. Otherwise the gateway does. */
 function isLimited({ config }: RouteFacts, surface: DescribedSurface): boolean {
   return config?.limit === undefined ? surface.limit !== null : config.limit !== null;
 }

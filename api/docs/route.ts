@@ -1,4 +1,4 @@
-/** Adds to the schema of a route what its other options say: credentials, bodies that it reads by hand, errors. */
+/** Adds other options of a route to its schema: credentials, bodies that it reads by hand, errors. */
 import type { FastifySchema, RouteOptions } from 'fastify';
 import { type DescribedSurface, refusalsOf } from './refusals.ts';
 
@@ -50,7 +50,7 @@ export function describeRoute(
   };
 }
 
-/** Follows the auth plugin. An empty list means that no credentials are needed. */
+/** Returns the credentials of the auth plugin. An empty list means that no credentials are needed. */
 function securityOf({ config }: RouteOptions, surface: DescribedSurface): Requirement[] {
   const credentials = config?.credentials === undefined ? surface.credentials : config.credentials;
   switch (credentials) {

@@ -1,7 +1,7 @@
 /** Writes a JSON value as YAML 1.2. Pure. The `yaml` package would block the process for 200 ms with our document. */
 import { isRecord } from '#api/schemas.ts';
 
-/** Keys that need no quotes in any reader of YAML. Old readers take `no` and `on` for booleans. */
+/** Keys that need no quotes in any reader of YAML. Old readers read `no` and `on` as booleans. */
 const PLAIN_KEY = /^[A-Za-z_$][\w.$-]*$/;
 const RESERVED = /^(y|n|yes|no|on|off|true|false|null)$/i;
 
@@ -9,7 +9,7 @@ export function toYaml(value: unknown): string {
   return `${blockOf(value, '').replace(/^\n/, '')}\n`;
 }
 
-/** @returns the text behind a key or a dash: a scalar on the same line, or a block on the following lines */
+/** @returns the text after a key or a dash: a scalar on the same line, or a block on the following lines */
 function blockOf(value: unknown, indent: string): string {
   if (Array.isArray(value) && value.length > 0) {
     return value.map((item) => `\n${indent}-${behind(blockOf(item, `${indent}  `))}`).join('');

@@ -1,18 +1,18 @@
 /**
- * Stops deliveries to receivers that hang, for each webhook. An attempt at one occupies a place for five seconds. So
- * after a few hung attempts in a row there is a pause, and then one attempt to test the receiver. If it answers, the due
- * deliveries go out. If not, all of them have failed once more (settle.ts).
+ * Pauses deliveries to webhooks that hang. An attempt at one occupies a place for five seconds. So after a few timeouts
+ * in a row there is a pause, and then one attempt to test the receiver. If it answers, the due deliveries are sent. If
+ * not, all of them have failed once more (settle.ts).
  *
  * Any answer closes the breaker, even a refusal. Its state belongs to this process, is bounded, and may be lost.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
-/** Hung attempts in a row that open the breaker. */
+/** Number of timeouts in a row that open the breaker. */
 const OPENS_AFTER = 3;
 /** The first pause. Each further pause is twice as long, up to the longest. */
 const PAUSE_MS: Millis = 10_000;
 const PAUSE_MS_MAX: Millis = 60_000;
-/** The maximum number of webhooks. The one that has hung longest is forgotten first. */
+/** Maximum number of webhooks. The one that has timed out for longest is dropped first. */
 const KNOWN_MAX = 10_000;
 
 type BreakerState =
@@ -23,7 +23,7 @@ type BreakerState =
 
 interface Breaker {
   state(webhookId: string): BreakerState;
-  /** Call it when the test begins. @returns call it when the test has ended, whatever the result */
+  /** Call it when the test begins. @returns a function to call when the test has ended, whatever the result */
   beginProbe(webhookId: string): () => void;
   /** Records the result of an attempt. @returns the state of the webhook */
   record(webhookId: string, isHung: boolean): BreakerState;
@@ -32,7 +32,7 @@ interface Breaker {
 interface Known {
   hungInARow: number;
   pauseMs: Millis;
-  /** null: closed. */
+  /** null if closed. */
   openUntil: Millis | null;
   isProbed: boolean;
 }
@@ -67,7 +67,7 @@ export function createBreaker(clock: Clock, knownMax = KNOWN_MAX): Breaker {
       }
       known.set(webhookId, one);
       one.hungInARow += 1;
-      // Attempts that began before the breaker opened tell nothing new.
+      // Attempts that began before the breaker opened give no new information.
       if (one.hungInARow >= OPENS_AFTER && (one.openUntil === null || one.isProbed)) {
         one.pauseMs = Math.min(Math.max(one.pauseMs * 2, PAUSE_MS), PAUSE_MS_MAX);
         one.openUntil = clock() + one.pauseMs;

@@ -1,9 +1,9 @@
 /** Limits the attempts that run in parallel in this process. */
 
 const TOTAL_MAX = 128;
-/** The share of one host: a quarter. So a host that hangs leaves the rest to others, whatever webhooks point to it. */
+/** The share of one host: a quarter. So a host that hangs leaves the rest to others, however many webhooks it has. */
 const PER_RECEIVER_MAX = 32;
-/** The share of one workspace: an eighth. So a few workspaces with hanging receivers do not delay others. */
+/** The share of one workspace: an eighth. So a few workspaces whose receivers hang do not delay others. */
 const PER_WORKSPACE_MAX = 16;
 const PER_WEBHOOK_MAX = 4;
 
@@ -14,11 +14,11 @@ export interface Counted {
 }
 
 interface AttemptLimits {
-  /** The number of attempts at deliveries of this webhook that may begin now. */
+  /** The number of attempts for this webhook that may begin now. */
   available(counted: Counted): number;
   /** @returns function that ends the attempt; call it once */
   acquire(counted: Counted): () => void;
-  /** True if no attempt may begin. */
+  /** Whether no attempt may begin. */
   isExhausted(): boolean;
 }
 

@@ -46,7 +46,7 @@ interface Signable {
   readonly id: string;
   readonly time: Millis;
   readonly body: string;
-  /** null: the webhook is older than secrets, and its deliveries are not signed. */
+  /** null if the webhook is older than secrets, and its deliveries are not signed. */
   readonly secret: string | null;
 }
 

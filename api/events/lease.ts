@@ -1,10 +1,10 @@
 /**
- * Leases due deliveries to this process. If the process dies, the lease expires and the delivery is due again: `dueAt` is
- * the column for both, so one index is enough and nothing has to clean up. An attempt counts as failed from its lease
- * until it is settled, so a delivery can crash the process only a limited number of times.
+ * Leases due deliveries to this process. If the process dies, the lease expires and the delivery is due again: `dueAt`
+ * is the column for both, so one index is enough and nothing has to clean up. An attempt counts as failed from its
+ * lease until it is settled, so a delivery can crash the process only a limited number of times.
  *
- * The worker visits the webhooks that have due deliveries in turn, and leases at most as many deliveries of each as it
- * may attempt in parallel. So a receiver that hangs uses only its own share and that of its workspace. Its backlog is not
+ * The worker visits the webhooks that have due deliveries in turn, and leases for each at most as many as it may
+ * attempt in parallel. So a receiver that hangs uses only its own share and that of its workspace. Its backlog is not
  * read to find the others: each step goes to the next webhook in the index.
  */
 import { type NotNull, type RawBuilder, sql } from 'kysely';

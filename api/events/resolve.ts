@@ -1,18 +1,18 @@
 /**
- * Resolves host names. Only this file knows the resolvers of the system.
+ * Resolves host names. Only this file uses the resolvers of the system.
  *
- * Names that users enter are resolved by DNS (c-ares), which needs no thread. Otherwise a name server that never answers
- * would occupy the few threads that files and passwords need. Hosts that the operator named are resolved like in all
- * other programs, so that the hosts file of the machine counts.
+ * Host names of users are resolved by DNS (c-ares), which needs no thread. Otherwise a name server that never answers
+ * would occupy the few threads that files and passwords need. Host names of the operator are resolved like in all other
+ * programs, so that the hosts file of the machine counts.
  */
 import { promises as dns, Resolver } from 'node:dns';
 import type { Millis } from '#shared/clock.ts';
 import type { Resolve } from './targets.ts';
 
-/** The time for one query, within the time of a check. */
+/** Timeout of one query, shorter than that of a check. */
 const TIMEOUT: Millis = 2_500;
 
-/** @param servers addresses of name servers; null: those of this machine */
+/** @param servers addresses of name servers; null for those of this machine */
 export function createResolve(servers: readonly string[] | null = null): Resolve {
   return async (hostname, isOperators) => {
     if (isOperators) return (await dns.lookup(hostname, { all: true })).map(({ address }) => address);

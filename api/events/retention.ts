@@ -10,7 +10,7 @@ import type { Millis } from '#shared/clock.ts';
 
 /** A delivery is parked after hours. Then there is a week to ask for it again. */
 export const RETENTION: Millis = 7 * 24 * 60 * 60 * 1000;
-/** The number of settled deliveries that are stored for each webhook. */
+/** Number of settled deliveries that are stored for each webhook. */
 const DELIVERIES_KEPT = 1_000;
 const STEP = 500;
 
@@ -19,7 +19,7 @@ export interface Forgotten {
   readonly events: number;
   readonly delivered: number;
   readonly parked: number;
-  /** True if there may be more. */
+  /** There may be more to delete. */
   readonly isPartial: boolean;
 }
 
@@ -69,7 +69,7 @@ export function oldEvents(db: Database, before: Timestamp, limit: number) {
     .limit(limit);
 }
 
-/** Also deletes the events of which no delivery is left. */
+/** Also deletes events whose last delivery was deleted. */
 export async function forgetSurplusDeliveries(
   db: Database,
   webhookId: string,

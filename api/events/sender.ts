@@ -15,23 +15,23 @@ import type { Reach, Targets } from './targets.ts';
 interface Message {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON */
+  /** The body as JSON. */
   readonly body: string;
-  /** How far the organization of the webhook may reach. */
+  /** The networks that the organization of the webhook may reach. */
   readonly reach: Reach;
 }
 
 export interface SendResult {
   readonly isDelivered: boolean;
-  /** null: no answer. */
+  /** null without a reply. */
   readonly statusCode: number | null;
-  /** The first KiB of the answer's body. null: no answer. */
+  /** The first KiB of the reply's body. null without a reply. */
   readonly reply: string | null;
-  /** Why it failed, if the status does not say it. Owners of webhooks see this text. */
+  /** The reason for the failure, unless the status tells it. Owners of webhooks see this text. */
   readonly error: string | null;
-  /** True if all the time passed without an answer. */
+  /** The time passed without a reply. */
   readonly isHung: boolean;
-  /** True if the receiver is in a private network. Then only the operator may see its answer and its errors. */
+  /** The receiver is in a private network, so only the operator may see its reply and its errors. */
   readonly isPrivate: boolean;
 }
 
@@ -48,7 +48,7 @@ const REPLY_BYTES_MAX = 1_024;
 const KEEP_ALIVE: Millis = 4_000;
 const ANSWER_HEADER_BYTES_MAX = 16_384;
 
-/** We do not connect to the target. Owners of webhooks see the message. */
+/** The target is not allowed. Owners of webhooks see the message. */
 class TargetRefused extends Error {
   constructor(reason: string) {
     super(reason);
@@ -76,8 +76,8 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
         isPrivate = check.isPrivate;
         const { address, authorization } = withoutCredentials(new URL(url));
         const answer = await request(address, {
-          // If a name changes from a public to a private address now, the connection refuses it. So we never show a
-          // private reply.
+          // If a name changes from a public to a private address now, the connection refuses it. So a private reply is
+          // never shown.
           dispatcher: agents[isPrivate ? 'operators' : 'public'],
           method: 'POST',
           headers: {
@@ -190,7 +190,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The status has decided already. An error while reading only shortens the text. */
+/** Returns the first bytes. The status already decides the result, so an error while reading only shortens the text. */
 async function firstBytes(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -201,7 +201,7 @@ async function firstBytes(body: AsyncIterable<Uint8Array>): Promise<string> {
       if (length >= REPLY_BYTES_MAX) break;
     }
   } catch {
-    // The reply was cut, or the time is up.
+    // The reply was cut, or the time is over.
   }
   // PostgreSQL cannot store NUL in text.
   return Buffer.concat(chunks).subarray(0, REPLY_BYTES_MAX).toString('utf8').replaceAll('\0', '\uFFFD');
@@ -225,7 +225,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
-/** Has its own messages, because those of libraries contain addresses. */
+/** Returns own messages, because those of libraries contain addresses. */
 function explain(error: unknown): string {
   if (error instanceof TargetRefused) return error.message;
   const code = codeOf(error);

@@ -7,10 +7,10 @@ import type { Millis } from '#shared/clock.ts';
 import type { Attempt } from './deliver.ts';
 import type { Leased } from './lease.ts';
 
-/** The newest attempts of a delivery are kept, up to this many. */
+/** Maximum number of attempts that are stored for a delivery, the newest ones. */
 const ATTEMPTS_KEPT = 20;
 
-/** `gone`: it was deleted, or its lease expired and another worker has it. */
+/** `gone`: the delivery was deleted, or its lease expired and another worker has it. */
 type Settlement = 'delivered' | 'pending' | 'parked' | 'gone';
 
 interface SettleOptions {
@@ -96,10 +96,10 @@ export function giveUp(
 }
 
 /**
- * Counts a failure of all due deliveries to a receiver that hangs, without attempts that would hang as well. So a backlog is
- * parked as it would be after attempts, and delays no other receiver.
+ * Counts a failure of all due deliveries to a receiver that hangs, without further attempts. So a backlog is parked as
+ * it would be after attempts, and delays no other receiver.
  *
- * @param dueBefore when the attempt that hung began
+ * @param dueBefore start of the attempt that timed out
  * @returns the number of deliveries. If it equals `limit`, there may be more
  */
 export async function failDue(
@@ -181,7 +181,7 @@ const RETRY_LONGEST: Millis = 3_600_000;
 /** A random delay of up to this share is added, so that deliveries that failed together do not return together. */
 const JITTER = 0.2;
 
-/** 5 s, then 10 s, doubling up to an hour. @param failureCount failures so far, at least 1 */
+/** Returns 5 s, then 10 s, doubling up to an hour. @param failureCount failures so far, at least 1 */
 export function retryDelay(failureCount: number, random: Random): Millis {
   const plain = Math.min(RETRY_FIRST * 2 ** (failureCount - 1), RETRY_LONGEST);
   return Math.round(plain * (1 + JITTER * fraction(random)));

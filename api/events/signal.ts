@@ -1,7 +1,7 @@
 /** Wakes the worker of this process. A lost call delays an event, but never loses one. */
 export interface Signal {
   notify(): void;
-  /** There is one listener at a time, the newest. @returns ends it */
+  /** Replaces the listener. @returns a function that removes it */
   listen(listener: () => void): () => void;
 }
 

@@ -13,7 +13,7 @@ import { type ApiError, badRequest } from '#api/errors.ts';
 import type { Millis } from '#shared/clock.ts';
 import { isPublic, matcher, type Network } from './addresses.ts';
 
-/** How far webhooks may reach: the public internet, or also what the operator lists. */
+/** Which targets webhooks may have: the public internet, or also the operator's list. */
 export type Reach = 'public' | 'operators';
 
 export interface AllowedTargets {
@@ -41,7 +41,7 @@ type TargetCheck =
   | { readonly kind: 'refused'; readonly reason: string };
 
 export interface Targets {
-  /** Checks the whole URL, with the addresses that its name has now. */
+  /** Checks the whole URL, with the current addresses of its name. */
   check(url: string, reach: Reach): Promise<TargetCheck>;
   /** Finds the addresses that a connection to this host may use. @param hostname IPv6 with or without brackets */
   addressesOf(hostname: string, reach: Reach): Promise<TargetCheck>;
@@ -109,7 +109,7 @@ export function createTargets(options: {
       if (url === null || (isHttp(url) && url.hostname === '')) return { kind: 'refused', reason: INVALID };
       if (!isHttp(url)) return { kind: 'refused', reason: SCHEME };
       const check = await addressesOf(url.hostname, reach);
-      // Without rules, the name need not resolve now.
+      // Without rules, the name may be unresolvable now.
       return check.kind === 'refused' && allowsInternal && reach === 'operators' ? UNKNOWN : check;
     },
   };
@@ -132,7 +132,7 @@ function targetRefused(reason: string): ApiError {
 /**
  * Parses WEBHOOK_ALLOWED_TARGETS: host names, addresses and CIDRs, separated by commas.
  *
- * @throws Error that says which entry is wrong and what would be right
+ * @throws Error with the wrong entry and the correct form
  */
 export function parseAllowedTargets(text: string): AllowedTargets {
   const hosts: string[] = [];
@@ -160,7 +160,7 @@ function isHttp({ protocol }: URL): boolean {
   return protocol === 'https:' || protocol === 'http:';
 }
 
-/** `[::1]` -> `::1`, `Localhost.` -> `localhost` */
+/** Turns `[::1]` into `::1`, and `Localhost.` into `localhost`. */
 function plainHost(hostname: string): string {
   return hostname
     .replace(/^\[(.*)\]$/, '$1')

@@ -29,7 +29,7 @@ const STOP_TIMEOUT_MS: Millis = 7_000;
 export interface Worker {
   /** Resolves when there is nothing to do: the outbox is empty, and nothing is due or running. */
   idle(): Promise<void>;
-  /** Begins nothing new, and waits for running attempts for a bounded time. The rest has its leases. */
+  /** Begins no new attempts, and waits for running ones for a bounded time. The leases of the others expire. */
   stop(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ interface WorkerOptions {
   readonly outbox: Signal;
   /** The number of failed attempts after which a delivery is parked. */
   readonly attemptsMax: number;
-  /** Turns events into deliveries. @returns the number of events; 0: the outbox is empty */
+  /** Turns events into deliveries. @returns the number of events; 0 if the outbox is empty */
   readonly fanOut: () => Promise<number>;
   readonly log: WorkerLog;
 }
@@ -88,7 +88,7 @@ export function startWorker(options: WorkerOptions): Worker {
       log.warn({ webhookId }, 'the receiver of a webhook answers again');
     }
     if (before === 'closed' && after === 'open') {
-      log.warn({ webhookId }, 'the receiver of a webhook hangs; it is asked again now and then');
+      log.warn({ webhookId }, 'the receiver of a webhook hangs; deliveries to it are paused and retried');
     }
     return after === 'open';
   };
@@ -161,7 +161,7 @@ export function startWorker(options: WorkerOptions): Worker {
   };
 }
 
-/** Stored URLs should parse. One that does not counts as a receiver of its own. */
+/** Returns the origin of a stored URL. A malformed one counts as a receiver of its own. */
 function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : url;
 }

@@ -37,7 +37,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
   } catch {
-    // The text is not a cursor. The check above tells the caller.
+    // The text is not a cursor. The check above reports that.
     return null;
   }
 }

@@ -27,7 +27,7 @@ export interface ErrorContext {
   readonly path: string;
   /** The route's own message for a malformed body. */
   readonly malformedJsonMessage?: string | undefined;
-  /** The part of the request that does not fit the schema. Unset: the body. */
+  /** The part of the request that does not fit the schema. undefined for the body. */
   readonly part?: string | undefined;
   /** The route's own message on v3 for a body that does not fit the schema. */
   readonly invalidBodyMessage?: string | undefined;
@@ -90,7 +90,7 @@ const v2Messages: Readonly<Record<number, string>> = {
 function v2Body(error: ApiError): unknown {
   const code = v2Status(error.code, error.statusCode);
   const message = v2Messages[code] ?? error.message;
-  // A caller without a right learns no more. A caller who reached a maximum learns which.
+  // A caller without a right gets no details. A caller who reached a maximum learns which one.
   if (code === 401 || error.message === NO_ACCESS) return { error: { code, message } };
   return { error: { code, message, details: v2Details(error) } };
 }
@@ -130,7 +130,7 @@ const notFoundDetails: Readonly<Record<string, { readonly field: string; readonl
   'Attribute Key': { field: 'contactAttributeKey', issue: 'not found' },
 };
 
-/** `Action Class` -> `actionClass` */
+/** Turns `Action Class` into `actionClass`. */
 function camelCase(type: string): string {
   return type.charAt(0).toLowerCase() + type.slice(1).replaceAll(' ', '');
 }

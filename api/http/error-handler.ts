@@ -88,7 +88,7 @@ export function asApiError(error: unknown): ApiError {
     const what = error instanceof DatabaseAway ? 'cannot be reached' : 'is busy';
     return serviceUnavailable(`The database ${what}. Please try again in a few seconds.`, error);
   }
-  // The database has logged it already, once instead of for each request.
+  // The database has already logged it, once instead of for each request.
   if (error instanceof DatabaseFault) return databaseFailed(error.problem, error);
   if (!(error instanceof Error) || !('code' in error)) return internalError(error);
   switch (error.code) {

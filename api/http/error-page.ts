@@ -1,11 +1,11 @@
-/** Shows errors as pages to people who use a browser. */
+/** Shows errors as pages in a browser. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiError } from '#api/errors.ts';
 import { escapeHtml } from '#shared/page.ts';
 import { sendPage } from './page.ts';
 import { links } from './page-form.ts';
 
-/** Programs and scripts use the paths below these, and read errors as data. Forms are sent to `/api/auth`. */
+/** Programs and scripts use the paths below these, and read errors as JSON. Forms are sent to `/api/auth`. */
 const PROGRAM_PATHS = /^\/+(?:api(?!\/auth\/)|storage|js|health)(?:[/?#]|$)/;
 
 /** Only browsers ask for HTML, when somebody opens an address or sends a form. */

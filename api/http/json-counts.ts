@@ -1,12 +1,13 @@
 /**
- * Counts the different names and the values of a JSON text without parsing it. Names make parsing slow: V8 stores each,
- * and a new shape for each object with other names. Values fill the heap that the garbage collector must visit.
+ * Counts the different names and the values of a JSON text without parsing it. Names make parsing slow, because V8
+ * stores each, and a new shape for each object with other names. Values fill the heap that the garbage collector must
+ * visit.
  */
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 const COMMA = 0x2c;
-/** Space, tab, line feed, carriage return. */
+/** Codes of space, tab, line feed, carriage return. */
 const BLANK: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 interface JsonCounts {
@@ -16,8 +17,8 @@ interface JsonCounts {
 
 /**
  * @param text UTF-8 that may be JSON; the parser checks it
- * @returns the count that exceeds the maximum; null: none. An escaped name counts apart from the same name unescaped, and
- *   the first value of each list or object is not counted
+ * @returns the count that exceeds the maximum; null if none does. An escaped name counts separately from the same name
+ * unescaped, and the first value of each list or object is not counted
  */
 export function excessOf(text: Buffer, max: JsonCounts): keyof JsonCounts | null {
   const names = new Set<string>();

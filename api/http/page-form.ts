@@ -1,4 +1,4 @@
-/** Forms on pages: fields with their labels, hints and errors, tied together for those who do not see them. Pure. */
+/** Forms on pages: fields with their labels, hints and errors, linked for screen readers. Pure. */
 import { escapeHtml } from '#shared/page.ts';
 
 export interface Field {
@@ -11,7 +11,7 @@ export interface Field {
   /** Unset: the name. */
   readonly id?: string;
   readonly hint?: string;
-  /** The text that was typed before; never a password. */
+  /** The text that was typed before. Never a password. */
   readonly value?: string | undefined;
   /** The mistake in it; unset if there is none. */
   readonly error?: string | undefined;
@@ -52,7 +52,7 @@ export function field({
 /**
  * @param inputs HTML
  * @param submit the text of the button
- * @param look primary: what the page is for; plain: one thing among others; danger: it cannot be undone
+ * @param look primary for the main action, plain for another one, danger if it cannot be undone
  */
 export function form(
   action: string,
@@ -68,7 +68,7 @@ export function hidden(name: string, value: string): string {
   return `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`;
 }
 
-/** A message that is read out at once. @param text HTML */
+/** A message that screen readers read at once. @param text HTML */
 export function alert(text: string): string {
   return `<p class="bad" role="alert">${text}</p>`;
 }
@@ -83,7 +83,7 @@ export function ask(text: string): string {
   return `<p class="ask" role="status">${text}</p>`;
 }
 
-/** Where to go from here: address and text of each link. */
+/** Links to the next steps: address and text of each. */
 export function links(entries: readonly (readonly [href: string, text: string])[]): string {
   const items = entries.map(
     ([href, text]) => `<li><a href="${escapeHtml(href)}">${escapeHtml(text)}</a></li>`,

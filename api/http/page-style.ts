@@ -1,4 +1,4 @@
-/** The pages of the survey API add this to the style of all pages: forms, messages, lists. */
+/** Styles for the pages of the survey API, in addition to those of all pages: forms, messages, lists. */
 import { baseStyle, cardStyle, compact } from '#shared/page.ts';
 
 const ownStyle = compact(`

@@ -1,7 +1,7 @@
 /**
- * Pages of lists that older clients read without paging. A caller who names no limit gets the first page, as large as a
- * reply may be, and continues with `skip`. If there is more, a `Link` header (RFC 8288) names the next page; clients that
- * do not know it can ignore it.
+ * Pages of lists that older clients read without paging. Without a limit, a caller gets the first page, as large as a
+ * reply may be, and continues with `skip`. If there is more, a `Link` header (RFC 8288) names the next page; clients
+ * that do not know it can ignore it.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
@@ -26,7 +26,7 @@ export interface ListPage {
 interface PageOptions {
   /** The maximum number of rows in a page. A larger limit is reduced to it. */
   readonly limitMax: number;
-  /** The limit if the caller gives none. By default the maximum. */
+  /** The limit if the caller gives none. Default: the maximum. */
   readonly limitDefault?: number;
   readonly skipName?: string;
 }
@@ -38,7 +38,7 @@ const CHUNK_ROWS_MAX = 250;
 const PORTION_ROWS_MAX = 50;
 const PORTION_BYTES = 1_048_576;
 
-/** A row of a list that is not read yet. */
+/** A row of a list before it is read. */
 export interface SizedRow {
   readonly id: string;
   /** The stored size of its large columns. */

@@ -1,4 +1,4 @@
-/** Headers, bodies and errors, as all requests and replies share them. */
+/** Headers, bodies and errors of all requests and replies. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { badRequest, routeNotFound, serviceUnavailable } from '#api/errors.ts';
@@ -8,7 +8,7 @@ import { parseJsonBody } from './request-body.ts';
 import { serializerCompiler } from './serialization.ts';
 import { validatorCompiler } from './validation.ts';
 
-/** Their bodies are read within the limit and ignored (n8n sends one with DELETE). */
+/** Bodies of these methods are read within the limit and ignored (n8n sends one with DELETE). */
 const METHODS_WITHOUT_BODY: ReadonlySet<string> = new Set(['DELETE', 'OPTIONS', 'GET', 'HEAD']);
 
 declare module 'fastify' {

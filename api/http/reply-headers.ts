@@ -31,10 +31,10 @@ export interface ReplyRules {
   readonly showsRequestId: boolean;
 }
 
-/** Finds the rules for a request target: a path, maybe with a query, maybe malformed. */
+/** Finds the rules for a request target: a path, possibly with a query, possibly malformed. */
 export type FindReplyRules = (target: string) => ReplyRules;
 
-/** Runs before everything else, and again for errors. Running it twice changes nothing. */
+/** Runs before all other steps, and again for errors. Running it twice changes nothing. */
 export function setReplyHeaders(request: FastifyRequest, reply: FastifyReply, rules: ReplyRules): void {
   reply.headers(security).header('cache-control', PRIVATE);
   if (rules.isCrossOrigin) reply.headers(crossOrigin);

@@ -67,13 +67,13 @@ interface FoundPage<Row> {
 }
 
 /**
- * Reads one page of the rows that match, in the order that the page asks for, ties by id. With one workspace and
+ * Reads one page of the matching rows, in the order that the page specifies, ties by id. With one workspace and
  * `createdAt` this reads an index in its order.
  *
  * @param matching rows of one table that has `id`, `createdAt` and `updatedAt`
- * @param read finds rows by their ids, in any order; who is gone meanwhile is left out
- * @param bytes of what is large in a row, where any is
- * @throws ApiError bad_request when the rows are too large for one reply
+ * @param read finds rows by their ids, in any order; deleted ones are left out
+ * @param bytes size of the large columns of a row, if there are any
+ * @throws ApiError bad_request if the rows are too large for one reply
  */
 export async function readV2Page<Table extends keyof Tables, Row extends { readonly id: string }>(
   matching: SelectQueryBuilder<Tables, Table, unknown>,

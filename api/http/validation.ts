@@ -1,4 +1,4 @@
-/** TypeBox's findings as an error of ours: one text per field, under its dotted path. */
+/** Turns TypeBox's findings into an error of ours: one text for each field, under its dotted path. */
 
 import { createRequire } from 'node:module';
 import type { FastifySchemaCompiler } from 'fastify';
@@ -9,7 +9,7 @@ import { ID_PATTERN } from '#api/ids.ts';
 import { isRecord } from '#api/schemas.ts';
 import { readTimestamp } from '#api/timestamps.ts';
 
-/** One entry of what TypeBox reports; both parts depend on the keyword. */
+/** One entry of TypeBox's report. Both parts depend on the keyword. */
 interface Finding {
   readonly keyword: string;
   readonly schemaPath: string;
@@ -19,20 +19,20 @@ interface Finding {
 }
 
 export interface Checker<T> {
-  /** Is the value of the shape? Says so without building messages. */
+  /** Whether the value fits the schema. Builds no messages. */
   is(value: unknown): value is T;
-  /** @returns dotted path -> text, empty when all is well; paths start with `prefix` */
+  /** @returns texts by dotted path, empty without mistakes; paths start with `prefix` */
   issues(value: unknown, prefix?: string): Record<string, string>;
 }
 
 const require = createRequire(import.meta.url);
-/** Loaded with the first value to check. Whoever checks does not wait for a promise, so these are no import(). */
+/** Loaded with the first value to check. Callers cannot wait for a promise, so import() is not possible. */
 const loadCompiler = () => require('typebox/compile') as typeof import('typebox/compile');
 const loadValue = () => require('typebox/value') as typeof import('typebox/value');
 
 const compiled = new WeakMap<TSchema, Validator>();
 
-/** Compiles a schema with the first value that is held to it: there are hundreds, and a start waits for none. */
+/** Compiles a schema with its first value. There are hundreds of schemas, and this keeps a start fast. */
 function validatorOf(schema: TSchema): Validator {
   const known = compiled.get(schema);
   if (known !== undefined) return known;
@@ -41,7 +41,7 @@ function validatorOf(schema: TSchema): Validator {
   return validator;
 }
 
-/** For checks outside of a route's own. */
+/** Creates a checker outside of a route's schema. */
 export function checker<S extends TSchema>(schema: S): Checker<Static<S>> {
   return {
     is: (value): value is Static<S> => validatorOf(schema).Check(value),
@@ -54,7 +54,7 @@ export function checker<S extends TSchema>(schema: S): Checker<Static<S>> {
 
 /**
  * Fastify calls this for every schema of a route. Query and path parameters arrive as text and are converted to the
- * schema's types first; bodies are taken as they are, so "1" is not a number there.
+ * schema's types first. Bodies are not converted, so "1" is not a number there.
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> =
   ({ schema, httpPart }) =>
@@ -66,8 +66,8 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> =
   };
 
 /**
- * Lists that are too long, shortened so that they are still too long. Findings are made slowly, item by item, and tens of
- * thousands of items would keep everybody else waiting for one message about their number.
+ * Shortens lists that are too long, but leaves them too long. Findings are computed slowly, item by item, so tens of
+ * thousands of items would delay all other requests for one message about their number.
  */
 function cut(schema: unknown, value: unknown): unknown {
   if (!isRecord(schema)) return value;
@@ -89,7 +89,7 @@ function listSchema(schema: Readonly<Record<string, unknown>>): Readonly<Record<
   return lists.length === 1 && lists[0] !== undefined ? lists[0] : schema;
 }
 
-/** The first finding of a path speaks for it, unless a later one has a text of its own in the schema. */
+/** Uses the first finding of a path, unless a later one has a text of its own in the schema. */
 function toIssues(findings: readonly Finding[], schema: TSchema, prefix: string): Record<string, string> {
   const issues = new Map<string, string>();
   const add = (path: string, text: string): void => {
@@ -103,7 +103,7 @@ function toIssues(findings: readonly Finding[], schema: TSchema, prefix: string)
       for (const name of stringsIn(finding.params, 'requiredProperties')) {
         add(path === '' ? name : `${path}.${name}`, 'Required');
       }
-      // Each of the fields has a finding of its own, which names it.
+      // Each of the fields has its own finding.
     } else if (finding.keyword !== 'additionalProperties') add(path || 'body', textOf(finding));
   }
   return Object.fromEntries(issues) satisfies Details;
@@ -129,7 +129,7 @@ function stringsIn(params: object, name: string): readonly string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-/** `/questions/0/headline` -> `questions.0.headline` */
+/** Turns `/questions/0/headline` into `questions.0.headline`. */
 function dotted(prefix: string, pointer: string): string {
   const parts = pointer
     .split('/')
@@ -138,7 +138,7 @@ function dotted(prefix: string, pointer: string): string {
   return [...(prefix === '' ? [] : [prefix]), ...parts].join('.');
 }
 
-/** A schema may carry `text`: what to say when this very part of it is not met. */
+/** Returns the `text` of a schema, which is the message if a value does not fit this part of it. */
 function textIn(schema: TSchema, schemaPath: string): string | null {
   let part: unknown = schema;
   for (const name of schemaPath.split('/').slice(1)) {

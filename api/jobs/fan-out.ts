@@ -26,7 +26,7 @@ import { type FollowUpLog, planFollowUps } from './follow-ups.ts';
 const BATCH = 50;
 /** The number of rows in one insert. Databases limit the parameters of a statement. */
 const ROWS_MAX = 500;
-/** A statement ends with the payload that makes it this long, in characters. */
+/** A statement that is at least this long, in characters, gets no further payloads. */
 const STATEMENT_LENGTH_MAX = 1_048_576;
 
 interface OpenEvent extends Pick<EventTable, 'id' | 'workspaceId' | 'surveyId' | 'type'> {
@@ -38,13 +38,13 @@ interface Subscription {
   readonly id: string;
   readonly workspaceId: string;
   readonly triggers: readonly EventType[];
-  /** Empty: all surveys. */
+  /** Empty for all surveys. */
   readonly surveyIds: readonly string[];
 }
 
 type FanOutParts = Pick<Context, 'db' | 'clock' | 'random' | 'config' | 'limits' | 'mailer'>;
 
-/** @returns the number of events; 0: the outbox is empty */
+/** @returns the number of events; 0 if the outbox is empty */
 export async function fanOut(
   { db, clock, random, config, limits, mailer }: FanOutParts,
   log: FollowUpLog,
@@ -105,7 +105,7 @@ export async function fanOut(
     return planFollowUps({ db: trx, limits, log }, known);
   }
 
-  /** In few statements, because over a network each one is a wait. */
+  /** Uses few statements, because each one takes a round trip. */
   async function writePayloads(trx: Database, events: readonly OpenEvent[]): Promise<void> {
     let rows: RawBuilder<unknown>[] = [];
     let length = 0;

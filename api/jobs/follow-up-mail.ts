@@ -1,8 +1,8 @@
 /**
- * Makes the mail of a follow-up for a finished response. Pure.
+ * Builds the mail of a follow-up for a finished response. Pure.
  *
- * Mails are plain text. HTML of the author is reduced to its text before answers are inserted, so answers are never read
- * as markup, nor as lines of a header.
+ * Mails are plain text. HTML of the author is reduced to its text before answers are inserted, so answers are never
+ * read as markup, nor as lines of a header.
  */
 import { normalizeEmail } from '#api/auth/password.ts';
 import type { Mail } from '#api/mail/mail.ts';
@@ -51,7 +51,10 @@ export function followUpMail(followUp: FollowUp, survey: BareSurvey, response: R
   };
 }
 
-/** An address, or the id of the question or hidden field whose answer is one. Takes only one address. */
+/**
+ * Returns an address, given either directly or by the id of the question or hidden field that has it. Accepts one
+ * address.
+ */
 function recipient(to: string, response: Response): string | null {
   const written = normalizeEmail(to);
   if (written !== null) return written;
@@ -60,7 +63,7 @@ function recipient(to: string, response: Response): string | null {
   return typeof address === 'string' ? normalizeEmail(address) : null;
 }
 
-/** `#recall:<id>/fallback:<text>#` is replaced by an answer or a variable. */
+/** Replaces `#recall:<id>/fallback:<text>#` by an answer or a variable. */
 function withRecall(text: string, response: Response): string {
   return text.replace(/#recall:([A-Za-z0-9_-]+)\/fallback:([^#]*)#/g, (_, id: string, fallback: string) => {
     const value =
@@ -118,7 +121,7 @@ const entities: Readonly<Record<string, string>> = {
   amp: '&',
 };
 
-/** The text that HTML shows. Text without markup stays as it is. */
+/** Returns the text that HTML shows. Text without markup is unchanged. */
 export function textOf(html: string): string {
   return html
     .replace(/<(br|\/p|\/li|\/h[1-6]|\/div)\b[^<>]*>/gi, '\n')

@@ -1,7 +1,7 @@
 /**
- * Leases scheduled jobs to one of the processes on the database. As with deliveries, one column is the time when the job
- * may start: a period after its last start, or when the lease of its process expires. The process that runs a job renews
- * the lease. If it hangs for too long, it has lost the job and is told so.
+ * Leases scheduled jobs to one of the processes on the database. As with deliveries, one column is the time when the
+ * job may start: a period after its last start, or when the lease of its process expires. The process that runs a job
+ * renews the lease. A process that hangs for too long loses the job, and the renewal reports that.
  */
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { newId, type Random } from '#api/ids.ts';
@@ -23,9 +23,9 @@ export interface LeaseParts {
 }
 
 export interface JobLease {
-  /** @returns false: the lease has expired, and another process may have the job */
+  /** @returns false if the lease has expired, so another process may have the job */
   renew(): Promise<boolean>;
-  /** Ends the lease. @param isDone false: the job was interrupted, and is due again at once */
+  /** Ends the lease. @param isDone false if the job was interrupted, so it is due again at once */
   end(isDone: boolean): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export async function registerJobs({ db, clock }: LeaseParts, jobs: readonly Job
     .execute();
 }
 
-/** @returns null: the job is not due, or another process runs it */
+/** @returns null if the job is not due, or another process runs it */
 export async function takeJob(parts: LeaseParts, job: JobName): Promise<JobLease | null> {
   const { db, clock, random } = parts;
   const { name, periodMs } = job;
@@ -47,7 +47,7 @@ export async function takeJob(parts: LeaseParts, job: JobName): Promise<JobLease
   const now = toTimestamp(begunAt);
   // No process sets a time this late, so the clock was set back.
   const tooFar = toTimestamp(begunAt + 2 * Math.max(periodMs, LEASE_MS));
-  // Usually nothing is due. Then there is no write.
+  // Usually no job is due. Then there is no write.
   const due = await db
     .selectFrom('scheduledJobs')
     .select('dueAt')
@@ -71,7 +71,7 @@ export async function takeJob(parts: LeaseParts, job: JobName): Promise<JobLease
   };
   const until = (from: Millis): Timestamp => toTimestamp(from + LEASE_MS);
   const ours = { column: 'lease', is: lease } as const;
-  // Only one process can change the value that all of them read.
+  // Only one process can change the value that all of them have read.
   if (!(await set({ dueAt: until(begunAt), lease }, { column: 'dueAt', is: due.dueAt }))) return null;
   return {
     renew: () => set({ dueAt: until(clock()) }, ours),

@@ -31,7 +31,7 @@ export function startReport(
     const { written, throttled, skipped } = audit.stats();
     return { ...limits.stats(), auditWritten: written, auditThrottled: throttled, auditSkipped: skipped };
   };
-  // Zeros at the start are not worth a line.
+  // Zeros at the start are not logged.
   let told = JSON.stringify(read());
   const tell = (): void => {
     const numbers = read();

@@ -28,9 +28,9 @@ const END_ACCOUNTS_MS: Millis = 60 * 60 * 1000;
 const DAY_MS: Millis = 24 * 60 * 60 * 1000;
 /** Files are usually deleted with their owner. This job deletes the rest. */
 const SWEEP_FILES_MS: Millis = 60 * 60 * 1000;
-/** How late an unused grant gives its bytes back. */
+/** An unused grant gives its bytes back up to this much too late. */
 const SETTLE_UPLOADS_MS: Millis = 60 * 1000;
-/** A share of the quota of all files. From there on, each sweep logs a warning. */
+/** Part of the quota of all files above which each sweep logs a warning. */
 const QUOTA_WARNING = 0.9;
 
 interface JobLog {
@@ -98,7 +98,7 @@ export async function moveSurveys({
   }
 }
 
-/** Logs once a run what it deleted, and how many. */
+/** Logs once for each run how many rows it deleted. */
 export async function forgetEvents(
   { db, clock }: Pick<JobParts, 'db' | 'clock'>,
   isStopping: () => boolean,

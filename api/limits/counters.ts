@@ -7,7 +7,7 @@ import type { Millis, Seconds } from '#shared/clock.ts';
 export interface Count {
   /** Uses in the current window, including this one and refused ones. */
   readonly used: number;
-  /** Time until the window ends and counting begins anew; above 0. */
+  /** Time until the window ends and counting begins again; above 0. */
   readonly resetMs: Millis;
 }
 
@@ -27,7 +27,7 @@ export interface Counters {
    * @throws CountersUnavailable as `use` does
    */
   giveBack(name: string, key: string): Promise<void>;
-  /** Does the store answer? Never rejects, and takes no longer than a use. */
+  /** Whether the store answers. Never rejects, and takes no longer than a use. */
   isUp(): Promise<boolean>;
   close(): Promise<void>;
 }

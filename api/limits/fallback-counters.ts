@@ -1,6 +1,6 @@
 /**
- * Counters for limits that must also hold while the store is away: each process then counts for itself. Limits that
- * allow every request meanwhile do not need this.
+ * Counters for limits that must also hold during an outage of the store. Each process then counts separately. Limits
+ * that allow every request meanwhile do not need this.
  */
 import type { Clock } from '#shared/clock.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';

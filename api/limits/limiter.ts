@@ -1,9 +1,9 @@
 /**
  * The application's limiter.
  *
- * It digests identities before they are counted, so neither an address nor the id of a key reaches the store. While
- * the store does not answer, requests are allowed (fail open). The beginning and the end of such an outage are
- * logged, and jobs/limits-report.ts logs the numbers.
+ * It digests identities before they are counted, so neither an address nor the id of a key reaches the store. During an
+ * outage of the store, requests are allowed (fail open). The beginning and the end of an outage are logged, and
+ * jobs/limits-report.ts logs the numbers.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -12,7 +12,7 @@ import { createMemoryCounters } from './memory-counters.ts';
 import { type LimitName, limitTable } from './table.ts';
 
 type LimitResult =
-  /** `isCounted` is false when the store is away or the limiter is disabled. */
+  /** `isCounted` is false if the store is unavailable or the limiter is disabled. */
   | { readonly isAllowed: true; readonly isCounted: boolean }
   | { readonly isAllowed: false; readonly retryAfterSeconds: number };
 
@@ -24,13 +24,13 @@ interface LimiterStats {
 
 export interface Limiter {
   /**
-   * Counts one use and says whether it is within the limit. Never rejects. Refused uses count too.
+   * Counts one use and tells whether it is within the limit. Never rejects. Refused uses count too.
    *
-   * @param identity an address, or the id of a user, key or organization, as the `identifier` of the limit says
+   * @param identity an address, or the id of a user, key or organization, depending on the `identifier` of the limit
    */
   consume(name: LimitName, identity: string): Promise<LimitResult>;
   stats(): LimiterStats;
-  /** Does the store of the counters answer? The memory of the process always does. */
+  /** Whether the store of the counters answers. The memory of the process always does. */
   isStoreUp(): Promise<boolean>;
 }
 
@@ -42,11 +42,11 @@ interface LimiterLog {
 interface LimiterOptions {
   readonly counters: Counters;
   readonly signer: Signer;
-  /** RATE_LIMITING_DISABLED=1 */
+  /** Set by RATE_LIMITING_DISABLED=1. */
   readonly isDisabled: boolean;
 }
 
-/** The time that a request may lose to a check. */
+/** Maximum delay of a request by a check. */
 const BUDGET_MS: Millis = 50;
 const DIGEST_LENGTH = 32;
 

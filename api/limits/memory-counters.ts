@@ -5,7 +5,7 @@
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Counters } from './counters.ts';
 
-/** About 20 MB. With more windows the oldest one is dropped, and its caller gets a fresh one. */
+/** About 20 MB. Beyond it the oldest window is dropped, and its caller gets a new one. */
 const WINDOWS_MAX = 100_000;
 
 interface Window {
@@ -21,7 +21,7 @@ export function createMemoryCounters(clock: Clock, size = WINDOWS_MAX): Counters
       const windowKey = `${name}:${key}`;
       let window = windows.get(windowKey);
       if (window === undefined || window.endsAt <= now) {
-        // Set again at the end, so that the map is in the order in which windows began.
+        // Reinserted at the end, so that the map is in the order in which windows began.
         windows.delete(windowKey);
         const oldest = windows.size >= size ? windows.keys().next().value : undefined;
         if (oldest !== undefined) windows.delete(oldest);

@@ -8,24 +8,24 @@ import type { Millis, Seconds } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { type Count, type Counters, CountersUnavailable } from './counters.ts';
 
-/** The parent does nothing else. If it takes longer, it hangs or is gone. */
+/** The parent does nothing else. If it takes longer, it hangs or has ended. */
 const ANSWER_TIMEOUT_MS: Millis = 1000;
 
 interface Use {
   readonly name: string;
   readonly key: string;
-  /** null: gives one use back. */
+  /** null gives one use back. */
   readonly windowSeconds: Seconds | null;
 }
 
-/** To the parent. */
+/** A message to the parent. */
 export interface UsesMessage {
   readonly kind: 'uses';
   readonly id: number;
   readonly uses: readonly Use[];
 }
 
-/** To the worker. Has an entry for each of its uses. */
+/** A message to the worker, with an entry for each of its uses. */
 export interface CountsMessage {
   readonly kind: 'counts';
   readonly id: number;
@@ -33,13 +33,13 @@ export interface CountsMessage {
 }
 
 export interface ParentChannel {
-  /** @throws when the parent is gone */
+  /** @throws if the parent has ended */
   send(message: UsesMessage): void;
   onMessage(listener: (message: CountsMessage) => void): void;
   isConnected(): boolean;
 }
 
-/** The worker's side. */
+/** Counters in a worker, which asks the parent. */
 export function createParentCounters(
   channel: ParentChannel,
   timeoutMs: Millis = ANSWER_TIMEOUT_MS,
@@ -89,7 +89,7 @@ export function createParentCounters(
   };
 }
 
-/** The parent's side. @param counters those in the parent's memory */
+/** Counts in the parent for a worker. @param counters in the parent's memory */
 export async function countFor(counters: Counters, { id, uses }: UsesMessage): Promise<CountsMessage> {
   const counts: (Count | null)[] = [];
   for (const { name, key, windowSeconds } of uses) {

@@ -14,23 +14,23 @@ import { type LimitName, limitTable } from './table.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The limit of this route; null: none. Unset: that of its surface. */
+    /** The limit of this route; null if there is none. By default that of its surface. */
     readonly limit?: LimitName | null;
   }
 }
 
 interface RoutedRequest {
   readonly method: string;
-  /** The router's pattern; the path of the request where no route matches. */
+  /** The router's pattern; the path of the request if no route matches. */
   readonly route: string;
-  /** null: the route required no credentials. */
+  /** null if the route required no credentials. */
   readonly principal: Principal | null;
 }
 
-/** The limit of every route of a surface that does not name another one. */
+/** The limit of every route of a surface that does not set another one. */
 export interface SurfaceLimit {
   readonly name: LimitName;
-  /** The gateway counts this request; the application does not count it a second time. */
+  /** Whether the gateway counts this request, so that the application does not count it again. */
   isCountedByGateway(request: RoutedRequest): boolean;
 }
 
@@ -61,7 +61,7 @@ export const limitsPlugin = fastifyPlugin<LimitsOptions>(
   { name: 'limits', dependencies: ['auth'] },
 );
 
-/** @returns whom the limit counts, with a prefix for the kind of id; null when it does not count this caller */
+/** @returns the counted identity, with a prefix for the kind of id; null if the limit does not count this caller */
 function identityOf(name: LimitName, request: FastifyRequest, trustedProxies: ProxyTrust): string | null {
   const { principal } = request;
   switch (limitTable[name].identifier) {

@@ -1,10 +1,10 @@
 /**
- * Counters in the application's own Redis (REDIS_URL), which all its processes share. This is the only file that
- * knows rate-limiter-flexible, and the API's only file that knows ioredis.
+ * Counters in the application's own Redis (REDIS_URL), which all its processes share. This is the only file that uses
+ * rate-limiter-flexible, and the API's only file that uses ioredis.
  *
- * A use is one Lua script of the library, so it is atomic. It has 50 ms: there is no offline queue, and nothing is
- * sent twice. After three failures in a row, or one lost connection, uses fail at once, while a probe asks four times
- * a second whether the store accepts writes again. The API also starts while the store is away.
+ * A use is one Lua script of the library, so it is atomic. It has 50 ms: there is no offline queue, and nothing is sent
+ * twice. After three failures in a row, or one lost connection, uses fail at once. A probe then tests four times a
+ * second whether the store accepts writes again. The API can also start while the store is unavailable.
  */
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
@@ -32,7 +32,7 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
   let failures = 0;
   let probe: NodeJS.Timeout | undefined;
   let isClosed = false;
-  /** Before the first attempt to connect has ended, a store that is not ready is no outage. */
+  /** A store that is not ready is no outage before the first attempt to connect has ended. */
   let isConnecting = true;
 
   const down = (cause: Error): void => {
@@ -49,7 +49,7 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
         failures = 0;
         options.onUp();
       } catch {
-        // Still away. The next probe asks again.
+        // The store is still unavailable. The next probe tests it again.
       } finally {
         isAsking = false;
       }
@@ -126,7 +126,7 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
   };
 }
 
-/** The library rejects with a result of its own when it refuses, which `points` rule out. */
+/** Converts the library's own rejections of refused uses, which `points` rule out. */
 function asError(error: unknown): Error {
   if (error instanceof RateLimiterRes) return new Error('the library refused a use', { cause: error });
   return error instanceof Error ? error : new Error(String(error));

@@ -4,7 +4,7 @@
  */
 import type { Seconds } from '#shared/clock.ts';
 
-/** The one whose requests are counted. `caller` is the API key or the user of the session. */
+/** The identity that is counted. `caller` is the API key or the user of the session. */
 type Identifier = 'ip' | 'sessionUser' | 'apiKey' | 'caller' | 'user' | 'organization';
 
 interface LimitRow {
@@ -17,7 +17,7 @@ const MINUTE: Seconds = 60;
 const HOUR: Seconds = 3600;
 
 export const limitTable = {
-  // The gateway limits the older login. Tables that were written before this route leave it to the application.
+  // The gateway limits the older login. Policy files that were written before this route leave it to the application.
   'auth.signIn': { limit: 40, windowSeconds: HOUR, identifier: 'ip' },
   'auth.twoFactor': { limit: 5, windowSeconds: MINUTE, identifier: 'user' },
   'auth.signup': { limit: 30, windowSeconds: HOUR, identifier: 'ip' },

@@ -5,7 +5,7 @@
 import type { Millis } from '#shared/clock.ts';
 
 export interface MailAddress {
-  /** '' when there is none. */
+  /** '' if there is none. */
   readonly name: string;
   readonly address: string;
 }
@@ -21,7 +21,7 @@ export interface Mail {
   readonly body: string;
 }
 
-/** A mail with the id that all attempts to send it have in common. */
+/** A mail with its id, which is the same for all attempts to send it. */
 export interface OutgoingMail extends Mail {
   readonly id: string;
 }
@@ -30,8 +30,8 @@ export interface MailTransport {
   /**
    * Resolves when the server has accepted the mail.
    *
-   * @throws MailRefused when another attempt is pointless, SenderRefused when the mail is not the cause. Any other
-   *   error is worth another attempt.
+   * @throws MailRefused if another attempt is pointless, SenderRefused if the mail is not the cause. Any other error is
+   * worth another attempt.
    */
   send(mail: OutgoingMail): Promise<void>;
   close(): void;
@@ -56,7 +56,7 @@ export class SenderRefused extends Error {
   }
 }
 
-/** After so many attempts the mail is parked: it stays in the table, and only an operator can have it sent again. */
+/** Number of attempts after which a mail is parked: it stays in the table, and only an operator can send it again. */
 export const ATTEMPTS_MAX = 14;
 /** The first pause. Each further one is twice as long, up to six hours. All attempts together last about a day. */
 const PAUSE_MS: Millis = 30_000;
@@ -73,12 +73,12 @@ export function pauseAfter(attempts: number, chance: number): Millis {
   return Math.round(pause * (0.5 + chance / 2));
 }
 
-/** The time after which a mail is parked when the server refuses every mail. */
+/** If the server refuses every mail for this time, the mail is parked. */
 export const SENDER_REFUSED_MS_MAX: Millis = 7 * 24 * 60 * 60 * 1000;
 const SENDER_PAUSE_MS: Millis = 60_000;
 const SENDER_PAUSE_MS_MAX: Millis = 60 * 60 * 1000;
 
-/** The pause for all mails when the server refuses every mail. @param refusals in a row, at least 1 */
+/** The pause for all mails if the server refuses every mail. @param refusals in a row, at least 1 */
 export function senderPauseAfter(refusals: number): Millis {
   return Math.min(SENDER_PAUSE_MS * 2 ** (refusals - 1), SENDER_PAUSE_MS_MAX);
 }

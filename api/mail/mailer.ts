@@ -1,8 +1,8 @@
 /**
- * Accepts mails and sends them: leases mails that are due, sends them, and writes down the result. Several processes
- * may do so at once. If one dies between sending and writing, the mail arrives twice. None gets lost.
+ * Accepts mails and sends them: leases mails that are due, sends them, and records the result. Several processes may do
+ * so at once. If one dies between sending and recording, the mail arrives twice. No mail gets lost.
  *
- * If the server refuses every mail (SenderRefused), all of them wait. After a pause, one mail tries whether that has
+ * If the server refuses every mail (SenderRefused), all of them wait. After a pause, one mail tests whether that has
  * changed.
  */
 import type { Database, Timestamp } from '#api/db/schema.ts';
@@ -40,7 +40,7 @@ interface MailerLog {
 }
 
 export interface Mailer {
-  /** false: mails stay in the table, so people get a link only if the reply shows it. */
+  /** false if mails stay in the table, so people get a link only if the reply shows it. */
   readonly hasServer: boolean;
   /**
    * Accepts a mail. Call it in the transaction of the change that the mail is about: either both happen or neither.
@@ -58,7 +58,7 @@ export interface Mailer {
 
 interface MailerOptions {
   readonly db: Database;
-  /** null: nothing is sent, and mails stay in the table for the operator to read. */
+  /** null if nothing is sent, and mails stay in the table for the operator to read. */
   readonly transport: MailTransport | null;
   readonly clock: Clock;
   readonly random: Random;
@@ -132,7 +132,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       if (transport === null) {
         log.info({ mailId, kind: mail.kind }, 'SMTP_URL is unset: a mail waits in the table mailOutbox');
       }
-      // After the transaction, because nobody else sees the row before.
+      // After the transaction, because others do not see the row before.
       setImmediate(() => runner?.wake());
     },
     wake: () => runner?.wake(),
@@ -160,7 +160,7 @@ function chance(random: Random): number {
   return (random(1)[0] ?? 0) / 255;
 }
 
-/** @param url smtp:// or smtps://; null: mails are not sent, and nodemailer is not loaded */
+/** @param url smtp:// or smtps://; null if mails are not sent, and nodemailer is not loaded */
 export async function openTransport(url: string | null, from: MailAddress): Promise<MailTransport | null> {
   if (url === null) return null;
   const { createSmtpTransport } = await import('./smtp.ts');

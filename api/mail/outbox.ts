@@ -12,7 +12,7 @@ const RETENTION_MS: Millis = 30 * 24 * 60 * 60 * 1000;
 const ERROR_LENGTH_MAX = 500;
 
 export interface LeasedMail extends OutgoingMail {
-  /** Including this one. */
+  /** Number of attempts, including this one. */
   readonly attempts: number;
   readonly createdAt: Timestamp;
 }
@@ -40,7 +40,7 @@ export async function insertMail(db: Database, mail: Mail, now: Millis, random: 
 }
 
 /**
- * Leases mails that are due, the oldest first. Nobody else gets them before the lease is over. The attempt counts
+ * Leases mails that are due, oldest first. No other process gets them before the lease is over. The attempt counts
  * from here, so a mail that crashes the process does so a bounded number of times.
  */
 export async function leaseMails(
@@ -57,7 +57,7 @@ export async function leaseMails(
     .orderBy('id')
     .limit(options.limit);
   const rows = await db
-    // Mails that nobody else is leasing at this moment.
+    // Mails that no other process is leasing at this moment.
     .with('due', () => unlocked(db, due))
     .updateTable('mailOutbox')
     .set((row) => ({
@@ -81,7 +81,7 @@ export async function leaseMails(
   }));
 }
 
-/** Writes down the result of an attempt. */
+/** Records the result of an attempt. */
 export async function updateMail(
   db: Database,
   id: string,

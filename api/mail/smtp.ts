@@ -45,16 +45,16 @@ export function createSmtpTransport(url: string, from: MailAddress): MailTranspo
 }
 
 /**
- * @returns what the operator should check when the server refuses every mail; null when only this mail may be the
- *   cause. All mails wait in this case, so only errors count that no single mail can cause: a failed login, TLS, and
- *   the reply to our own address.
+ * @returns advice for the operator if the server refuses every mail; null if only this mail may be the cause. All mails
+ * wait in this case, so only errors count that no single mail can cause: a failed login, TLS, and the reply to our own
+ * address.
  */
 function adviceFor(error: unknown): string | null {
   const kind = textOf(error, 'code');
   const command = textOf(error, 'command');
   const code = replyCode(error);
   const isLogin = /^E(NO|O)?AUTH/.test(kind) || command.startsWith('AUTH');
-  // RFC 4954: replies about the login, to whichever command.
+  // RFC 4954: replies about the login, to any command.
   if (isLogin || (code !== null && code >= 530 && code <= 538)) return 'check user and password in SMTP_URL';
   const isTls =
     /TLS$/.test(kind) || command === 'STARTTLS' || CERTIFICATE.test(textOf(error, 'originalCode'));

@@ -100,7 +100,7 @@ class ChannelNews implements News {
     this.#connection = connection;
     this.#isProved = true;
     this.#pauseMs = PAUSE_MS;
-    if (this.#isAwayTold) log.info({}, 'changes of other processes are heard of again');
+    if (this.#isAwayTold) log.info({}, 'change notifications of other processes arrive again');
     this.#isAwayTold = false;
     // From now on nothing is missed. Earlier changes may have been.
     listener.onGap();
@@ -127,7 +127,7 @@ class ChannelNews implements News {
       if (!this.#isProved) {
         this.#lose(
           connection,
-          new Error('what is notified does not arrive; a pooler between may not pass it on'),
+          new Error('notifications of PostgreSQL do not arrive; a connection pooler may not forward them'),
         );
         return;
       }
@@ -158,7 +158,7 @@ class ChannelNews implements News {
     if (!this.#isAwayTold) {
       this.#options.log.warn(
         { err: error },
-        'changes of other processes are not heard of for now; they are seen within minutes',
+        'change notifications of other processes do not arrive; their changes are noticed within minutes',
       );
     }
     this.#isAwayTold = true;

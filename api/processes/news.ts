@@ -5,18 +5,18 @@
 export interface NewsListener {
   /** Called after the commit, also for changes of this process. */
   onStateChange(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
-  /** Notifications may have been missed. */
+  /** Called if notifications may have been missed. */
   onGap(): void;
-  /** Another process has written events. */
+  /** Called if another process has written events. */
   onEvents(): void;
-  /** Some process, maybe this one, has written mails. */
+  /** Called if some process, possibly this one, has written mails. */
   onMails(): void;
 }
 
 export interface News {
-  /** false: changes of others are noticed later. */
+  /** false if changes of other processes are noticed later. */
   isHeard(): boolean;
-  /** Notifies others about new events. A lost notification delays an event, but never loses one. */
+  /** Notifies other processes about new events. A lost notification delays an event, but never loses one. */
   tellEvents(): void;
   close(): Promise<void>;
 }

@@ -11,7 +11,7 @@ import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 /** The port is open, and the credentials of a first start exist. */
 export interface ReadyMessage {
   readonly kind: 'ready';
-  /** Where it listens, such as `http://127.0.0.1:3000`. */
+  /** Address on which it listens, such as `http://127.0.0.1:3000`. */
   readonly address: string;
   /** Shown to the operator once, at the first start. */
   readonly notice: string | null;

@@ -1,16 +1,16 @@
 /**
- * Which files somebody named: an answer, or anything in a survey. A file that nobody named within a day is collected
- * (removal.ts). Whoever writes an answer or a survey claims its files in the same transaction; a claim is never taken back,
+ * Files that are named in an answer or in a survey. A file that is not named within a day is collected
+ * (removal.ts). Writing an answer or a survey claims its files in the same transaction; a claim is never taken back,
  * so a file that was named once stays until it is deleted, or goes with its response, survey or workspace.
  */
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
 import { isAccess, keyOf, locationOf } from './key.ts';
 
-/** Keys in one statement, far below what databases allow for parameters. */
+/** Maximum number of keys in one statement, far below the databases' limits for parameters. */
 const KEYS_MAX = 500;
 
-/** A response, as far as its files are concerned. */
+/** The parts of a response that concern files. */
 interface Answered {
   readonly id: string;
   readonly workspaceId: string;
@@ -43,7 +43,7 @@ export async function claimFiles(
   }
 }
 
-/** May there be a file among the answers? */
+/** Whether the answers may contain a file. */
 export function namesFiles(data: Answered['data']): boolean {
   return textsIn(data).some((text) => text.includes(ROOT));
 }
@@ -54,7 +54,7 @@ function textsIn(data: Answered['data']): readonly string[] {
     .filter((text) => typeof text === 'string');
 }
 
-/** Claims the files that a text names anywhere, such as a survey's document with pictures in its questions. */
+/** Claims files whose names are anywhere in a text, such as a survey's document with pictures in its questions. */
 export async function claimFilesIn(
   db: Database,
   {
@@ -65,7 +65,7 @@ export async function claimFilesIn(
 ): Promise<void> {
   const keys = new Set<string>();
   for (const [, id = '', access = '', name = ''] of text.matchAll(FILE)) {
-    // Under an environment id the file is the workspace's own, otherwise it may be one of another workspace.
+    // With an environment id the file belongs to the workspace itself, otherwise it may belong to another workspace.
     for (const owner of new Set([id, workspaceId])) {
       const location = isAccess(access) ? locationOf(owner, access, decodedPath(name)) : null;
       if (location !== null) keys.add(keyOf(location));
@@ -95,10 +95,13 @@ function* inParts(keys: readonly string[]): Generator<readonly string[]> {
 }
 
 const ROOT = '/storage/';
-/** A key has at most 1,024 bytes, each of which may be percent-encoded, and stands behind the address of a host. */
+/**
+ * Maximum length of an address: a key has at most 1,024 bytes, each of which may be percent-encoded, after the address
+ * of a host.
+ */
 const ADDRESS_LENGTH_MAX = 4_096;
 
-/** `…/storage/{id}/{access}/{name}`, the name percent-encoded; null for anything else */
+/** Parses `…/storage/{id}/{access}/{name}` with a percent-encoded name; null for anything else. */
 function keyIn(text: string, workspaceId: string): string | null {
   const start = text.length <= ADDRESS_LENGTH_MAX ? text.indexOf(ROOT) : -1;
   if (start < 0) return null;
@@ -113,7 +116,7 @@ function decodedPath(encoded: string): string {
   try {
     return decodeURIComponent(encoded);
   } catch {
-    // Not percent-encoded by us, so not one of our files; it is looked for as it is and not found.
+    // Not percent-encoded by us, so not one of our files. The lookup of the unchanged text finds nothing.
     return encoded;
   }
 }

@@ -38,9 +38,9 @@ import {
 import { admit, grantFields } from './upload-policy.ts';
 
 interface DiskOptions {
-  /** Absolute; made when it is not there. */
+  /** An absolute path. The folder is created if it is missing. */
   readonly folder: string;
-  /** The absolute address to post an upload of this workspace to. */
+  /** Returns the absolute address for uploads of this workspace. */
   readonly uploadUrl: (workspaceId: string) => string;
   readonly signer: Signer;
   readonly clock: Clock;
@@ -51,11 +51,11 @@ interface DiskStorage extends Storage {
   readonly receiver: UploadReceiver;
 }
 
-/** Longer than any sender may be silent: what nobody has written to since was left by a process that died. */
+/** Longer than any sender may be silent. Older files without writes are from a process that died. */
 const LEFTOVER_MS: Millis = 3_600_000;
 const ONLY_OWNER = 0o600;
 
-/** Nothing is touched before `check`. */
+/** Opens or changes no file before `check`. */
 export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: DiskOptions): DiskStorage {
   const objects = join(folder, 'objects');
   const incoming = join(folder, 'incoming');
@@ -76,7 +76,7 @@ export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: 
         const { mtimeMs } = await lstat(path);
         return { kind: 'stored', size, etag: etagOf(size, mtimeMs) };
       } catch (error) {
-        // Where even this fails, the first failure is the one to tell; the sweep cleans up.
+        // If this fails too, report the first failure. The sweep cleans up.
         await rm(temporary, { force: true }).catch(() => undefined);
         if (error instanceof TooLarge) return { kind: 'tooLarge' };
         if (error instanceof UploadAborted) throw error;
@@ -102,7 +102,7 @@ export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: 
       try {
         return await openObject(await open(pathOf(key), constants.O_RDONLY | constants.O_NOFOLLOW));
       } catch (error) {
-        // ELOOP: a symbolic link lies there, which is none of our files.
+        // ELOOP: a symbolic link, which is not one of our files.
         if (isCode(error, 'ENOENT') || isCode(error, 'ELOOP')) return null;
         throw unavailable(folder, error);
       }
@@ -148,7 +148,7 @@ async function* whole(file: Buffer): AsyncGenerator<Buffer> {
 
 class TooLarge extends Error {}
 
-/** On the medium when it resolves. @returns its size. @throws TooLarge, UploadAborted */
+/** Writes a file. It is on the medium when this resolves. @returns its size. @throws TooLarge, UploadAborted */
 async function writeWhole(path: string, file: AsyncIterable<Buffer>, bytesMax: number): Promise<number> {
   const handle = await open(path, 'wx', ONLY_OWNER);
   try {
@@ -160,7 +160,7 @@ async function writeWhole(path: string, file: AsyncIterable<Buffer>, bytesMax: n
   }
 }
 
-/** Tells failures of the sender from failures of the disk. */
+/** Distinguishes failures of the sender from failures of the disk. */
 async function* bounded(file: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer> {
   let size = 0;
   try {
@@ -174,7 +174,7 @@ async function* bounded(file: AsyncIterable<Buffer>, bytesMax: number): AsyncGen
   }
 }
 
-/** Renames within one file system, which is atomic; an older file under the key gives way. */
+/** Renames within one file system, which is atomic, and replaces an older file with the key. */
 async function publish(temporary: string, path: string): Promise<void> {
   const folder = dirname(path);
   if ((await mkdir(folder, { recursive: true })) !== undefined) await syncFolder(dirname(folder));
@@ -182,7 +182,7 @@ async function publish(temporary: string, path: string): Promise<void> {
   await syncFolder(folder);
 }
 
-/** A name is safe only when its folder is on the medium too. */
+/** A name is durable only when its folder is on the medium too. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, constants.O_RDONLY);
   try {
@@ -225,7 +225,7 @@ async function removeLeftovers(folder: string, before: Millis): Promise<void> {
       const { mtimeMs } = await lstat(path);
       if (mtimeMs < before) await rm(path, { recursive: true, force: true });
     } catch (error) {
-      // Another process has published it, or swept it, meanwhile.
+      // Another process has published or swept it meanwhile.
       if (!isCode(error, 'ENOENT')) throw error;
     }
   }

@@ -92,7 +92,7 @@ export async function markStored(
 /**
  * Marks the file as deleted, before its object is.
  *
- * @param onlyUnclaimed only if nobody has named it
+ * @param onlyUnclaimed only if no answer or survey names it
  * @returns false if it was not marked, or there is no such row
  */
 export async function markRemoved(

@@ -10,12 +10,12 @@ export type Access = (typeof accessTypes)[number];
 export interface FileLocation {
   readonly workspaceId: string;
   readonly access: Access;
-  /** null: not for a question. Old clients and the management API upload such files. */
+  /** null if it is not for a question. Old clients and the management API upload such files. */
   readonly element: { readonly surveyId: string; readonly elementId: string } | null;
   readonly fileName: string;
 }
 
-/** The limit of S3. */
+/** Maximum length in bytes, as in S3. */
 const KEY_BYTES_MAX = 1024;
 const ELEMENT_PATH = /^surveys\/([0-9a-z]{1,64})\/elements\/([\w-]{1,128})\/([^/]+)$/;
 
@@ -27,7 +27,7 @@ export function keyOf(location: FileLocation): string {
   return [location.workspaceId, location.access, ...nameParts(location)].join('/');
 }
 
-/** The path at which the API serves the file. */
+/** Returns the path at which the API serves the file. */
 export function pathOf(location: FileLocation): string {
   return [
     '/storage',
@@ -60,8 +60,8 @@ export function locationOf(workspaceId: string, access: Access, name: string): F
 }
 
 /**
- * Tells why a name is refused without looking for it. null: look for it. Also refuses names that would leave the folder
- * if they were decoded once more, because they are meant to trick another server.
+ * Returns why a name is refused without a lookup; null if it can be looked up. It also refuses names that would leave
+ * the folder if they were decoded once more, because they are meant to trick another server.
  */
 export function nameProblem(name: string): string | null {
   for (const reading of [name, decoded(name), decoded(decoded(name))]) {
@@ -73,7 +73,7 @@ export function nameProblem(name: string): string | null {
   return extensionOf(name) === null ? 'File name must have an extension' : null;
 }
 
-/** The extension: the text after the last dot of the last part. null: there is none. */
+/** The extension: the text after the last dot of the last part. null if there is none. */
 export function extensionOf(name: string): string | null {
   return /\.([^./\\]+)$/.exec(name)?.[1] ?? null;
 }
@@ -82,7 +82,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A percent sign that encodes nothing stands for itself.
+    // A percent sign that encodes nothing is literal.
     return text;
   }
 }

@@ -53,7 +53,7 @@ export function readStorageLocation(parse: Parse, cwd: string): StorageLocation 
   return bucket === null ? { kind: 'disk', path } : { kind: 's3', bucket, endpoint, region, forcePathStyle };
 }
 
-/** null: no credentials were given. */
+/** null if no credentials were given. */
 export function readS3Credentials(parse: Parse): S3Credentials | null {
   const secretKey = parse('S3_SECRET_KEY', '', String);
   return parse('S3_ACCESS_KEY', null, (accessKey) => parseS3Credentials(accessKey, secretKey));
@@ -61,14 +61,14 @@ export function readS3Credentials(parse: Parse): S3Credentials | null {
 
 interface DiskLocation {
   readonly kind: 'disk';
-  /** Absolute. */
+  /** An absolute path. */
   readonly path: string;
 }
 
 export interface S3Location {
   readonly kind: 's3';
   readonly bucket: string;
-  /** null: AWS. */
+  /** null for AWS. */
   readonly endpoint: string | null;
   readonly region: string;
   /** The name of the bucket is in the path instead of the host name. */

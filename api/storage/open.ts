@@ -1,4 +1,4 @@
-/** Opens the store that the settings name. The other one is not loaded, because the SDK of S3 is a tenth of the start. */
+/** Opens the store of the settings. The other one is not loaded, because the SDK of S3 takes a tenth of the start. */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Random } from '#api/ids.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -9,7 +9,7 @@ import type { Storage } from './storage.ts';
 interface StorageOptions {
   readonly location: StorageLocation;
   readonly credentials: S3Credentials | null;
-  /** Without a slash at the end. */
+  /** Has no slash at the end. */
   readonly publicUrl: string;
   readonly signer: Signer;
   readonly clock: Clock;

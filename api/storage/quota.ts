@@ -33,7 +33,7 @@ export function readStorageQuota(
 }
 
 export interface StorageQuota {
-  /** In bytes. null: no limit. */
+  /** In bytes. null for no limit. */
   readonly workspaceBytesMax: number | null;
   readonly totalBytesMax: number | null;
 }
@@ -51,7 +51,7 @@ export class QuotaExceeded extends Error {
   }
 }
 
-/** The row for all workspaces together. No id is empty. */
+/** The row for the sum of all workspaces. No id is empty. */
 const TOTAL = '';
 
 export async function reserveBytes(
@@ -90,7 +90,7 @@ export async function usedBytes(db: Database): Promise<number> {
   return row?.bytes ?? 0;
 }
 
-/** Checks and adds in one statement, so that no other change comes between. @returns false: it does not fit */
+/** Checks and adds in one statement, so that no other change comes between. @returns false if it does not fit */
 async function add(
   trx: Database,
   workspaceId: string,

@@ -21,7 +21,7 @@ import {
   unsettledFiles,
 } from './unneeded-files.ts';
 
-/** The number of files that are deleted while the caller waits. The sweep deletes the rest. */
+/** Maximum number of files that are deleted while the caller waits. The sweep deletes the rest. */
 const AT_ONCE_MAX = 100;
 const SWEEP_MAX = 1_000;
 const PARALLEL = 8;

@@ -29,14 +29,14 @@ import {
 
 const ATTEMPTS_MAX = 2;
 const CONNECT_TIMEOUT_MS: Millis = 2_000;
-/** The time until the head of a reply. */
+/** Timeout until the head of a reply. */
 const REPLY_TIMEOUT_MS: Millis = 5_000;
-/** The time to upload a file of ours, over a slow connection. */
+/** Timeout of an upload by this service, over a slow connection. */
 const PUT_TIMEOUT_MS: Millis = 120_000;
 const SOCKETS_MAX = 64;
 const PROBE_KEY = 'floodgate-check';
 
-/** @param credentials null: those that the SDK finds, such as the role of the machine */
+/** @param credentials null for those that the SDK finds, such as the role of the machine */
 export function createS3Storage(location: S3Location, credentials: S3Credentials | null): Storage {
   const { bucket, endpoint, region, forcePathStyle } = location;
   const client = new S3Client({
@@ -113,8 +113,8 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
     },
 
     async check() {
-      // Asks for what nobody stores: a missing file is the best answer, as it shows that the bucket is there, that the
-      // key pair may read, and that S3 tells it what is missing. Without the right to list it would say 403 instead.
+      // Asks for a file that is never stored: a missing file is the best answer, as it shows that the bucket is there, that the
+      // key pair may read, and that S3 reports what is missing. Without the right to list it would say 403 instead.
       try {
         const { Body } = await client.send(new GetObjectCommand(at(PROBE_KEY)));
         if (Body instanceof Readable) Body.destroy();

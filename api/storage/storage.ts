@@ -25,13 +25,13 @@ export interface NewObject {
 
 /** A form for `multipart/form-data`: every field in order, then the part `file`. */
 export interface UploadForm {
-  /** Absolute. */
+  /** An absolute address. */
   readonly url: string;
-  /** `key`, `Content-Type`, `success_action_status` and what the store signed them with. */
+  /** `key`, `Content-Type`, `success_action_status` and the signature of the store. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** Includes both ends: 0 to 0 is the first byte. */
+/** A range including both ends: 0 to 0 is the first byte. */
 export interface ByteRange {
   readonly first: number;
   readonly last: number;
@@ -40,7 +40,7 @@ export interface ByteRange {
 /** One version of a file, so that its headers fit its bytes. */
 export interface OpenObject {
   readonly size: number;
-  /** In quotes, strong (RFC 9110 8.8.3). */
+  /** With quotes, strong (RFC 9110 8.8.3). */
   readonly etag: string;
   readonly modifiedAt: Millis;
   /**
@@ -66,7 +66,7 @@ export interface Storage {
   open(key: string): Promise<OpenObject | null>;
   /** Succeeds even if the file does not exist. */
   delete(key: string): Promise<void>;
-  /** Takes uploads at the API. null: the store takes them itself. */
+  /** Takes uploads at the API. null for the store takes them itself. */
   readonly receiver: UploadReceiver | null;
   /** @throws StorageUnavailable if nothing can be stored now */
   check(): Promise<void>;

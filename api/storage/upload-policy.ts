@@ -57,7 +57,7 @@ function refused(reason: string): Admission {
   return { kind: 'refused', reason };
 }
 
-/** The fields are signed by us, so unreadable content is a fault of ours. */
+/** Reads the fields, which we have signed, so unreadable content is an internal error. */
 function read(policy: string): NewObject & { readonly expiresAt: Millis } {
   const value: unknown = JSON.parse(Buffer.from(policy, 'base64').toString());
   if (!Policy.is(value)) throw new Error('A policy that we signed does not have the shape we sign');

@@ -51,7 +51,7 @@ export const management: Surface = {
   showsRequestId: false,
   limit: {
     name: 'api.v1',
-    // The gateway does not know sessions.
+    // The gateway does not count sessions.
     isCountedByGateway: ({ route, principal }) =>
       principal?.kind === 'apiKey' &&
       gatewayPrefixes.some((prefix) => route === prefix || route.startsWith(`${prefix}/`)),

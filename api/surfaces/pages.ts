@@ -1,5 +1,5 @@
 /**
- * Everything else: login and accounts, pages for people, stored files, SDK scripts, health. Each route says who may
+ * The remaining routes: login and accounts, pages for people, stored files, SDK scripts, health. Each route says who may
  * call it and how it is limited.
  */
 import { loginPage } from '#api/resources/accounts/login-page.ts';

@@ -10,14 +10,14 @@ import type { SurfaceLimit } from '#api/limits/plugin.ts';
 
 export interface Surface extends ReplyRules {
   readonly name: 'client' | 'management' | 'v2' | 'v3' | 'pages';
-  /** Paths that equal one of these, or lie below one. Empty: every path that no other surface has. */
+  /** Paths that equal one of these, or are below one. Empty for every path that no other surface has. */
   readonly prefixes: readonly string[];
   /**
-   * The credentials that requests need; null: none. They are checked first, also on paths that do not exist, so that
-   * strangers do not learn which paths exist.
+   * The credentials that requests need; null if none. They are checked first, also on paths that do not exist, so that
+   * callers without credentials do not learn which paths exist.
    */
   readonly credentials: Credentials | null;
-  /** null: the application does not limit its routes. */
+  /** null if the application does not limit its routes. */
   readonly limit: SurfaceLimit | null;
   readonly routes: readonly Routes[];
 }

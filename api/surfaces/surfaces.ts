@@ -18,12 +18,13 @@ export function surfaceOf(target: string): Surface {
   return surfaces.find(({ prefixes }) => prefixes.some(isBelow)) ?? pages;
 }
 
-/** @throws Error when a route lies outside of the surface that lists it */
+/** @throws Error if a route is outside of the surface that lists it */
 export async function registerSurfaces(app: FastifyInstance, context: Context): Promise<void> {
   for (const surface of surfaces) {
     await app.register(async (scope) => {
       scope.addHook('onRoute', ({ url }) => {
-        if (surfaceOf(url) !== surface) throw new Error(`${url} is no path of the surface ${surface.name}`);
+        if (surfaceOf(url) !== surface)
+          throw new Error(`${url} is not a path of the surface ${surface.name}`);
       });
       for (const routes of surface.routes) await scope.register(routes, { context });
     });

@@ -1,33 +1,38 @@
 /**
- * Works out how many requests may be in progress at the application, from the time that it takes to begin its replies.
+ * Computes how many requests may be in progress at the application, from the time that it takes to begin its replies.
  * While that time is at most about twice the time without load, the limit rises to its maximum. When it is longer, the
- * limit falls in the same ratio. Pure: the caller tells the time.
+ * limit falls in the same ratio. Pure: the caller passes the time.
  *
- * Each client has one voice in a window, however many requests it sends, and the median of all voices decides. Of two
- * voices, the one against a change decides, and a single voice changes nothing. So one client cannot lower the limit.
+ * Each client has one vote in a window, however many requests it sends, and the median of all votes decides. Of two
+ * votes, the one against a change decides, and a single vote changes nothing. So one client cannot lower the limit.
  */
 import type { Millis } from '#shared/clock.ts';
 
-/** The limit never falls below this. So few requests in progress are also what "without load" means. */
+/** The minimum of the limit. With at most this many requests in progress, the application counts as unloaded. */
 export const IN_PROGRESS_MIN = 10;
 const WINDOW_MS: Millis = 500;
-/** Slower than so many times the time without load is congestion. */
+/** Replies that take longer than this multiple of the time without load count as congestion. */
 const TOLERATED_TIMES = 2;
-/** In addition, because of an application that replies within a millisecond everything is noise. */
+/** Added to the tolerance, because times of about a millisecond vary too much to compare. */
 const TOLERATED_MS: Millis = 10;
-/** So many congested windows in a row lower the limit. One may be a pause for garbage collection. */
+/** Number of congested windows in a row that lower the limit. A single one may be a pause for garbage collection. */
 const CONGESTED_WINDOWS = 2;
-/** A window lowers the limit at most to this part. */
+/** Smallest factor by which one window lowers the limit. */
 const FALL_MAX = 0.5;
-/** How far one window moves the time without load towards its own. */
+/** Weight of one window in the average of the time without load. */
 const LEARNING_RATE = 1 / 8;
-/** The gateway may start during an overload. Until it has seen less load, it does not believe in a slower application. */
+/** The gateway may start during an overload. Until it has measured less load, it ignores longer times than this. */
 const FIRST_UNLOADED_MS_MAX: Millis = 500;
-/** With half as many requests in progress, congested replies take about half the time, and others at least so much of it. */
+/**
+ * With half as many requests in progress, congested replies take about half the time. Others take at least this part of
+ * it.
+ */
 const UNCHANGED_PART = 0.85;
-/** After the limit has fallen, replies to earlier requests still come. They are not measured for at most so long. */
+/**
+ * After the limit has fallen, replies to earlier requests still arrive. They are not measured for at most this time.
+ */
 const SETTLING_MS_MAX: Millis = 2000;
-/** After so long without a reply, nothing is known of the load. */
+/** After this time without a reply, the load is unknown. */
 const IDLE_MS: Millis = 10_000;
 const VOICES_MAX = 1000;
 
@@ -38,7 +43,7 @@ interface Voice {
 
 interface Fall {
   readonly peak: number;
-  /** The time of replies to requests that were sent before their number was halved. */
+  /** Reply time of requests that were sent before the number in progress was halved. */
   ms: Millis;
 }
 
@@ -46,7 +51,7 @@ export class AdaptiveLimit {
   readonly max: number;
   readonly min: number;
   limit: number;
-  /** The time that the application takes without load; null: unknown. */
+  /** The time that the application takes without load; null if it is unknown. */
   unloadedMs: Millis | null = null;
   readonly #voices = new Map<string, Voice>();
   #windowFrom: Millis = 0;
@@ -54,9 +59,9 @@ export class AdaptiveLimit {
   #settlesUntil: Millis = 0;
   #peak = 0;
   #congested = 0;
-  /** How the limit began to fall; null: it is not falling. */
+  /** State when the limit began to fall; null if it is not falling. */
   #fallFrom: Fall | null = null;
-  /** Since then at most half as many requests are in progress as then. */
+  /** When the number of requests in progress fell to half of that in `#fallFrom`. */
   #halvedAt: Millis = Number.POSITIVE_INFINITY;
 
   constructor(max: number) {
@@ -65,7 +70,7 @@ export class AdaptiveLimit {
     this.limit = max;
   }
 
-  /** Longer times than this are congestion. */
+  /** Longer times count as congestion. */
   get toleratedMs(): Millis {
     return TOLERATED_TIMES * (this.unloadedMs ?? FIRST_UNLOADED_MS_MAX) + TOLERATED_MS;
   }
@@ -73,7 +78,7 @@ export class AdaptiveLimit {
   /**
    * @param client an address, or the network of an IPv6 address
    * @param ms time from the end of the request to the beginning of its reply
-   * @param isAnswered false: there was no reply, or an error. Then only a long time says something
+   * @param isAnswered false if there was no reply, or an error; then only a long time is measured
    * @param inProgress requests at the application, including this one
    */
   measure(client: string, ms: Millis, isAnswered: boolean, inProgress: number, now: Millis): void {
@@ -119,14 +124,14 @@ export class AdaptiveLimit {
     }
   }
 
-  /** If the replies are no faster with half as many requests in progress, the load is not what makes them slow. */
+  /** If replies are no faster with half as many requests in progress, the load is not the reason for their time. */
   #judgeFall(from: Fall, ms: Millis): void {
     const isHalved = this.#windowFrom - ms >= this.#halvedAt;
     if (!isHalved) from.ms = Math.max(from.ms, ms);
     else if (ms > from.ms * UNCHANGED_PART) this.unloadedMs = Math.max(this.unloadedMs ?? 0, ms);
   }
 
-  /** Few requests in progress show the time without load. Under load it is at most as long as measured. */
+  /** With few requests in progress this is the time without load. Under load the time without load is at most this. */
   #learn(ms: Millis, isUnloaded: boolean): void {
     const known = this.unloadedMs;
     if (known === null) this.unloadedMs = isUnloaded ? ms : Math.min(ms, FIRST_UNLOADED_MS_MAX);

@@ -20,7 +20,7 @@ export const BOUND_NAMES: readonly BoundName[] = [
   'unread_replies',
 ];
 
-/** The variable of the total. */
+/** Returns the variable that sets the total. */
 export function boundVariable(name: BoundName): `GATEWAY_${Uppercase<BoundName>}` {
   return `GATEWAY_${name.toUpperCase() as Uppercase<BoundName>}`;
 }

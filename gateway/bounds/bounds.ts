@@ -13,7 +13,7 @@ export interface BoundLimits {
 
 export type BoundSettings = Readonly<Record<BoundName, BoundLimits>>;
 
-/** `client` and `network`: its share is used up. `total`: everything is taken. */
+/** `client` and `network`: the share is used up. `total`: the bound is reached. */
 export type Refusal = 'client' | 'network' | 'total';
 
 /** The share of one IPv6 network: a quarter of the total, or one client's share if that is more. */
@@ -22,7 +22,7 @@ const NETWORK_PART = 1 / 4;
 export class Bound implements BoundLimits {
   readonly name: BoundName;
   readonly total: number;
-  /** The total, or less for the time being. */
+  /** The current total, at most the configured one. */
   limit = 0;
   perClient = 0;
   perNetwork = 0;
@@ -41,7 +41,7 @@ export class Bound implements BoundLimits {
     this.limitTo(limits.total);
   }
 
-  /** Sets how much may be held for the time being. Shares change in proportion. Nothing is taken away from anybody. */
+  /** Lowers or raises the current total. Shares change in proportion. Nothing that is held is taken away. */
   limitTo(limit: number): void {
     this.limit = limit;
     this.perClient = Math.max(1, Math.ceil((limit * this.#perClientMax) / this.total));
@@ -100,7 +100,7 @@ export class Bound implements BoundLimits {
     }
   }
 
-  /** Counts and logs that a client got nothing, or lost something to make room. */
+  /** Counts and logs that a client was refused, or lost something to make room. */
   refused(refusal: Refusal): void {
     this.refusals[refusal]++;
     this.#onRefused(this, refusal);
@@ -114,7 +114,7 @@ const REACHED: Readonly<Record<Refusal, string>> = {
     'a client address has reached its share and is refused more; where it is a proxy of yours, name it in GATEWAY_TRUSTED_PROXIES',
   network:
     'the clients of an IPv6 network have reached a quarter of what all may hold, and are refused more; GATEWAY_IPV6_NETWORK_PREFIX says how large such a network is',
-  total: 'a bound for all clients is reached; what is more is refused',
+  total: 'a bound for all clients is reached; the excess is refused',
 };
 
 const LOG_INTERVAL_MS: Millis = 60_000;

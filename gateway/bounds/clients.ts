@@ -1,6 +1,6 @@
 /**
  * Client addresses that hold something: one entry for each address with an open connection or request, removed with the
- * last of them. So the table is bounded by the open connections, and nothing is evicted. IPv6 clients also share an
+ * last of them. So the table is bounded by the open connections, and never drops an entry. IPv6 clients also share an
  * entry of their network, because the owner of a /48 has 65,536 client addresses.
  */
 import { networkOf } from '#shared/client-address.ts';
@@ -47,7 +47,7 @@ export class Clients {
     return this.#networks.size;
   }
 
-  /** Call `leave` once for each call. */
+  /** Call `leave` once for each call of `enter`. */
   enter(address: string): Client {
     let client = this.#byAddress.get(address);
     if (client === undefined) {

@@ -64,9 +64,9 @@ export async function runCli(args: readonly string[], options: CliOptions): Prom
 }
 
 /**
- * The one that is called; all of them where there is none, for help, completion and suggestions.
+ * Returns the called command. Returns all of them without a command name, for help, completion and suggestions.
  *
- * @throws CommandError where it goes by another name
+ * @throws CommandError for the name that another program uses
  */
 async function commandsFor(args: readonly string[]): Promise<AddCommand[]> {
   const first = args.find((arg) => !arg.startsWith('-')) ?? '';

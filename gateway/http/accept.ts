@@ -1,14 +1,14 @@
-/** Whether a request asks for a page, as a browser does that loads one (RFC 9110 12.5.1). */
+/** Tells whether a request asks for HTML, as a browser does that loads a page (RFC 9110 12.5.1). */
 
-/** Those of browsers have 150 characters at most. */
+/** Browsers send at most 150 characters. */
 const ACCEPT_LENGTH_MAX = 512;
 const JSON_TYPE = /^application\/(?:json|.+\+json)$/;
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
-/** The latest field that was read. A flood has the same one in each request. */
+/** The field that was read last. The requests of a flood all have the same one. */
 let latest = { accept: '', prefersHtml: false };
 
-/** Accept names text/html, and gives JSON a lower weight. */
+/** Whether Accept contains text/html, and ranks it above JSON. */
 export function prefersHtml(rawHeaders: readonly string[]): boolean {
   let accept: string | null = null;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -26,7 +26,7 @@ export function prefersHtml(rawHeaders: readonly string[]): boolean {
 function ranksHtmlFirst(accept: string): boolean {
   if (!/text\/html/i.test(accept)) return false;
   let html = 0;
-  /** null: it is not named. */
+  /** null if JSON is not listed. */
   let json: number | null = null;
   let anyApplication: number | null = null;
   let any = 0;
@@ -42,7 +42,7 @@ function ranksHtmlFirst(accept: string): boolean {
   return html > (json ?? anyApplication ?? any);
 }
 
-/** @returns 1 unless it is given, 0 if it cannot be read */
+/** @returns 1 without a weight, 0 if it cannot be parsed */
 function weightOf(parameters: readonly string[]): number {
   const weights = parameters.map((text) => text.trim()).filter((text) => text.startsWith('q='));
   if (weights.length === 0) return 1;

@@ -13,7 +13,9 @@ export class ClientConnection {
   readonly client: Client | null;
   /** How many pipelined requests wait for their turn. */
   pipelined = 0;
-  /** Ends the connection when it is idle. Called several times during a drain. null: it speaks HTTP. */
+  /**
+   * Ends the connection when it is idle. Called several times during a drain. null while HTTP is not yet spoken on it.
+   */
   closeIdle: (() => void) | null = null;
   #response: ClientResponse | null = null;
   /** The PROXY header came before. */
@@ -31,12 +33,12 @@ export class ClientConnection {
     return this.socket.bytesRead - this.#bytesBefore <= EMPTY_LINE.length;
   }
 
-  /** A request's turn has come. */
+  /** Starts a request when it is first in the queue. */
   begin(response: ClientResponse): void {
     this.#response = response;
   }
 
-  /** The response that is due or being written. The socket is taken from it at its end. */
+  /** The response that is due or being written. At its end, the socket is detached from it. */
   get pending(): ClientResponse | null {
     return this.#response?.socket == null ? null : this.#response;
   }

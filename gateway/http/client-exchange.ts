@@ -1,4 +1,6 @@
-/** A request of a client and its response, as the steps of a request see them, whoever reads and writes them. */
+/**
+ * The request of a client and its response, as the steps of a request see them. Our parser and node:http implement it.
+ */
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -6,15 +8,15 @@ import type { Millis } from '#shared/clock.ts';
 import type { CheckedFields } from './checked-fields.ts';
 import type { PieceCount } from './piece-count.ts';
 
-/** A request of node:http is its own body. */
+/** The body of a request of node:http, which is the request object itself. */
 export interface UnreadBody extends Readable {
-  /** All of it has arrived. */
+  /** The whole body has arrived. */
   readonly complete: boolean;
   readonly socket: Socket;
 }
 
 export interface RequestBody extends UnreadBody {
-  /** null: no body has come yet. */
+  /** null until the body begins. */
   readonly pieces: PieceCount | null;
 }
 
@@ -32,32 +34,32 @@ export interface ClientRequest {
   readonly socket: Socket;
   /** The request has arrived, with its body. */
   readonly complete: boolean;
-  /** null: there is none. */
+  /** null without a body. */
   readonly body: RequestBody | null;
 }
 
-/** The line in the access log of a reply that does not pass through its response. */
+/** The access log entry of a reply that does not pass through its response. */
 interface LoggedReply {
   status: number | null;
 }
 
-/** A request and its reply, as their connection sees them. */
+/** A request and its reply, as the connection sees them. */
 export interface Exchange {
-  /** The client that holds the exchange's resources; null: it holds none. */
+  /** The client that holds the exchange's resources; null if it holds none. */
   readonly client: Client | null;
-  /** No more of the reply will be written. */
+  /** Nothing more of the reply will be written. */
   readonly isClosed: boolean;
-  /** The body is forwarded while it comes in. */
+  /** The body is forwarded while it arrives. */
   readonly isUploading: boolean;
-  /** Writes nothing more, and gives back what it holds. */
+  /** Stops writing, and gives back everything that the exchange holds. */
   close(): void;
-  /** The client has read what was written. */
+  /** Called when the client has read the written bytes. */
   onDrain(): void;
-  /** Called once a second while the reply goes out. @param unreadMs how long the client has read nothing */
+  /** Called once a second while the reply is sent. @param unreadMs how long the client has read nothing */
   onTick(unreadMs: Millis): void;
 }
 
-/** The part of a response that the gateway's own replies need. It means the same as in node:http. */
+/** The part of a response that the gateway's own replies use. It behaves as in node:http. */
 export interface WritableResponse {
   readonly headersSent: boolean;
   readonly destroyed: boolean;
@@ -79,14 +81,14 @@ export interface ClientResponse extends SharingResponse {
   readonly req: ClientRequest;
   /** Closed when the response or its client is gone. */
   exchange: Exchange | null;
-  /** null: the access log gets no line. */
+  /** null if the access log gets no line. */
   entry: LoggedReply | null;
   /** null once the response is written. */
   readonly socket: Socket | null;
   readonly statusCode: number;
   readonly writableFinished: boolean;
   readonly writableLength: number;
-  /** Begins to tell the exchange when the client has read what was written. */
+  /** From now on calls `onDrain` of the exchange when the client has read the written bytes. */
   watchDrain(): void;
   writeContinue(): void;
   writeHead(status: number, headers: string[]): unknown;

@@ -1,4 +1,4 @@
-/** The value of the Date field (RFC 9110 6.6.1), made once a second. */
+/** Returns the value of the Date field (RFC 9110 6.6.1), formatted once a second. */
 import type { Clock, Seconds } from '#shared/clock.ts';
 
 export class DateField {

@@ -1,13 +1,13 @@
-/** Decides which request headers go on to the upstream. Clients must not write those that upstreams believe. */
+/** Decides which request headers are forwarded. Clients must not set headers that applications trust. */
 import { HOP_BY_HOP } from './hop-by-hop.ts';
 
 /**
- * An application sets these for itself and believes them, so neither clients nor proxies may send them: the client
- * address that Formbricks has found, and the mark with which old releases of Next.js skip their own checks.
+ * Applications set these headers themselves and trust them, so neither clients nor proxies may send them: the client
+ * address that Formbricks has determined, and the header with which old releases of Next.js skip their own checks.
  */
 const PRIVATE: readonly string[] = ['x-formbricks-client-ip', 'x-middleware-subrequest'];
 
-/** Never forwarded as they came: framing, and headers that the gateway or the application writes itself. */
+/** Never forwarded unchanged: framing, and headers that the gateway or the application writes itself. */
 const NEVER_PASSED: readonly string[] = [
   ...HOP_BY_HOP,
   'expect',
@@ -20,7 +20,7 @@ const NEVER_PASSED: readonly string[] = [
   ...PRIVATE,
 ];
 
-/** They name another method or path than the one that was matched. CGI programs read `Proxy` as HTTP_PROXY. */
+/** Headers that replace the matched method or path. CGI programs read `Proxy` as HTTP_PROXY. */
 const OVERRIDES: readonly string[] = [
   'x-http-method-override',
   'x-http-method',
@@ -31,7 +31,7 @@ const OVERRIDES: readonly string[] = [
   'proxy',
 ];
 
-/** Proxies describe the client in these and in X-Forwarded-*. Only trusted ones may. */
+/** Proxies describe the client in these and in X-Forwarded-*. Only trusted proxies may set them. */
 const FORWARDING: readonly string[] = [
   'forwarded',
   'forwarded-for',
@@ -78,7 +78,7 @@ export class HeaderFilter {
   readonly #ofProxies: ReadonlySet<string>;
   readonly #passed: ReadonlySet<string>;
 
-  /** @param passed lower-case names that are forwarded although a list above has them */
+  /** @param passed lower-case names that are forwarded even if a list above contains them */
   constructor(passed: readonly string[] = []) {
     const unless = (names: readonly string[]): string[] => names.filter((name) => !passed.includes(name));
     this.#ofProxies = new Set([...NEVER_PASSED, ...unless(OVERRIDES)]);
@@ -86,7 +86,7 @@ export class HeaderFilter {
     this.#passed = new Set(passed);
   }
 
-  /** @param trusted the peer is a trusted proxy */
+  /** @returns whether the header is removed @param trusted the peer is a trusted proxy */
   stops(name: string, trusted: boolean): boolean {
     const lower = name.toLowerCase();
     if ((trusted ? this.#ofProxies : this.#ofStrangers).has(lower)) return true;
@@ -103,10 +103,10 @@ function isPrivate(name: string): boolean {
 }
 
 /**
- * For a request that another proxy forwards, from which the gateway cannot remove a header.
+ * Checks a request that another proxy forwards. The gateway cannot remove its headers.
  *
- * @param rawHeaders names and values in turn
- * @returns null: it has no header that only the application sets
+ * @param rawHeaders alternating names and values
+ * @returns null if no header is reserved for the application
  */
 export function privateHeaderProblem(rawHeaders: readonly string[]): string | null {
   const name = rawHeaders.find((text, i) => i % 2 === 0 && isPrivate(text));

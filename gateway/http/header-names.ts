@@ -1,4 +1,4 @@
-/** The gateway's own headers. */
+/** Names of the gateway's own headers. */
 
 /** Marks a 429 as the gateway's. Removed from replies of the upstream. */
 export const RATELIMITED_HEADER = 'x-gateway-ratelimited';
@@ -17,7 +17,7 @@ export const LIMIT_HEADERS: readonly string[] = [
 
 export const EXPOSE_HEADER = 'Access-Control-Expose-Headers';
 
-/** For the gateway's own replies to browsers on other origins. */
+/** Added to the gateway's own replies for browsers on other origins. */
 export const CORS_HEADERS: readonly string[] = [
   'Access-Control-Allow-Origin',
   '*',
@@ -25,7 +25,7 @@ export const CORS_HEADERS: readonly string[] = [
   [...LIMIT_HEADERS, RATELIMITED_HEADER, DECISION_HEADER, 'retry-after'].join(', '),
 ];
 
-/** Added to the upstream's replies on those routes. The application decides which origins may read them. */
+/** Added to the upstream's replies on client routes. The application decides which origins may read them. */
 export const EXPOSED_LIMITS = LIMIT_HEADERS.join(', ');
 
 /** @param value of Access-Control-Expose-Headers in a reply of the upstream */
@@ -33,7 +33,7 @@ export function exposesAll(value: string): boolean {
   return value.split(',').some((name) => name.trim() === '*');
 }
 
-/** Called from browsers on other origins. Upper case matches too, because some applications ignore case. */
+/** Routes that browsers on other origins call. Upper case matches too, because some applications ignore case. */
 const CLIENT_ROUTE = /^\/api\/v\d+\/client(?:\/|$)/i;
 
 /** @param path canonical */

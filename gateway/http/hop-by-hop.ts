@@ -28,7 +28,7 @@ const NEVER_NOMINATED: ReadonlySet<string> = new Set([
  * Reads which headers a Connection field makes hop-by-hop.
  *
  * @param before the result for the fields before it
- * @returns lower-case names; null: there are none
+ * @returns lower-case names; null if there are none
  */
 export function nominated(
   connection: string,
@@ -45,7 +45,7 @@ export function nominated(
   return names.length === 0 ? before : new Set([...(before ?? []), ...names]);
 }
 
-/** Removes headers in place. @param headers names and values in turn @param dropped lower-case names */
+/** Removes headers in place. @param headers alternating names and values @param dropped lower-case names */
 export function dropNominated(headers: string[], dropped: ReadonlySet<string>): void {
   let kept = 0;
   for (let i = 0; i < headers.length; i += 2) {

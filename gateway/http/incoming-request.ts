@@ -1,4 +1,4 @@
-/** A request of node:http that counts the pieces of its body, whether they are read or thrown away. */
+/** A request of node:http that counts the pieces of its body, whether they are read or discarded. */
 
 import type { Clock } from '#shared/clock.ts';
 import type { ClientRequest, RequestBody } from './client-exchange.ts';
@@ -7,14 +7,14 @@ import { PieceCount } from './piece-count.ts';
 
 export interface PieceListener {
   readonly clock: Clock;
-  /** The body comes in too small pieces. Called once. The rest of the body is dropped. */
+  /** Called once if the pieces of the body are too small. The rest of the body is discarded. */
   onSmallPieces(body: RequestBody): void;
 }
 
 export class IncomingRequest extends http.IncomingMessage implements ClientRequest {
-  /** Set before the body comes. */
+  /** Set before the body arrives. */
   listener: PieceListener | null = null;
-  /** null: no body has come yet. */
+  /** null until the body begins. */
   pieces: PieceCount | null = null;
 
   get body(): this {

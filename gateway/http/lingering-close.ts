@@ -1,6 +1,7 @@
 /**
- * Closes connections without losing the reply. If a connection is closed while the peer still sends, it is reset, and the
- * reset can overtake the reply. So the gateway first reads and drops what comes, up to a bound in bytes and time.
+ * Closes connections without losing the reply. If a connection is closed while the peer still sends, it is reset, and
+ * the reset can overtake the reply. So the gateway first reads and discards incoming bytes, up to a bound in bytes and
+ * time.
  */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -10,13 +11,13 @@ import type { UnreadBody } from './client-exchange.ts';
 const DRAIN_BYTES_MAX = 8 * 1024 * 1024;
 const DRAIN_MS_MAX: Millis = 5000;
 
-/** Drops the body of a request that was answered before it was read. @param body null: there is none */
+/** Discards the body of a request that was answered before it was read. @param body null without a body */
 export function discardBody(body: UnreadBody | null): void {
   if (body === null || body.complete || body.destroyed) return;
   // Otherwise node:http drops the body after the reply, without a bound.
   body.read(0);
-  // An upload reads through a 'readable' listener, which makes resume() do nothing, and undici may remove its own later in
-  // this turn of the event loop.
+  // An upload reads through a 'readable' listener, which makes resume() do nothing. undici may remove its own listener
+  // later in this tick.
   setImmediate(() => {
     if (body.complete || body.destroyed) return;
     const { socket } = body;
@@ -41,14 +42,14 @@ export function discardBody(body: UnreadBody | null): void {
   });
 }
 
-/** Takes the connection from node:http's parser. What still comes is only read. */
+/** Detaches the connection from node:http's parser. Later bytes are only read. */
 export function stopParsing(socket: Duplex): void {
   socket.removeAllListeners('data');
   // Without a listener, node:http would go on reading from the handle directly.
   socket.on('data', () => undefined);
 }
 
-/** Ends the gateway's side, and reads until the peer ends its own or the time is up. */
+/** Ends the gateway's side, and reads until the peer ends its side or the time is over. */
 export function lingeringClose(socket: Duplex, lastWords?: string | Uint8Array): void {
   if (socket.destroyed) return;
   if (!socket.writableEnded) socket.end(lastWords);

@@ -1,4 +1,4 @@
-/** A response of node:http that knows its exchange, so that all responses share their listeners. */
+/** A response of node:http with a reference to its exchange, so that all responses share their listeners. */
 import type { ServerResponse } from 'node:http';
 import type { CheckedFields } from './checked-fields.ts';
 import type { ClientResponse, Exchange } from './client-exchange.ts';

@@ -28,7 +28,7 @@ export class PieceCount {
     return this.#bytes < this.pieces * (PIECE_BYTES_MIN - FORGIVEN_BYTES);
   }
 
-  /** Counts one more. @returns false: it must be dropped */
+  /** Counts one more piece. @returns false if it must be discarded */
   add(bytes: number): boolean {
     this.pieces++;
     this.#bytes += bytes;

@@ -8,23 +8,23 @@ export type RequestHead = CheckedHead | { readonly ok: false; readonly reason: s
 
 export interface CheckedHead {
   readonly ok: true;
-  /** undefined: HTTP/1.0 allows requests without it. */
+  /** undefined if HTTP/1.0 omits it. */
   readonly host: string | undefined;
   readonly hasBody: boolean;
-  /** The announced length of the body; null: it is chunked or absent. */
+  /** The announced length of the body; null if it is chunked or absent. */
   readonly contentLength: number | null;
   /** All values of X-Forwarded-For, joined; '' if there is none. */
   readonly forwardedFor: string;
   /** The last value of each. The peer may be untrusted. */
   readonly forwardedProto: string | undefined;
   readonly forwardedHost: string | undefined;
-  /** Lower-case names that Connection makes hop-by-hop; null: there are none. */
+  /** Lower-case names that Connection makes hop-by-hop; null if there are none. */
   readonly nominated: ReadonlySet<string> | null;
-  /** The token of a probe by `floodgate doctor`; null: there is none. */
+  /** The token of a probe by `floodgate doctor`; null if there is none. */
   readonly probe: string | null;
 }
 
-/** For requests that are not checked yet. */
+/** The initial value before a request is checked. */
 export const EMPTY_HEAD: CheckedHead = {
   ok: true,
   host: undefined,
@@ -37,14 +37,14 @@ export const EMPTY_HEAD: CheckedHead = {
   probe: null,
 };
 
-/** uri-host [ ":" port ] (RFC 9110 7.2), loosely: no character that ends the authority of a URL. */
+/** uri-host [ ":" port ] (RFC 9110 7.2), simplified: any characters that do not end the authority of a URL. */
 const HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]*$/;
-/** Proxies write one value, or each of them adds one. */
+/** Either one value, or a list to which each proxy added one. */
 const FORWARDED_HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\] ]*$/;
 const FORWARDED_PROTO = /^(?:https?|wss?)(?:[ \t]*,[ \t]*(?:https?|wss?))*$/i;
 
 /**
- * @param rawHeaders names and values in turn, as node:http gives them
+ * @param rawHeaders alternating names and values, as node:http gives them
  * @param trusted the peer is a trusted proxy, so its X-Forwarded-* headers are forwarded
  * @param identityHeaders lower-case names of the headers in which clients present credentials
  */

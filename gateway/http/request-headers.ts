@@ -1,12 +1,12 @@
-/** The header section of a request as it is forwarded to the upstream. */
+/** Builds the header section that is forwarded to the upstream. */
 import type { HeaderFilter } from './header-filter.ts';
 import { dropNominated } from './hop-by-hop.ts';
 import type { CheckedHead } from './request-head.ts';
 import type { RequestOrigin } from './request-origin.ts';
 
 /**
- * @param rawHeaders names and values in turn, as node:http gives them
- * @returns names and values in turn
+ * @param rawHeaders alternating names and values, as node:http gives them
+ * @returns alternating names and values
  */
 export function upstreamHeaders(
   rawHeaders: readonly string[],

@@ -1,10 +1,10 @@
-/** Where the requests of a connection come from. Worked out once for each connection. */
+/** Determines where the requests of a connection come from, once for each connection. */
 import { isTrustedPeer, type ProxyTrust } from '#shared/client-address.ts';
 
 export interface RequestOrigin {
-  /** The address of the socket's peer, or the one that its PROXY header names. */
+  /** The address of the socket's peer, or the address in its PROXY header. */
   readonly peer: string;
-  /** The peer is a trusted proxy: its X-Forwarded-* headers are believed and go on to the upstream. */
+  /** The peer is a trusted proxy: its X-Forwarded-* headers are trusted and forwarded. */
   readonly trusted: boolean;
   /** The address comes from a PROXY header. */
   readonly isIntroduced: boolean;
@@ -17,7 +17,7 @@ export interface PeerSocket {
   readonly encrypted?: boolean | undefined;
 }
 
-/** @param introducedAs the address in the PROXY header; null: there is none */
+/** @param introducedAs the address in the PROXY header; null without one */
 export function originOf(
   { remoteAddress = '', encrypted = false }: PeerSocket,
   trust: ProxyTrust,
@@ -33,7 +33,7 @@ export function originOf(
   };
 }
 
-/** The origins of connections that another server accepted. */
+/** Remembers the origins of connections that another server accepted. */
 export class Origins {
   readonly #trust: ProxyTrust;
   readonly #known = new WeakMap<PeerSocket, RequestOrigin>();

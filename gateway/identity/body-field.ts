@@ -12,11 +12,11 @@ export const BODY_BYTES_MAX = 8192;
 
 type BodyFormat = 'json' | 'form';
 
-/** The header section describes the body with these. */
+/** How the header section describes the body. */
 export type AnnouncedBody =
   | { readonly kind: 'announced'; readonly format: BodyFormat }
   | { readonly kind: 'absent' }
-  /** The gateway does not read such a body. */
+  /** The gateway does not read the body. */
   | { readonly kind: 'unread'; readonly reason: string }
   | Malformed;
 
@@ -29,7 +29,7 @@ interface Malformed {
   readonly reason: string;
 }
 
-/** null: the request does not present the field. */
+/** null if the request does not have the field. */
 type Field = { readonly kind: 'value'; readonly value: string | null } | Malformed;
 
 export const TOO_LARGE = { kind: 'unread', reason: 'the body is larger than 8 KiB' } as const;
@@ -50,11 +50,11 @@ const UTF8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii']);
 interface CheckedFraming {
   readonly hasBody: boolean;
   readonly contentLength: number | null;
-  /** Lower-case names of fields that are not forwarded; null: there are none. */
+  /** Lower-case names of fields that are not forwarded; null if there are none. */
   readonly nominated: ReadonlySet<string> | null;
 }
 
-/** @param rawHeaders names and values in turn */
+/** @param rawHeaders alternating names and values */
 export function announcedBody(
   rawHeaders: readonly string[],
   { hasBody, contentLength, nominated }: CheckedFraming,
@@ -82,7 +82,7 @@ export function announcedBody(
 
 /**
  * @param target of the request, one code unit for each byte
- * @param field its name; case does not matter
+ * @param field its name in any case
  */
 export function fieldOf(body: SentBody, target: string, field: string): Field {
   if (body.kind === 'malformed') return body;
@@ -130,7 +130,7 @@ function jsonValues(bytes: Buffer, field: string): string[] | Malformed {
 }
 
 /**
- * Members of the outermost object, those with the same name too.
+ * Members of the outermost object, including those with the same name.
  *
  * @param text valid JSON
  * @returns names, and values as JSON
@@ -158,7 +158,7 @@ function* members(text: string): Generator<[name: string, value: string]> {
   }
 }
 
-/** PHP and Node's querystring drop those behind. */
+/** PHP and Node's querystring ignore fields after this number. */
 const FIELDS_MAX = 1000;
 const BRACKET = /\[|%5b/i;
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i;

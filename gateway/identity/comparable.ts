@@ -1,14 +1,14 @@
 /**
- * Makes texts equal that databases take for the same account: without regard to case, accents and invisible characters.
+ * Maps texts to the same value if databases treat them as the same account: ignores case, accents and invisible
+ * characters.
  *
- * MySQL compares by the Unicode collation algorithm unless it is told otherwise. There ø is an o, ① and an Arabic one are a
- * 1, and the Arabic tatweel is nothing. normalize() does not know that, so a character is compared with those of ASCII
- * first.
+ * By default MySQL compares with the Unicode collation algorithm. It treats ø as o, ① and an Arabic one as 1, and
+ * ignores the Arabic tatweel. normalize() does not do that, so a character is first compared with those of ASCII.
  */
 
-/** A normalized character can be 18 characters. */
+/** Normalization can turn one character into 18. */
 const LENGTH_MAX = 1024;
-/** Characters behind it are Chinese, invisible or private. */
+/** Later code points are Chinese, invisible or private. */
 const POINTS = 0x20000;
 const NOT_ASCII = /[^ -~]/gu;
 /** Also the dot of the Catalan l·l, which the collation ignores. */
@@ -26,24 +26,24 @@ export function caseless(text: string): string {
 
 interface Twins {
   readonly compare: (a: string, b: string) => number;
-  /** Sorted. The empty text is the twin of invisible characters. */
+  /** Sorted. Invisible characters are equal to the empty text. */
   readonly texts: readonly string[];
-  /** By code point, the place in `texts` plus 2. 0: not compared yet. 1: there is no twin. */
+  /** By code point, the index in `texts` plus 2. 0 means not compared yet, 1 means no equal text. */
   readonly places: Uint8Array;
 }
 
-/** null until a character needs them: loading the collation takes some ms. */
+/** null until a character needs it, because loading the collation takes some ms. */
 let twins: Twins | null = null;
 
 function makeTwins(): Twins {
-  // English has the order of the root, whatever the language of the machine is.
+  // English has the root order on machines of every language.
   const { compare } = new Intl.Collator('en', { sensitivity: 'base' });
   const pairs = ['ae', 'dz', 'oe', 'ss', 'th'];
   const texts = ['', ...'0123456789abcdefghijklmnopqrstuvwxyz', ...pairs].sort(compare);
   return { compare, texts, places: new Uint8Array(POINTS) };
 }
 
-/** @returns the text of ASCII that the collation takes for this character, or the character */
+/** @returns the ASCII text that the collation treats as equal, or the character itself */
 function twinOf(char: string): string {
   const point = char.codePointAt(0) ?? 0;
   if (point >= POINTS) return char;

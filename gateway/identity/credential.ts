@@ -78,9 +78,9 @@ export function presentedCredential(
 export const VALUES_MAX = 16;
 
 /**
- * All different values that a request presents to these sources. Stops after `VALUES_MAX` + 1.
+ * Returns the different values that a request presents to these sources, at most `VALUES_MAX` + 1.
  *
- * @param rawHeaders names and values alternate, as in node:http
+ * @param rawHeaders alternating names and values, as in node:http
  * @param target of the request, with its query
  */
 export function presentedValues(
@@ -142,7 +142,7 @@ function bearer(prefix: string, name: string, value: string | undefined): string
   if (!isField(name, 'authorization')) return null;
   // Only the first word: some upstreams split at spaces and read `Bearer KEY more` as KEY.
   const token = /^\s*bearer[ \t]+(\S+)/i.exec(value ?? '')?.[1];
-  // The case of the prefix is ignored, as by some upstreams. Counting a value that is not a key does no harm.
+  // Ignores the case of the prefix, as some upstreams do. Counting a value that is not a key does no harm.
   return token?.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase() ? token : null;
 }
 

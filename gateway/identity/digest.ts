@@ -42,14 +42,14 @@ export function identityOf(digest: string): Identity {
 /**
  * HMAC (RFC 2104) from two one-shot hashes, which takes half the time of `createHmac`.
  *
- * Addresses are the same identity under every identifier; credentials include the identifier's name. A prefix separates
- * the kinds, so a credential that reads like an address is another identity.
+ * An address has the same identity under every identifier; a credential includes the identifier's name. A prefix
+ * separates the kinds, so a credential that looks like an address is another identity.
  */
 export class Digester {
   readonly #inner: string;
   readonly #outer: Buffer;
 
-  /** @param salt any length; a secret, because with it guessed addresses can be tested against digests */
+  /** @param salt a secret of any length, because knowing it allows testing guessed addresses against digests */
   constructor(salt: string) {
     // The key is a hash in hexadecimal: ASCII of exactly one block, so the inner padding is valid as text.
     const key = Buffer.from(hash('sha256', salt, 'hex'), 'latin1');
@@ -62,7 +62,7 @@ export class Digester {
     return this.#digest(subjectOf(identifier, value));
   }
 
-  /** The digest depends on the order. */
+  /** The digest depends on the order of the identities. */
   combine(identities: readonly Identity[]): Identity {
     return this.#digest(`combined\0${identities.map(({ digest }) => digest).join('\0')}`);
   }

@@ -1,7 +1,7 @@
 /** Identifiers of a policy file: which part of a request identifies the client. */
 import type { KeyObject } from 'node:crypto';
 
-/** Identifiers with the same meaning are the same object. */
+/** Equal identifiers are the same object. */
 export type Identifier = SimpleIdentifier | CombinedIdentifier;
 
 export type SimpleIdentifier =
@@ -36,9 +36,9 @@ export interface TokenSource {
   readonly carrier: CredentialSource;
   readonly claim: string;
   readonly keys: KeySet;
-  /** Required issuer; null: any. */
+  /** Required issuer; null for any. */
   readonly issuer: string | null;
-  /** Accepted audiences, of which the token must name one; null: any. */
+  /** Accepted audiences, of which the token must have one; null for any. */
   readonly audience: readonly string[] | null;
 }
 
@@ -57,11 +57,11 @@ export interface BodyIdentifier {
   readonly name: string;
   readonly kind: 'body';
   readonly field: string;
-  /** Requests whose body is not read, or that do not present the field, are refused. */
+  /** Refuses requests whose body is not read, or that do not present the field. */
   readonly isRequired: boolean;
 }
 
-/** All clients are counted as one. */
+/** Counts all clients as one. */
 interface EveryoneIdentifier {
   readonly name: 'everyone';
   readonly kind: 'everyone';
@@ -74,7 +74,7 @@ export interface CombinedIdentifier {
   readonly name: string;
   readonly kind: 'combined';
   readonly parts: readonly SimpleIdentifier[];
-  /** Index of the part that needs proof; -1: none does. */
+  /** Index of the part that needs proof; -1 if none does. */
   readonly proofAt: number;
 }
 
@@ -86,12 +86,15 @@ export type CredentialSource =
   | { readonly kind: 'cookie'; readonly cookie: string }
   | { readonly kind: 'query'; readonly parameter: string };
 
-/** Clients can invent credentials and path parameters, so they are unproven until the upstream has accepted them. */
+/**
+ * Whether the identity must be proven. Clients can invent credentials and path parameters, so those are unproven until
+ * the upstream has accepted them.
+ */
 export function needsProof(identifier: Identifier): boolean {
   switch (identifier.kind) {
     case 'address':
     case 'everyone':
-    // Many people share an address, and each may log in for the first time.
+    // Many people share an address, and each of them may log in for the first time.
     case 'body':
     // The signature is the proof.
     case 'token':
@@ -106,7 +109,7 @@ export function needsProof(identifier: Identifier): boolean {
   }
 }
 
-/** Whether requests present a value of their own choice, unlike an address. */
+/** Whether clients choose the value themselves, unlike an address. */
 export function isPresented({ kind }: Identifier): boolean {
   return kind !== 'address' && kind !== 'everyone';
 }
@@ -124,7 +127,7 @@ export function partsOf(identifier: Identifier): readonly SimpleIdentifier[] {
 export type SigningAlgorithm = 'RS256' | 'ES256' | 'EdDSA';
 
 export interface SigningKey {
-  /** null: the key set gives no `kid`. */
+  /** null if the key set has no `kid` for it. */
   readonly id: string | null;
   readonly algorithm: SigningAlgorithm;
   readonly key: KeyObject;

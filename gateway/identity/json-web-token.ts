@@ -11,7 +11,7 @@ import type { KeySet, SigningKey, TokenSource } from './identifier.ts';
 
 interface Verified {
   readonly value: string;
-  /** Since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly from: Millis;
   readonly until: Millis;
 }
@@ -27,7 +27,7 @@ type Unverified = 'unsigned' | 'not now' | 'not meant' | 'unreadable';
 const TOKEN_LENGTH_MAX = 8192;
 const CLAIM_LENGTH_MAX = 1024;
 const SHAPE = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/;
-/** Tolerated clock difference. Issuers usually allow as much, and an accepted token should also be counted. */
+/** Tolerated clock difference. Issuers usually allow as much, and a token that they accept should be counted. */
 const TOLERANCE: Seconds = 60;
 const ES256_BYTES = 64;
 

@@ -8,7 +8,7 @@
 
 export const AMBIGUOUS = Symbol('ambiguous');
 
-/** null: absent or blank. AMBIGUOUS: two different values. */
+/** null if absent or blank. AMBIGUOUS for two different values. */
 export type PairValue = string | null | typeof AMBIGUOUS;
 
 const TAB = 9;
@@ -66,7 +66,7 @@ export function queryValue(target: string, name: string): PairValue {
   return found;
 }
 
-/** PHP ignores spaces before a cookie name; everybody ignores them behind it. */
+/** PHP ignores spaces before a cookie name. All servers ignore spaces after it. */
 function isCookieNamed(text: string, begin: number, equals: number, name: string): boolean {
   let at = begin;
   let matched = 0;
@@ -101,7 +101,7 @@ function isParameterNamed(text: string, begin: number, equals: number, name: str
   return matched === name.length;
 }
 
-/** PHP turns characters that a variable name cannot have into `_`. */
+/** PHP replaces characters that a variable name cannot have with `_`. */
 function phpName(code: number): number {
   return code === DOT || code === SPACE || code === BRACKET ? UNDERSCORE : code;
 }

@@ -14,7 +14,7 @@ interface Known {
   readonly until: Millis;
 }
 
-/** Entries take about 400 bytes. The oldest one is evicted first. */
+/** Entries take about 400 bytes. The oldest one is dropped first. */
 const VERIFIED_MAX = 16_384;
 const UNSIGNED_MAX = 4096;
 

@@ -8,7 +8,7 @@ type OnRequest = (
   reply: { readonly raw: ServerResponse; hijack(): unknown },
 ) => Promise<void>;
 
-/** The part of a Fastify application that is used. Declared here, so that programs without Fastify compile too. */
+/** The used part of a Fastify application. Declared here, so that programs without Fastify compile too. */
 interface Application {
   addHook(name: 'onRequest', hook: OnRequest): unknown;
   addHook(name: 'onClose', hook: () => Promise<void>): unknown;

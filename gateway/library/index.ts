@@ -26,7 +26,7 @@ export interface CreateGatewayOptions {
    * GATEWAY_REDIS_URL, counters are in the memory of this process.
    */
   readonly settings?: Readonly<Record<string, string | undefined>>;
-  /** Gets messages when the store becomes unavailable or comes back, such as a pino logger. Default: no messages. */
+  /** Logs when the store becomes unavailable or available, such as a pino logger. Default: no messages. */
   readonly log?: LibraryLog;
 }
 

@@ -122,7 +122,7 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
   const refusals = new Refusals({
     enforcement,
     decisions,
-    // No bounds are taken in the library.
+    // The library does not use bounds.
     upstream: { bounds: createBounds(config.bounds, { clock, log: { warn: () => undefined } }) },
   });
   const counters = () => countersOf(enforcement.policies);

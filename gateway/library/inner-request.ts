@@ -1,4 +1,4 @@
-/** A request inside the application: decided as in the gateway, then left to the application. */
+/** A request inside the application: decided as in the gateway, then handled by the application. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EXPOSE_HEADER, EXPOSED_LIMITS, exposesAll } from '#gateway/http/header-names.ts';
 import type { Origins } from '#gateway/http/request-origin.ts';
@@ -16,7 +16,7 @@ import type { Millis } from '#shared/clock.ts';
 
 interface InnerParts extends LimitedParts {
   readonly origins: Origins;
-  /** How long a request whose client has left keeps its place in flight if the application goes on working. */
+  /** How long a request whose client has left keeps its place in flight while the application works on it. */
   readonly leftMsMax: Millis;
 }
 
@@ -29,7 +29,7 @@ export class InnerRequest extends LimitedRequest {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #parts: InnerParts;
-  /** null once the result is reported. */
+  /** null once the result was passed on. */
   #onDecided: ((isAdmitted: boolean) => void) | null;
 
   constructor(
@@ -65,7 +65,7 @@ export class InnerRequest extends LimitedRequest {
       return;
     }
     for (let i = 0; i < added.length; i += 2) res.setHeader(added[i] ?? '', added[i + 1] ?? '');
-    // Added to what the application has set before. What it sets later replaces this.
+    // Added to values that the application has set before. Values that it sets later replace these.
     if (this.cors && added.length > 0 && !exposesAll(String(res.getHeader(EXPOSE_HEADER) ?? '')))
       res.appendHeader(EXPOSE_HEADER, EXPOSED_LIMITS);
     // Policies and the application see the same path, unless a router has already removed its mount path.
@@ -100,7 +100,7 @@ export class InnerRequest extends LimitedRequest {
     return `${canonical}/${this.target.slice(canonical.length)}`;
   }
 
-  /** The reply has ended or the client has left. */
+  /** Called when the reply has ended or the client has left. */
   #onReplyClosed(reservation: Reservation | null): void {
     const res = this.#res;
     if (res.headersSent) {
@@ -111,7 +111,7 @@ export class InnerRequest extends LimitedRequest {
       return;
     }
     reservation?.conclude('left');
-    // The application may still be working for the client.
+    // The application may still work on the request.
     if (reservation?.isHeld === true) whenEnded(res, this.#parts.leftMsMax, () => reservation.close());
   }
 

@@ -11,11 +11,11 @@ export interface LibrarySettings {
   readonly secrets: Pick<GatewaySecrets, 'store' | 'identitySecret'>;
 }
 
-/** The Redis variables include removed ones, which readConfig refuses. */
+/** Variables that the library reads. It includes removed Redis variables, because readConfig refuses them. */
 const READ = /^GATEWAY_(?:REDIS_\w+|STORE_TIMEOUT_MS|IDENTITY_SECRET|TRUSTED_PROXIES|UPSTREAM_TIMEOUT_MS)$/;
 
 /**
- * Ignores all other settings, which may be meant for a gateway in front.
+ * Ignores all other settings, which may be for a gateway in front.
  *
  * @throws ConfigError with all wrong settings
  */

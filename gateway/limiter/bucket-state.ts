@@ -1,13 +1,13 @@
-/** The state of a bucket when a charge was decided: how much was used, and when there is room again. */
+/** The state of a bucket when a charge was decided: how much was in use, and when there is room again. */
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
 import { type Algorithm, type CounterState, type Rule, ruleOf } from './algorithms/algorithm.ts';
 import { ALGORITHMS } from './algorithms/table.ts';
 
 export class BucketState {
-  /** Before any request that asked was charged. */
+  /** The state before any request of the batch was charged. */
   readonly state: CounterState;
-  /** The most that may be used. */
+  /** The maximum number of units in use. */
   readonly capacity: number;
   /** Units in use, rounded up. */
   readonly used: number;
@@ -15,7 +15,7 @@ export class BucketState {
   readonly #rule: Rule;
 
   /**
-   * @param capacity the policy's, an override's, or this process's share of it
+   * @param capacity of the policy, of an override, or this process's share of it
    * @param limit the same, per window
    */
   constructor(policy: Policy, state: CounterState, capacity: number, limit: number) {
@@ -35,19 +35,21 @@ export class BucketState {
     return Math.max(0, Math.floor((this.capacity - this.used) / cost));
   }
 
-  /** The contents of the counter once so many more units are charged. */
+  /** Returns the contents of the counter after charging more units. */
   after(units: number): CounterState {
     if (units === 0) return this.state;
     const { at, a, b } = this.state;
     return { at, a: a + units * this.#algorithm.amountPerUnit(this.#rule.windowMs), b };
   }
 
-  /** Until all of it is available again, once so many more units are charged. */
+  /** Time until all of it is available again, after charging more units. */
   resetMs(units: number): Millis {
     return this.#algorithm.resetMs(this.after(units), this.#rule);
   }
 
-  /** Until `cost` finds room, once so many more units are charged; 0: at once, Infinity: never. */
+  /**
+   * Time until there is room for `cost`, after charging more units; 0 if there is room now, Infinity if there never is.
+   */
   retryMs(units: number, cost: number): Millis {
     if (cost > this.capacity) return Number.POSITIVE_INFINITY;
     if (this.used + units + cost <= this.capacity) return 0;

@@ -1,9 +1,9 @@
 /**
  * All buckets of one request, charged together or not at all. A bucket is a policy's counter for one identity. A charge
- * lives as long as its request; the limiter knows what its counters hold.
+ * lives as long as its request; the limiter stores the contents of the counters.
  *
- * An unproven credential is charged to its client's address as well, in a counter of the same policy with the same limit,
- * so that an address spends at most one limit on invented credentials (docs/policies-in-detail.md).
+ * An unproven credential is also charged to its client's address, in a counter of the same policy with the same limit.
+ * So an address can use at most one limit with invented credentials (docs/policies-in-detail.md).
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
@@ -14,17 +14,17 @@ import { isRolledOut } from '#gateway/policy/rollout.ts';
 import type { Algorithm } from './algorithms/algorithm.ts';
 import { ALGORITHMS } from './algorithms/table.ts';
 
-/** One counter of one identity. */
+/** The counter of a policy for one identity. */
 export class Bucket {
   readonly counter: Counter;
   readonly identity: Identity;
-  /** The bucket of the credential, if this one counts what its address spends on unproven ones; else null. */
+  /** For the bucket of an address that counts unproven credentials: the bucket of the credential. Otherwise null. */
   readonly credential: Bucket | null;
-  /** How many units a request takes. */
+  /** Units that a request takes. */
   readonly cost: number;
-  /** The identity that has to be proven: its own, unless several make one. */
+  /** The identity that must be proven. It differs from `identity` only for combined identities. */
   readonly proof: Identity;
-  /** The policy's, or the identity's own. */
+  /** The limit of the policy, or the identity's own. */
   readonly limit: number;
 
   constructor(
@@ -47,12 +47,12 @@ export class Bucket {
     return this.counter.policy;
   }
 
-  /** The most that can be used of it at once. */
+  /** The maximum number of units in use at once. */
   get capacity(): number {
     return capacityFor(this.counter.policy, this.limit);
   }
 
-  /** In the store. One identity's keys share a slot of a Cluster. */
+  /** Key in the store. The keys of one identity share a slot of a Cluster. */
   get key(): string {
     return `fg:{${this.identity.digest}${this.counter.keySuffix}`;
   }
@@ -61,21 +61,21 @@ export class Bucket {
     return ALGORITHMS[this.counter.policy.algorithm];
   }
 
-  /** How much so many units add to its counter's state. */
+  /** Returns how much a number of units adds to the counter's state. */
   amountOf(units: number): number {
     return units * this.algorithm.amountPerUnit(this.policy.windowMs);
   }
 }
 
-/** @returns the store's key that says when this credential last worked */
+/** @returns the key of the marker that this credential is proven */
 export function proofKey(credential: Identity): string {
   return `fg:{${credential.digest}}:proven`;
 }
 
 export class Charge {
-  /** A bucket for unproven credentials stands behind the bucket of its credential. */
+  /** The bucket for unproven credentials comes after the bucket of its credential. */
   readonly buckets: readonly Bucket[];
-  /** The same for charges of the same buckets: those of one tick of the event loop are decided together. */
+  /** Equal for charges of the same buckets. Those of one tick are decided together. */
   readonly id: string;
   /** Some of its buckets count requests in flight. */
   readonly hasLeases: boolean;
@@ -93,9 +93,9 @@ export class Charge {
   }
 }
 
-/** The identities that a request is counted for, in the order of `Cover.identifiers`. */
+/** The identities of a request, in the order of `Cover.identifiers`. */
 export interface Counted {
-  /** null where the request presents no such credential. */
+  /** null if the request does not present that credential. */
   readonly identities: readonly (Identity | null)[];
   /** The identity whose proof counts, if it is another one. */
   readonly proofs: readonly (Identity | undefined)[] | null;
@@ -104,15 +104,15 @@ export interface Counted {
 const ONE = (): number => 1;
 
 /**
- * Works out the buckets that a request has to be charged to.
+ * Returns the buckets that a request is charged to.
  *
  * @param cover the policies that match
- * @param identified whom the request is counted for
- * @param address the client's address, which answers for unproven credentials
- * @param isProven has this credential worked lately?
- * @param facts what overrides are looked up by; null where no policy of the cover has any
- * @param unitsOf what the request costs one who may use so much at once; unset: 1
- * @returns null when nobody is counted
+ * @param identified the identities of the request
+ * @param address the client's address, which is charged for unproven credentials
+ * @param isProven tells whether a credential is proven
+ * @param facts keys for overrides; null if no policy of the cover has overrides
+ * @param unitsOf returns the cost of a request with the given capacity; default: 1
+ * @returns null if nothing is counted
  */
 export function chargeFor(
   cover: Cover,
@@ -134,7 +134,7 @@ export function chargeFor(
     const units = unitsOf(counted, capacityFor(policy, limit));
     const bucket = new Bucket(counter, identity, null, units, proof, limit);
     buckets.push(bucket);
-    // An identity that the operator names counts as proven.
+    // An identity that the policy file names counts as proven.
     if (unproven === null || isProven(proof) || policy.overrides?.digests.has(identity.digest)) continue;
     const who = address();
     const whole = limitFor(policy, who.digest, facts);

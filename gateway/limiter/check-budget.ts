@@ -1,20 +1,20 @@
 /**
- * The time budget of a check follows what the store has needed lately: four times the 99th percentile of the last minute,
- * in steps of the setting, from one to five of them.
+ * Computes the time budget of a check from recent answers of the store: four times the 99th percentile of the last
+ * minute, in steps of the setting, from one to five steps.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
 const STEPS_MAX = 5;
 const BUDGET_PER_P99 = 4;
-/** The last minute is this half and the one before. */
+/** The last minute consists of this half and the previous one. */
 const HALF_MS: Millis = 30_000;
-/** The grace of a store that is later than the budget, in steps. */
+/** Grace beyond the budget before the store counts as lost, in steps. */
 const GRACE_STEPS = 10;
 
 export class CheckBudget {
   readonly #clock: Clock;
   readonly #stepMs: Millis;
-  /** How many answers needed so many steps, in this half minute and in the one before. */
+  /** Number of answers for each number of steps, in this half minute and in the previous one. */
   #answers = new Uint32Array(STEPS_MAX);
   #answersBefore = new Uint32Array(STEPS_MAX);
   #halfEndsAt: Millis = Number.NEGATIVE_INFINITY;
@@ -25,7 +25,7 @@ export class CheckBudget {
     this.#stepMs = stepMs;
   }
 
-  /** The store has answered. */
+  /** Records how long an answer took. */
   note(tookMs: Millis): void {
     this.#turnHalves();
     const steps = Math.ceil((BUDGET_PER_P99 * tookMs) / this.#stepMs);
@@ -57,12 +57,12 @@ export class CheckBudget {
   }
 }
 
-/** How much later than its budget the store may be before it is lost; also how long a heartbeat may take. */
+/** Returns the time beyond the budget after which the store counts as lost. It is also the timeout of a heartbeat. */
 export function graceMs(stepMs: Millis): Millis {
   return GRACE_STEPS * stepMs;
 }
 
-/** No check waits longer for the store. */
+/** Returns the longest time that a check can wait for the store. */
 export function waitMsMax(stepMs: Millis): Millis {
   return (STEPS_MAX + GRACE_STEPS) * stepMs;
 }

@@ -1,4 +1,4 @@
-/** Writes the calls of the script, and reads its replies. Pure: no clock, no connection. */
+/** Writes calls of the script, and parses its replies. Pure: no clock, no connection. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -12,7 +12,7 @@ import type { LimitListener, Spent } from './limiter.ts';
 export interface PendingCheck {
   readonly charge: Charge;
   readonly listeners: LimitListener[];
-  /** Name of the leases that it takes; null: it takes none. */
+  /** Name of the leases that it takes; null if it takes none. */
   readonly leases: string | null;
 }
 
@@ -30,21 +30,21 @@ export interface Proof {
   readonly isFresh: boolean;
 }
 
-/** @param said by the script, of a credential that is proven */
+/** @param said the script's value for a proven credential */
 export function proofOf(credential: Identity, said: number): Proof {
   return { credential, isFresh: said === -2 };
 }
 
-/** A change of one counter: what was charged elsewhere, or is taken back. */
+/** A change of one counter: an earlier charge, or a charge that is taken back. */
 export interface Adjustment {
   readonly bucket: Bucket;
-  /** As `CounterState.a`; negative: it is taken back. */
+  /** As `CounterState.a`; negative to take it back. */
   readonly amount: number;
-  /** On the store's clock. */
+  /** Time on the store's clock. */
   readonly chargedAt: Millis;
 }
 
-/** The adjustment that takes back so many units. */
+/** Returns the adjustment that takes back a number of units. */
 export function refund(bucket: Bucket, units: number, chargedAt: Millis): Adjustment {
   return { bucket, amount: -bucket.amountOf(units), chargedAt };
 }
@@ -55,14 +55,14 @@ interface ScriptCall {
   readonly args: readonly [string];
 }
 
-/** How many keys of the store a charge names. */
+/** Returns how many keys of the store a charge has. */
 export function keysOf({ buckets }: Charge): number {
   let keys = 0;
   for (const { credential } of buckets) keys += credential === null ? 1 : 2;
   return keys;
 }
 
-/** Numbers rules in the order in which a call meets them. */
+/** Numbers the rules in the order of their first use in a call. */
 class Rules {
   readonly #usual = new Map<Policy, number>();
   readonly #overridden = new Map<string, number>();
@@ -127,14 +127,14 @@ export function scriptCall(
   return { keys, args: [JSON.stringify([...lengths, ...rules.rows, ...adjusted, ...charges, ...leases])] };
 }
 
-/** The store's reply is not one of our script's. */
+/** The store's reply does not have the format of our script. */
 export class UnreadableReplyError extends Error {}
 
 const NONE: readonly Proof[] = [];
 
 /**
- * @returns what was decided, check by check
- * @throws UnreadableReplyError when it does not fit what was asked
+ * @returns the decision of each check
+ * @throws UnreadableReplyError if the reply does not fit the call
  */
 export function readReply(reply: unknown, checks: readonly PendingCheck[]): readonly Answer[] {
   const numbers = parse(reply);

@@ -1,11 +1,14 @@
-/** The circuit breaker in front of the store: whether it is asked at all, and how often it is probed while it is not. */
+/**
+ * The circuit breaker in front of the store. It decides whether the store is called, and how often it is probed
+ * otherwise.
+ */
 import type { Clock, Millis } from '#shared/clock.ts';
 
 const FAILURES_TO_OPEN = 3;
 export const PROBE_MS: Millis = 250;
-/** A store that answers with errors, or comes and goes, is probed less and less often. */
+/** A store that answers with errors, or flaps, is probed less and less often, up to this interval. */
 const PROBE_MS_MAX: Millis = 5000;
-/** An outage that begins so soon after the last one is the store's flapping. */
+/** If an outage begins within this time after the last one, the store is flapping. */
 const FLAPPING_MS: Millis = 10_000;
 
 export class Circuit {
@@ -20,17 +23,17 @@ export class Circuit {
     this.#clock = clock;
   }
 
-  /** null: it is closed, and the store is asked. */
+  /** null while the circuit is closed, so the store is called. */
   get openSince(): Millis | null {
     return this.#openSince;
   }
 
-  /** How often it has opened. */
+  /** How often the circuit has opened. */
   get outages(): number {
     return this.#outages;
   }
 
-  /** Until the next probe. */
+  /** Time until the next probe. */
   get probeMs(): Millis {
     return this.#probeMs;
   }
@@ -39,17 +42,20 @@ export class Circuit {
     this.#failuresInRow = 0;
   }
 
-  /** @param isLost not just an error: there is no connection, or no answer @returns whether the circuit has to open */
+  /**
+   * @param isLost true if there is no connection or no answer, false for an error @returns whether the circuit must
+   * open
+   */
   failed(isLost: boolean): boolean {
     return ++this.#failuresInRow >= FAILURES_TO_OPEN || isLost;
   }
 
-  /** The server is there, and cannot do its work yet. */
+  /** Called if the server answers but cannot work yet. */
   probeFailed(): void {
     this.#probeMs = Math.min(2 * this.#probeMs, PROBE_MS_MAX);
   }
 
-  /** @returns false: it was open already */
+  /** @returns false if it was already open */
   open(): boolean {
     if (this.#openSince !== null) return false;
     this.#openSince = this.#clock();

@@ -1,10 +1,10 @@
 /**
- * Fixed-size records in typed arrays, found by digest, the oldest out: what a process remembers of identities costs a
- * stated number of bytes each and nothing for the garbage collector, however many there are.
+ * Records of fixed size in typed arrays, found by digest. When the table is full, the oldest record is dropped. So the
+ * memory of a process for identities has a fixed size, and causes no garbage collection.
  *
- * Records stand in a ring in the order in which they came; an index (open addressing, linear probing) finds them. One
- * that is used while it stands in the older half moves to the front, so the oldest is also one that nobody used lately.
- * Memory is reserved at once and taken by the system page by page as records come.
+ * Records are stored in a ring in the order of insertion; an index (open addressing, linear probing) finds them. A
+ * record in the older half that is used moves to the front, so the oldest record has not been used recently. Memory is
+ * reserved at once, and the system allocates it page by page as records are inserted.
  */
 
 /** 16 of key, 8 of time, 4 of count, 4 of slack. */
@@ -17,7 +17,7 @@ const DOUBLES = RECORD_BYTES / 8;
 const COUNT = 6;
 const SLACK = 7;
 const UNTIL = 2;
-/** In the index; places of records are stored plus one. */
+/** Value of an empty index entry. Entries contain the position of a record plus one. */
 const EMPTY = 0;
 
 export class CounterTable {
@@ -26,11 +26,11 @@ export class CounterTable {
   readonly #doubles: Float64Array;
   readonly #index: Int32Array;
   readonly #mask: number;
-  /** Where the next record goes. */
+  /** Position of the next record. */
   #next = 0;
   #size = 0;
 
-  /** @param capacity records; a power of two */
+  /** @param capacity number of records; a power of two */
   constructor(capacity: number) {
     if (capacity < 2 || (capacity & (capacity - 1)) !== 0) throw new RangeError('a power of two is needed');
     this.capacity = capacity;
@@ -45,12 +45,12 @@ export class CounterTable {
     return this.#size;
   }
 
-  /** @returns the record's place, or -1. Places are valid until the next `insert` or `find` */
+  /** @returns the record's position, or -1. Positions are valid until the next `insert` or `find` */
   find(a: number, b: number, c: number, d: number): number {
     const place = (this.#index[this.#entryOf(a, b, c, d)] ?? EMPTY) - 1;
     if (place < 0) return -1;
     const age = (this.#next - place + this.capacity) & (this.capacity - 1);
-    // 0: the very next to be overwritten.
+    // Age 0 means that the next insertion overwrites it.
     if (age !== 0 && age <= this.capacity / 2) return place;
     return this.#moveToFront(place);
   }
@@ -123,7 +123,7 @@ export class CounterTable {
     }
   }
 
-  /** A free place; the record that stood there, if any, is forgotten. */
+  /** Returns a free position. Drops the record that was there. */
   #take(): number {
     const place = this.#next;
     this.#next = (place + 1) & (this.capacity - 1);
@@ -136,7 +136,7 @@ export class CounterTable {
     return place;
   }
 
-  /** The index entry that points to a place; -1 when nothing stands there. */
+  /** The index entry that points to a position; -1 if there is none. */
   #entryAt(place: number): number {
     const at = place * WORDS;
     for (let entry = (this.#words[at] ?? 0) & this.#mask; ; entry = (entry + 1) & this.#mask) {
@@ -158,7 +158,7 @@ export class CounterTable {
     return place;
   }
 
-  /** Empties an index entry and closes the gap, so that probing for others never stops short of them. */
+  /** Empties an index entry and closes the gap, so that probing still finds the others. */
   #vacate(entry: number): void {
     const index = this.#index;
     let gap = entry;

@@ -1,4 +1,4 @@
-/** Limits spent -> Decision. Pure: no clock, no store, no HTTP. */
+/** Turns the result of a charge into a decision. Pure: no clock, no store, no HTTP. */
 
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Millis, Seconds } from '#shared/clock.ts';
@@ -8,25 +8,25 @@ import type { Spent } from './limiter.ts';
 /** The verdict of one policy on one request; a decision has one per policy. */
 export interface Verdict {
   readonly policy: Policy;
-  /** The most that the client can use at once: the policy's, or its own. */
+  /** The maximum number of units that the client can use at once, from the policy or an override. */
   readonly quota: number;
-  /** The most per window. It differs from the quota for a token bucket with a burst. */
+  /** The maximum per window. It differs from the quota for a token bucket with a burst. */
   readonly perWindow: number;
-  /** How much is left for other requests after this one. */
+  /** Units left for other requests after this one. */
   readonly remaining: number;
-  /** Admitted: until all of the quota is available again. Denied: until there is room for such a request. */
+  /** Admitted: time until all of the quota is available again. Denied: time until there is room for such a request. */
   readonly resetMs: Millis;
 }
 
 /** The verdict of an exhausted policy. */
 export interface Violation extends Verdict {
-  /** Which of its buckets is exhausted. */
+  /** The exhausted bucket. */
   readonly bucket: Bucket;
   /** Units in use before this request. */
   readonly used: number;
   /** The quota, or this process's share of it. */
   readonly limit: number;
-  /** The request costs more than the whole limit: no waiting helps. */
+  /** The request costs more than the whole limit, so waiting does not help. */
   readonly canNeverPass: boolean;
 }
 
@@ -46,7 +46,7 @@ export type Decision =
 
 const NO_POLICIES: readonly Policy[] = [];
 
-/** @param position of this request among those who asked together */
+/** @param position of this request in its batch */
 export function decide({ buckets, states, admitted }: Spent, position: number): Decision {
   const isAdmitted = position < admitted;
   const before = isAdmitted ? position : admitted;
@@ -77,7 +77,7 @@ export function decide({ buckets, states, admitted }: Spent, position: number): 
         quota,
         perWindow,
         remaining: Math.max(0, left + cost),
-        // More than a share can do is for the store to say.
+        // A cost above this process's share is for the store to decide.
         resetMs: retryMs === Number.POSITIVE_INFINITY ? state.resetMs(charged) : retryMs,
         bucket,
         used,
@@ -92,7 +92,7 @@ export function decide({ buckets, states, admitted }: Spent, position: number): 
   return { kind: 'allow', verdicts, shadowDenials };
 }
 
-/** One verdict per policy: of a credential's bucket and its address's for unproven ones, the tighter speaks. */
+/** Adds one verdict per policy. Of a credential's bucket and that of its address, the tighter one counts. */
 function addVerdict<V extends Verdict>(verdicts: V[], verdict: V, order: (a: V, b: V) => number): void {
   for (let i = 0; i < verdicts.length; i++) {
     const other = verdicts[i];
@@ -107,7 +107,10 @@ function tightestFirst(a: Verdict, b: Verdict): number {
   return a.remaining - b.remaining || b.resetMs - a.resetMs || a.policy.index - b.policy.index;
 }
 
-/** A client knows how many of its requests are in flight; the rest of a window tells it how fast to go on. */
+/**
+ * Sorts requests in flight last. Clients know how many of these they have; the rest of a window tells them how fast to
+ * go on.
+ */
 function inFlightLast(a: Verdict, b: Verdict): number {
   return Number(isInFlight(a)) - Number(isInFlight(b)) || tightestFirst(a, b);
 }
@@ -120,7 +123,7 @@ function longestFirst(a: Violation, b: Violation): number {
   return Number(b.canNeverPass) - Number(a.canNeverPass) || b.resetMs - a.resetMs || tightestFirst(a, b);
 }
 
-/** Whole seconds after which a denied request finds room again: the largest over the denying policies, at least 1. */
+/** Whole seconds until a denied request has room again: the largest of the denying policies, at least 1. */
 export function retryAfterSeconds(violated: readonly Verdict[]): Seconds {
   let longest = 1;
   for (const { resetMs } of violated) longest = Math.max(longest, Math.ceil(resetMs / 1000));

@@ -1,9 +1,10 @@
 /**
  * The counters and credentials that this process remembers, in bounded memory (counter-table.ts). With Redis this is a
- * cache: requests over a limit are denied without asking, and an outage begins from it. Without Redis it is the store.
+ * cache: requests over a limit are denied without a call, and an outage begins with these states. Without Redis it is
+ * the store.
  *
- * Counters are kept as states on the store's clock. Other processes may have charged more since, so a counter that was
- * exhausted still is, unless charges were given back.
+ * Counters are stored as states on the store's clock. Other processes may have charged more since. So an exhausted
+ * counter is still exhausted, unless charges were given back.
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -20,19 +21,19 @@ import { type Exhausted, PROVEN_LOCALLY_MS } from './limiter.ts';
 import type { StoreClock } from './store-clock.ts';
 
 interface KnownCountersOptions {
-  /** Counters that are remembered, a power of two; 40 bytes each. */
+  /** Maximum number of counters, a power of two; 40 bytes each. */
   readonly countersMax: number;
-  /** Credentials known to be proven, a power of two; 40 bytes each. */
+  /** Maximum number of proven credentials, a power of two; 40 bytes each. */
   readonly credentialsMax: number;
-  /** Name of this process among the replicas, where there are others. */
+  /** Name of this process among the replicas, if there are others. */
   readonly replica?: string;
 }
 
-/** For so long the store is not asked again about a credential of which it had no proof. */
+/** How long the store is not asked again about a credential without a proof. */
 const UNPROVEN_MS: Millis = 10_000;
-/** A table of their own: a flood of invented credentials must not push out what is known of counters. */
+/** Size of a separate table, so that a flood of invented credentials does not displace counters. */
 const UNPROVEN_MAX = 16_384;
-/** As much as a record holds. */
+/** The largest value that a record can store. */
 const SLACK_MS_MAX: Millis = 2 ** 32 - 1;
 const WORD = 2 ** 32;
 
@@ -55,7 +56,7 @@ export class KnownCounters {
   }
 
   /**
-   * The state of a counter, as far as known. It holds at least that much.
+   * The last known state of a counter. Its real usage is at least as high.
    *
    * @param now on the store's clock
    * @param limit by which a token bucket drains
@@ -75,11 +76,11 @@ export class KnownCounters {
       const [g, h] = counter.words;
       place = this.#counters.insert(c ^ g, d ^ h, e, f);
     }
-    // A backlog may be longer than a word, and has no second number.
+    // A backlog may need more than 32 bits, and has no second number.
     this.#counters.set(place, a % WORD, at, b + Math.floor(a / WORD));
   }
 
-  /** Takes over a state from the store. Answers may arrive in another order than they were made. */
+  /** Stores a state from the store. Answers can arrive out of order. */
   note(bucket: Bucket, heard: CounterState): void {
     const { policy, algorithm, limit } = bucket;
     const known = this.#read(bucket);
@@ -91,7 +92,7 @@ export class KnownCounters {
     const at = Math.max(known.at, heard.at);
     const before = algorithm.advance(known, at, rule);
     const after = algorithm.advance(heard, at, rule);
-    // Given-back charges lower a counter, and another limit may have drained a token bucket faster.
+    // Returned charges lower a counter, and another limit may have drained a token bucket faster.
     const isLatest = isSettledByReply(policy) || policy.algorithm === 'token-bucket';
     if (isLatest && known.at !== heard.at) {
       if (heard.at > known.at) this.set(bucket, heard);
@@ -105,9 +106,9 @@ export class KnownCounters {
   }
 
   /**
-   * Takes over what an answer of the store says about counters and credentials.
+   * Stores the counters and credentials of a store's answer.
    *
-   * @param askedAt on this process's clock, as `now`: in between the store has decided
+   * @param askedAt on this process's clock, as `now`; the store decided in between
    */
   learn({ spent, proven }: Answer, askedAt: Millis, now: Millis): void {
     const until = askedAt + PROVEN_LOCALLY_MS;
@@ -118,14 +119,14 @@ export class KnownCounters {
       const state = states[i] ?? null;
       if (bucket === undefined || state === null) continue;
       if (bucket.credential !== null && admitted === 0) this.noteUnproven(bucket.credential.proof, now);
-      // The count of another moment says nothing about this one.
+      // A count of requests in flight is out of date at once.
       if (bucket.policy.algorithm === 'concurrency') continue;
       this.note(bucket, state.after(Math.min(admitted, state.roomFor(bucket.cost)) * bucket.cost));
     }
   }
 
   /**
-   * The exhausted buckets of a charge; null when there is none, or only one of which the store has to be asked.
+   * Returns the exhausted buckets of a charge; null if there is none, or if only the store can decide.
    *
    * @param now on this process's clock
    */
@@ -140,7 +141,7 @@ export class KnownCounters {
       const rule = ruleOf(policy, limit);
       const latest = algorithm.advance(known, storeClock.latest(now), rule);
       if (algorithm.used(latest, policy.windowMs) + cost <= capacity || cost > capacity) continue;
-      // Another replica may know that this credential is proven: only the store can say.
+      // Another replica may know that this credential is proven, so only the store can decide.
       if (credential !== null && !this.isUnproven(credential.proof, now)) continue;
       const earliest = algorithm.advance(known, Math.max(known.at, storeClock.earliest(now)), rule);
       const state = new BucketState(policy, earliest, capacity, limit);
@@ -155,15 +156,15 @@ export class KnownCounters {
     return place >= 0 && this.#credentials.until(place) > now;
   }
 
-  /** Whether this process saw it work lately. */
+  /** Whether a success of it was reported recently. */
   isProofFresh(credential: Identity, now: Millis): boolean {
     const place = this.#credentials.find(...credential.words);
     return place >= 0 && this.#credentials.until(place) - this.#credentials.slack(place) > now;
   }
 
   /**
-   * @param until when this process asks again
-   * @param freshUntil when the next success is reported; unset: at once
+   * @param until when this process asks the store again
+   * @param freshUntil when the next success is reported; default: at once
    */
   prove({ words }: Identity, until: Millis, freshUntil = 0): void {
     const place = this.#credentials.find(...words);
@@ -172,7 +173,7 @@ export class KnownCounters {
     this.#unproven.delete(...words);
   }
 
-  /** @returns until when it counts as proven, which may be past; null where nothing is known */
+  /** @returns until when it counts as proven, possibly in the past; null if unknown */
   provenUntil({ words }: Identity): Millis | null {
     const place = this.#credentials.find(...words);
     return place < 0 ? null : this.#credentials.until(place);
@@ -182,13 +183,13 @@ export class KnownCounters {
     this.#credentials.delete(...words);
   }
 
-  /** The store had no proof of this credential. */
+  /** Records that the store had no proof of this credential. */
   noteUnproven({ words }: Identity, now: Millis): void {
     const place = this.#unproven.find(...words);
     this.#unproven.set(place < 0 ? this.#unproven.insert(...words) : place, 1, now + UNPROVEN_MS, 0);
   }
 
-  /** An operator has cleared these counters. */
+  /** Forgets counters that an operator has cleared. */
   forget({ words: [a, b, c, d] }: Identity, counters: readonly Counter[]): void {
     for (const { words } of counters) this.#counters.delete(a ^ words[0], b ^ words[1], c, d);
   }
@@ -198,19 +199,19 @@ export class KnownCounters {
     this.#counters.moveTimes(byMs);
   }
 
-  /** After a jump of the clock nothing that is known of counters has its right time any more. */
+  /** Forgets all counters. After a clock jump none of them has its right time. */
   forgetCounters(): void {
     this.#counters.clear();
     this.#unproven.clear();
   }
 
-  /** The store was asked lately, and had no proof. */
+  /** Whether the store had no proof when it was last asked, a short time ago. */
   isUnproven({ words }: Identity, now: Millis): boolean {
     const place = this.#unproven.find(...words);
     return place >= 0 && this.#unproven.until(place) > now;
   }
 
-  /** null: nothing is known. */
+  /** null if the counter is unknown. */
   #read(bucket: Bucket): CounterState | null {
     const place = this.#find(bucket);
     if (place < 0) return null;
@@ -227,7 +228,7 @@ export class KnownCounters {
   }
 }
 
-/** Whether the time at which there is room again is predictable, whatever other requests do. */
+/** Whether the time at which there is room again is predictable, independent of other requests. */
 function isPredictable({ policy }: Bucket): boolean {
   const { algorithm, overrides } = policy;
   // A charge may be given back at any time.

@@ -1,8 +1,8 @@
 /**
- * Leases: each request in flight holds one in the counters of policies that limit how many there are at once
- * (algorithms/concurrency.ts). As long as the request lasts its process renews the lease. The leases of a process that died
- * end by themselves. This process knows the leases that it holds. It renews these, reports them to the store after an outage,
- * and counts them where there is no store.
+ * Leases: each request in flight holds one in the counters of policies with `algorithm: concurrency`
+ * (algorithms/concurrency.ts). Its process renews the lease while the request lasts. The leases of a process that died
+ * expire. This process knows the leases that it holds. It renews these, reports them to the store after an outage, and
+ * counts them if there is no store.
  */
 import { hash } from 'node:crypto';
 import type { Millis } from '#shared/clock.ts';
@@ -10,29 +10,29 @@ import { LEASE_MS } from './algorithms/concurrency.ts';
 import type { Bucket } from './charge.ts';
 import type { Spent } from './limiter.ts';
 
-/** A lease is renewed when it is so old: twice more before it ends. */
+/** Age at which a lease is renewed. So it is renewed twice more before it would expire. */
 export const RENEWED_AFTER_MS: Millis = LEASE_MS / 3;
 /** Length of the holder's name in leases. Redis keeps short names in less memory. */
 const NAME_LENGTH = 12;
 
 export interface Lease {
-  /** The counter's. */
+  /** Key of the counter. */
   readonly key: string;
-  /** Its name in that counter. */
+  /** Name of the lease in that counter. */
   readonly member: string;
 }
 
 interface HeldLease extends Lease {
-  /** When the store was last told of it, on this process's clock; -Infinity: never. */
+  /** When the store last confirmed it, on this process's clock; -Infinity if never. */
   readonly renewedAt: Millis;
 }
 
-/** The lease of one of those who asked together. @param leases what `Spent.leases` says */
+/** Returns the lease of one request of a batch. @param leases value of `Spent.leases` */
 export function memberOf(leases: string, position: number): string {
   return `${leases}.${position}`;
 }
 
-/** The leases of one admitted request. @param position among those who asked together, from 0 */
+/** Yields the leases of one admitted request. @param position in its batch, from 0 */
 export function* leasesOf({ buckets, states, leases }: Spent, position: number): Iterable<Lease> {
   if (leases === null) return;
   for (const [i, { key, policy, cost }] of buckets.entries()) {
@@ -42,7 +42,7 @@ export function* leasesOf({ buckets, states, leases }: Spent, position: number):
   }
 }
 
-/** As many as there are requests in flight, times the counters that each is in. */
+/** The leases of this process: one for each request in flight and each of its counters. */
 export class HeldLeases {
   readonly #name: string;
   #named = 0;
@@ -58,17 +58,17 @@ export class HeldLeases {
     return this.#held.size;
   }
 
-  /** A name for the leases of one charge, which nobody else gives. */
+  /** Returns a unique name for the leases of one charge. */
   nextName(): string {
     return `${this.#name}.${(this.#named++).toString(36)}`;
   }
 
-  /** How many requests that are counted so are in flight in this process. */
+  /** Returns how many requests of this process are in flight for a counter. */
   count({ key }: Pick<Bucket, 'key'>): number {
     return this.#counts.get(key) ?? 0;
   }
 
-  /** @param renewedAt When the store was told of it; -Infinity if this process admitted the request without it. */
+  /** @param renewedAt when the store confirmed it; -Infinity if the store did not take part. */
   take({ key, member }: Lease, renewedAt: Millis): void {
     const id = idOf(key, member);
     if (!this.#held.has(id)) this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
@@ -82,7 +82,7 @@ export class HeldLeases {
     else this.#counts.delete(key);
   }
 
-  /** Leases that were last renewed before a moment. */
+  /** Returns leases that were last renewed before a time. */
   renewedBefore(moment: Millis, max: number): Lease[] {
     const due: Lease[] = [];
     for (const lease of this.#held.values()) {
@@ -92,11 +92,11 @@ export class HeldLeases {
     return due;
   }
 
-  /** The store has renewed these. */
+  /** Records that the store has renewed these leases. */
   renewed(leases: readonly Lease[], now: Millis): void {
     for (const { key, member } of leases) {
       const id = idOf(key, member);
-      // Ended meanwhile.
+      // The request may have ended meanwhile.
       if (this.#held.delete(id)) this.#held.set(id, { key, member, renewedAt: now });
     }
   }

@@ -27,84 +27,91 @@ import type { Millis } from '#shared/clock.ts';
 import type { BucketState } from './bucket-state.ts';
 import type { Bucket, Charge } from './charge.ts';
 
-/** The result of a charge, shared by all requests that asked together. A denial is a result, not an error. */
+/** The result of a charge, shared by all requests of a batch. A denial is a result, not an error. */
 export interface Spent {
   readonly buckets: readonly Bucket[];
-  /** The first so many of those who asked are admitted. */
+  /** Number of admitted requests, which are the first ones of the batch. */
   readonly admitted: number;
-  /** Bucket by bucket, before the first of those who asked; null: nothing is charged there, as the credential is proven. */
+  /**
+   * State of each bucket before the first request; null if nothing is charged there because the credential is proven.
+   */
   readonly states: readonly (BucketState | null)[];
-  /** Name of the leases of those admitted (leases.ts); null: they hold none. */
+  /** Name of the leases of the admitted requests (leases.ts); null if they hold none. */
   readonly leases: string | null;
   /** Decided by this process without the store. */
   readonly isLocal: boolean;
 }
 
-/** An exhausted counter that this process knows of. */
+/** A counter that this process knows to be exhausted. */
 export interface Exhausted {
   readonly bucket: Bucket;
-  /** Units known to be in use. */
+  /** Known usage in units. */
   readonly used: number;
-  /** When there is surely room again. */
+  /** Time until there is certainly room again. */
   readonly resetMs: Millis;
 }
 
-/** Says how much an admitted request takes of one bucket after all. */
+/** The final cost of an admitted request for one bucket. */
 export interface Outcome {
-  /** Charged was its cost. */
+  /** The bucket was charged with its cost before. */
   readonly bucket: Bucket;
-  /** On the store's clock. */
+  /** Time of the charge on the store's clock. */
   readonly chargedAt: Millis;
   readonly units: number;
   /** The reply lacks the header that should report the units. */
   readonly lacksUnits: boolean;
 }
 
-/** A request that asked for a charge. */
+/** A request that waits for the result of its charge. */
 export interface LimitListener {
-  /** @param position among those who asked together, from 0: admitted when below `spent.admitted` */
+  /** @param position in the batch, from 0; admitted if it is below `spent.admitted` */
   onSpent(spent: Spent, position: number): void;
-  /** The store is away and a policy says: deny. */
+  /** Called if the store is unavailable and a policy has `onStoreFailure: deny`. */
   onStoreUnavailable(): void;
 }
 
 export interface Limiter {
-  /** The buckets of a charge that this process knows to be exhausted; null when the charge has to be decided. */
+  /** Returns the buckets of a charge that this process knows to be exhausted; null if the charge must be decided. */
   knownExhausted(charge: Charge): readonly Exhausted[] | null;
-  /** Answers the listener exactly once, now or later, while the store may be slow. Never throws. */
+  /** Calls the listener exactly once, now or later. Never throws. */
   spend(charge: Charge, listener: LimitListener): void;
-  /** Called once for each admitted request when its outcome is known. @param isLocal it was decided without the store */
+  /**
+   * Called once for each admitted request when its outcome is known. @param isLocal it was decided without the store
+   */
   conclude(outcomes: readonly Outcome[], isLocal: boolean): void;
-  /** Called once for each admitted request when it is no longer in flight. @param position among those who asked together */
+  /** Called once for each admitted request when it is no longer in flight. @param position in its batch */
   release(spent: Spent, position: number): void;
-  /** Whether this process knows that it is proven. If not, the store is asked, and an unproven one burdens its address too. */
+  /**
+   * Whether this process knows that it is proven. If not, the store decides, and an unproven one is charged to its
+   * address too.
+   */
   isProven(credential: Identity): boolean;
   /**
-   * Asks the store which of these credentials are proven, if this process does not know; `isProven` knows it then.
+   * Asks the store which of these credentials are proven, unless this process knows. Then `isProven` knows it.
    *
-   * @returns null: nothing has to be asked. The promise never rejects: without an answer they stay unproven
+   * @returns null if nothing has to be asked. The promise never rejects: without an answer they stay unproven
    */
   askProofs(credentials: readonly Identity[]): Promise<void> | null;
-  /** This process saw it work within the last hour, so another success need not be reported. */
+  /** A success was reported within the last hour, so another one need not be reported. */
   isProofFresh(credential: Identity): boolean;
-  /** Remembers, for all replicas, that this credential has worked. */
+  /** Records, for all replicas, that this credential has worked. */
   prove(credential: Identity): void;
-  /** The credential was refused and is no longer proven. */
+  /** Records that the credential was refused and is no longer proven. */
   withdraw(credential: Identity): void;
   close(): Promise<void>;
 }
 
-/** How long a credential counts as proven after it last worked. */
+/** How long a credential counts as proven after its last success. */
 export const PROVEN_MS: Millis = 30 * 86_400_000;
-/** How long this process believes in a proof before it asks the store again, and before it reports the next success. */
+/** How long this process trusts a proof before it asks the store again, and before it reports the next success. */
 export const PROVEN_LOCALLY_MS: Millis = 3_600_000;
 
 /**
- * One replica's share of a limit; those of all replicas add up to it. Which of them get the odd ones differs between
- * policies, so that no replica is without a share everywhere.
+ * Returns one replica's share of a limit. The shares of all replicas add up to it. Policies give the remainder to
+ * different replicas, so that no replica is without a share everywhere.
  *
  * @param rank from 0
- * @param capacity the policy's unless an override says another
+ * @param capacity of the policy or of an override
  */
 export function shareOf(policy: Policy, rank: number, replicas: number, capacity = policy.capacity): number {
   const { index } = policy;

@@ -1,7 +1,8 @@
 /**
- * Decisions without a store that is away: by each policy's `onStoreFailure`. `deny` refuses with 503, `allow` does not count,
- * `local` counts in this process, starting from what it last knew of a counter, against its share of the limit. The shares
- * of all known replicas add up to the limit. What is admitted so is uncommitted until the store has been charged for it.
+ * Decisions without an unavailable store, by each policy's `onStoreFailure`. `deny` refuses with 503, `allow` does not
+ * count, `local` counts in this process, starting from the last known state of a counter, against its share of the
+ * limit. The shares of all known replicas add up to the limit. These admissions are uncommitted until the store has
+ * been charged for them.
  */
 import { isSettledByReply } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -28,7 +29,7 @@ export class LocalDecisions {
   readonly #options: LocalDecisionsOptions;
   readonly #memory: MemoryLimiter;
   readonly #uncommitted: Uncommitted;
-  /** How many requests of a check were admitted here, for checks that were given up and may still be answered. */
+  /** Number of locally admitted requests for each check that was given up and may still be answered. */
   readonly #letThrough = new WeakMap<PendingCheck, number>();
   #count = 0;
 
@@ -54,12 +55,12 @@ export class LocalDecisions {
     });
   }
 
-  /** Requests that were decided so. */
+  /** Number of requests that were decided locally. */
   get count(): number {
     return this.#count;
   }
 
-  /** The store has been charged for all of them. */
+  /** The store has been charged for all local admissions. */
   get isCommitted(): boolean {
     return this.#uncommitted.isEmpty;
   }
@@ -80,7 +81,7 @@ export class LocalDecisions {
     this.#memory.spend(local, listener);
   }
 
-  /** For those whose check the store did not answer in time. */
+  /** Decides checks that the store did not answer in time. */
   spendFailed(checks: readonly PendingCheck[]): void {
     for (const check of checks) {
       let letThrough = 0;
@@ -97,7 +98,7 @@ export class LocalDecisions {
     }
   }
 
-  /** The store has answered such checks after all: what it charged beyond what was admitted here is given back. */
+  /** Handles late answers of the store: gives back what it charged beyond the local admissions. */
   confirm(answers: readonly Answer[]): void {
     const { store, known, storeClock } = this.#options;
     const letThrough = (check: PendingCheck): number => this.#letThrough.get(check) ?? 0;
@@ -109,7 +110,7 @@ export class LocalDecisions {
     for (const { spent } of answers) store.leases.endAll(spent);
   }
 
-  /** @param isLocal it was decided here, so the store has not been charged for it */
+  /** @param isLocal the request was decided here, so the store has not been charged */
   conclude(outcomes: readonly Outcome[], isLocal: boolean, isStoreAway: boolean): void {
     this.#memory.conclude(outcomes);
     const { store, storeClock } = this.#options;
@@ -124,18 +125,18 @@ export class LocalDecisions {
     }
   }
 
-  /** Changes that did not reach the store. */
+  /** Keeps changes that did not reach the store. */
   keep(unmade: readonly Adjustment[]): void {
     for (const adjustment of unmade) this.#uncommitted.put(adjustment);
   }
 
-  /** The store's clock is so much ahead of the one by which this process has counted so far. */
+  /** Corrects times. @param aheadMs difference of the store's clock from the one used so far */
   moveTimes(aheadMs: Millis): void {
     this.#options.known.moveTimes(aheadMs);
     this.#uncommitted.moveTimes(aheadMs);
   }
 
-  /** Charges the store for what was admitted here. @throws when it does not take it */
+  /** Charges the store for local admissions. @throws if the store fails again */
   commit(): Promise<void> {
     return this.#uncommitted.commit();
   }

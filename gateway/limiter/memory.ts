@@ -1,6 +1,6 @@
 /**
- * Counters of this process: the store when no Redis is configured, and the fallback while Redis is away. The same
- * semantics as the script, answered at once: all counters of a charge are looked at first, and then all are charged, or
+ * Counters of this process: the store if no Redis is configured, and the fallback during an outage of Redis. It has the
+ * same semantics as the script, without waiting: it reads all counters of a charge first, and then charges all, or
  * none.
  */
 
@@ -22,22 +22,22 @@ import {
 } from './limiter.ts';
 import { settlement } from './outcome.ts';
 
-/** How this process counts while a store that it shares with others is away. */
+/** How this process counts during an outage of a store that it shares with others. */
 interface LocalShare {
-  /** Windows go by the store's clock; whole. */
+  /** Current time on the store's clock, a whole number. */
   storeNow(): Millis;
-  /** How much of a bucket this process may have in use. */
+  /** Returns how many units of a bucket this process may use. */
   capacityOf(bucket: Bucket): number;
-  /** How much of its limit comes back here per window. */
+  /** Returns this process's share of the limit per window. */
   limitOf(bucket: Bucket): number;
-  /** Charged here, and not in the store. */
+  /** Called for a charge that the store does not know. */
   onCharged(bucket: Bucket, units: number, at: Millis): void;
 }
 
 export interface MemoryLimiterOptions {
   readonly clock: Clock;
   readonly known: KnownCounters;
-  /** Unset: all of each limit is this process's. */
+  /** Without it, all of each limit belongs to this process. */
   readonly share?: LocalShare;
 }
 
@@ -48,7 +48,7 @@ export class MemoryLimiter implements Limiter {
     this.#options = options;
   }
 
-  /** Asking costs no more than knowing. */
+  /** There is nothing to remember, because charging is as cheap. */
   knownExhausted(): readonly Exhausted[] | null {
     return null;
   }
@@ -92,7 +92,7 @@ export class MemoryLimiter implements Limiter {
     return this.#options.known.isProven(credential, this.#options.clock());
   }
 
-  /** Nobody else knows more. */
+  /** There is no other process. */
   askProofs(): null {
     return null;
   }
@@ -111,7 +111,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   async close(): Promise<void> {
-    // Nothing is open.
+    // There is no connection.
   }
 
   get #storeNow(): Millis {
@@ -123,7 +123,7 @@ export class MemoryLimiter implements Limiter {
     return this.#options.share?.limitOf(bucket) ?? bucket.limit;
   }
 
-  /** null: nothing is charged, as the credential is proven. */
+  /** null if nothing is charged because the credential is proven. */
   #stateOf(bucket: Bucket, now: Millis): BucketState | null {
     const { clock, known, share } = this.#options;
     const { credential, policy, capacity } = bucket;
@@ -141,7 +141,7 @@ export class MemoryLimiter implements Limiter {
       return;
     }
     known.set(bucket, state.after(cost));
-    // Otherwise it is known later how much counts.
+    // Otherwise the units are known only after the reply.
     if (!isSettledByReply(policy)) share?.onCharged(bucket, cost, now);
   }
 }

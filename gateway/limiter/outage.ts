@@ -1,15 +1,15 @@
 /**
  * Redis behind a circuit breaker.
  *
- * A check that fails is decided at once without it (local-decisions.ts). After repeated errors, one lost connection, or when
- * the store does not answer for too long (patience.ts), the circuit opens: requests no longer wait for the store at all,
- * while a heartbeat asks whether it takes writes again. When it does, what was admitted meanwhile is charged to it first;
- * then the circuit closes. Nothing has to be restarted.
+ * A check that fails is decided at once without Redis (local-decisions.ts). The circuit opens after repeated errors,
+ * after one lost connection, or if the store does not answer for too long (patience.ts). Then requests do not wait for
+ * the store, and a heartbeat tests whether it accepts writes again. If it does, it is first charged for local
+ * admissions, and then the circuit closes. Nothing has to be restarted.
  *
- * A check that was given up has probably been made all the same. Its late answer says what it charged.
+ * A check that was given up has probably been executed all the same. Its late answer says what it charged.
  *
- * A heartbeat goes on while the circuit is closed, so an idle gateway knows as well. Beginning and end of an outage are
- * each logged once, with the cause.
+ * The heartbeat also runs while the circuit is closed, so an idle gateway notices an outage. The beginning and the end
+ * of an outage are each logged once, with the cause.
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -38,11 +38,11 @@ import { Replicas } from './replicas.ts';
 import { StoreClock } from './store-clock.ts';
 
 const HEARTBEAT_MS: Millis = 1000;
-/** How long a start waits for a store that neither answers nor refuses before it goes on without it. */
+/** How long a start waits for an answer of the store before it goes on without it. */
 const START_MS: Millis = 5000;
-/** After an outage other replicas need so long to charge what they admitted, too. */
+/** After an outage, other replicas need this time to charge their local admissions too. */
 const SETTLE_MS: Millis = 2 * PROBE_MS;
-/** 40 bytes each. */
+/** Number of counters, 40 bytes each. */
 const COUNTERS_MAX = 262_144;
 const CREDENTIALS_MAX = 65_536;
 
@@ -55,7 +55,7 @@ interface OutageLog {
 
 export interface GuardedLimiterOptions {
   readonly store: StoreAccess;
-  /** Opens the connection to the store. Default: by the kind of its address. */
+  /** Opens the connection to the store. By default the address decides the kind. */
   readonly openStore?: typeof openStore;
   /** Maximum number of counters, and of credentials, to remember; a power of two. Default: 262,144 and 65,536. */
   readonly rememberedMax?: number;
@@ -63,29 +63,29 @@ export interface GuardedLimiterOptions {
   readonly log: OutageLog;
   readonly budgetMs: Millis;
   readonly replica: string;
-  /** Candidate for the salt that the replicas share, ignored once the store keeps one; '': no salt is shared. */
+  /** Proposed salt for all replicas, ignored if the store has one; '' if no salt is shared. */
   readonly salt: string;
-  /** The replicas agreed on another salt, for instance after the store was emptied. */
+  /** Called if the replicas agreed on another salt, for instance after the store was emptied. */
   readonly onSalt: (salt: string) => void;
 }
 
 interface StoreStats {
-  /** Checks that failed, by kind. */
+  /** Number of failed checks, by kind. */
   readonly failures: Readonly<Record<StoreFailure, number>>;
-  /** Requests decided without the store. */
+  /** Number of requests decided without the store. */
   readonly degraded: number;
   readonly available: boolean;
-  /** Since when the circuit is open, and the store not asked; null: it is closed. */
+  /** When the circuit opened; null while it is closed. */
   readonly openSince: Millis | null;
-  /** How often this process has stopped asking the store. */
+  /** How often the circuit has opened. */
   readonly outages: number;
-  /** Living replicas, as last heard. */
+  /** Number of live replicas, as last reported. */
   readonly replicas: number;
-  /** Counters and credentials that this process remembers. */
+  /** Number of remembered counters and credentials. */
   readonly remembered: number;
 }
 
-/** Redis, and the rule for when it is gone. */
+/** Limits with Redis, and without it during an outage. */
 export class GuardedLimiter implements Limiter {
   readonly #options: GuardedLimiterOptions;
   readonly #known: KnownCounters;
@@ -143,11 +143,11 @@ export class GuardedLimiter implements Limiter {
   }
 
   /**
-   * Connects and agrees on the salt with the other replicas. Where the store does not answer in time, the policies'
-   * own rules decide from the beginning.
+   * Connects and agrees on the salt with the other replicas. If the store does not answer in time, `onStoreFailure` of
+   * each policy decides from the beginning.
    *
-   * @returns the salt to begin with
-   * @throws StoreRefusedError when the store refuses what no waiting will change
+   * @returns the initial salt
+   * @throws StoreRefusedError if the store refuses for a reason that waiting does not change
    */
   async start(): Promise<string> {
     try {
@@ -193,7 +193,7 @@ export class GuardedLimiter implements Limiter {
 
   isProven(credential: Identity): boolean {
     const now = this.#options.clock();
-    // While the store cannot be asked, what is known here holds.
+    // During an outage the local knowledge is trusted longer.
     const since = this.#isOpen ? now - (PROVEN_MS - PROVEN_LOCALLY_MS) : now;
     return this.#known.isProven(credential, since);
   }
@@ -242,7 +242,7 @@ export class GuardedLimiter implements Limiter {
     this.#timer.unref();
   }
 
-  /** One heartbeat; what it says of the store moves the circuit. */
+  /** Sends one heartbeat. Its result opens or closes the circuit. */
   async #look(): Promise<void> {
     try {
       this.#adopt(await this.#heartbeat());
@@ -290,7 +290,7 @@ export class GuardedLimiter implements Limiter {
   }
 
   #commitIfClosed(): void {
-    // While the circuit is open its closing sees to the rest.
+    // While the circuit is open, closing it does this.
     if (!this.#isOpen && !this.#local.isCommitted && this.#store.lateCalls === 0) {
       this.#local.commit().catch((error: Error) => this.#open('error', error));
     }
@@ -308,7 +308,7 @@ export class GuardedLimiter implements Limiter {
     if (failure === 'timeout') this.#store.giveUp();
   }
 
-  /** @throws when the store fails again before all is charged to it */
+  /** @throws if the store fails again before all is charged */
   async #recover(): Promise<void> {
     await this.#local.commit();
     if (this.#replicas.count > 1) {
@@ -316,7 +316,7 @@ export class GuardedLimiter implements Limiter {
     }
     this.#store.leases.flush();
     const startedAt = this.#options.clock();
-    // Until the circuit closes requests are decided locally, so there may be more to commit after each answer.
+    // Requests are decided locally until the circuit closes, so there may be more to commit after each answer.
     do {
       await this.#local.commit();
       await this.#store.leases.renew(startedAt);

@@ -1,10 +1,10 @@
 /**
- * Policies whose charge the reply settles: those that count failures, or successes, only, and those whose cost a header of
- * the reply reports. A request is charged when it is admitted, as nobody knows yet what will come of it. What it does not
- * take is given back when its reply begins, and what it takes beyond is charged then. So never more than the limit is
- * charged for requests on their way, however many there are at once. A client that does not wait for the reply has its
- * request counted as a failure and as a success, and pays what the reply reports, or the whole reserve. Otherwise leaving
- * early would make every request cheap.
+ * Policies whose charge depends on the reply: those that count only failures or successes, and those whose cost is in a
+ * header of the reply. A request is charged when it is admitted, before its outcome is known. When its reply begins,
+ * unused units are given back and further units are charged. So requests in flight are never charged more than the
+ * limit in total, however many there are. If the client leaves before the reply, the request counts both as a failure
+ * and as a success, and costs the reported units or the whole reserve. Otherwise leaving early would make every request
+ * cheap.
  */
 import { isSettledByReply, type Policy } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -12,8 +12,9 @@ import type { Adjustment } from './check.ts';
 import type { Limiter, Outcome, Spent } from './limiter.ts';
 
 /**
- * How an admitted request ended: the status of the upstream's reply; `left`, the client left a request that had reached
- * the upstream; `unanswered`, the gateway answered a request that had reached the upstream; null, it never reached it.
+ * How an admitted request ended: the status of the upstream's reply; `left` if the client left after the request had
+ * reached the upstream; `unanswered` if the gateway replied after the request had reached the upstream; null if it
+ * never did.
  */
 export type Ending = number | 'left' | 'unanswered' | null;
 
@@ -30,15 +31,15 @@ function counts({ count }: Policy, ending: Ending): boolean {
   }
 }
 
-/** A mistake of the application must not lock out a client for longer: a reply takes at most so many limits. */
+/** Maximum cost of a reply, in limits, so that a mistake of the application does not lock out a client for longer. */
 const LIMITS_PER_REPLY_MAX = 10;
 const WHOLE_NUMBER = /^[\t ]*[0-9]{1,15}[\t ]*$/;
 
 /**
- * The units that a reply reports.
+ * Reads the units that a reply reports.
  *
- * @param headers names and values in turn
- * @returns null: the header is missing, is there several times, or is no whole number
+ * @param headers alternating names and values
+ * @returns null if the header is missing, repeated, or not a whole number
  */
 function reportedUnits(header: string, headers: readonly string[]): number | null {
   let reported: string | null = null;
@@ -52,10 +53,10 @@ function reportedUnits(header: string, headers: readonly string[]): number | nul
 }
 
 /**
- * For the buckets that the reply settles.
+ * Returns the outcomes for the buckets that depend on the reply.
  *
- * @param position of the request among those who asked together
- * @param headers of the reply, names and values in turn; null: none has begun
+ * @param position of the request in its batch
+ * @param headers of the reply, alternating names and values; null if no reply has begun
  */
 export function outcomesOf(
   { buckets, states }: Spent,
@@ -82,8 +83,9 @@ export function outcomesOf(
 }
 
 /**
- * The change of a counter that settles a charge. What is given back belongs to the window of the charge: it must not
- * enlarge a later one. What was used beyond is charged now: a client must not get it free by asking near a window's end.
+ * Returns the change of a counter that settles a charge. Returned units belong to the window of the charge, because
+ * they must not enlarge a later window. Further units are charged now, because otherwise a request near a window's end
+ * would be cheaper.
  *
  * @param now on the store's clock
  */
@@ -93,21 +95,21 @@ export function settlement({ bucket, chargedAt, units }: Outcome, now: Millis): 
 }
 
 /**
- * Keeps the charge of an admitted request until it is known whether it counts, and its leases as long as it is in flight.
- * Concluded once, by whoever knows first, and closed once, when it is over.
+ * The charge of an admitted request until its outcome is known, and its leases while it is in flight. Call `conclude`
+ * once, when the outcome is known, and `close` once, at the end.
  */
 export class Reservation {
   readonly #limiter: Limiter;
   readonly #position: number;
-  /** null: concluded. */
+  /** null once concluded. */
   #spent: Spent | null;
-  /** null: nothing is held. */
+  /** null if no lease is held. */
   #held: Spent | null;
   readonly #onSettled: (outcomes: readonly Outcome[]) => void;
   /** A header of its reply reports what it costs. */
   readonly awaitsReply: boolean;
 
-  /** @param position of the request among those who asked together */
+  /** @param position of the request in its batch */
   constructor(
     limiter: Limiter,
     spent: Spent,
@@ -122,12 +124,12 @@ export class Reservation {
     this.#position = position;
   }
 
-  /** It has a place in flight. */
+  /** Whether it holds a place in flight. */
   get isHeld(): boolean {
     return this.#held !== null;
   }
 
-  /** @param headers of the reply, names and values in turn; null: none has begun */
+  /** @param headers of the reply, alternating names and values; null if no reply has begun */
   conclude(ending: Ending, headers: readonly string[] | null = null): void {
     const spent = this.#spent;
     if (spent === null) return;
@@ -137,7 +139,7 @@ export class Reservation {
     this.#onSettled(outcomes);
   }
 
-  /** The request is over, in whatever way. */
+  /** Called when the request is over, for any reason. */
   close(): void {
     this.conclude(null);
     const held = this.#held;

@@ -1,19 +1,20 @@
 /**
- * How long checks wait for the store before it is lost: their time budget, and a grace beyond it. A process that
- * decides without a store that is merely slow admits too much or too little, so the grace is longer than the stalls of a
- * busy machine.
+ * How long checks wait for the store before it counts as lost: their time budget, and a grace beyond it. Deciding
+ * without a store that is only slow admits too much or too little, so the grace is longer than the stalls of a busy
+ * machine.
  *
- * Only time in which this process ran is counted. It passes in ticks, and a tick that comes late counts as one: after a
- * stall of this process the answer may be in the socket, and after one of the whole machine the store has not run either.
+ * Only time in which this process ran is counted. It passes in ticks of a timer, and a late tick counts as one. After a
+ * stall of this process the answer may already be in the socket, and after a stall of the machine the store has not run
+ * either.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 import { CheckBudget, graceMs } from './check-budget.ts';
 
 const TICK_MS_MAX: Millis = 10;
 
-/** A check that waits. */
+/** A check that waits for its answer. */
 export interface Wait {
-  /** In time that this process ran. */
+  /** In time during which this process ran. */
   readonly askedAt: Millis;
   readonly onLost: () => void;
 }
@@ -23,13 +24,13 @@ export class Patience {
   readonly #budget: CheckBudget;
   readonly #graceMs: Millis;
   readonly #tickMs: Millis;
-  /** In the order in which they began. */
+  /** In the order of their beginning. */
   readonly #waits = new Set<Wait>();
   #ranMs: Millis = 0;
   #tickedAt: Millis = 0;
   #isTicking = false;
 
-  /** @param budgetMs the smallest budget */
+  /** @param budgetMs the minimum of the budget */
   constructor(clock: Clock, budgetMs: Millis) {
     this.#clock = clock;
     this.#budget = new CheckBudget(clock, budgetMs);
@@ -37,7 +38,7 @@ export class Patience {
     this.#tickMs = Math.min(TICK_MS_MAX, budgetMs);
   }
 
-  /** For how long a check waits now. */
+  /** How long a check currently waits. */
   get waitMs(): Millis {
     return this.#budget.budgetMs + this.#graceMs;
   }
@@ -53,7 +54,7 @@ export class Patience {
     return wait;
   }
 
-  /** The store has answered, perhaps only after it was given up. */
+  /** Records an answer, possibly after the check was given up. */
   answered(wait: Wait): void {
     this.#budget.note(this.#waits.delete(wait) ? this.#now - wait.askedAt : Number.POSITIVE_INFINITY);
   }
@@ -62,7 +63,7 @@ export class Patience {
     this.#waits.delete(wait);
   }
 
-  /** The store is lost for all who wait. */
+  /** Gives up all waiting checks. */
   giveUp(): void {
     const waits = [...this.#waits];
     this.#waits.clear();
@@ -73,7 +74,7 @@ export class Patience {
     return this.#ranMs + this.#sinceTickMs;
   }
 
-  /** Anything longer than two ticks is a stall of this process. */
+  /** Longer than two ticks is a stall of this process. */
   get #sinceTickMs(): Millis {
     const sinceMs = this.#clock() - this.#tickedAt;
     return sinceMs >= 0 && sinceMs <= 2 * this.#tickMs ? sinceMs : this.#tickMs;
@@ -92,7 +93,7 @@ export class Patience {
     if (first === undefined) return;
     this.#arm();
     if (this.#ranMs - first.askedAt < this.waitMs) return;
-    // Timers come before what the socket holds: let that be read first.
+    // Timers run before sockets are read, so let a received answer be read first.
     setImmediate(() => {
       if (this.#waits.has(first)) this.giveUp();
     });

@@ -1,9 +1,10 @@
 /**
- * Reports to the store which credentials have worked. Nobody waits for it: a credential that the store has forgotten
- * merely has to prove itself once more. Those that proved themselves in one tick of the event loop go out as one script:
- * where most clients are new, one script each cost as much again as to ask for their counters.
+ * Reports to the store which credentials have worked. No request waits for it: if a report is lost, the credential must
+ * prove itself again. All reports of one tick are one script call, because separate calls would cost as much again as
+ * charging.
  *
- * Requests from a banned address wait until the store has said whether their keys are proven. Those of one tick ask together.
+ * Requests from a banned address wait for the store's answer whether their keys are proven. Those of one tick ask
+ * together.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
@@ -14,16 +15,16 @@ import type { KnownCounters } from './known-counters.ts';
 import { PROVEN_LOCALLY_MS, PROVEN_MS } from './limiter.ts';
 import { HOUR_LUA } from './script.ts';
 
-/** KEYS proof markers; ARGV for how many milliseconds they hold. */
+/** KEYS: proof markers. ARGV: their lifetime in milliseconds. */
 const PROVE = storeScript(`
 local time = redis.call('TIME')
 local hour = ${HOUR_LUA}
 for i = 1, #KEYS do redis.call('SET', KEYS[i], hour, 'PX', ARGV[1]) end
 return #KEYS
 `);
-/** KEYS a proof marker. */
+/** KEYS: a proof marker. */
 const WITHDRAW = storeScript(`return redis.call('DEL', KEYS[1])`);
-/** KEYS proof markers. Returns 1 for each that is there, otherwise 0. */
+/** KEYS: proof markers. Returns 1 for each that exists, otherwise 0. */
 const ARE_PROVEN = storeScript(`
 local reply = {}
 for i = 1, #KEYS do reply[i] = redis.call('EXISTS', KEYS[i]) end
@@ -38,7 +39,7 @@ interface ProofsOptions {
   readonly answerMs: Millis;
 }
 
-/** Credentials that the store is asked about together, by digest. */
+/** Credentials of one call to the store, by digest. */
 interface Question {
   readonly credentials: Map<string, Identity>;
   readonly answered: Promise<void>;
@@ -46,7 +47,7 @@ interface Question {
 
 export class Proofs {
   readonly #options: ProofsOptions;
-  /** Markers that are still to be sent. */
+  /** Markers that are not sent yet. */
   #pending = new Set<string>();
   #question: Question | null = null;
 
@@ -54,7 +55,7 @@ export class Proofs {
     this.#options = options;
   }
 
-  /** @returns null: nothing has to be asked. The promise never rejects */
+  /** @returns null if nothing has to be asked. The promise never rejects */
   ask(credentials: readonly Identity[]): Promise<void> | null {
     const { connection, clock, known } = this.#options;
     const now = clock();
@@ -99,7 +100,7 @@ export class Proofs {
     if (connection.ready) connection.run(WITHDRAW, [key], []).catch(ignored);
   }
 
-  /** Sends what is pending, so that whoever asks after it is asked with it. */
+  /** Sends pending reports, so that the store has them before the next call. */
   flush(): void {
     if (this.#pending.size === 0) return;
     const { connection } = this.#options;
@@ -109,5 +110,5 @@ export class Proofs {
   }
 }
 
-/** The next attempt repairs it. */
+/** The next report repairs a lost one. */
 function ignored(): void {}

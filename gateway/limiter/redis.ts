@@ -1,10 +1,10 @@
 /**
- * The shared store: Redis or Valkey, of the gateway's own.
+ * The shared store: Redis or Valkey, used by the gateway only.
  *
- * All charges of one tick of the event loop go out as one script, so under load Redis sees one command for many requests
- * while every decision stays exact. There is no offline queue and nothing is sent twice: when the store does not answer for
- * too long (patience.ts), all checks that wait are reported as failed, and `outage.ts` decides what then happens to the
- * requests. From a reply that comes later only what it charged is learned.
+ * All charges of one tick are one script call. So under load Redis executes one command for many requests, and every
+ * decision stays exact. There is no offline queue, and nothing is sent twice. If the store does not answer for too long
+ * (patience.ts), all waiting checks are reported as failed, and `outage.ts` decides the requests. A later reply is only
+ * used to learn what it charged.
  */
 import type { StoreAccess } from '#gateway/store/access.ts';
 import type { StoreConnection } from '#gateway/store/connection.ts';
@@ -33,22 +33,22 @@ interface RedisStoreOptions {
   readonly clock: Clock;
   readonly storeClock: StoreClock;
   readonly known: KnownCounters;
-  /** The smallest time budget of a check; it grows while the store is slow. */
+  /** The minimum of the time budget of a check. The budget grows while the store is slow. */
   readonly budgetMs: Millis;
   /** Name of this process among the replicas. */
   readonly replica: string;
-  /** Checks could not be made. Called once per call of the store, with everyone who waits for its answer. */
+  /** Called once for each failed call of the store, with all checks of the call. */
   readonly onFailure: (checks: readonly PendingCheck[], failure: StoreFailure, cause: Error) => void;
   readonly onSuccess: () => void;
-  /** Checks that were reported as failed have been made after all. */
+  /** Called for late answers to checks that were reported as failed. */
   readonly onLateAnswers: (answers: readonly Answer[]) => void;
-  /** Changes that did not reach the store. */
+  /** Called with changes that did not reach the store. */
   readonly onUnmade: (adjustments: readonly Adjustment[]) => void;
-  /** The connection is lost, also when nothing was being asked. */
+  /** Called when the connection is lost, even without a pending call. */
   readonly onDisconnected: (cause: Error) => void;
 }
 
-/** A connection on which nothing comes for so long while something is asked is dead, even if nobody has closed it. */
+/** A connection with pending calls is dead after this time without any data, even if it is still open. */
 const SILENCE_MS_MAX: Millis = 2000;
 
 export class RedisStore {
@@ -63,7 +63,7 @@ export class RedisStore {
   };
   #pending = new Map<string, PendingCheck>();
   #adjustments: Adjustment[] = [];
-  /** Calls that were given up and may still be answered. */
+  /** Number of calls that were given up and may still be answered. */
   #late = 0;
   #isClosing = false;
 
@@ -71,7 +71,7 @@ export class RedisStore {
     this.#options = options;
     this.#patience = new Patience(options.clock, options.budgetMs);
     this.#connection = (options.openStore ?? openStore)(access, {
-      // An answer that comes after the store was given up still says what it charged.
+      // An answer after the timeout still says what it charged.
       silenceMs: Math.max(SILENCE_MS_MAX, 2 * waitMsMax(options.budgetMs)),
       onChange: (ready) => {
         if (!ready && !this.#isClosing) options.onDisconnected(this.#connection.whyDown());
@@ -86,17 +86,17 @@ export class RedisStore {
     return this.#connection.ready;
   }
 
-  /** For what else is asked of the store. */
+  /** The connection, for other calls to the store. */
   get connection(): StoreConnection {
     return this.#connection;
   }
 
-  /** Given up and perhaps still on their way: what they charge is not known yet. */
+  /** Number of calls that were given up and may still charge something. */
   get lateCalls(): number {
     return this.#late;
   }
 
-  /** @throws the reason why the store cannot be reached; connecting goes on in the background */
+  /** @throws the reason why the store is unreachable; connecting continues in the background */
   connect(): Promise<void> {
     return this.#connection.connect();
   }
@@ -121,17 +121,20 @@ export class RedisStore {
     if (pending.size === 1) setImmediate(() => this.#flush());
   }
 
-  /** The store is lost: nobody waits for its answers any more. */
+  /** Gives up all waiting checks, because the store is lost. */
   giveUp(): void {
     this.#patience.giveUp();
   }
 
-  /** Charges at once. There is no time budget: what is charged late would otherwise be charged again. */
+  /** Charges at once. There is no time budget, because a charge that arrives late would be repeated. */
   commit(uncommitted: readonly Adjustment[]): readonly AdjustmentCall[] {
     return adjust(this.#connection, this.#options.storeClock.now(), uncommitted);
   }
 
-  /** Those of one tick go out together. What is given back and lost on its way stays charged until its window ends. */
+  /**
+   * Collects the adjustments of one tick into one call. If returned units are lost, they stay charged until the window
+   * ends.
+   */
   adjust(adjustment: Adjustment): void {
     if (this.#adjustments.push(adjustment) === 1) setImmediate(() => this.#flushAdjustments());
   }
@@ -150,10 +153,9 @@ export class RedisStore {
   }
 
   /**
-   * Reports to the store that this replica lives. The script writes, so its success shows that checks can be made.
-   *
-   * @param salt kept there when none is kept yet; '' when the salt is configured and none of the store's business
-   * @throws what keeps the store from answering, or from answering in time
+   * Reports to the store that this replica is alive. The script writes, so its success shows that checks can be made.
+   * @param salt stored if there is none yet; '' if the salt is configured and not in the store
+   * @throws the reason why the store does not answer in time
    */
   async heartbeat(salt: string): Promise<Heartbeat> {
     const { clock, replica, budgetMs } = this.#options;
@@ -188,7 +190,7 @@ export class RedisStore {
     for (const call of callsFor(pending.values(), (key) => this.#connection.slotOf(key))) this.#ask(call);
   }
 
-  /** Remembers the leases before the requests are answered, as any of them may give its lease back at once. */
+  /** Records the leases before the requests are answered, because any of them may give its lease back at once. */
   #hold(spent: Spent): void {
     const { known, clock } = this.#options;
     const now = clock();
@@ -228,7 +230,7 @@ export class RedisStore {
       (error: Error | StoreFault) => {
         this.#patience.failed(wait);
         if (isLate) this.#late--;
-        // Nobody knows whether they were made.
+        // They may have been executed.
         if ('kind' in error && error.kind === 'disconnected') this.leases.endUnanswered(checks);
         if (isLate) onLateAnswers([]);
         else onFailure(checks, 'kind' in error ? error.kind : 'error', error);
@@ -241,5 +243,5 @@ function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
 
-/** For what may fail without consequence: the next attempt or the store's own expiry repairs it. */
+/** For calls whose failure has no consequence: the next attempt or the store's expiry repairs it. */
 function ignored(): void {}

@@ -1,14 +1,14 @@
-/** How the processes that share a store know how many they are, which place each has, and agree on a salt. */
+/** How the processes that share a store agree on their number, their order and a salt. */
 import { storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 
 /** The answer to a heartbeat. */
 export interface Heartbeat {
-  /** Living replicas, this one among them. */
+  /** Number of live replicas, including this one. */
   readonly replicas: number;
-  /** This one's place among them in the order of their names, from 0. */
+  /** Index of this replica in the order of their names, from 0. */
   readonly rank: number;
-  /** The salt that all share; '' when it is none of the store's business. */
+  /** The common salt; '' if it is configured. */
   readonly salt: string;
   /** On the store's clock. */
   readonly storeNow: Millis;
@@ -20,9 +20,10 @@ export interface Heartbeat {
 const REPLICA_SILENT_SECONDS = 15;
 
 /**
- * KEYS the replicas, the salt; ARGV this replica, the salt to keep when there is none ('': no salt is shared).
- * Replies the number of living replicas, how many of them come before this one in the order of names, the salt that all of
- * them share, and the time in milliseconds.
+ * KEYS: the replicas, the salt. ARGV: this replica, the salt to store if there is none ('': no salt is shared).
+ *
+ * Returns the number of live replicas, the number of those before this one in the order of names, the common salt, and
+ * the time in milliseconds.
  */
 export const HEARTBEAT = storeScript(`
 local time = redis.call('TIME')
@@ -37,14 +38,15 @@ for i = 1, #names do if names[i] < ARGV[1] then before = before + 1 end end
 local salt = ARGV[2] ~= '' and redis.call('GET', KEYS[2]) or ''
 return { #names, before, salt, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) }
 `);
-/** KEYS the replicas; ARGV this replica. */
+/** KEYS: the replicas. ARGV: this replica. */
 export const LEAVE = storeScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`);
 export const REPLICAS_KEY = 'fg:{control}:replicas';
 export const SALT_KEY = 'fg:{control}:salt';
 
 /**
- * Number of heartbeats in a row that must report fewer replicas before this process believes it. After an outage the store
- * knows only the replicas that were quicker, and the next outage may begin before it knows the others.
+ * Number of heartbeats in a row that must report fewer replicas before this process uses the lower number. After an
+ * outage, the store knows only the replicas that have reported so far, and the next outage may begin before it knows
+ * the others.
  */
 const FEWER_HEARD_TO_BELIEVE = 15;
 
@@ -54,12 +56,12 @@ export class Replicas {
   #rank = 0;
   #fewerHeard = 0;
 
-  /** At least 1, this one. */
+  /** At least 1, because it includes this one. */
   get count(): number {
     return this.#count;
   }
 
-  /** From 0, below the count. */
+  /** From 0, below `count`. */
   get rank(): number {
     return this.#rank;
   }

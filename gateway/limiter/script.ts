@@ -1,28 +1,32 @@
 /**
- * The one script. It decides a list of charges in one atomic step, each in order against what those before it left. It
- * looks at all counters of a charge first, and then charges all of them, or none: a denied request writes nothing.
+ * The script that decides charges. It decides a list of charges in one atomic step, in order, each after the ones
+ * before it. It reads all counters of a charge first, and then charges all of them, or none: a denied request writes
+ * nothing.
  *
- * KEYS  the counters of the adjustments; then, charge by charge, each bucket's counter, with the credential's proof marker
- *       before it where the bucket is charged only for an unproven credential
- * ARGV  one JSON array: how long the three lists are that follow, and the lists. Rules: the algorithm's id, limit, capacity
- *       (negative in shadow), window. Adjustments: rule (counted from 1), amount, when it was charged. Charges: how
- *       many ask, how many buckets, and of each bucket its rule (negative: its credential may be unproven) and its cost.
- *       Then, charge by charge, the name of the leases that it takes, if any charge takes some
- * reply one JSON array of numbers: the time in seconds and microseconds; then, charge by charge, how many are admitted (-1:
- *       all), and of each bucket the two numbers that its counter held before. If the credential is proven, nothing is
- *       charged here, and the first number is -1, or -2 if that was also reported in this hour
+ * KEYS: the counters of the adjustments. Then, for each charge, the counters of its buckets. A bucket that is charged
+ * only for an unproven credential has the proof marker of the credential before it.
  *
- * Numbers travel as one flat array because Redis pays for each argument, each element of a reply and each table, and parses
- * JSON in C. A number that becomes text passes through printf, so the most usual ones stay texts.
+ * ARGV: one JSON array with the lengths of three lists, and the lists. Each rule has the algorithm's id, limit,
+ * capacity (negative in shadow mode) and window. Each adjustment has its rule (counted from 1), its amount, and the
+ * time of its charge. Each charge has the number of requests, the number of buckets, and for each bucket its rule
+ * (negative if the credential may be unproven) and its cost. If any charge takes leases, the name of the leases of each
+ * charge follows.
+ *
+ * Reply: one JSON array of numbers. It begins with the time in seconds and microseconds. Each charge has the number of
+ * admitted requests (-1: all), and for each bucket the two numbers of its counter before. If the credential is proven,
+ * nothing is charged for that bucket, and its first number is -1, or -2 if the proof was also reported in this hour.
+ *
+ * All numbers are in one flat array because Redis spends time on each argument, each element of a reply and each table,
+ * and parses JSON in C. Converting a number to text uses printf, so the most common ones stay texts.
  */
 import { storeScript } from '#gateway/store/connection.ts';
 import type { AlgorithmLua } from './algorithms/algorithm.ts';
 import { ALGORITHMS } from './algorithms/table.ts';
 
-/** The value of a proof marker: the hour in which it was set. Redis has a shared object for each number below 10,000. */
+/** Value of a proof marker: the hour in which it was set. Redis shares one object for each number below 10,000. */
 export const HOUR_LUA = 'math.floor(time[1] / 3600) % 10000';
 
-/** The function of whatever algorithm. */
+/** Lua: calls the function of the counter's algorithm. */
 function luaOf(name: keyof AlgorithmLua, parameters: string): string {
   const branches = Object.values(ALGORITHMS).map(
     ({ id, lua }) => `if algorithm == ${id} then\n${lua[name]}\n`,
@@ -31,8 +35,8 @@ function luaOf(name: keyof AlgorithmLua, parameters: string): string {
 }
 
 /**
- * Reads counters, by their place among KEYS. Scripts that only look begin with it as well. One MGET reads all texts; what
- * the script itself has written since is in `fresh`.
+ * Lua: reads counters, by their index in KEYS. Scripts that only read use it too. One MGET reads all texts; values that
+ * the script has written since are in `fresh`.
  */
 export const READ_LUA = `
 local call, pcall, floor, ceil, abs, max, min = redis.call, redis.pcall, math.floor, math.ceil, math.abs, math.max, math.min

@@ -1,12 +1,12 @@
 /**
- * In a Cluster: a charge whose keys lie in several slots, which no one script can decide.
+ * Decides a charge in a Cluster whose keys are in several slots, because no single script can.
  *
  * It is decided slot by slot. The buckets that deny most often come first: those of addresses for unproven credentials,
- * after a look at whether these are proven. Each step asks for no more than the one before admitted, and the first that
- * admits nothing is the last. Then what was charged beyond what is admitted in the end is given back.
+ * after a check whether these are proven. Each step requests at most as many as the previous one admitted, and the
+ * first step that admits none is the last. Then charges beyond the final number are given back.
  *
- * So no window ever admits more than its limit. In between, others see counters that are fuller than they will stay: a
- * request may be denied for one that is itself denied a moment later.
+ * So no window ever admits more than its limit. Meanwhile the counters are higher than they will be, so a request may
+ * be denied because of one that is itself denied a moment later.
  */
 import { inCalls, type StoreConnection, storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -26,20 +26,20 @@ import {
 import { type Lease, memberOf } from './leases.ts';
 import { READ_LUA, SPEND } from './script.ts';
 
-/** KEYS proof markers. Replies for each what the script would: 0 if it is missing. */
+/** KEYS: proof markers. Returns for each the same as the main script: 0 if it is missing. */
 const PROVEN = storeScript(`${READ_LUA}
 local reply = {}
 for i = 1, #KEYS do reply[i] = proof(i) end
 return reply
 `);
 
-/** Gives back what is not admitted in the end. If that fails, it ends with its window or its lease. */
+/** Gives back charges that were not admitted in the end. If that fails, they end with the window or the lease. */
 export interface GiveBack {
   adjust(adjustment: Adjustment): void;
   release(lease: Lease): void;
 }
 
-/** A bucket, and its place in the charge. */
+/** A bucket, and its index in the charge. */
 interface Step {
   readonly place: number;
   readonly bucket: Bucket;
@@ -50,7 +50,10 @@ interface Charged extends Step {
   readonly times: number;
 }
 
-/** @param storeNow an estimate of the store's clock @throws what kept the store from answering all steps; what the others charged is then given back */
+/**
+ * @param storeNow an estimate of the store's clock
+ * @throws the error of a step; the charges of the other steps are then given back
+ */
 export async function decideInSteps(
   store: StoreConnection,
   storeNow: Millis,
@@ -103,7 +106,7 @@ export async function decideInSteps(
   }
 }
 
-/** The credentials of a charge that are proven, of those that are not known here to be. */
+/** Returns which credentials of a charge are proven, among those that are not known to be. */
 async function provenOf(store: StoreConnection, { buckets }: Charge): Promise<readonly Proof[]> {
   const asked = new Map(
     buckets.flatMap(({ credential }) =>
@@ -123,7 +126,7 @@ async function provenOf(store: StoreConnection, { buckets }: Charge): Promise<re
   return (await Promise.all(proven)).flat();
 }
 
-/** The buckets by slot. A proven credential is not charged to its address. */
+/** Groups the buckets by slot. A proven credential is not charged to its address. */
 function stepsOf({ buckets }: Charge, proven: readonly Proof[], store: StoreConnection): Iterable<Step[]> {
   const ordered: Step[] = [];
   const isProven = ({ proof }: Bucket): boolean => proven.some(({ credential }) => credential === proof);

@@ -1,6 +1,6 @@
 /**
- * Which charges go into which call of the store. A single server takes any keys in one call. In a Cluster all keys of a call
- * must have the same slot; a charge whose keys have several is decided in steps (steps.ts).
+ * Distributes charges over calls of the store. A single server accepts any keys in one call. In a Cluster all keys of a
+ * call must have the same slot; a charge with several slots is decided in steps (steps.ts).
  */
 import { inCalls, KEYS_PER_SCRIPT_MAX, type StoreConnection } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -11,7 +11,7 @@ import { decideInSteps, type GiveBack } from './steps.ts';
 
 type SlotOf = StoreConnection['slotOf'];
 
-/** Checks that are answered together. */
+/** Checks of one call. */
 export interface StoreCall {
   readonly checks: readonly PendingCheck[];
   readonly isInSteps: boolean;
@@ -49,7 +49,7 @@ export function callsFor(checks: Iterable<PendingCheck>, slotOf: SlotOf): StoreC
   return calls;
 }
 
-/** Whether all keys of a charge may go into one call. */
+/** Whether all keys of a charge can be in one call. */
 function isOneSlot({ buckets }: Charge, slotOf: SlotOf): boolean {
   const keys = buckets.flatMap(({ key, credential }) =>
     credential === null ? [key] : [key, proofKey(credential.proof)],
@@ -59,7 +59,7 @@ function isOneSlot({ buckets }: Charge, slotOf: SlotOf): boolean {
 
 /**
  * @param storeNow an estimate of the store's clock
- * @param isGivenUp nobody waits for the answer any more
+ * @param isGivenUp nothing waits for the answer any more
  * @throws StoreFault, or UnreadableReplyError
  */
 export async function decide(
@@ -76,13 +76,13 @@ export async function decide(
   return readReply(await store.run(SPEND, keys, args), checks);
 }
 
-/** Adjustments that are made together. */
+/** Adjustments of one call. */
 export interface AdjustmentCall {
   readonly some: readonly Adjustment[];
   readonly made: Promise<unknown>;
 }
 
-/** Changes counters, call by call. */
+/** Changes counters, with one call for each slot. */
 export function adjust(
   store: StoreConnection,
   storeNow: Millis,

@@ -1,6 +1,6 @@
 /**
- * Renews this process's leases in the store, and gives them back there. Neither keeps a request waiting: a lease that is
- * not renewed ends by itself.
+ * Renews this process's leases in the store, and gives them back. No request waits for either, because a lease expires
+ * unless it is renewed.
  */
 import {
   inCalls,
@@ -16,7 +16,10 @@ import type { PendingCheck } from './check.ts';
 import { type HeldLeases, type Lease, leasesOf, memberOf, RENEWED_AFTER_MS } from './leases.ts';
 import type { Spent } from './limiter.ts';
 
-/** KEYS counters; ARGV of each the lease that is still held. One that had ended is taken again: its request is not over. */
+/**
+ * KEYS: counters. ARGV: for each the lease that is still held. An expired lease is taken again, because its request
+ * still runs.
+ */
 export const RENEW = storeScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -26,13 +29,13 @@ end
 return #KEYS
 `);
 
-/** KEYS counters; ARGV of each the lease that is given back. */
+/** KEYS: counters. ARGV: for each the lease that is given back. */
 export const RELEASE = storeScript(`
 for i = 1, #KEYS do redis.call('ZREM', KEYS[i], ARGV[i]) end
 return #KEYS
 `);
 
-/** Leases that the store does not know to be given back yet; some hundred bytes each. */
+/** Maximum number of returned leases that the store has not confirmed yet; about a hundred bytes each. */
 const RELEASES_MAX = 10_000;
 const ANSWER_MS: Millis = 1000;
 
@@ -49,7 +52,7 @@ export class StoredLeases {
     this.#clock = clock;
   }
 
-  /** A request is over. @param position among those who asked together */
+  /** Ends the leases of a request. @param position of the request in its batch */
   end(spent: Spent, position: number): void {
     for (const lease of leasesOf(spent, position)) {
       this.#held.give(lease);
@@ -57,7 +60,7 @@ export class StoredLeases {
     }
   }
 
-  /** The answer came too late, so nobody holds the leases that it took. */
+  /** Ends the leases of a late answer, because its requests were already decided. */
   endAll(spent: Spent): void {
     for (let position = 0; position < spent.admitted; position++) this.end(spent, position);
   }
@@ -72,7 +75,7 @@ export class StoredLeases {
     }
   }
 
-  /** Those of one tick of the event loop go out together. While the store is away so many wait for it. */
+  /** Collects the leases of one tick into one call. During an outage a bounded number waits. */
   release(lease: Lease): void {
     if (this.#released.length >= RELEASES_MAX) return;
     if (this.#released.push(lease) === 1) setImmediate(() => this.flush());
@@ -85,7 +88,7 @@ export class StoredLeases {
     for (const call of this.#tell(RELEASE, released)) call.catch(endsByItself);
   }
 
-  /** A renewal that fails is tried again with the next heartbeat. */
+  /** Renews leases that are due. The next heartbeat repeats a renewal that fails. */
   renewDue(): void {
     if (this.#isRenewing) return;
     this.#isRenewing = true;
@@ -98,9 +101,8 @@ export class StoredLeases {
 
   /**
    * Renews the leases that are still held.
-   *
-   * @param renewedBefore when they were last renewed, on this process's clock
-   * @throws what keeps the store from answering in time
+   * @param renewedBefore time of the last renewal, on this process's clock
+   * @throws the reason why the store does not answer in time
    */
   async renew(renewedBefore: Millis): Promise<void> {
     for (;;) {
@@ -112,7 +114,7 @@ export class StoredLeases {
     }
   }
 
-  /** As many calls as their slots and their number need. */
+  /** Makes as many calls as the slots and the number of leases need. */
   #tell(script: StoreScript, leases: readonly Lease[]): Promise<unknown>[] {
     return inCalls(this.#connection, leases, ({ key }) => key).map((some) => {
       const keys = some.map(({ key }) => key);

@@ -1,6 +1,6 @@
 /**
- * Uncommitted usage: what this process admitted or settled while the store was away, and the store does not know of. It is
- * charged, or given back, there before the store decides again, so that an outage does not make a window generous.
+ * Uncommitted usage: admissions and settlements of this process during an outage, which the store does not know. They
+ * are charged, or given back, before the store decides again, so that an outage does not make a window admit more.
  */
 import { isSettledByReply, type Policy } from '#gateway/policy/policy.ts';
 import { KEYS_PER_SCRIPT_MAX } from '#gateway/store/connection.ts';
@@ -10,13 +10,13 @@ import type { Bucket } from './charge.ts';
 import { type Adjustment, type Answer, type PendingCheck, refund } from './check.ts';
 import type { AdjustmentCall } from './store-calls.ts';
 
-/** About 200 bytes each. Beyond that the oldest are dropped. */
+/** Maximum number of entries of about 200 bytes. Beyond it the oldest are dropped. */
 const ENTRIES_MAX = 20_000;
 
 interface UncommittedOptions {
-  /** The store's clock. */
+  /** Reads the store's clock. */
   readonly now: () => Millis;
-  /** The backlog of a token bucket, as far as this process knows. */
+  /** Returns the known backlog of a token bucket. */
   readonly backlogOf: (bucket: Bucket) => number;
   /** Charges the store. */
   readonly commit: (adjustments: readonly Adjustment[]) => readonly AdjustmentCall[];
@@ -24,7 +24,7 @@ interface UncommittedOptions {
 
 export class Uncommitted {
   readonly #options: UncommittedOptions;
-  /** One for each counter and window. */
+  /** One entry for each counter and window. */
   readonly #entries = new Map<string, Adjustment>();
   #isCommitting = false;
 
@@ -54,16 +54,16 @@ export class Uncommitted {
       const [oldest] = this.#entries.keys();
       if (oldest !== undefined) this.#entries.delete(oldest);
     }
-    // More of a token bucket has drained since the earlier moment.
+    // More of a token bucket has drained since the earlier time.
     const since = Math.min(chargedAt, entry?.chargedAt ?? chargedAt);
     this.#entries.set(id, { bucket, amount: sum, chargedAt: since });
   }
 
   /**
-   * The store has charged requests that were decided here, as its late answers show.
+   * Handles late answers, which show that the store has charged requests that were decided here.
    *
-   * @param letThrough how many of those who asked were admitted here
-   * @returns what it has charged beyond that
+   * @param letThrough number of requests that were admitted here
+   * @returns what the store has charged beyond that
    */
   confirm(answers: readonly Answer[], letThrough: (check: PendingCheck) => number): Adjustment[] {
     const beyond: Adjustment[] = [];
@@ -74,7 +74,7 @@ export class Uncommitted {
         if (state === null || policy.algorithm === 'concurrency') continue;
         const { at } = state.state;
         const times = Math.min(spent.admitted, state.roomFor(cost));
-        // How much counts is known later, or was decided without charging it.
+        // The cost is known later, or the decision charged nothing.
         if (isSettledByReply(policy)) {
           if (policy.mode === 'enforce' && times > 0) beyond.push(refund(bucket, times * cost, at));
         } else if (isCountedLocally(policy)) {
@@ -94,7 +94,7 @@ export class Uncommitted {
     for (const entry of all) this.put({ ...entry, chargedAt: entry.chargedAt + byMs });
   }
 
-  /** Charges all of it to the store. @throws when the store does not take it */
+  /** Charges all of it to the store. @throws if the store fails */
   async commit(): Promise<void> {
     if (this.#isCommitting) return;
     this.#isCommitting = true;
@@ -104,7 +104,7 @@ export class Uncommitted {
           try {
             await made;
           } catch (error) {
-            // The store may have made the changes: what is charged twice is safe, what is given back twice is not.
+            // The store may have made the changes. Charging twice is safe, giving back twice is not.
             for (const one of some) if (one.amount > 0) this.put(one);
             throw error;
           }
@@ -119,8 +119,8 @@ export class Uncommitted {
   }
 
   /**
-   * Takes out some entries that still matter. A token bucket has no more uncommitted usage than it still holds here: its
-   * contents from before the outage drained first, in the store as well as here.
+   * Takes out some entries that still matter. A token bucket has at most the usage that it still holds: its contents
+   * from before the outage drained first, in the store and here.
    */
   #take(): Adjustment[] {
     const { now, backlogOf } = this.#options;
@@ -138,7 +138,7 @@ export class Uncommitted {
     return taken;
   }
 
-  /** @returns how much of it was not uncommitted */
+  /** @returns the part of it that was not uncommitted */
   #takeOff(bucket: Bucket, amount: number, chargedAt: Millis): number {
     const id = idOf(bucket, chargedAt);
     const entry = this.#entries.get(id);
@@ -149,7 +149,7 @@ export class Uncommitted {
   }
 }
 
-/** Whether a process counts for this policy while its store is away. */
+/** Whether a process counts for this policy during an outage of its store. */
 export function isCountedLocally({ mode, onStoreFailure }: Policy): boolean {
   return mode === 'enforce' && onStoreFailure === 'local';
 }

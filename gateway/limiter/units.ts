@@ -1,18 +1,18 @@
-/** How many units a request takes of a limit. Whatever it says, at least one. */
+/** Computes how many units of a limit a request takes: at least one, whatever the request says. */
 import type { CoverCounter } from '#gateway/policy/match.ts';
 
-/** The length of a body, as its header section states it. */
+/** The length of a body, as announced in the header section. */
 export interface BodyLength {
   readonly hasBody: boolean;
-  /** null when it is not announced, or when there is none. */
+  /** null without a body, or if the length is not announced. */
   readonly contentLength: number | null;
 }
 
 const WHOLE_NUMBER = /^[0-9]{1,15}$/;
 
 /**
- * @param capacity the most that the client can use at once
- * @param rawHeaders names and values in turn
+ * @param capacity the maximum that the client can use at once
+ * @param rawHeaders alternating names and values
  */
 export function unitsOf(
   { cost }: Pick<CoverCounter, 'cost'>,
@@ -34,7 +34,7 @@ export function unitsOf(
   }
 }
 
-/** The largest of several values. */
+/** Returns the largest of several values. */
 function headerUnits(header: string, rawHeaders: readonly string[]): number {
   let units = 1;
   for (let i = 0; i < rawHeaders.length; i += 2) {

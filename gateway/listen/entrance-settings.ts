@@ -4,9 +4,9 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
 
 export interface EntranceSettings {
-  /** null: the public listener speaks plain HTTP. */
+  /** null if the public listener uses plain HTTP. */
   readonly tls: KeyPairFiles | null;
-  /** TLS handshakes that one client address may begin each second on average. */
+  /** Number of TLS handshakes that one client address may begin each second on average. */
   readonly handshakesPerClient: number;
   readonly isHttp2: boolean;
   /** Connections begin with a PROXY header. */
@@ -46,7 +46,7 @@ export const ENTRANCE_VARIABLES = [
 
 type EntranceName = (typeof ENTRANCE_VARIABLES)[number]['name'];
 
-/** @returns the settings, and the contents of the files that they name; null: they name none */
+/** @returns the settings, and the contents of the files that they name; null if they name none */
 export function readEntranceSettings<Name extends string>(
   read: SettingsReader<Name | EntranceName>,
   trust: ProxyTrust,
@@ -65,7 +65,7 @@ export function readEntranceSettings<Name extends string>(
   if (proxyProtocol && trust.kind !== 'cidrs') {
     read.refuse(
       'GATEWAY_PROXY_PROTOCOL',
-      'it needs the addresses of the proxies in GATEWAY_TRUSTED_PROXIES: only they are believed, and a hop count names nobody',
+      'it needs the addresses of the proxies in GATEWAY_TRUSTED_PROXIES: only their headers are trusted, and a hop count names no address',
     );
   }
   const hasOwnParser = read.flag('GATEWAY_OWN_PARSER');
@@ -76,7 +76,7 @@ function tlsFiles<Name extends string>(read: SettingsReader<Name | EntranceName>
   const cert = read.text('GATEWAY_TLS_CERT');
   const key = read.text('GATEWAY_TLS_KEY');
   if (cert !== '' && key !== '') return { cert, key };
-  if (cert !== '') read.refuse('GATEWAY_TLS_KEY', 'it must be set beside GATEWAY_TLS_CERT');
-  if (key !== '') read.refuse('GATEWAY_TLS_CERT', 'it must be set beside GATEWAY_TLS_KEY');
+  if (cert !== '') read.refuse('GATEWAY_TLS_KEY', 'it must be set together with GATEWAY_TLS_CERT');
+  if (key !== '') read.refuse('GATEWAY_TLS_CERT', 'it must be set together with GATEWAY_TLS_KEY');
   return null;
 }

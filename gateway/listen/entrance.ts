@@ -1,4 +1,4 @@
-/** The way of a connection to its first request: PROXY header, bounds, TLS handshake. */
+/** The steps of a connection before its first request: PROXY header, bounds, TLS handshake. */
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
@@ -25,15 +25,15 @@ interface EntranceOptions {
   readonly pipelining: Pipelining;
   /** Penalties for clients that send bodies in too small pieces. */
   readonly penalties: Penalties;
-  /** null: connections do not begin with a PROXY header. */
+  /** null if connections do not begin with a PROXY header. */
   readonly introductions: Introductions | null;
-  /** null: connections are not encrypted. */
+  /** null without TLS. */
   readonly handshakes: Handshakes | null;
-  /** null: HTTP/2 is not offered. It needs TLS. */
+  /** null without HTTP/2, which needs TLS. */
   readonly frames: FrameShare | null;
-  /** The body of an HTTP/2 stream came in too small pieces. */
+  /** Called if the body of an HTTP/2 stream arrives in too small pieces. */
   readonly onSmallPieces: () => void;
-  /** A connection, or a stream of HTTP/2, is ready for requests. Its socket tells when it closes. */
+  /** Called when a connection, or a stream of HTTP/2, is ready for requests. Its socket emits 'close'. */
   readonly onOpen: (connection: ClientConnection) => void;
 }
 
@@ -41,13 +41,13 @@ interface EntranceOptions {
 interface Accepted {
   readonly socket: Socket;
   readonly origin: RequestOrigin;
-  /** The handshakes without which the client cannot read a reply; null: it can. */
+  /** The TLS handshakes, which a refused client needs to read a reply; null without TLS. */
   readonly handshakes: Handshakes | null;
 }
 
-/** Refused connections that get a reply at the same time; others are closed without one. */
+/** Maximum number of refused connections that are being answered. Others are closed without a reply. */
 const TOLD_MAX = 64;
-/** With TLS a reply costs a handshake, so at most TOLD_MAX get one in this time. */
+/** With TLS a reply costs a handshake, so at most TOLD_MAX connections get one in this time. */
 const TOLD_TLS_MS: Millis = 1000;
 
 const NOT_ENCRYPTED = rawReply(
@@ -83,7 +83,7 @@ export class Entrance {
       socket.destroy();
       return;
     }
-    // Until the header names the client, the connection counts for nobody in particular.
+    // Before the header names the client, the connection counts only for the total.
     const refusal = connections.take(null);
     if (refusal !== null) {
       this.#refuseUnread(socket, introductions, refusal);
@@ -102,7 +102,7 @@ export class Entrance {
     });
   }
 
-  /** @param introducedAs the address in the PROXY header; null: there is none */
+  /** @param introducedAs the address in the PROXY header; null without one */
   #accepted(socket: Socket, introducedAs: string | null): Accepted {
     const { enforcement, handshakes } = this.#options;
     const { remoteAddress } = socket;
@@ -110,7 +110,7 @@ export class Entrance {
     return { socket, origin: originOf(peer, enforcement.options.trust, introducedAs), handshakes };
   }
 
-  /** Refuses a connection whose PROXY header has not come yet. */
+  /** Refuses a connection whose PROXY header has not arrived yet. */
   #refuseUnread(socket: Socket, introductions: Introductions, refusal: Refusal): void {
     const { connections, handshakes } = this.#options;
     const refuse = (address: string | null): void =>
@@ -119,7 +119,7 @@ export class Entrance {
       refuse(null);
       return;
     }
-    // The handshake comes behind the header.
+    // The handshake follows the header.
     this.#refused.add(socket);
     socket.once('close', () => this.#refused.delete(socket));
     introductions.begin(socket, refuse);
@@ -153,11 +153,11 @@ export class Entrance {
       return;
     }
     this.#open(new ClientConnection(secured, origin, client));
-    // The client may have gone beyond its share during the handshake.
+    // The client may have exceeded its share during the handshake.
     if (this.#options.pipelining.refusalFor(client) !== null) secured.destroy();
   }
 
-  /** @returns the client that holds the connection; null: nobody in particular; undefined: it has been refused */
+  /** @returns the client that holds the connection; null if only the total counts; undefined if it was refused */
   #count(accepted: Accepted): Client | null | undefined {
     const { enforcement, clients, connections, pipelining, penalties, frames } = this.#options;
     const { socket, origin } = accepted;
@@ -176,18 +176,18 @@ export class Entrance {
     return undefined;
   }
 
-  /** Takes no further streams; open ones may end. */
+  /** Accepts no further streams; open ones may end. */
   drain(): void {
     this.#sessions?.drain();
   }
 
-  /** Cuts connections on which no request has come yet. */
+  /** Cuts connections without a request. */
   cutUnsecured(): void {
     this.#options.introductions?.cut();
     this.#options.handshakes?.cut();
   }
 
-  /** Cuts connections that are refused, or not secured yet. */
+  /** Cuts connections that were refused, or whose handshake is not complete. */
   cut(): void {
     for (const socket of this.#refused) socket.destroy();
     this.#sessions?.cut();

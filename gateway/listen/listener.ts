@@ -1,7 +1,7 @@
 /**
- * Accepts connections on several sockets of one port. libuv takes one connection from a listening socket in each turn of
- * the event loop, so a client that opens many at once delays the others by as many turns. The kernel spreads connections
- * over the sockets, and each turn takes one from each of them.
+ * Accepts connections on several sockets of one port. libuv accepts one connection from a listening socket in each
+ * tick, so a client that opens many at once delays the others by as many ticks. The kernel spreads connections over the
+ * sockets, and each tick accepts one from each of them.
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import { assertFree } from '#shared/assert-free.ts';
@@ -33,7 +33,7 @@ export class ListenError extends Error {
 /** Eight sockets saved four fifths of the wait behind 128 connections at once. More saved nothing. */
 const SOCKETS = 8;
 const BACKLOG = 1024;
-/** The most turns in which a closing listener still accepts. */
+/** Maximum number of ticks in which a closing listener still accepts. */
 const TURNS_MAX = 1024;
 
 export class Listener {
@@ -42,7 +42,7 @@ export class Listener {
   readonly #keepAliveMs: Millis;
   #accepted = 0;
 
-  /** @param keepAliveMs how long a connection is silent before TCP probes its peer; 0: never */
+  /** @param keepAliveMs how long a connection is silent before TCP probes its peer; 0 for never */
   constructor(onConnection: (socket: Socket) => void, keepAliveMs: Millis = 0) {
     this.#onConnection = onConnection;
     this.#keepAliveMs = keepAliveMs;
@@ -58,7 +58,7 @@ export class Listener {
     try {
       first = await this.#listen(host, port, true);
     } catch (error) {
-      // On this system sockets cannot share a port.
+      // Sockets cannot share a port on this system.
       if (reusePort || (error as NodeJS.ErrnoException).code !== 'ENOTSUP') throw error;
       return this.#listen(host, port, false);
     }
@@ -75,13 +75,13 @@ export class Listener {
   async emptyQueue(): Promise<void> {
     for (let turns = 0, before = -1; before < this.#accepted && turns < TURNS_MAX; turns++) {
       before = this.#accepted;
-      // The first may only end the current turn, in which nothing is accepted.
+      // The first call may only end the current tick, in which nothing is accepted.
       await nextTurn();
       await nextTurn();
     }
   }
 
-  /** Accepts no more. Resolves when all accepted connections are closed. */
+  /** Stops accepting. Resolves when all accepted connections are closed. */
   async close(): Promise<void> {
     await Promise.all(this.#servers.map((server) => new Promise((resolve) => server.close(resolve))));
   }
@@ -89,10 +89,10 @@ export class Listener {
   #listen(host: string, port: number, reusePort: boolean): Promise<number> {
     const server = createServer(
       {
-        // As http.createServer does.
+        // The same as in http.createServer.
         allowHalfOpen: true,
         noDelay: true,
-        // Nothing else shows that the client of a tunnel has vanished.
+        // Only this detects that the client of a tunnel has vanished.
         keepAlive: this.#keepAliveMs > 0,
         keepAliveInitialDelay: this.#keepAliveMs,
       },
@@ -106,7 +106,7 @@ export class Listener {
       server.listen({ host, port, reusePort, backlog: BACKLOG }, () => {
         this.#servers.push(server);
         server.off('error', reject);
-        // Without file descriptors accepting fails. That must not end the process.
+        // Without file descriptors, accepting fails. That must not end the process.
         server.on('error', () => undefined);
         const address = server.address();
         resolve(typeof address === 'object' && address !== null ? address.port : port);

@@ -5,7 +5,7 @@ import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
 import { counter, gauge, type Sample } from '#gateway/observe/metrics/metrics.ts';
 import type { Upstream } from '#gateway/proxy/upstream.ts';
 
-/** A public server, as far as its metrics go. */
+/** The metrics of a public server. */
 interface CountingServer {
   readonly watch: { readonly unreadCut: number; readonly silentCut: number };
   readonly smallPieces: { readonly cut: number };
@@ -16,7 +16,7 @@ function sumOf(servers: readonly CountingServer[], cut: 'unreadCut' | 'silentCut
 }
 
 const CUT = 'floodgate_connections_cut_total';
-const CUT_HELP = 'Client connections that were cut.';
+const CUT_HELP = 'Client connections that the gateway cut.';
 
 export function partSamples(
   servers: readonly CountingServer[],
@@ -44,12 +44,12 @@ export function partSamples(
     counter(failed, 'Requests that the upstream did not answer.', timeouts, { kind: 'timeout' }),
     counter(
       'floodgate_decisions_unrecorded_total',
-      'Refusals of which nothing is kept, because there were too many.',
+      'Refusals without a record, because there were too many.',
       decisions.unrecorded,
     ),
     counter(
       'floodgate_access_log_lost_total',
-      'Lines of the access log that could not be taken.',
+      'Lines of the access log that were lost.',
       accessLog?.lost ?? 0,
     ),
   ];
@@ -70,12 +70,14 @@ export function partSamples(
 
 function boundSamples(bounds: Bounds): Sample[] {
   return Object.values(bounds).flatMap((bound) => [
-    gauge('floodgate_held', 'What clients hold at the moment.', bound.held, { bound: bound.name }),
-    gauge('floodgate_held_max', 'What all clients together may hold.', bound.total, { bound: bound.name }),
+    gauge('floodgate_held', 'Resources that clients hold now, by bound.', bound.held, { bound: bound.name }),
+    gauge('floodgate_held_max', 'Maximum that all clients together can hold, by bound.', bound.total, {
+      bound: bound.name,
+    }),
     ...Object.entries(bound.refusals).map(([scope, value]) =>
       counter(
         'floodgate_bound_refusals_total',
-        'What clients were refused, or lost, because a bound was reached.',
+        'Refusals and losses of clients because a bound was reached.',
         value,
         { bound: bound.name, scope },
       ),
@@ -94,7 +96,7 @@ function protectSamples({ protection, requests }: Upstream): Sample[] {
       }),
       counter(
         'floodgate_protect_refused_total',
-        'Requests refused to protect the application; in shadow mode, those that came at the limit.',
+        'Requests refused to protect the application; in shadow mode, those that arrived at the limit.',
         refused[priority],
         { priority, mode },
       ),
@@ -102,7 +104,7 @@ function protectSamples({ protection, requests }: Upstream): Sample[] {
   ];
 }
 
-/** Named as by Prometheus' own client libraries. */
+/** Uses the names of Prometheus' own client libraries. */
 function processSamples(): Sample[] {
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed } = process.memoryUsage();

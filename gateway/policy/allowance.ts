@@ -2,10 +2,10 @@ import type { Seconds } from '#shared/clock.ts';
 import { unitOfSeconds } from './calendar.ts';
 import type { Algorithm, Policy } from './policy.ts';
 
-/** A policy with either its own limit or the override of one client. */
+/** A policy with the limit of one client: its own or an override. */
 interface Allowed {
   readonly policy: Policy;
-  /** Capacity: how much can be used at once. */
+  /** Maximum number of units at once. */
   readonly quota: number;
   readonly perWindow: number;
 }

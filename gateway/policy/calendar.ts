@@ -6,11 +6,11 @@
 import type { Millis, Seconds } from '#shared/clock.ts';
 
 const DAY_MS: Millis = 86_400_000;
-/** Usual lengths. A month has that of the longest one. */
+/** Usual lengths in seconds. For a month, 31 days. */
 export const UNIT_SECONDS = { day: 86_400, week: 7 * 86_400, month: 31 * 86_400 } as const;
-/** JavaScript has no dates much later, or much earlier than the negative. */
+/** The range of a JavaScript date, in both directions. */
 const AT_MAX: Millis = 8.6e15;
-/** Windows that are remembered: the present one, the next, and those before. */
+/** Number of remembered windows: the current one, the next, and earlier ones. */
 const RECENT_MAX = 4;
 
 export type CalendarUnit = keyof typeof UNIT_SECONDS;
@@ -19,7 +19,7 @@ export interface CalendarWindow {
   /** Consecutive windows have consecutive numbers. They depend on the local date only. */
   readonly number: number;
   readonly start: Millis;
-  /** The start of the next one. */
+  /** Start of the next window. */
   readonly end: Millis;
 }
 
@@ -33,16 +33,16 @@ export function isUnit(text: string): text is CalendarUnit {
   return Object.hasOwn(UNIT_SECONDS, text);
 }
 
-/** Names the unit whose windows usually have this length. */
+/** Returns the unit whose windows usually have this length. */
 export function unitOfSeconds(seconds: Seconds): CalendarUnit {
   return seconds === UNIT_SECONDS.day ? 'day' : seconds === UNIT_SECONDS.week ? 'week' : 'month';
 }
 
-/** @param timezone which Node knows */
+/** @param timezone a valid name of a zone */
 export function calendarOf(unit: CalendarUnit, timezone: string): Calendar {
   const format = new Intl.DateTimeFormat('en', { timeZone: timezone, timeZoneName: 'longOffset' });
   const recent: CalendarWindow[] = [];
-  /** How much local time is ahead of UTC. */
+  /** Returns how far local time is ahead of UTC. */
   const offsetAt = (at: Millis): Millis => {
     const [, sign, hours, minutes, seconds = 0] =
       /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?/.exec(format.format(at)) ?? [];
@@ -50,7 +50,7 @@ export function calendarOf(unit: CalendarUnit, timezone: string): Calendar {
     const ms = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000;
     return sign === '-' ? -ms : ms;
   };
-  /** Searches the first instant at which local time is at least midnight of that day. */
+  /** Returns the first instant at which local time is at least midnight of that day. */
   const startOf = (number: number): Millis => {
     const midnight = firstDayOf(unit, number) * DAY_MS;
     const offsets = [offsetAt(midnight - DAY_MS), offsetAt(midnight + DAY_MS)];
@@ -90,7 +90,7 @@ function numberOf(unit: CalendarUnit, local: Millis): number {
     case 'day':
       return day;
     case 'week':
-      // Day 4 of the epoch was a Monday.
+      // 1970-01-05, day 4 of the epoch, was a Monday.
       return Math.floor((day - 4) / 7);
     case 'month': {
       const date = new Date(local);

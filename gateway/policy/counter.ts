@@ -1,7 +1,7 @@
 import { needsProof } from '#gateway/identity/identifier.ts';
 import type { Algorithm, Policy, PolicySet } from './policy.ts';
 
-/** Counters of different algorithms hold different things, so their names differ. */
+/** Counters of different algorithms have different contents, so their names differ. */
 const SUFFIXES: Readonly<Record<Algorithm, string>> = {
   'fixed-window': '',
   'sliding-window': ':sliding',
@@ -10,14 +10,17 @@ const SUFFIXES: Readonly<Record<Algorithm, string>> = {
   'calendar-window': ':calendar',
 };
 
-/** A policy's counter, whoever is counted; made once for each policy of a file. */
+/** The counter of a policy for all identities. One object exists for each policy of a file. */
 export class Counter {
   readonly policy: Policy;
-  /** It counts what an address spends on unproven credentials. */
+  /** It counts the usage of an address with unproven credentials. */
   readonly forUnproven: boolean;
-  /** The part of the store's key behind the digest. It has the window, so a policy with another window starts afresh. */
+  /**
+   * The part of the store's key after the digest. It contains the window, so a policy with another window starts from
+   * zero.
+   */
   readonly keySuffix: string;
-  /** 30 bits each, from the counter's name, so that a known counter stays known after a reload. */
+  /** 30 bits each, from the counter's name, so that remembered counters stay valid after a reload. */
   readonly words: readonly [number, number];
 
   constructor(policy: Policy, forUnproven: boolean) {
@@ -29,7 +32,9 @@ export class Counter {
   }
 }
 
-/** All counters of a policy file: each bucket's, and of one that counts credentials also that for unproven ones. */
+/**
+ * Returns all counters of a policy file: one for each bucket, and if it counts credentials, another for unproven ones.
+ */
 export function countersOf({ policies }: PolicySet): Counter[] {
   return policies
     .filter(({ index, bucketId }) => index === bucketId)
@@ -40,7 +45,7 @@ export function countersOf({ policies }: PolicySet): Counter[] {
     );
 }
 
-/** FNV-1a, twice from different beginnings: names come from the policy file, not from clients. */
+/** FNV-1a, twice with different start values. Names come from the policy file, so clients cannot cause collisions. */
 function nameWords(name: string): readonly [number, number] {
   let a = 0x811c9dc5;
   let b = 0x9dc5811c;

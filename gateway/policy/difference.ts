@@ -73,7 +73,7 @@ export function differenceOf(before: PolicySet, after: PolicySet): Change[] {
   ];
 }
 
-/** A change of the whole file; none if both values are the same. */
+/** Reports a change of the whole file, unless both values are equal. */
 function ofFile(kind: Change['kind'], from: string | null, to: string | null, effect: string): Change[] {
   return from === to ? [] : [{ kind, policy: null, from, to, effect }];
 }

@@ -1,6 +1,6 @@
 /**
- * The lists `allow` and `deny`: clients that no policy counts, and clients that the gateway refuses. `deny` also closes
- * routes for everybody.
+ * The lists `allow` and `deny`: clients that no policy counts, and clients that the gateway refuses. `deny` also denies
+ * routes to everybody.
  */
 import type { NetworkTable } from './network-table.ts';
 import type { Route } from './route.ts';
@@ -8,7 +8,7 @@ import type { Route } from './route.ts';
 export interface ListEntry {
   readonly list: 'allow' | 'deny';
   readonly names: 'client' | 'route';
-  /** As written, for reports. */
+  /** The text in the file, for reports. */
   readonly text: string;
   /** Line in the file, from 1. */
   readonly line: number;
@@ -21,22 +21,22 @@ export interface ListEntry {
 export interface Lists {
   readonly digests: ReadonlyMap<string, ListEntry>;
   readonly networks: NetworkTable<ListEntry>;
-  /** By the name of a program in lower case; only of the list deny. */
+  /** By the lower-case name of a program. Only the list deny has them. */
   readonly programs: ReadonlyMap<string, ListEntry>;
-  /** Closed for everybody, in the order of the file. */
+  /** Routes denied to everybody, in the order of the file. */
   readonly routes: readonly (readonly [Route, ListEntry])[];
-  /** All of both lists. */
+  /** Entries of both lists. */
   readonly entries: readonly ListEntry[];
 }
 
-/** Names under which a client can be listed. */
+/** Everything by which a client can be listed. */
 interface ListedClient {
   readonly digests: readonly string[];
-  /** Digests that may be the client's: enough to deny it, not to allow it. */
+  /** Digests that may belong to the client. They are enough to deny it, but not to allow it. */
   readonly doubtful: readonly string[];
-  /** Bytes of its address; null: unknown. */
+  /** Bytes of its address; null if unknown. */
   readonly address: readonly number[] | null;
-  /** Words of its User-Agent; empty where no list names programs. */
+  /** Words of its User-Agent; empty if no list names programs. */
   readonly words: readonly string[];
 }
 

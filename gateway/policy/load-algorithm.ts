@@ -1,4 +1,4 @@
-/** Checks algorithm and cost of a policy beyond what the schema can. */
+/** Checks of algorithm and cost that the schema cannot express. */
 import type { Millis } from '#shared/clock.ts';
 import type { Algorithm, Cost, Policy } from './policy.ts';
 import type { Path } from './problems.ts';
@@ -39,7 +39,7 @@ export function checkAlgorithm(
 
 export function costOf(cost: NonNullable<PolicyRow['cost']>): Cost {
   if (typeof cost === 'number') return { kind: 'units', units: cost };
-  // null: a body of unknown length costs the whole capacity.
+  // A body of unknown length (null) costs the whole capacity.
   if (cost === 'body-bytes') return { kind: 'body-bytes', unannounced: null };
   if ('header' in cost) return { kind: 'header', header: cost.header.toLowerCase() };
   if ('replyHeader' in cost)
@@ -56,7 +56,7 @@ export function checkCost(
   if (mistake !== null) report(mistake, `write at most ${capacity}`);
 }
 
-/** The same checks for overrides. @param report takes a path relative to the row */
+/** Checks the overrides in the same way. @param report takes a path relative to the row */
 export function checkOverrides(
   { algorithm, windowMs, limit, burst, overrides, cost }: Policy,
   written: Pick<PolicyRow, 'overrides'>,
@@ -93,7 +93,7 @@ export function checkOverrides(
   if (mistake !== null) report(pathOf(limitMin), mistake, 'write a larger limit, or a smaller cost');
 }
 
-/** Overrides and rollouts choose clients, so a policy for everyone together cannot have them. */
+/** Overrides and rollouts select clients, so a policy for everyone cannot have them. */
 export function checkEveryone(
   { rollout }: Pick<PolicyRow, 'rollout'>,
   written: Pick<PolicyRow, 'overrides' | 'overridesFile'>,

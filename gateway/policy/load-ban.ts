@@ -8,7 +8,7 @@ type Row = PolicyFile['policies'][number];
 
 const WITHIN_SECONDS_MAX = 86_400;
 const BAN_SECONDS_MAX = 7 * 86_400;
-/** Bans are by this network of an address. */
+/** A ban of an IPv6 address covers its network with this prefix length. */
 const NETWORK_BITS = 64;
 
 export function banOf(
@@ -24,7 +24,7 @@ export function banOf(
   return { bucket, after, withinMs: withinSeconds * 1000, forMs: forSeconds * 1000, growing };
 }
 
-/** @returns why clients of this identifier cannot be banned; null: they can */
+/** @returns why clients of this identifier cannot be banned; null if they can */
 export function whyNotBanned(identifier: Identifier): string | null {
   switch (identifier.kind) {
     case 'address':

@@ -5,7 +5,7 @@ import type { PolicyFile } from './schema.ts';
 
 const DEFAULT_TIMEZONE = 'UTC';
 
-/** @returns the calendar of a window as the file has it; null: the window has a fixed length */
+/** @returns the calendar of a window in the file; null for a window of fixed length */
 export function calendarsOf(
   { timezone }: Pick<PolicyFile, 'timezone'>,
   report: Report,
@@ -14,7 +14,7 @@ export function calendarsOf(
   if (!isKnown)
     report(
       ['timezone'],
-      `${timezone} is no time zone that this version of Node knows`,
+      `${timezone} is not a time zone that this version of Node knows`,
       `write ${zoneOfCity(timezone) ?? 'a name of the IANA database, such as Europe/Berlin or UTC'}`,
     );
   const zone = isKnown ? (timezone ?? DEFAULT_TIMEZONE) : DEFAULT_TIMEZONE;

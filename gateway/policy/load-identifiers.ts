@@ -1,4 +1,4 @@
-/** Builds the identifiers of a policy file: the declared ones, and those that policies make of them. */
+/** Builds the identifiers of a policy file: the declared ones, and those that policies define themselves. */
 
 import {
   type BodyIdentifier,
@@ -30,11 +30,11 @@ const BODY = 'body.';
 export class IdentifierTable {
   readonly #report: Report;
   readonly #declared = new Map<string, SimpleIdentifier>();
-  /** Entries with `source: [{ path: NAME }]`, which depend on the route of each policy. Value: the parameter. */
+  /** Entries with `source: [{ path: NAME }]`, which depend on the route of each policy. The value is the parameter. */
   readonly #params = new Map<string, string>();
-  /** Those that policies write themselves. */
+  /** Identifiers for body fields that policies define themselves. */
   readonly #bodies = new Map<string, BodyIdentifier>();
-  /** Identifiers in use by their meaning, so that equal ones are one object. */
+  /** Identifiers in use by their meaning, so that equal ones share one object. */
   readonly #used = new Map<string, Identifier>();
 
   readonly #referenced: ReferencedFiles;
@@ -51,9 +51,9 @@ export class IdentifierTable {
   }
 
   /**
-   * The identifier of a policy.
+   * Returns the identifier of a policy.
    *
-   * @param route null: the route is invalid, so mistakes that depend on it are not reported
+   * @param route null if the route is invalid, so mistakes that depend on it are not reported
    * @returns null if there is a mistake, which is reported
    */
   of(written: Written, route: Route | null, here: Path): Identifier | null {
@@ -230,7 +230,7 @@ function credentialSource(entry: SourceEntry): CredentialSource {
   if ('bearer' in entry) return { kind: 'bearer', prefix: entry.bearer };
   if ('cookie' in entry) return { kind: 'cookie', cookie: entry.cookie };
   if ('query' in entry) return { kind: 'query', parameter: entry.query };
-  throw new Error('a claim, a path parameter or a field of the body is no credential');
+  throw new Error('a claim, a path parameter or a field of the body is not a credential');
 }
 
 /** @returns null unless exactly one place is given */

@@ -16,7 +16,7 @@ const WHAT_TO_WRITE =
 /**
  * Skips keys of other types and for other uses, because key sets often contain them.
  *
- * @throws Mistake that says what is wrong with the text
+ * @throws Mistake that describes the error in the text
  */
 export function parseKeySet(text: string, file: string): KeySet {
   const keys = keysOf(text, file);

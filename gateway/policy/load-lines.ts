@@ -1,15 +1,15 @@
-/** Reads a file with one entry a line that a policy file names, such as a file of overrides. */
+/** Reads a file that a policy file names and that has one entry a line, such as a file of overrides. */
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
 import type { ReferencedFiles } from './referenced-files.ts';
 
-/** A file is parsed on the event loop, between requests of clients. */
+/** A file is parsed on the event loop, between requests of clients, so its size is limited. */
 const LINES_MAX = 100_000;
 const BYTES_MAX = 8_388_608;
 const MISTAKES_MAX = 10;
 
 /**
- * @param here where the policy file names it
- * @param add takes every line that is neither blank nor a comment. @throws Mistake
+ * @param here place in the policy file where it is named
+ * @param add called for every line that is neither blank nor a comment. @throws Mistake
  * @returns the text; null if there are mistakes, which are reported
  */
 export function addLines(

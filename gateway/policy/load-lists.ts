@@ -12,14 +12,14 @@ import { PROGRAM_NAME } from './user-agent.ts';
 
 type DenyEntry = NonNullable<PolicyFile['deny']>[number];
 
-/** Each policy is compared with each of them. */
+/** Maximum number of routes, because each policy is compared with each of them. */
 const ROUTES_MAX = 1000;
 
 const VERSION_LENGTH = 12;
 
 const NAMES = ['allow', 'deny'] as const;
 
-/** @returns null where there are none: nothing is then looked up */
+/** @returns null if there are no entries, so that requests skip the lists */
 export function buildLists(
   file: PolicyFile,
   referenced: ReferencedFiles,
@@ -32,12 +32,13 @@ export function buildLists(
   const routes = new Map<string, readonly [Route, ListEntry]>();
   const entries: ListEntry[] = [];
   for (const list of NAMES) addEntries(list, false);
-  // Last, so a program that renews a file cannot make an entry of the policy file a mistake. Deny wins over allow.
+  // Files come last, so that a program that renews one cannot make an entry of the policy file a mistake. Deny comes
+  // before allow.
   for (const list of NAMES.toReversed()) addEntries(list, true);
   return entries.length === 0 ? null : { digests, networks, programs, routes: [...routes.values()], entries };
 
   function addEntries(list: ListEntry['list'], areFiles: boolean): void {
-    // Not entries(): a list may have holes.
+    // entries() would also return the holes of a list.
     for (const [i, written] of Object.entries(file[list] ?? [])) {
       if ((written.file !== undefined) !== areFiles) continue;
       const here: Path = [list, Number(i)];
@@ -69,11 +70,11 @@ export function buildLists(
     entries.push(entry);
   }
 
-  /** Programs renew such files, so a line that is on a list already is no mistake; the first entry counts. */
+  /** Programs renew such files, so a repeated entry is no mistake; the first one counts. */
   function addFile(entry: ListEntry, name: string, here: Path): void {
     const text = addLines(name, here, referenced, report, (line) => {
       const [, word = '', rest = ''] = /^\s*([^\s;#]+)\s*(?:[;#].*)?(.*)$/.exec(line) ?? [];
-      // The line is a comment.
+      // The line contains only a comment.
       if (word === '') return;
       if (rest !== '')
         throw new Mistake(`"${line.trim().slice(0, 60)}" names two things`, 'write one a line');
@@ -85,7 +86,7 @@ export function buildLists(
     entries.push({ ...entry, text: `${name}, version ${version}` });
   }
 
-  /** @returns false: it is there already */
+  /** @returns false if the list already contains it */
   function isAdded(entry: ListEntry, { address, digest, route, userAgent }: DenyEntry): boolean {
     if (userAgent !== undefined) {
       const names = [userAgent].flat().map(programName);

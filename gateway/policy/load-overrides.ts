@@ -150,7 +150,7 @@ function isAdded(map: Map<string, number>, key: string, limit: number): boolean 
   return true;
 }
 
-/** @returns in lower case */
+/** @returns the name in lower case */
 export function programName(text: string): string {
   if (!PROGRAM_NAME.test(text))
     throw new Mistake(

@@ -12,7 +12,7 @@ import type { PolicyFile } from './schema.ts';
 const LINE = /^\s*(\S+)\s+(\S+)\s*$/;
 const VERSION_LENGTH = 12;
 
-/** @returns null if there is no such file, or it has mistakes, which are reported */
+/** @returns null if no file is named, or it has mistakes, which are reported */
 export function loadPlans(
   { plans }: Pick<PolicyFile, 'plans'>,
   referenced: ReferencedFiles,

@@ -7,11 +7,11 @@ import type { PolicyFile } from './schema.ts';
 
 type TestEntry = NonNullable<PolicyFile['tests']>[number];
 
-/** Default time of a test: the epoch, where windows of all lengths begin. */
+/** Default time of a test: the epoch, at which windows of all lengths begin. */
 const AT: Millis = 0;
 const FROM = '192.0.2.1';
 const REPLY = 200;
-/** A reload runs all tests on the event loop, between requests of clients. */
+/** Maximum number of test requests. A reload runs all tests on the event loop, between requests of clients. */
 const REQUESTS_MAX = 10_000;
 
 /** @param names the policies of each row: one, or one for each entry of `limits` */
@@ -106,7 +106,7 @@ function rawHeadersOf(fields: TestEntry['headers'] = {}): string[] {
 
 const NETWORK = /^(\d{1,3}(?:\.\d{1,3}){3})\/(\d|[12]\d|3[0-2])$/;
 
-/** @returns the first addresses of a network, at most `times`; null: it is neither an address nor an IPv4 network */
+/** @returns the first addresses of a network, at most `times`; null if it is neither an address nor an IPv4 network */
 function addressesIn(from: string, times: number): readonly string[] | null {
   if (isIP(from) !== 0) return [from];
   const [, address = '', bits = ''] = NETWORK.exec(from) ?? [];

@@ -104,7 +104,7 @@ function build(
   const policies: Policy[] = [];
   const byName = new Map<string, number>();
   const byBucket = new Map<string, Policy>();
-  /** Policies that a test means by the name of a row: one, or one for each entry of `limits`. */
+  /** Policies that a test can check by the name of a row: one, or one for each entry of `limits`. */
   const rowNames = new Map<string, readonly string[]>();
   // Object.entries skips the holes that soundParts leaves.
   for (const [place, row] of Object.entries(file.policies)) {
@@ -176,7 +176,7 @@ function build(
         calendar: calendarFor(window),
         bucket,
         bucketId: byBucket.get(bucket)?.index ?? index,
-        // The seed comes from the row, so all limits of a row include the same clients.
+        // The seed is the row's, so all limits of a row include the same clients.
         rollout: rolloutIn(row.rollout, row.bucket ?? row.name),
         mode: row.mode ?? 'enforce',
         onStoreFailure: row.onStoreFailure ?? 'local',
@@ -191,7 +191,7 @@ function build(
         checkEveryone(row, written.overrides, (key, message, fix) =>
           report([...(key === 'rollout' ? here : at), key], message, fix, 'key'),
         );
-      // A duplicate name is already reported, and it makes the bucket a duplicate as well.
+      // A duplicate name is already reported, and it also makes the bucket a duplicate.
       if (twin === undefined || row.bucket !== undefined) {
         checkBucket(policy, byBucket, (message, fix) =>
           report([...here, row.bucket === undefined ? 'name' : 'bucket'], message, fix),

@@ -16,10 +16,10 @@ export interface Cover {
   /** Each counter once, represented by the first policy of the file that uses it. */
   readonly counters: readonly CoverCounter[];
   readonly identifiers: readonly Identifier[];
-  /** Some policies count a field of the body. */
+  /** Whether some policies count a field of the body. */
   readonly readsBody: boolean;
   readonly hasOverrides: boolean;
-  /** All requests of one address are charged alike. */
+  /** Whether all requests of one address have the same charge. */
   readonly isByAddress: boolean;
   readonly hasOutcomes: boolean;
   readonly priority: Priority;
@@ -40,16 +40,16 @@ type Match =
       readonly ok: true;
       readonly target: string;
       readonly path: string;
-      /** null: no policy applies. */
+      /** null if no policy applies. */
       readonly cover: Cover | null;
-      /** The entry of the list deny that closes the route; null: it is open. */
+      /** The entry of the list deny that matches the route; null if there is none. */
       readonly closedBy: ListEntry | null;
     }
   | { readonly ok: false; readonly reason: string };
 
 export type Matcher = (method: string, rawTarget: string) => Match;
 
-/** Cache of matched targets, bounded in number and length. It is emptied when full. */
+/** Maximum number of cached targets. The cache is emptied when full. */
 const CACHE_TARGETS_MAX = 4096;
 const CACHE_TARGET_LENGTH_MAX = 256;
 
@@ -154,7 +154,7 @@ interface Node<T> {
   readonly literals: Map<string, Node<T>>;
   param: Node<T> | null;
   readonly here: Entry<T>[];
-  /** Routes that end in /* here: they match this node and everything below it. */
+  /** Routes that end in /* at this node. They match the node and everything below it. */
   readonly below: Entry<T>[];
 }
 

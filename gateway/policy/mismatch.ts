@@ -6,7 +6,7 @@ import { caseless, meaningOf } from './target.ts';
 /**
  * @param method as sent; HEAD is matched as GET
  * @param path canonical
- * @returns null when the route matches
+ * @returns null if the route matches
  */
 export function mismatchOf(route: Route, method: string, path: string): string | null {
   return pathMismatchOf(route, path) ?? methodMismatchOf(route, method);
@@ -30,7 +30,7 @@ function pathMismatchOf(route: Route, path: string): string | null {
   const extra = segments[route.segments.length];
   return extra === undefined
     ? null
-    : `the path goes on with "${extra}" where the route ends; write /* at its end to cover what is below`;
+    : `the path continues with "${extra}" where the route ends; write /* at its end to cover everything below`;
 }
 
 function shown(segment: Segment): string {

@@ -7,7 +7,7 @@ export interface Overrides {
   readonly digests: ReadonlyMap<string, number>;
   readonly networks: NetworkTable<number>;
   readonly plans: ReadonlyMap<string, number>;
-  /** By the name of a program in lower case. */
+  /** By the lower-case name of a program. */
   readonly programs: ReadonlyMap<string, number>;
   readonly size: number;
   /** Smallest limit; Infinity if there are none. */
@@ -29,15 +29,18 @@ interface Capacity {
 }
 
 export interface OverrideFacts {
-  /** Bytes of the client address; null if the address is unknown. */
+  /** Bytes of the client address; null if unknown. */
   readonly address: readonly number[] | null;
-  /** Named by a trusted proxy; null if none was named. */
+  /** The plan named by a trusted proxy; null if there is none. */
   readonly plan: string | null;
-  /** Words of its User-Agent; empty where no override names programs. */
+  /** Words of its User-Agent; empty if no override names programs. */
   readonly words: readonly string[];
 }
 
-/** The limit of one identity. The most specific override wins: digest, then longest network prefix, then plan, then program. */
+/**
+ * Returns the limit of one identity. The most specific override wins: digest, then longest network prefix, then plan,
+ * then program.
+ */
 export function limitFor(
   { limit, overrides }: Overridable,
   digest: string,
@@ -57,7 +60,7 @@ export function limitFor(
   return limit;
 }
 
-/** How much can be used at once: the burst of a token bucket if one is set, else the limit. */
+/** Returns how much can be used at once: the burst of a token bucket if one is set, else the limit. */
 export function capacityFor({ limit: usual, capacity, burst }: Capacity, limit: number): number {
   return limit === usual ? capacity : (burst ?? limit);
 }

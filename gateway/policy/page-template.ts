@@ -1,4 +1,4 @@
-/** The template of an operator for the page that people get when a request is refused. */
+/** The operator's template for the page that browsers show when a request is refused. */
 import { hash } from 'node:crypto';
 import { escapeHtml, sourceOf } from '#shared/page.ts';
 import { Mistake, type Report, reportMistake } from './problems.ts';
@@ -10,7 +10,7 @@ const PLACEHOLDERS = ['seconds', 'policy', 'decision'] as const;
 export type PageValues = Readonly<Record<(typeof PLACEHOLDERS)[number], string>>;
 
 export interface PageTemplate {
-  /** Texts and the names of placeholders in turn; a text is first and last. */
+  /** Alternating texts and names of placeholders. It begins and ends with a text. */
   readonly parts: readonly string[];
   readonly contentSecurityPolicy: string;
 }
@@ -59,7 +59,7 @@ export function templateOf(name: string, text: string): PageTemplate {
     parts,
     contentSecurityPolicy: contentSecurityPolicy({
       scripts: hashes,
-      // Styles may be anywhere in the page, and images and fonts those of the application.
+      // Styles may be anywhere in the page. Images and fonts may come from the application.
       styles: ["'self'", "'unsafe-inline'"],
       others: "img-src 'self' data:; font-src 'self' data:; ",
     }),
@@ -83,7 +83,7 @@ function scriptsIn(name: string, text: string): string[] {
 interface Allowed {
   readonly scripts: readonly string[];
   readonly styles: readonly string[];
-  /** Further directives. */
+  /** Further directives of the policy. */
   readonly others: string;
 }
 

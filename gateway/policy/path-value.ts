@@ -2,7 +2,7 @@ import { AMBIGUOUS, type PairValue } from '#gateway/identity/pairs.ts';
 import { caseless, meaningOf, withoutParameters, withoutSegmentParameters } from './target.ts';
 
 /**
- * The value without segment parameters, because some applications strip them.
+ * Returns the value without segment parameters, because some applications strip them.
  *
  * @param path canonical
  * @param at index of the segment, from 0

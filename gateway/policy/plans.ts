@@ -10,10 +10,10 @@ export interface Plans {
 }
 
 /**
- * The plan of a client. A digest wins over a network, and a longer prefix over a shorter one.
+ * Returns the plan of a client. A digest wins over a network, and a longer prefix over a shorter one.
  *
- * @param digests of everything that identifies the client
- * @param address bytes of the client's address; null: unknown
+ * @param digests all digests that identify the client
+ * @param address bytes of the client's address; null if unknown
  */
 export function planIn(
   { digests: named, networks }: Plans,

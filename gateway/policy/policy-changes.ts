@@ -154,13 +154,13 @@ function isInFlight({ algorithm }: Policy): boolean {
 }
 
 function limitEffect(old: Policy, now: Policy): string {
-  if (now.mode === 'shadow') return 'nobody is denied by it either way: it is in shadow mode';
+  if (now.mode === 'shadow') return 'it denies nobody before or after: it is in shadow mode';
   if (isInFlight(now))
     return now.limit > old.limit
       ? `clients may have ${now.limit} requests in flight at once instead of ${old.limit}`
       : `clients that have more than ${now.limit} requests in flight at once are denied`;
   return now.limit > old.limit
-    ? `clients get ${now.limit - old.limit} more in each window; who is denied now passes at once`
+    ? `clients get ${now.limit - old.limit} more in each window; clients that are denied now pass at once`
     : `clients that make more than ${now.limit} requests in ${spanText(now)} are denied; requests counted so far in a window stay counted`;
 }
 
@@ -219,7 +219,8 @@ export function isSameButName(a: Policy, b: Policy): boolean {
 }
 
 /**
- * Same key in the store: bucket, window, algorithm and identifier. A policy that changes one of them counts from zero.
+ * Whether both have the same key in the store: bucket, window, algorithm and identifier. If one of them changes, the
+ * policy counts from zero.
  */
 function isSameCounter(a: Policy, b: Policy): boolean {
   return (

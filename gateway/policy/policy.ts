@@ -15,7 +15,7 @@ export type Algorithm =
   | 'sliding-window'
   | 'token-bucket'
   | 'concurrency'
-  /** A fixed window whose length is `day`, `week` or `month`. */
+  /** A calendar window, whose length is `day`, `week` or `month`. */
   | 'calendar-window';
 
 /** How many units a request takes of a limit; at least 1. */
@@ -25,28 +25,28 @@ export type Cost =
   | { readonly kind: 'header'; readonly header: string }
   /** From a header of the application's reply. @param reserve charged until the reply begins. Name in lower case. */
   | { readonly kind: 'reply-header'; readonly header: string; readonly reserve: number }
-  /** Length of the body. @param unannounced cost if there is no Content-Length; null: the whole capacity */
+  /** Length of the body. @param unannounced cost if there is no Content-Length; null for the whole capacity */
   | { readonly kind: 'body-bytes'; readonly unannounced: number | null };
 
 export type Count = 'request' | 'failure' | 'success';
 
-/** The reply decides how much of its charge a request keeps. */
+/** Whether the reply decides how much of its charge a request keeps. */
 export function isSettledByReply({ count, cost }: Pick<Policy, 'count' | 'cost'>): boolean {
   return count !== 'request' || cost.kind === 'reply-header';
 }
 
 export type OnStoreFailure = 'allow' | 'deny' | 'local';
 
-/** A client that is denied too often is banned. Times are in milliseconds. */
+/** Bans a client that is denied too often. Times are in milliseconds. */
 export interface PolicyBan {
-  /** Names the row; denials by all policies of the row count together. */
+  /** Identifies the row. Denials by all policies of the row count together. */
   readonly bucket: string;
-  /** Number of denials. */
+  /** Number of denials that cause a ban. */
   readonly after: number;
-  /** From the first denial on. */
+  /** Denials count together for this time after the first one. */
   readonly withinMs: Millis;
   readonly forMs: Millis;
-  /** Each ban is twice as long as the one before. */
+  /** Whether each ban is twice as long as the previous one. */
   readonly growing: boolean;
 }
 
@@ -59,7 +59,7 @@ export function banText({ after, withinMs, forMs, growing }: PolicyBan): string 
 export interface Policy {
   readonly name: string;
   readonly index: number;
-  /** Path in the file: a row, or an entry of its `limits`. */
+  /** Path in the file, of a row or of an entry of its `limits`. */
   readonly at: Path;
   readonly line: number;
   readonly route: Route;
@@ -68,7 +68,7 @@ export interface Policy {
   readonly limit: number;
   readonly overrides: Overrides | null;
   readonly algorithm: Algorithm;
-  /** Burst of a token bucket as configured; null: equal to the limit or the override. */
+  /** Configured burst of a token bucket; null if it is equal to the limit or the override. */
   readonly burst: number | null;
   /** How much clients without an override can use at once: the burst of a token bucket, else the limit. */
   readonly capacity: number;
@@ -91,11 +91,11 @@ export interface Policy {
   readonly onStoreFailure: OnStoreFailure;
   readonly headers: boolean;
   readonly ban: PolicyBan | null;
-  /** null: not named. */
+  /** null if not set. */
   readonly priority: Priority | null;
 }
 
-/** How the application is protected from more requests at once than it can take. */
+/** Whether the application is protected from more concurrent requests than it can handle. */
 export type Protect = 'on' | 'shadow';
 
 export interface PolicyTest {
@@ -109,13 +109,13 @@ export interface PolicyTest {
   readonly from: readonly string[];
   readonly times: number;
   readonly reply: number;
-  /** Headers of the application's replies, names and values in turn. */
+  /** Headers of the application's replies, alternating names and values. */
   readonly replyHeaders: readonly string[];
   readonly at: Millis;
-  /** Plan that a trusted proxy names; null: none. */
+  /** Plan that a trusted proxy names; null if none. */
   readonly plan: string | null;
   readonly expect: {
-    /** Names of all policies that apply; null, here and below: not checked. */
+    /** Names of all policies that apply. null, here and below, means that it is not checked. */
     readonly policies: readonly string[] | null;
     readonly allowed: number | null;
     readonly status: number | null;
@@ -130,19 +130,19 @@ export interface PolicySet {
   readonly version: string;
   readonly policies: readonly Policy[];
   readonly exclude: readonly Route[];
-  /** All routes ignore upper and lower case, like the application. */
+  /** All routes are matched without regard to case, like in the application. */
   readonly ignoreCase: boolean;
-  /** null: it is not protected. */
+  /** null if `protect` is not set. */
   readonly protect: Protect | null;
-  /** Lower-case name of the header in which trusted proxies name the plan of a client; null: none. */
+  /** Lower-case name of the header in which trusted proxies name the plan of a client; null if none. */
   readonly planHeader: string | null;
   readonly plans: Plans | null;
-  /** Some overrides name programs by their User-Agent. */
+  /** Whether some overrides name programs by their User-Agent. */
   readonly hasProgramLimits: boolean;
   /** Identifiers that do not depend on a route. */
   readonly identifiers: readonly SimpleIdentifier[];
   readonly lists: Lists | null;
-  /** For browsers, in place of the gateway's; null: there is none. */
+  /** Replaces the gateway's page for browsers; null if there is none. */
   readonly page: NamedPage | null;
   readonly tests: readonly PolicyTest[];
 }

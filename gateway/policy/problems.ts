@@ -6,7 +6,7 @@ export interface Problem {
   readonly fix: string;
 }
 
-/** A mistake in one value of the file. The caller adds the place. */
+/** A mistake in one value of the file. The caller adds the position. */
 export class Mistake extends Error {
   readonly what: string;
   readonly fix: string;

@@ -1,4 +1,4 @@
-/** A policy file may name other files, for overrides and key sets. They must be in the same folder. */
+/** A policy file may name other files, such as for overrides and key sets. They must be in the same folder. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Mistake } from './problems.ts';

@@ -1,10 +1,10 @@
 /**
  * A route of `policies.yaml`: methods and a path pattern.
  *
- * `POST /a/{id}/b`    `{param}` matches one segment
- * `GET,PUT /a/*`      `/a` and everything below it
- * `DELETE /a/{name*}` one or more segments, including the slashes between them
- * `OPTIONS *`         every path
+ * - `POST /a/{id}/b`: `{param}` matches one segment
+ * - `GET,PUT /a/*`: `/a` and everything below it
+ * - `DELETE /a/{name*}`: one or more segments, including the slashes between them
+ * - `OPTIONS *`: every path
  */
 import { METHODS } from '#gateway/http/node-http.ts';
 import { Mistake } from './problems.ts';
@@ -19,12 +19,12 @@ export type Segment =
       /** Written {name*}: the value includes all following segments. */
       readonly takesRest: boolean;
     }
-  /** Any number of segments, also none. */
+  /** Any number of segments, including none. */
   | { readonly kind: 'rest' };
 
 export interface Route {
   readonly text: string;
-  /** Upper case; null: every method. HEAD is matched as GET. */
+  /** Upper case; null for every method. HEAD is matched as GET. */
   readonly methods: ReadonlySet<string> | null;
   readonly segments: readonly Segment[];
   readonly ignoresCase: boolean;
@@ -113,7 +113,9 @@ function parseLiteral(part: string): string {
   return meaningOf(target.path.slice(1));
 }
 
-/** Finds routes in `wide` that together match every request of `narrow`; returns none if some request is left over. */
+/**
+ * Finds routes in `wide` that together match every request of `narrow`. Returns none if they leave a request unmatched.
+ */
 export function coveredBy(narrow: Route, wide: readonly Route[]): Route[] {
   const wideEnough = wide.filter(({ segments }) => coversPath(segments, narrow.segments));
   const covering = new Set<Route>();

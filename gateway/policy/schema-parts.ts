@@ -1,4 +1,4 @@
-/** The length of a request line is limited anyway. */
+/** The maximum does no harm, because request lines are limited too. */
 export const route = (description: string) =>
   ({
     type: 'string',

@@ -62,7 +62,7 @@ const DURATION = {
 const WINDOW = {
   type: 'string',
   pattern: `${DURATION.pattern}|^(?:day|week|month)$`,
-  description: `${DURATION.description}, or day, week or month for those of the calendar`,
+  description: `${DURATION.description}, or day, week or month for calendar windows`,
 } as const;
 
 const quota = {
@@ -95,14 +95,14 @@ const quota = {
 
 const ENTRY_IDENTIFIER = {
   type: 'string',
-  description: 'who is counted by this limit, unlike the others of its row, such as everyone',
+  description: 'the clients that this limit counts, if they differ from those of its row, such as everyone',
 } as const;
 
 const policy = {
   type: 'object',
   required: ['name', 'route', 'identifier'],
   properties: {
-    name: name('a name of its own: lower-case letters, digits, dots, dashes and underscores, at most 64'),
+    name: name('a unique name: lower-case letters, digits, dots, dashes and underscores, at most 64'),
     route: route('METHODS PATH, such as POST /api/items or GET,PUT /api/items/*'),
     identifier: {
       anyOf: [
@@ -195,7 +195,7 @@ const policy = {
         },
       },
       additionalProperties: false,
-      description: 'who is denied too often is banned: write { after: 50, within: 10m, for: 1h }',
+      description: 'bans clients that are denied too often: write { after: 50, within: 10m, for: 1h }',
     },
     priority: {
       enum: PRIORITIES,
@@ -265,7 +265,8 @@ export const policyFileSchema = {
       type: 'object',
       patternProperties: { '^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$': identifierSchema },
       additionalProperties: false,
-      description: 'who is counted: names of lower-case letters, digits and dashes, each with a source',
+      description:
+        'how clients are identified: names of lower-case letters, digits and dashes, each with a source',
       minProperties: 1,
       maxProperties: 16,
     },

@@ -4,9 +4,9 @@ import { Settings } from 'typebox/system';
 import type { Path, Report } from './problems.ts';
 import { policyFileSchema } from './schema.ts';
 
-/** The validator's default is 8; operators want the whole list. */
+/** Higher than the validator's default of 8, because operators want the whole list. */
 const SHAPE_ERRORS_MAX = 100;
-/** Length of a wrong value in a message, in characters. */
+/** Maximum length of a wrong value in a message, in characters. */
 const SHOWN_MAX = 60;
 
 interface SchemaNode {
@@ -17,7 +17,7 @@ interface SchemaNode {
   readonly anyOf?: readonly unknown[];
 }
 
-/** The deepest schema on the way to `path`, and how many steps of the path lead to it. */
+/** Returns the deepest schema on the way to `path`, and how many steps of the path lead to it. */
 function schemaAt(path: Path): { readonly schema: SchemaNode; readonly depth: number } {
   let schema: SchemaNode = policyFileSchema as SchemaNode;
   let depth = 0;
@@ -73,7 +73,7 @@ export function checkShape(value: unknown, report: Report): void {
     const { schema, depth } = schemaAt(path);
     const params = error.params as { additionalProperties?: string[]; requiredProperties?: string[] };
     if (error.keyword === 'boolean' || depth < path.length || (schema.anyOf && error.keyword !== 'anyOf')) {
-      // Inside a union or below an unknown key: the error at the owner is enough.
+      // The error is inside a union or below an unknown key. The error at the owner is enough.
     } else if (params.additionalProperties !== undefined) {
       for (const key of params.additionalProperties) {
         const [message, fix] =
@@ -123,7 +123,7 @@ function shown(root: unknown, path: Path): string {
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX - 3)}...` : text;
 }
 
-/** Keys that users of other products try, with a hint. */
+/** Keys that users of other products may try, with a hint. */
 const FOREIGN_KEYS: Readonly<Record<string, string>> = Object.fromEntries(
   ['host', 'hosts', 'hostname', 'domain', 'domains'].map((key) => [
     key,

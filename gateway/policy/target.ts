@@ -6,7 +6,9 @@
 
 interface Target {
   readonly ok: true;
-  /** Absolute; unreserved characters decoded once; without dot segments, empty segments and a trailing slash. */
+  /**
+   * Absolute. Unreserved characters are decoded once; dot segments, empty segments and a trailing slash are removed.
+   */
   readonly path: string;
   /** `?` and the rest, as sent; '' if there is no query. */
   readonly query: string;
@@ -33,7 +35,7 @@ const QUESTION = 63;
 
 /**
  * @param raw from the request line, decoded as latin1: one code unit for each byte
- * @returns the canonical target, or the reason why it is refused
+ * @returns the canonical target, or the reason for a refusal
  */
 export function canonicalTarget(raw: string): Target | BadTarget {
   if (raw.charCodeAt(0) === SLASH) return canonicalOrigin(raw);
@@ -160,7 +162,7 @@ export function meaningOf(segment: string): string {
 }
 
 /**
- * Folds case. Through upper case, as ASP.NET does, so that both small sigmas become one.
+ * Folds case. It converts to upper case, as ASP.NET does, so that both small sigmas become equal.
  *
  * @param bytes result of meaningOf: one code unit for each byte
  */

@@ -3,12 +3,12 @@
  * regard to case: a search for parts of words would take longer for each listed name.
  */
 
-/** A name as files write it. */
+/** A name as it is written in files. */
 export const PROGRAM_NAME = /^(?=.*[A-Za-z])[A-Za-z0-9]+(?:[._-]+[A-Za-z0-9]+)*$/;
 
 const WORD = /[a-z0-9]+(?:[._-]+[a-z0-9]+)*/g;
 
-/** @param rawHeaders names and values in turn */
+/** @param rawHeaders alternating names and values */
 export function userAgentWords(rawHeaders: readonly string[]): readonly string[] {
   const words: string[] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -7,7 +7,7 @@ import type { Policy, PolicySet } from './policy.ts';
 import { inOrder, type Path, type Problem, type Report } from './problems.ts';
 import { coveredBy, type Route } from './route.ts';
 
-/** Requests per second. No client reaches this: it is more than any measured process served on one connection. */
+/** Maximum of requests per second. No client reaches it: no measured process served as many on one connection. */
 const RATE_MAX = 100_000;
 /** Methods that get 405 before policies are matched. */
 const NEVER_SERVED: ReadonlySet<string> = new Set(['CONNECT', 'TRACE']);
@@ -85,7 +85,7 @@ function warnOfRoute({ methods, text }: Route, say: Say): void {
   );
 }
 
-/** Each field of a body has a counter of its own, so somebody has to bound how many fields one client sends. */
+/** Each value of a body field has its own counter, so another policy must bound how many values one client sends. */
 function warnOfInvented({ name, identifier, route }: Policy, { policies }: PolicySet, say: Say): void {
   if (!readsBody(identifier)) return;
   const counts = (other: Policy): boolean =>
@@ -125,7 +125,7 @@ function warnOfLimit(policy: Policy, buckets: Buckets, say: Say): void {
   }
 }
 
-/** Comparable policies: each request counts, and costs 1. */
+/** Whether the policies are comparable: each request counts, and costs 1. */
 function countEach(rows: readonly Policy[]): boolean {
   return rows.every(
     ({ algorithm, cost, count }) =>
@@ -151,7 +151,10 @@ function deniesFirst(wide: Policy, policy: Policy): boolean {
   return mostIn(wide, policy) <= policy.limit;
 }
 
-/** Requests that `wide` allows at most during one window of `policy`. Windows begin at multiples of their length. */
+/**
+ * Returns how many requests `wide` allows at most during one window of `policy`. Windows begin at multiples of their
+ * length.
+ */
 function mostIn(wide: Policy, { windowSeconds }: Policy): number {
   if (wide.algorithm === 'token-bucket')
     return wide.capacity + Math.ceil((wide.limit * windowSeconds) / wide.windowSeconds);

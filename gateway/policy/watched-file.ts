@@ -63,7 +63,7 @@ export class FileWatch<T> {
   #signature = '';
   #content: Content = { text: '', referenced: new Map() };
   #unchangedSince: Millis = 0;
-  /** A change or a reload is waiting until the files are stable. */
+  /** A change or a reload waits until the files are stable. */
   #pending = false;
   #forced = false;
   #looking: Promise<void> | null = null;
@@ -86,7 +86,7 @@ export class FileWatch<T> {
     return this.#inUse.referenced;
   }
 
-  /** Why the current content of the file is not in use; null if it is. */
+  /** Why the current content of the file is not in use; null if it is in use. */
   get refusal(): string | null {
     return this.#refusal;
   }
@@ -96,7 +96,7 @@ export class FileWatch<T> {
     this.#timer.unref();
   }
 
-  /** SIGHUP: loads the file even if it has not changed, once it is stable. */
+  /** Loads the file for SIGHUP, even if it has not changed, once it is stable. */
   reload(): void {
     this.#forced = true;
     this.#pending = true;
@@ -107,7 +107,7 @@ export class FileWatch<T> {
     clearInterval(this.#timer);
   }
 
-  /** Polls once; joins a poll that is running. Never rejects. */
+  /** Polls once, or joins a running poll. Never rejects. */
   look(): Promise<void> {
     const { file } = this.#options;
     const files = [file, ...[...this.#named].map((name) => join(dirname(file), name))];

@@ -16,7 +16,7 @@ import type { Path } from './problems.ts';
 
 export type ReportAt = (offset: number, message: string, fix: string) => void;
 
-/** Nodes that aliases may expand to, so that a short file cannot become gigabytes. */
+/** Maximum number of nodes that aliases may expand to, so that a short file cannot become gigabytes. */
 const ALIASES_MAX = 100;
 
 /** Reports all duplicate keys, but only the first other error, because later ones usually follow from it. */
@@ -38,7 +38,7 @@ function explained(error: YAMLParseError, text: string): readonly [what: string,
   return [what ?? bare(error), fix];
 }
 
-/** A null message means: use the parser's own. */
+/** A null message means that the parser's own message is used. */
 const SYNTAX_FIXES: Readonly<Partial<Record<ErrorCode, readonly [what: string | null, fix: string]>>> = {
   TAB_AS_INDENT: ['tabs cannot be used for indentation', 'use spaces'],
   RESOURCE_EXHAUSTION: ['brackets are nested too deeply', 'close them'],
@@ -100,7 +100,7 @@ export function plainValue(document: Document.Parsed, at: ReportAt): unknown {
   }
 }
 
-/** Offset of the value or the key at a path; for a missing one, the offset of its owner. */
+/** Returns the offset of the value or the key at a path. If it is missing, returns the offset of its owner. */
 export function offsetOf(contents: unknown, path: Path, point: 'value' | 'key'): number {
   let node = contents;
   let offset = startOf(node);

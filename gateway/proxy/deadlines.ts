@@ -10,7 +10,7 @@ export interface DeadlineEntry {
   deadlineAt: Millis;
   earlier: DeadlineEntry | null;
   later: DeadlineEntry | null;
-  /** The timeout has passed; the entry is already removed. */
+  /** Called after the timeout, when the entry is already removed. */
   onDeadline(): void;
 }
 

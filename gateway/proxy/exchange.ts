@@ -6,18 +6,18 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Canonical path and query. */
   readonly target: string;
-  /** Names and values alternate. A `Content-Length` among them must be that of the body. */
+  /** Alternating names and values. A `Content-Length` among them must be that of the body. */
   readonly headers: readonly string[];
-  /** A stream without a `Content-Length` is sent in chunks; null: no body. */
+  /** A stream without a `Content-Length` is sent in chunks; null without a body. */
   readonly body: Buffer | AsyncIterable<Buffer> | null;
-  /** Protocol to switch to; null: none. */
+  /** Protocol to switch to; null if none. */
   readonly upgrade: string | null;
 }
 
 export interface Exchange {
   pause(): void;
   resume(): void;
-  /** Gives up the exchange together with its connection. `onError` follows, maybe before this returns. */
+  /** Gives up the exchange together with its connection. `onError` follows, possibly before this returns. */
   abort(error: Error): void;
 }
 
@@ -25,25 +25,25 @@ export interface Exchange {
 export interface ExchangeHandler {
   /** @returns false if the request is no longer wanted: it is not sent, and `onError` follows */
   onBegin(exchange: Exchange): boolean;
-  /** The head of the final reply. @param headers names and values alternate */
+  /** Called for the header section of the final reply. @param headers alternating names and values */
   onHead(exchange: Exchange, status: number, reason: string, headers: readonly string[]): void;
-  /** The handler owns the memory of the piece. */
+  /** Called for each piece of the body. The handler owns its memory. */
   onData(exchange: Exchange, piece: Buffer): void;
-  /** The connection can be used again, or it is closed. */
+  /** Called at the end. The connection can be used again, or it is closed. */
   onEnd(): void;
-  /** The connection can be used again, or it is closed. */
+  /** Called on failure. The connection can be used again, or it is closed. */
   onError(error: Error): void;
-  /** The upstream has switched protocols. The handler owns the socket. */
+  /** Called when the upstream has switched protocols. The handler owns the socket. */
   onUpgrade(status: number, headers: readonly string[], socket: Duplex): void;
 }
 
 export interface UpstreamConnection {
   /** Time when it became idle. */
   idleSince: Millis;
-  /** Whether the last request got, or tried to get, a new socket. */
+  /** Whether the last request got a new socket, or tried to. */
   readonly isFresh: boolean;
   dispatch(request: UpstreamRequest, handler: ExchangeHandler): void;
-  /** Drops the socket; the next request opens a new one. Only between two exchanges, or from `onError`. */
+  /** Drops the socket; the next request opens a new one. Call it only between two exchanges, or from `onError`. */
   renew(): void;
   /** Called once a second. Closes a socket that has been idle or silent for too long. */
   onTick(now: Millis): void;

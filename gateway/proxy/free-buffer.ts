@@ -1,7 +1,7 @@
 /**
  * Frees the memory of large buffers as soon as they are written, instead of leaving them to the garbage collector. With
  * fast bodies, buffers live long enough to reach V8's old generation, which is then collected 15 to 40 times a second.
- * An upload of 1 MB cost twice the CPU, and each collection stalled the process for up to 20 ms.
+ * An upload of 1 MB took twice the CPU, and each collection stalled the process for up to 20 ms.
  */
 import { Socket } from 'node:net';
 
@@ -24,7 +24,7 @@ export function ownMemory(chunk: unknown): ArrayBuffer | null {
 /** Detaches the memory: every view of it becomes empty. @returns the number of freed bytes */
 export function free(memory: ArrayBuffer): number {
   const { byteLength } = memory;
-  // transfer(0) moves nothing to a new buffer and frees the rest. It throws if the memory is already detached.
+  // transfer(0) copies nothing to the new buffer and frees the old one. It throws if the memory is already detached.
   if (byteLength > 0) memory.transfer(0);
   return byteLength;
 }
@@ -34,10 +34,10 @@ interface Written {
 }
 
 /**
- * Writes a chunk that nobody needs afterwards. A large chunk is empty once it has been written.
+ * Writes a chunk that is not used afterwards. A large chunk is empty once it has been written.
  *
  * @param socket that `to` writes to. Memory is freed only for a kernel socket, which has copied the data by the time
- *   its callback runs; other streams may still refer to it.
+ * its callback runs; other streams may still refer to it.
  * @returns result of `write`
  */
 export function writeLast(to: Written, socket: unknown, chunk: Buffer, garbage: Garbage): boolean {

@@ -11,7 +11,7 @@ import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 export class Holdings {
   readonly client: Client;
   connection: UpstreamConnection | null = null;
-  /** Pool where the call waits or has its connection from; null before `enter`. */
+  /** The pool in which the call waits or which gave its connection; null before `enter`. */
   pool: UpstreamPool | null = null;
   /** The connection counts against the bound for streams instead of its pool's. */
   isStream = false;
@@ -46,7 +46,7 @@ export class Holdings {
     };
   }
 
-  /** Makes the connection count as a stream. @returns the reason if there is no room */
+  /** Makes the connection count as a stream. @returns the reason if there is no room; else null */
   becomeStream(): Refusal | null {
     const { streams } = this.#upstream.bounds;
     const refusal = streams.take(this.client);

@@ -166,7 +166,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     if (!handler.onBegin(this)) {
       this.#handler = null;
       this.#keep();
-      handler.onError(new Error('nobody wants the reply'));
+      handler.onError(new Error('the reply is no longer needed'));
       return;
     }
     this.#readAt = this.#options.clock();
@@ -226,11 +226,11 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     }
   }
 
-  /** @returns false to stop reading */
+  /** @returns whether to continue reading */
   #onRead(socket: Socket, buffer: Buffer, bytes: number): boolean {
     if (this.#socket !== socket) return false;
     if (this.#handler === null) {
-      // Data without a request.
+      // Data without a request is an error of the upstream.
       this.renew();
       return false;
     }
@@ -244,7 +244,10 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     return !this.#isPaused;
   }
 
-  /** The listeners do nothing once their socket is given up, even if the parser is still working on what it read. */
+  /**
+   * Returns a parser for the socket. Its listeners do nothing once the socket is given up, even in the middle of
+   * parsing.
+   */
   #parserOf(socket: Socket | null): ReplyParser {
     return new ReplyParser({
       onHead: (status, reason, headers) => {
@@ -298,7 +301,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
     if (keptMs <= 0) this.renew();
   }
 
-  /** The upstream has ended its side. */
+  /** Called when the upstream has ended its side. */
   #onEnd(socket: Socket): void {
     if (this.#socket !== socket) return;
     if (this.#handler === null) {

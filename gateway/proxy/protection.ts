@@ -1,7 +1,7 @@
 /**
- * Protects the application from more requests at once than it can take: an adaptive limit lowers the bound for requests
- * in progress. Those beyond it wait in the pool, in the order of their priorities, for a short time. In shadow mode
- * everything is measured, and the bound stays as it is.
+ * Protects the application from more concurrent requests than it can handle: an adaptive limit lowers the bound for
+ * requests in progress. Requests beyond it wait in the pool, in the order of their priorities, for a short time. In
+ * shadow mode everything is measured, and the bound stays unchanged.
  */
 import { AdaptiveLimit } from '#gateway/bounds/adaptive-limit.ts';
 import type { Bound } from '#gateway/bounds/bounds.ts';
@@ -15,20 +15,20 @@ interface ProtectionOptions {
   readonly mode: Protect;
   readonly inUse: Bound;
   readonly clock: Clock;
-  /** Requests that wait may have room now. */
+  /** Called when waiting requests may have room. */
   readonly onRaised: () => void;
   readonly onOverload: (limit: number) => void;
 }
 
-/** The longest wait of a request by its priority. */
+/** The longest wait of a request, by its priority. */
 const PATIENCE_MS: Readonly<Record<Priority, Millis>> = { high: 2000, normal: 1000, low: 500 };
 
 export class Protection {
   readonly mode: Protect;
-  /** Requests refused by priority; in shadow mode those that came when the limit was reached. */
+  /** Number of refused requests by priority. In shadow mode it counts those that arrived when the limit was reached. */
   readonly refused: Record<Priority, number> = { high: 0, normal: 0, low: 0 };
   readonly patience: Readonly<Record<Priority, Deadlines>>;
-  /** Long polls that have given their places to other requests. */
+  /** Number of long polls that gave their places to other requests. */
   polls = 0;
   readonly #options: ProtectionOptions;
   readonly #adaptive: AdaptiveLimit;
@@ -48,7 +48,7 @@ export class Protection {
     return this.#adaptive.limit;
   }
 
-  /** Requests may wait because of the adaptive limit, not only because of the bound itself. */
+  /** Whether requests may wait because of the adaptive limit, not only because of the bound itself. */
   get isLowered(): boolean {
     return this.mode === 'on' && !this.#isClosed && this.limit < this.#adaptive.max;
   }
@@ -61,7 +61,7 @@ export class Protection {
     return this.isLowered && this.polls < this.#adaptive.max - this.limit;
   }
 
-  /** @returns the priority that it gets */
+  /** @returns the priority of the request */
   enter(priority: Priority): Priority {
     if (this.mode === 'on') return priority;
     if (this.limit < this.#adaptive.max && this.#options.inUse.held >= this.limit) this.refused[priority]++;
@@ -69,8 +69,8 @@ export class Protection {
   }
 
   /**
-   * @param ms from the end of the request to the beginning of its reply, or until it is clear that there is none
-   * @param isAnswered false: there was no reply, or an error
+   * @param ms from the end of the request to the beginning of its reply, or to its failure
+   * @param isAnswered false if there was no reply, or an error
    */
   measure({ network, address }: Client, ms: Millis, isAnswered: boolean): void {
     // Requests that were sent before a reload may still be answered.

@@ -11,18 +11,21 @@ export type ProxyFailure =
   | { readonly kind: 'broken-body' }
   | { readonly kind: 'timeout' }
   | { readonly kind: 'unavailable'; readonly reason: string }
-  /** The application is protected from it. */
+  /** The adaptive limit refused the request. */
   | { readonly kind: 'overloaded'; readonly priority: Priority }
   | { readonly kind: 'bound'; readonly bound: BoundName; readonly refusal: Refusal };
 
 export interface ProxyCallOwner {
-  /** @param headers names and values alternate */
+  /** @param headers alternating names and values */
   onReplyBegun(status: number, headers: readonly string[]): void;
-  /** The same for a reply whose client has left. `onUpstreamDone` follows. */
+  /** Called for a reply whose client has left. `onUpstreamDone` follows. */
   onUnreadReply(headers: readonly string[]): void;
-  /** A tunnel has closed, or the upstream has finished a request whose client has left. Both outlive the call. */
+  /**
+   * Called when a tunnel has closed, or the upstream has finished a request whose client has left. Both outlive the
+   * call.
+   */
   onUpstreamDone(): void;
-  /** The call is closed, and nothing of a reply was or will be written. */
+  /** Called when the call is closed before any part of a reply was written. */
   onFailed(failure: ProxyFailure): void;
 }
 

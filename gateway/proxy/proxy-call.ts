@@ -2,10 +2,10 @@
  * One request to the upstream and its reply.
  *
  * The call owns all resources of its request: place in a queue, deadline, upstream connection, stream, upgrade. It is
- * its own exchange handler, so that no closures are allocated per request. Bodies stream both ways with backpressure.
+ * its own exchange handler, so that requests allocate no closures. Bodies stream both ways with backpressure.
+ *
  * Replies are written at the end of the event-loop tick in which they begin. By then a typical API reply is complete
- * and takes one write; of others the part that has arrived is written at once, so events and long polls are not
- * delayed.
+ * and takes one write. Of longer replies the first part is written at once, so events and long polls are not delayed.
  */
 import type { Duplex } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -34,7 +34,7 @@ import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 import { upstreamRequest } from './upstream-request.ts';
 import { ONE_WRITE_BYTES, writeWhole } from './whole-reply.ts';
 
-/** While other requests wait for a connection, a client that reads nothing for so long loses its own. */
+/** If other requests wait for a connection, a client that reads nothing for this time loses its own. */
 const UNREAD_MS_MAX_UNDER_PRESSURE: Millis = 2000;
 const ABORTED = new Error('the call is closed');
 const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -44,19 +44,19 @@ const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 type State =
   /** Waiting for the request body, for a connection, or for the reply. */
   | 'waiting'
-  /** The reply has begun, but nothing of it is written yet. */
+  /** The reply has begun, but no part of it is written yet. */
   | 'begun'
-  /** The reply is complete, but nothing of it is written yet. */
+  /** The reply is complete, but no part of it is written yet. */
   | 'whole'
   | 'streaming'
-  /** The client has left, and the upstream has not answered yet. */
+  /** The client has left, and the upstream has not replied yet. */
   | 'abandoned'
   /** Nothing more will be written. */
   | 'closed';
 
 export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, BodyOwner {
   readonly client: Client;
-  /** Without protection all calls have the same. */
+  /** Without protection all calls have the same priority. */
   priority: Priority = 'normal';
   retryable = false;
   /** The upstream may have received a part of the request. */
@@ -67,13 +67,13 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   readonly #options: ProxyCallOptions;
   readonly #held: Holdings;
-  /** The list that has its deadline. */
+  /** The deadline list that contains this call. */
   #deadlines: Deadlines;
-  /** null: the call is not measured. */
+  /** null if the call is not measured. */
   #protection: Protection | null = null;
-  /** When the whole request was sent; 0: not yet, or its time is already measured. */
+  /** Time when the whole request was sent; 0 before that, and after its time was measured. */
   #sentAt: Millis = 0;
-  /** A long poll that has given its place to another request. */
+  /** It is a long poll that has given its place to another request. */
   #isPoll = false;
   #state: State = 'waiting';
   #request: UpstreamRequest | null = null;
@@ -174,7 +174,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (this.#protection !== null) this.#sentAt = this.#options.upstream.options.clock();
   }
 
-  /** Tells the protection how long the upstream took. */
+  /** Reports to the protection how long the upstream took. */
   #measure(isAnswered: boolean): void {
     if (this.#sentAt === 0 || this.#protection === null) return;
     const ms = this.#options.upstream.options.clock() - this.#sentAt;
@@ -201,7 +201,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#measure(statusCode < 500);
     if (this.#state === 'abandoned') {
       this.#options.owner.onUnreadReply(fields);
-      // Nobody reads the reply, and it may be endless.
+      // The reply has no reader, and it may be endless.
       this.close();
       return;
     }
@@ -212,7 +212,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       this.#failUnavailable("the upstream's reply has a transfer coding that was not asked for");
       return;
     }
-    // Report the status even if the reply cannot be forwarded: the application has processed the request.
+    // Report the status even if the reply cannot be forwarded, because the application has processed the request.
     owner.onReplyBegun(statusCode, fields);
     if (head.isEventStream && !this.#held.isStream) {
       const refusal = this.#held.becomeStream();
@@ -348,7 +348,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#options.owner.onFailed(failure);
   }
 
-  /** Writes what has arrived of the reply: all of it, or the first part. */
+  /** Writes the received part of the reply, or all of it. */
   writeReply(): void {
     if (this.#state === 'begun' && this.#exchange !== null) this.#startStreaming(this.#exchange);
     else if (this.#state === 'whole') this.#writeWhole();
@@ -402,7 +402,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     }
   }
 
-  /** A client that waits for an event must not keep a place that the application has for work. */
+  /** Frees the place of a client that waits for an event, because places are meant for work. */
   #checkLongPoll(): void {
     const { options, bounds, streamAfterMs } = this.#options.upstream;
     if (options.clock() - this.#sentAt < streamAfterMs) return;
@@ -451,9 +451,10 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   /**
    * Handles a client that has left while the upstream still works on the request, as many applications do. The upstream
-   * keeps its connection until it answers, closes, or times out. Only the head of the reply is read.
+   * keeps its connection until it replies, closes, or times out. Only the header section of the reply is read.
    *
-   * @returns false if the upstream has not received the request or has begun to reply: close the call
+   * @returns false if the upstream has not received the request or has begun to reply; then the caller must close the
+   * call
    */
   abandon(): boolean {
     if (this.#state !== 'waiting' || this.#exchange === null || !this.hasReachedUpstream)
@@ -463,7 +464,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     return true;
   }
 
-  /** Stops writing and gives everything back; the connection later, when its exchange is over. */
+  /** Stops writing and gives everything back. The connection is given back later, when its exchange is over. */
   close(): void {
     if (this.#state === 'closed') return;
     const wasAbandoned = this.#state === 'abandoned';

@@ -1,4 +1,4 @@
-/** Flow control of a reply body: no faster than its client reads, and in fair turns with other bodies. */
+/** Flow control of a reply body: no faster than its client reads, and in turn with other bodies. */
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { ClientResponse } from '#gateway/http/client-exchange.ts';
 import type { Exchange } from './exchange.ts';
@@ -47,7 +47,7 @@ export class ReplyFlow implements Transfer {
     this.#goOn();
   }
 
-  /** The body has ended, and its connection may already serve another reply. */
+  /** Called when the body has ended. Its connection may already serve another reply. */
   end(): void {
     this.#isOver = true;
     if (this.#awaitsSlot) this.#upstream.scheduler.leave(this);

@@ -1,6 +1,6 @@
 /**
  * Parses HTTP/1.1 replies (RFC 9112) strictly: lines end with CR LF, every field has a name and no folded value, and
- * the length of a body is stated once. Replies that can be read in two ways are refused, because somebody else could
+ * the length of a body is stated once. Replies that can be read in two ways are refused, because another program could
  * see the start of the next reply elsewhere.
  */
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
@@ -42,7 +42,7 @@ const LF = 10;
 const NOTHING = Buffer.alloc(0);
 
 interface ReplyListener {
-  /** Not called for interim replies. */
+  /** Called for the final reply, not for interim ones. */
   onHead(status: number, reason: string, headers: readonly string[]): void;
   /** @param piece part of the buffer that was passed to `read` */
   onPiece(piece: Buffer): void;
@@ -52,14 +52,14 @@ interface ReplyListener {
 export class ReplyParser {
   /** Whether the connection can be used again after this reply. */
   isReusable = false;
-  /** Seconds that the upstream keeps an idle connection; null: not announced. */
+  /** How many seconds the upstream keeps an idle connection; null if not announced. */
   keepAliveSeconds: number | null = null;
   readonly #listener: ReplyListener;
   #state: State = 'done';
   #isHead = false;
   #isUntouched = true;
   #interims = 0;
-  /** Start of an incomplete head. */
+  /** Start of an incomplete header section. */
   #begun: Buffer = NOTHING;
   /** Remaining bytes of the body or of the chunk. */
   #left = 0;
@@ -86,7 +86,7 @@ export class ReplyParser {
   }
 
   /**
-   * @param bytes are modified: the data of chunks is moved together, so that it is one piece
+   * @param bytes are modified: the data of chunks is moved together, so that it becomes one piece
    * @throws BadReplyError if the connection cannot be used any more
    */
   read(bytes: Buffer): void {
@@ -101,20 +101,20 @@ export class ReplyParser {
     else if (at < bytes.length) throw new BadReplyError('the upstream sends more than its reply');
   }
 
-  /** The upstream has closed the connection. @throws BrokenReplyError if the reply is not complete */
+  /** Called when the upstream has closed the connection. @throws BrokenReplyError if the reply is not complete */
   finish(): void {
     if (this.#state === 'until-close') this.#end(true);
     else if (this.#state !== 'done') throw new BrokenReplyError(this.#isUntouched);
   }
 
   #end(isMoreThere: boolean): void {
-    // Extra bytes could pass for the next reply.
+    // Further bytes could be taken for the next reply.
     if (isMoreThere) this.isReusable = false;
     this.#state = 'done';
     this.#listener.onReplyEnd();
   }
 
-  /** @returns offset behind the head; -1 if it is not complete */
+  /** @returns offset after the header section; -1 if it is not complete */
   #readHead(bytes: Buffer, from: number): number {
     if (this.#begun.length === 0) {
       const end = bytes.indexOf(HEAD_END, from);
@@ -139,7 +139,7 @@ export class ReplyParser {
     return -1;
   }
 
-  /** Checks an incomplete head: its size, and that it begins like a reply. */
+  /** Checks an incomplete header section: its size, and that it begins like a reply. */
   #checkBegun(): void {
     this.#checkHeadSize(this.#begun.length);
     const start = this.#begun.toString('latin1', 0, PROTOCOL.length);
@@ -150,7 +150,7 @@ export class ReplyParser {
     if (bytes > REPLY_HEAD_BYTES_MAX) throw new ReplyHeadTooLargeError();
   }
 
-  /** @param text the head without the empty line */
+  /** @param text the header section without the empty line */
   #takeHead(text: string): void {
     this.#checkHeadSize(text.length);
     const lineEnd = text.indexOf('\r\n');
@@ -205,7 +205,7 @@ export class ReplyParser {
     }
   }
 
-  /** @returns offset up to which it has read: the end of `bytes` or of the reply */
+  /** @returns offset of the first unread byte: the end of `bytes` or of the reply */
   #readBody(bytes: Buffer, from: number): number {
     if (this.#state === 'until-close') {
       this.#listener.onPiece(from === 0 ? bytes : bytes.subarray(from));
@@ -245,7 +245,7 @@ export class ReplyParser {
         at = to;
       }
     } finally {
-      // Also if an error follows: the data before it is valid.
+      // If an error follows, the data before it is still valid.
       if (pieceFrom >= 0) this.#listener.onPiece(bytes.subarray(pieceFrom, pieceTo));
     }
     return at;
@@ -285,7 +285,7 @@ export class ReplyParser {
         this.#state = this.#left === 0 ? 'trailer-start' : 'chunk';
         return;
       case 'chunk-end':
-        // CR, then LF.
+        // A CR, followed by LF.
         if (byte === CR && this.#lineBytes === 1) return;
         if (byte !== LF || this.#lineBytes !== 2) throw badChunk();
         this.#beginSize();
@@ -326,7 +326,7 @@ function hexDigit(byte: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-/** @returns names and values alternate */
+/** @returns alternating names and values */
 function fieldsOf(text: string, from: number): string[] {
   const section = text.slice(from);
   if (!FIELDS.test(section)) throw new BadReplyError("a header field of the upstream's reply cannot be read");

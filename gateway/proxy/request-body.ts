@@ -10,7 +10,7 @@ import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 /** Bodies up to this size are received before a connection is taken. node:http buffers more than this by itself. */
 export const AWAITED_BYTES_MAX = 16_384;
 
-/** Calls back once the whole body has arrived, unread. Never if the client leaves earlier. */
+/** Calls back once the whole body has arrived, without reading it. Never calls back if the client leaves earlier. */
 export function whenArrived(body: RequestBody, then: () => void): void {
   const look = (): void => {
     if (!body.complete) return;
@@ -20,14 +20,14 @@ export function whenArrived(body: RequestBody, then: () => void): void {
   body.on('readable', look);
 }
 
-/** Smaller pieces wait for the end of the tick and are joined with what arrives until then. */
+/** Smaller pieces wait for the end of the tick and are joined with later ones. */
 export const JOINED_BYTES_MAX = 16_384;
 const READABLE_EVENTS = ['readable', 'end', 'error', 'close'] as const;
 
 export interface BodyOwner {
-  /** Data, or the end of the body, is about to be sent, together with the head of the request. */
+  /** Called before data, or the end of the body, is sent together with the head of the request. */
   onBodySent(): void;
-  /** The whole body was passed to the connection. */
+  /** Called when the whole body was passed to the connection. */
   onBodyEnd(): void;
 }
 
@@ -67,7 +67,7 @@ export async function* scheduledBody(
   }
 }
 
-/** Reads what has arrived: small pieces joined, then at most one large piece as it is. */
+/** Reads the received data: small pieces joined, then at most one large piece unchanged. */
 function readParts(body: RequestBody): Buffer[] {
   const small: Buffer[] = [];
   let bytes = 0;

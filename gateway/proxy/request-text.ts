@@ -1,9 +1,9 @@
-/** The head of a request as it goes to an `http:` upstream (RFC 9112). */
+/** Formats the head of a request to an `http:` upstream (RFC 9112). */
 import type { UpstreamRequest } from './exchange.ts';
 
 /** Methods that need `Content-Length: 0` without a body (RFC 9110 8.6). */
 const EXPECTS_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
-/** undici and node:http refuse other targets as well. */
+/** undici and node:http refuse other targets too. */
 const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
 
 /** @returns null if the request cannot be sent safely */

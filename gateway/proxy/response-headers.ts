@@ -12,9 +12,9 @@ export interface ClientHeaders {
   readonly headers: string[];
   readonly hasContentLength: boolean;
   readonly hasDate: boolean;
-  /** text/event-stream: the reply lasts as long as the client listens. */
+  /** For text/event-stream: the reply lasts as long as the client listens. */
   readonly isEventStream: boolean;
-  /** There is a transfer coding besides chunked, which the client has not asked for. */
+  /** There is a transfer coding besides chunked, which the client has not requested. */
   readonly isCoded: boolean;
 }
 
@@ -32,7 +32,7 @@ const EVENT_STREAM = /^text\/event-stream\s*(?:;|$)/i;
 const LIMITS: ReadonlySet<string> = new Set(LIMIT_HEADERS);
 
 /**
- * @param raw names and values alternate
+ * @param raw alternating names and values
  * @param added the gateway's own fields; if there are any, the upstream's limit headers are removed
  * @param status of the reply
  * @param onClientRoute browsers on other origins may read the reply, so the limit headers are exposed to them

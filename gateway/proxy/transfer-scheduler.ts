@@ -1,24 +1,24 @@
 /**
  * Schedules large bodies fairly. Without it, fast bodies would block the event loop: libuv reads up to 2 MB from one
- * socket before it serves the next, so 64 downloads stall everybody else for a tenth of a second. Here all bodies
- * together may pass a fixed number of bytes in each event-loop tick. Bodies that exceed it wait for a later tick, and
- * clients are served in turn, no matter how many bodies each has.
+ * socket before it serves the next, so 64 downloads delay everything else for a tenth of a second. Here all bodies
+ * together may forward a fixed number of bytes in each event-loop tick. Bodies that exceed it wait for a later tick,
+ * and clients are served in turn, no matter how many bodies each has.
  */
 import type { Client } from '#gateway/bounds/clients.ts';
 
 export interface Transfer {
   readonly client: Client;
-  /** May pass on more data. Not called after `leave`. */
+  /** Called when it may forward more data. Not called after `leave`. */
   resume(): void;
 }
 
 /** About half a millisecond of reading and writing. */
 const BYTES_PER_TICK = 262_144;
-/** Each piece counts as at least so many bytes, because even a small one takes a microsecond. */
+/** Each piece counts as at least this number of bytes, because even a small one takes a microsecond. */
 const PIECE_BYTES = 512;
-/** How many waiting bodies may continue in one tick. A read usually returns 64 KiB, so four use up the budget. */
+/** Number of waiting bodies that may continue in one tick. A read usually returns 64 KiB, so four use up the budget. */
 const TRANSFERS_PER_TICK = 4;
-/** After so many bytes that were not freed explicitly, the young generation is collected. */
+/** After this number of bytes that were not freed explicitly, the young generation is collected. */
 const BYTES_PER_COLLECTION = 8 * 1024 * 1024;
 
 export class TransferScheduler {
@@ -26,7 +26,7 @@ export class TransferScheduler {
   readonly #queues = new Map<Client, Set<Transfer>>();
   readonly #collect: () => void;
   #left = BYTES_PER_TICK;
-  /** Bytes passed on since the last collection, without those that were freed explicitly. */
+  /** Bytes forwarded since the last collection, without those that were freed explicitly. */
   #garbageBytes = 0;
   #isArmed = false;
 
@@ -35,7 +35,7 @@ export class TransferScheduler {
   }
 
   /**
-   * Accounts for data that is being passed on.
+   * Counts data that is being forwarded.
    *
    * @param pieces number of chunks in which the bytes arrived
    * @returns false if the budget of this tick is used up: pause until `resume`
@@ -83,7 +83,7 @@ export class TransferScheduler {
     if (this.#queues.size > 0) this.#arm();
   }
 
-  /** Takes the first body of the first client and moves that client to the end of the queue. */
+  /** Removes the first body of the first client from its queue and moves that client to the end. */
   #next(): Transfer | undefined {
     for (const [client, queue] of this.#queues) {
       this.#queues.delete(client);

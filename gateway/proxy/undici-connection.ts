@@ -20,7 +20,7 @@ export interface UndiciConnectionOptions {
   readonly origin: string;
   /** Name in the certificate. undici would use the Host header, which the client chooses. */
   readonly servername: string;
-  /** Path of a Unix socket; null: the connection goes to the origin's host. */
+  /** Path of a Unix socket; null if the connection goes to the origin's host. */
   readonly socketPath: string | null;
   readonly connectTimeoutMs: Millis;
   readonly bodyTimeoutMs: Millis;
@@ -63,7 +63,7 @@ export class UndiciConnection implements UpstreamConnection {
     this.#client = this.#openClient();
   }
 
-  /** undici has timers of its own. */
+  /** undici has its own timers. */
   onTick(): void {}
 
   close(): Promise<void> {
@@ -99,7 +99,7 @@ export class UndiciConnection implements UpstreamConnection {
   }
 }
 
-const UNWANTED = new Error('nobody wants the reply');
+const UNWANTED = new Error('the reply is no longer needed');
 
 /** Translates undici's callbacks into those of an exchange. */
 class Adapter implements Dispatcher.DispatchHandler {
@@ -153,8 +153,8 @@ class Adapter implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    // Without a controller no connection could be opened. undici is just failing the requests of this client, and would
-    // crash the process if another one were added to it.
+    // Without a controller no connection could be opened. undici is about to fail the requests of this client, and
+    // would crash the process if another one were added.
     if (this.#controller === null) this.#renew();
     this.#handler.onError(translated(error));
   }

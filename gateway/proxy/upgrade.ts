@@ -1,6 +1,6 @@
 /**
- * Protocol switches, mostly WebSocket. The request is admitted like any other. If the upstream answers 101, the two
- * sockets are joined, and closing one closes the other. Any other answer is forwarded as a normal reply.
+ * Protocol switches, mostly WebSocket. The request is admitted like any other. If the upstream replies with 101, the
+ * two sockets are joined, and closing one closes the other. Any other reply is forwarded normally.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -37,7 +37,7 @@ export interface UpgradeSocket {
   readonly socket: Duplex;
   /** Bytes that the client has sent after its request. */
   readonly head: Buffer;
-  /** Takes the socket from the response. */
+  /** Detaches the socket from the response. */
   release(): void;
 }
 
@@ -58,7 +58,7 @@ export function responseFor(
   res.assignSocket(req.socket);
   // 'close' follows, and aborts the upstream call.
   socket.on('error', () => socket.destroy());
-  // Somebody must read to notice that the client has left. read(0) consumes nothing.
+  // Only reading detects that the client has left. read(0) consumes nothing.
   socket.on('readable', peek).on('end', abandon);
   const passDrain = (): void => void res.emit('drain');
   socket.on('drain', passDrain);
@@ -91,8 +91,8 @@ function stopWatching(socket: Duplex): void {
 /**
  * Joins the client's and the upstream's sockets after a 101.
  *
- * @param raw header fields of the upstream's reply; names and values alternate
- * @param owner client whose tunnel it is
+ * @param raw alternating names and values of the upstream's reply
+ * @param owner client of the tunnel
  * @param onClosed called once, when both sockets are closed
  */
 export function joinSockets(

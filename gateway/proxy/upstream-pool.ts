@@ -1,7 +1,7 @@
 /**
  * A pool of upstream connections with a queue for each priority. Clients are served in turn: however many requests of
- * one client wait, the next connection goes to another client of the same priority. undici's own pool has a single queue and no way to leave it, so aborted
- * requests would pile up there.
+ * one client wait, the next connection goes to another client of the same priority. undici's own pool has a single
+ * queue that requests cannot leave, so aborted requests would accumulate there.
  */
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -14,9 +14,9 @@ export interface PoolCall {
   readonly priority: Priority;
   /** Whether the request may be sent twice. Otherwise it gets no connection that the upstream may be closing. */
   readonly retryable: boolean;
-  /** The request owns the connection until it is released. */
+  /** Called with a connection, which the request owns until it is released. */
   onConnection(connection: UpstreamConnection): void;
-  /** A request of a higher priority took its place in the queue. */
+  /** Called when a request of a higher priority took its place in the queue. */
   onDisplaced(): void;
 }
 
@@ -39,7 +39,7 @@ const FRESH_MS: Millis = 1000;
 export class UpstreamPool {
   readonly inUse: Bound;
   readonly #options: UpstreamPoolOptions;
-  /** Used last in, first out, so that connections that are not needed time out. */
+  /** Used last in, first out, so that superfluous connections time out. */
   readonly #idle: UpstreamConnection[] = [];
   readonly #lines: Readonly<Record<Priority, Queues>> = {
     high: new Map(),
@@ -57,7 +57,7 @@ export class UpstreamPool {
     return this.#waiting;
   }
 
-  /** Calls that wait because the pool is exhausted, not because of their client's share. */
+  /** Number of calls that wait because the pool is exhausted, not because of their client's share. */
   get pressure(): number {
     const { inUse } = this.#options;
     if (this.#waiting === 0 || inUse.held < inUse.limit) return 0;
@@ -76,7 +76,7 @@ export class UpstreamPool {
     return count;
   }
 
-  /** Gives the call a connection, now or later. @returns the reason if it may not even wait */
+  /** Gives the call a connection, now or later. @returns the reason if it cannot even wait; else null */
   enter(call: PoolCall): Refusal | null {
     const { inUse, waiting } = this.#options;
     const { client } = call;
@@ -101,7 +101,10 @@ export class UpstreamPool {
     return null;
   }
 
-  /** Makes room in the queue, at the cost of the client with most requests there. @returns false if no request of a lower priority waits */
+  /**
+   * Makes room in the queue, at the cost of the client with most requests there. @returns false if all waiting requests
+   * have at least this priority
+   */
   #displace(priority: Priority): boolean {
     for (const lower of PRIORITIES.slice(PRIORITIES.indexOf(priority) + 1).reverse()) {
       let longest: ReadonlySet<PoolCall> = new Set();
@@ -133,7 +136,7 @@ export class UpstreamPool {
     this.put(connection);
   }
 
-  /** The connection leaves the pool together with its call, which makes room for another one. */
+  /** Removes the connection from the pool together with its call, which makes room for another one. */
   detach(client: Client): void {
     this.#options.inUse.give(client);
     // Deferred, because this may be called from within the parser of a reply.
@@ -145,7 +148,7 @@ export class UpstreamPool {
     while (this.#waiting > 0 && this.#serveNext(undefined));
   }
 
-  /** Takes back an idle connection, also a detached one. Closes it if the pool is full. */
+  /** Takes back an idle connection, including a detached one. Closes it if the pool is full. */
   put(connection: UpstreamConnection): void {
     const { inUse } = this.#options;
     if (this.#idle.length + inUse.held < inUse.total) this.#idle.push(connection);

@@ -14,7 +14,7 @@ export function upstreamRequest(options: ProxyCallOptions, owner: BodyOwner): Up
   };
 }
 
-/** A small body that has arrived is passed as a buffer, which is cheaper than a stream. */
+/** Passes a small body that has arrived as a buffer, which is cheaper than a stream. */
 function bodyOf(
   body: RequestBody,
   { head, upstream, client, outlivesClient }: ProxyCallOptions,

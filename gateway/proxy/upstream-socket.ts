@@ -1,6 +1,6 @@
 /**
- * A socket to the upstream that still reads when writing has failed. Node destroys a socket at the first failed write,
- * together with data that has arrived, so the answer of an upstream that sends 413 and closes during an upload would be
+ * A socket to the upstream that can still be read after a failed write. Node destroys a socket at the first failed
+ * write, together with received data. So the reply of an upstream that sends 413 and closes during an upload would be
  * lost.
  *
  * Written buffers are freed at once: a large one is empty after the write.
@@ -37,7 +37,7 @@ export class UpstreamSocket extends Socket {
       return;
     }
     this.#written = written;
-    // The piece of a body comes last, behind the head or the size of a chunk.
+    // The piece of a body comes last, after the head or the size of a chunk.
     this.#memory = ownMemory(chunks.at(-1)?.chunk);
     super._writev?.(chunks, this.#onWritten);
   }
@@ -51,7 +51,7 @@ export class UpstreamSocket extends Socket {
     // After an error the kernel may still be using the buffer.
     if (memory !== null && error == null) this.#garbage.freed(free(memory));
     const { code } = (error ?? {}) as NodeJS.ErrnoException;
-    // Keep reading. The readable side ends after the data that has arrived.
+    // Keep reading. The readable side ends after the received data.
     if (code === 'EPIPE' || code === 'ECONNRESET') {
       this.#cannotWrite = true;
       written?.();

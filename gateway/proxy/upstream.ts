@@ -17,7 +17,7 @@ import { UpstreamPool } from './upstream-pool.ts';
 
 export interface UpstreamOptions {
   readonly origin: string;
-  /** Time until the head of the reply, including the wait for a connection. */
+  /** Time until the header section of the reply, including the wait for a connection. */
   readonly timeoutMs: Millis;
   readonly clock: Clock;
   readonly bounds: Bounds;
@@ -25,12 +25,12 @@ export interface UpstreamOptions {
   readonly keepAliveMs: Millis;
   /** Default: STREAM_AFTER_MS. Tests set a shorter time. */
   readonly streamAfterMs?: Millis;
-  /** How long a client may read nothing of its reply. */
+  /** Longest time in which a client reads nothing of its reply. */
   readonly unreadTimeoutMs: Millis;
   /** Bytes that are read ahead of a slow client. */
   readonly replyBufferBytes: number;
   readonly collectYoung: () => void;
-  /** A request is refused because the application replies slowly. */
+  /** Called when a request is refused because the application replies slowly. */
   readonly onOverload?: (limit: number) => void;
 }
 
@@ -65,7 +65,7 @@ export class Upstream {
   readonly scheduler: TransferScheduler;
   unavailable = 0;
   timeouts = 0;
-  /** null: the application is not protected. */
+  /** null without protection. */
   protection: Protection | null = null;
   /** While shutting down, every reply closes its client connection. */
   draining = false;
@@ -96,7 +96,7 @@ export class Upstream {
     this.#ticks.unref();
   }
 
-  /** @param mode null: do not protect the application. What was learned in the same mode stays. */
+  /** @param mode null switches protection off. The baseline of the same mode is kept. */
   protect(mode: Protect | null): void {
     if (mode === (this.protection?.mode ?? null)) return;
     this.protection?.close();
@@ -174,10 +174,10 @@ function connectionOpener(
 
 interface Target {
   readonly origin: string;
-  /** Without brackets. */
+  /** The host without brackets. */
   readonly host: string;
   readonly port: number;
-  /** The Host of requests that have none. */
+  /** The Host for requests without one. */
   readonly authority: string;
   readonly isTls: boolean;
   readonly socketPath: string | null;
@@ -196,7 +196,7 @@ function targetOf(origin: string): Target {
   };
 }
 
-/** The upstream closed an idle connection at the moment it was used. */
+/** Whether the upstream closed an idle connection at the moment it was used. */
 export function isStaleConnection(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'UPSTREAM_CLOSED' || code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';

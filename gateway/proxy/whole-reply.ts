@@ -1,4 +1,4 @@
-/** Writes a reply that is complete before any of it was written, the usual case, in one write. */
+/** Writes a reply in one write if it is complete before any part was written, which is the usual case. */
 import type { ClientRequest, ClientResponse } from '#gateway/http/client-exchange.ts';
 import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { ClientHeaders } from './response-headers.ts';

@@ -1,4 +1,4 @@
-/** Ids of refusals: all have the same length, need no system call, and differ on all replicas. */
+/** Makes ids of refusals. All have the same length, need no system call, and differ between replicas. */
 
 /** Without letters that look alike, and safe in shells and URLs. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
@@ -17,13 +17,13 @@ export function isDecisionId(text: string): boolean {
 const ENDINGS: readonly string[] = [...ALPHABET].flatMap((a) => [...ALPHABET].map((b) => a + b));
 
 /**
- * An id is a random number of the process (60 bits) and a counter (40 bits), enough for four months with 100,000 denials a
- * second. Ids are not secret, because only the admin listener tells more about a refusal.
+ * An id consists of a random number of the process (60 bits) and a counter (40 bits), enough for four months with
+ * 100,000 denials a second. Ids are not secret, because only the admin listener gives details about a refusal.
  */
 export class DecisionIds {
   readonly #prefix: string;
   #counter = 0;
-  /** All but the last two characters; the same for 1,024 ids. */
+  /** All but the last two characters, which are the same for 1,024 ids. */
   #stem = '';
 
   /** @param random at least 8 bytes */

@@ -1,9 +1,9 @@
 /**
  * Replies of policies, bans and the list deny.
  *
- * A 429 depends on the exhausted policies and on whole seconds, not on the client. So its text is made once, with a gap for
- * the id of the refusal, and serves a whole flood. All 429s of one turn of the event loop are written at its end: a flood
- * then costs about a third less.
+ * A 429 depends on the exhausted policies and on whole seconds, not on the client. So its text is made once, with a gap
+ * for the id of the refusal, and serves a whole flood. All 429s of one event-loop tick are written at its end, which
+ * makes a flood about a third cheaper.
  */
 import { CheckedFields } from '#gateway/http/checked-fields.ts';
 import type { SharingResponse } from '#gateway/http/client-exchange.ts';
@@ -21,7 +21,7 @@ import { type AnsweredRequest, headersOf, type OwnReply, ownReply, sendBody } fr
 import type { Page } from './page.ts';
 
 interface Denial {
-  /** The first one. */
+  /** The first denying policy. */
   readonly policy: Policy | undefined;
   readonly reply: OwnReply;
   /** Without the id and the date. */
@@ -40,14 +40,14 @@ interface Denied {
   readonly decision: string;
 }
 
-/** All ids have the same length, so Content-Length does not change. Names of policies have no tilde. */
+/** All ids have the same length, so Content-Length does not change. Names of policies contain no tilde. */
 const GAP = '~decision'.padEnd(DECISION_ID_LENGTH, '~');
 
-/** For one policy, and of pages for all of them. Texts of past seconds are not used again. */
+/** Maximum number of texts for one policy, and of pages for all of them. Texts of past seconds are not used again. */
 const TEXTS_MAX = 64;
 
 export class DenialWriter {
-  /** By the first policy. They are forgotten when a reload replaces it. */
+  /** By the first policy. They are dropped when a reload replaces it. */
   readonly #texts = new WeakMap<Policy, Map<string, Denial>>();
   /** Pages are larger, so all policies share these. */
   readonly #pages = new Map<string, Denial>();
@@ -83,11 +83,11 @@ export class DenialWriter {
     for (const { policy, perWindow, resetMs, remaining, canNeverPass } of violated) {
       // `quota` follows from the limit.
       key += ` ${policy.index}:${perWindow}:${Math.ceil(resetMs / 1000)}`;
-      // Usually nothing remains, because every request costs one.
+      // Usually nothing remains, because every request costs one unit.
       if (remaining > 0 || canNeverPass) key += `:${remaining} ${canNeverPass}`;
     }
     let denial = texts.get(key);
-    // A page may be that of a policy which a reload has replaced.
+    // The page may belong to a policy that a reload has replaced.
     if (denial?.policy !== policy) {
       denial = textOf(violated, framing);
       if (texts.size >= TEXTS_MAX) texts.clear();
@@ -144,9 +144,9 @@ export interface Framing {
   readonly cors: boolean;
   /** The connection ends with this reply. */
   readonly close: boolean;
-  /** Id of the refusal; null: it has none. */
+  /** Id of the refusal; null if it has none. */
   readonly decision: string | null;
-  /** For a browser that loads a page; null: the reply is JSON. */
+  /** The page for a browser; null for a JSON reply. */
   readonly page: Page | null;
 }
 
@@ -167,7 +167,7 @@ export function denialReply(violated: readonly Refusing[], framing: Framing): Ow
 }
 
 /**
- * 429 and not 403: on 403 survey widgets drop their answers.
+ * Uses 429, because survey widgets lose their answers on 403.
  *
  * @param leftMs until the ban ends
  */
@@ -180,10 +180,13 @@ export function bannedReply(leftMs: Millis, framing: Framing): OwnReply {
   );
 }
 
-/** How long clients on the list `deny` should wait: lists are edited now and then. */
+/** Retry-After for clients on the list `deny`. Lists are edited from time to time. */
 export const DENIED_SECONDS: Seconds = 3600;
 
-/** Answers clients and routes on the list `deny`. Never 403 where browsers call from other origins: survey widgets retry a 429 only. */
+/**
+ * Answers clients and routes on the list `deny`. On routes that browsers call from other origins it never uses 403,
+ * because survey widgets retry only a 429.
+ */
 export function listedReply(
   { names, status, reason }: Pick<ListEntry, 'names' | 'status' | 'reason'>,
   framing: Framing,

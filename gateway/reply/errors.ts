@@ -1,6 +1,6 @@
 /**
- * The bodies of the gateway's own replies: problem+json (RFC 9457). Existing clients expect the members `message` (string)
- * and `details` (object). `code` is never `too_many_requests`, which is the application's.
+ * The bodies of the gateway's own replies: problem+json (RFC 9457). Existing clients expect the members `message`
+ * (string) and `details` (object). `code` is never `too_many_requests`, which belongs to the application.
  */
 
 export type ErrorCode =
@@ -21,7 +21,7 @@ export type ErrorCode =
 interface ErrorKind {
   readonly status: number;
   readonly title: string;
-  /** RFC 9457 type; about:blank: the status is enough. */
+  /** RFC 9457 type. With about:blank the status is enough. */
   readonly type: string;
 }
 
@@ -38,7 +38,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
   gateway_request_timeout: { status: 408, title: 'Request Timeout', type: BLANK },
   gateway_header_too_large: { status: 431, title: 'Request Header Fields Too Large', type: BLANK },
   gateway_rate_limited: { status: 429, title: 'Too Many Requests', type: QUOTA_EXCEEDED },
-  /** An operator has banned the client, or the credential that it presents. */
+  /** An operator or a policy has banned the client or its credential. */
   gateway_banned: { status: 429, title: 'Too Many Requests', type: ABNORMAL_USAGE },
   /** The policy file's list deny names the client. */
   gateway_denied: { status: 429, title: 'Too Many Requests', type: ABNORMAL_USAGE },
@@ -51,7 +51,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
   gateway_upstream_timeout: { status: 504, title: 'Gateway Timeout', type: BLANK },
 };
 
-/** @param extra more members */
+/** @param extra further members */
 export function problemBody(code: ErrorCode, message: string, extra: object = {}): string {
   const { status, title, type } = ERRORS[code];
   const body = JSON.stringify({ type, title, status, detail: message, code, message, details: {}, ...extra });

@@ -1,4 +1,4 @@
-/** The limit headers of a reply, as names and values in turn. */
+/** Formats the limit headers of a reply, as alternating names and values. */
 import type { Verdict } from '#gateway/limiter/decision.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Seconds } from '#shared/clock.ts';
@@ -9,7 +9,7 @@ interface PolicyText {
   readonly quota: string;
 }
 
-/** Forgotten with the policies, when a reload replaces them. */
+/** Dropped with the policies, when a reload replaces them. */
 const texts = new WeakMap<Policy, PolicyText>();
 
 function textOf(verdict: Verdict): PolicyText {
@@ -32,13 +32,14 @@ function newText(verdict: Verdict): PolicyText {
   return { limit: String(quota), quota: `${item}${unit}w=${quotaSeconds(verdict)}` };
 }
 
-/** The time after which the whole quota is available again. */
+/** Returns the time after which the whole quota is available again. */
 function quotaSeconds({ policy: { algorithm, windowSeconds }, quota, perWindow }: Verdict): Seconds {
   return algorithm === 'token-bucket' ? Math.ceil((quota * windowSeconds) / perWindow) : windowSeconds;
 }
 
 /**
- * `x-ratelimit-*` for the tightest policy, and the IETF pair for all policies. Policies with `headers: off` are left out.
+ * Returns `x-ratelimit-*` for the tightest policy, and the IETF pair for all policies. Policies with `headers: off` are
+ * left out.
  *
  * @param verdicts one per policy, the tightest first
  */

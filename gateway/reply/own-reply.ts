@@ -9,9 +9,9 @@ export interface OwnReply {
   readonly code: ErrorCode;
   readonly contentType: string;
   readonly body: string;
-  /** The same in UTF-8, one code unit for each byte. */
+  /** The body in UTF-8, one code unit for each byte. */
   readonly bodyBytes: string;
-  /** Names and values in turn, in addition to those that every reply has. */
+  /** Alternating names and values, in addition to those of every reply. */
   readonly headers: readonly string[];
   /** The route is called from browsers on other origins. */
   readonly cors: boolean;
@@ -23,13 +23,13 @@ interface OwnReplyOptions {
   readonly headers?: readonly string[];
   readonly cors?: boolean;
   readonly close?: boolean;
-  /** Id of a refusal, for the header x-gateway-decision and the body; null: it has none. */
+  /** Id of a refusal, for the header x-gateway-decision and the body; null if it has none. */
   readonly decision?: string | null;
-  /** More members of the body. */
+  /** Further members of the body. */
   readonly extra?: object;
-  /** null: the body is JSON. */
+  /** null for a JSON body. */
   readonly page?: Page | null;
-  /** Names of the policies that refuse. */
+  /** Names of the denying policies. */
   readonly policy?: string;
 }
 
@@ -42,7 +42,7 @@ export function ownReply(code: ErrorCode, message: string, options: OwnReplyOpti
   }
   const waitAt = headers.indexOf('Retry-After') + 1;
   const seconds = waitAt === 0 ? null : Number(headers[waitAt]);
-  // The page of an operator says how long to wait.
+  // An operator's page shows the time to wait, so it needs one.
   const fitting = seconds === null ? OWN_PAGE : page;
   const html = fitting.contentOf({ code, message, seconds, decision, policy: options.policy ?? '' });
   return {
@@ -59,12 +59,15 @@ function bodyOf(body: string): Pick<OwnReply, 'body' | 'bodyBytes'> {
   return { body, bodyBytes: Buffer.from(body).toString('latin1') };
 }
 
-/** Answers what could not be read as a request. Its route is unknown, so browsers on other origins may read the reply. */
+/**
+ * Answers bytes that could not be read as a request. The route is unknown, so browsers on other origins may read the
+ * reply.
+ */
 export function unreadReply(code: ErrorCode, message: string, headers: readonly string[] = []): OwnReply {
   return ownReply(code, message, { headers, cors: true, close: true });
 }
 
-/** All headers of the reply; names and values in turn. */
+/** Returns all headers of the reply, as alternating names and values. */
 export function headersOf(reply: OwnReply): string[] {
   const headers = [
     'Content-Type',
@@ -80,7 +83,7 @@ export function headersOf(reply: OwnReply): string[] {
   return headers;
 }
 
-/** @param headers names and values in turn */
+/** @param headers alternating names and values */
 export function recordOf(headers: readonly string[]): Record<string, string> {
   const record: Record<string, string> = {};
   for (let i = 0; i < headers.length; i += 2) record[headers[i] ?? ''] = headers[i + 1] ?? '';
@@ -88,7 +91,7 @@ export function recordOf(headers: readonly string[]): Record<string, string> {
 }
 
 export interface AnsweredRequest extends Pick<ClientRequest, 'method' | 'complete' | 'socket'> {
-  /** null: there is none. */
+  /** null without a body. */
   readonly body: UnreadBody | null;
 }
 
@@ -115,7 +118,7 @@ export function sendBody(
   discardBody(req.body);
 }
 
-/** The reply as text, for a socket without a response of node:http. */
+/** Returns the reply as text, for a socket without a response of node:http. */
 export function rawReply(reply: OwnReply): string {
   const { status, title } = ERRORS[reply.code];
   const headers = headersOf(reply);

@@ -1,4 +1,4 @@
-/** Replies as pages, for browsers that load a page. */
+/** Formats replies as HTML pages for browsers. */
 import { contentSecurityPolicy, fill, type PageTemplate } from '#gateway/policy/page-template.ts';
 import type { Seconds } from '#shared/clock.ts';
 import { baseStyle, cardStyle, escapeHtml, sourceOf } from '#shared/page.ts';
@@ -7,23 +7,23 @@ import { ERRORS, type ErrorCode } from './errors.ts';
 /** The texts of a page. */
 interface PageContent {
   readonly code: ErrorCode;
-  /** As programs read it. */
+  /** The message of the JSON reply. */
   readonly message: string;
-  /** How long to wait; null: waiting is of no use, or nobody knows. */
+  /** Time to wait; null if waiting does not help, or the time is unknown. */
   readonly seconds: Seconds | null;
-  /** Names of the policies that refuse; '' if none does. */
+  /** Names of the denying policies; '' if there are none. */
   readonly policy: string;
-  /** Id of the refusal; null: it has none. */
+  /** Id of the refusal; null if it has none. */
   readonly decision: string | null;
 }
 
 export interface Page {
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
   readonly contentOf: (content: PageContent) => string;
 }
 
-/** For people: what happened, as a heading and a sentence. Other replies are shown as programs read them. */
+/** Heading and sentence for people. Other replies show the message of the JSON reply. */
 const WORDS: Partial<Readonly<Record<ErrorCode, readonly [heading: string, sentence: string]>>> = {
   gateway_rate_limited: ['Too many requests', 'The limit of this site is reached.'],
   gateway_banned: [
@@ -52,7 +52,7 @@ const HEADINGS: Partial<Readonly<Record<ErrorCode, string>>> = {
 };
 const NEVER = 'This request is larger than the limit, so waiting does not help. Send less in one request.';
 
-/** The script of the page has the same function. */
+/** The script of the page contains the same function. */
 function waitText(seconds: number): string {
   if (seconds <= 120) return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
   if (seconds <= 7200) return `${Math.ceil(seconds / 60)} minutes`;
@@ -96,7 +96,7 @@ export const OWN_PAGE: Page = {
       decision === null
         ? ''
         : `\n<p class="soft">If you ask for help, give this code: <code>${decision}</code></p>`;
-    // An icon of no bytes keeps the browser from asking for one, which would count against the limit.
+    // An empty icon keeps the browser from requesting one, which would count against the limit.
     return `<!doctype html>
 <html lang="en">
 <head>
@@ -117,7 +117,7 @@ export const OWN_PAGE: Page = {
   },
 };
 
-/** The page of an operator. */
+/** Builds the page from an operator's template. */
 export function pageFrom(template: PageTemplate): Page {
   return {
     headers: headersOf(template.contentSecurityPolicy),

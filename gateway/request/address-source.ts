@@ -1,4 +1,4 @@
-/** Tells people where the gateway read a client address. */
+/** Describes where the gateway read a client address. */
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Caller } from './caller.ts';
 

@@ -1,6 +1,6 @@
 /**
- * The caller is the sender of a request: the counted address, in each form that is asked for. All requests of a connection
- * have the same caller, except behind a trusted proxy, where each request names its own client.
+ * The caller is the sender of a request: the counted address, in each form that policies need. All requests of a
+ * connection have the same caller, except behind a trusted proxy, where each request names its own client.
  */
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -10,14 +10,16 @@ import { ClientAddress, type ProxyTrust } from '#shared/client-address.ts';
 import type { ChargedTo } from './charged-to.ts';
 import type { PolicyTable } from './policy-table.ts';
 
-/** The address that is charged for unproven credentials, and that logs and records name. */
+/** The address that is charged for unproven credentials, and that logs and records contain. */
 const ADDRESS: AddressIdentifier = { name: 'address', kind: 'address', ipv6Prefix: 64 };
 
 export class Caller {
   readonly origin: RequestOrigin;
   readonly address: ClientAddress;
   readonly table: PolicyTable;
-  /** By cover, charges that the next request of the connection repeats; null: the next one may be another client's. */
+  /**
+   * Charges by cover, which the next request of the connection repeats; null if the next one may be another client's.
+   */
   readonly charges: Map<Cover, ChargedTo> | null;
   /** By the length of the IPv6 prefix. */
   readonly #identities = new Map<number, Identity>();
@@ -43,10 +45,10 @@ export class Caller {
 export class Callers {
   readonly #trust: ProxyTrust;
   readonly #onUntrustedChain: (peer: string) => void;
-  /** Forgotten with the connection. */
+  /** Dropped with the connection. */
   readonly #known = new WeakMap<RequestOrigin, Caller>();
 
-  /** @param onUntrustedChain a trusted proxy sent an X-Forwarded-For chain that cannot be read */
+  /** @param onUntrustedChain called if a trusted proxy sent an unreadable X-Forwarded-For chain */
   constructor(trust: ProxyTrust, onUntrustedChain: (peer: string) => void) {
     this.#trust = trust;
     this.#onUntrustedChain = onUntrustedChain;

@@ -5,18 +5,18 @@ import type { Charge } from '#gateway/limiter/charge.ts';
 export interface ChargedTo {
   readonly charge: Charge;
   readonly identified: KnownAs;
-  /** Some of its counters count only requests with a certain outcome. */
+  /** Whether some of its counters count only requests with a certain outcome. */
   readonly hasOutcomes: boolean;
   /** The client's plan, if a policy has overrides and a trusted proxy names one. */
   readonly plan: string | null;
 }
 
-/** The identities that a request is counted for, and those that a successful reply proves. */
+/** The identities of a request, and those that a successful reply proves. */
 export interface KnownAs {
-  /** In the order of `Cover.identifiers`; null: the request presents no such credential. */
+  /** In the order of `Cover.identifiers`; null if the request does not present that credential. */
   readonly identities: readonly (Identity | null)[];
   readonly credentials: readonly Identity[];
-  /** The credential that a successful reply proves; null: none. */
+  /** The credential that a successful reply proves; null if none. */
   readonly provable: Identity | null;
   /** Path parameters that need a proof. A successful reply proves all of them. */
   readonly pathValues: readonly Identity[];

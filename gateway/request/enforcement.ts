@@ -1,4 +1,4 @@
-/** The limits that are in force: the policies in use, and the parts of the gateway that every request needs. */
+/** The policies in use, and the parts of the gateway that every request needs. */
 import type { HeaderFilter } from '#gateway/http/header-filter.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { Digester } from '#gateway/identity/digest.ts';
@@ -16,20 +16,20 @@ import { PolicyTable } from './policy-table.ts';
 
 interface EnforcementOptions {
   readonly clock: Clock;
-  /** For the Date field and the expiry of tokens, which follow the machine's clock when it is set. */
+  /** For the Date field and the expiry of tokens, which follow corrections of the machine's clock. */
   readonly wallClock: Clock;
   readonly limiter: Limiter;
   readonly bans: Bans;
-  /** null: nobody is banned by policies. */
+  /** null if policies ban nobody. */
   readonly offenders: Pick<Offenders, 'note'> | null;
   readonly metrics: Metrics;
   /** Addresses of refused clients, if operators may see them. */
   readonly addresses?: Addresses | null;
   readonly trust: ProxyTrust;
   readonly headerFilter: HeaderFilter;
-  /** A trusted proxy sent an X-Forwarded-For chain that cannot be read. */
+  /** Called if a trusted proxy sent an unreadable X-Forwarded-For chain. */
   readonly onUntrustedChain: (peer: string) => void;
-  /** A reply lacks the header that should report its units, so the reserve stays charged. */
+  /** Called if a reply lacks the header that should report its units, so the reserve stays charged. */
   readonly onUnitsMissing?: (policy: string, header: string) => void;
 }
 
@@ -61,12 +61,12 @@ export class Enforcement {
     return this.options.metrics;
   }
 
-  /** Puts other policies in force. Counters are known by name, so they go on. */
+  /** Replaces the policies. Counters are identified by name, so they keep their values. */
   use(set: PolicySet): void {
     this.#table = this.#table.withPolicies(set);
   }
 
-  /** The replicas agreed on another salt. */
+  /** Called if the replicas agreed on another salt. */
   useSalt(salt: string): void {
     this.#table = this.#table.withSalt(salt);
   }
@@ -76,7 +76,7 @@ export class Enforcement {
     const { metrics, onUnitsMissing } = this.options;
     for (const { bucket, units, lacksUnits } of outcomes) {
       const { policy, cost, counter } = bucket;
-      // The address pays for an unproven credential as well, of the same policy.
+      // An unproven credential is also charged to its address, by the same policy.
       if (policy.cost.kind !== 'reply-header' || counter.forUnproven) continue;
       metrics.settled(policy, cost, units, lacksUnits);
       if (lacksUnits) onUnitsMissing?.(policy.name, policy.cost.header);

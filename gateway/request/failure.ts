@@ -6,7 +6,7 @@ import type { Framing } from '#gateway/reply/denial.ts';
 import { type OwnReply, ownReply } from '#gateway/reply/own-reply.ts';
 
 interface FailureOptions extends Framing {
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
 }
 
@@ -42,7 +42,7 @@ export function failureReply(failure: ProxyFailure, options: FailureOptions): Ow
   }
 }
 
-/** 429 if the share of the client or of its network is used up, 503 if all is taken. */
+/** 429 if the share of the client or of its network is used up, 503 if the total is. */
 export function boundReply(bound: BoundName, refusal: Refusal, options: FailureOptions): OwnReply {
   const more = {
     ...options,

@@ -31,7 +31,7 @@ export interface ForwardingParts {
 export interface RequestOptions {
   /** The client waits for 100 Continue before it sends the body. */
   readonly expectsContinue: boolean;
-  /** Set when the client wants to switch protocols. */
+  /** Set if the client wants to switch protocols. */
   readonly upgrade: UpgradeSocket | null;
 }
 
@@ -45,11 +45,11 @@ export interface Admitted extends Refusable {
   readonly target: string;
   readonly priority: Priority;
   readonly options: RequestOptions;
-  /** null: no request is traced. */
+  /** null if tracing is off. */
   readonly trace: RequestTrace | null;
 }
 
-/** It is also the options of its call, which saves an object for each request. */
+/** It also serves as the options of its call, which saves an object for each request. */
 export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly owner: ProxyCallOwner = this;
   readonly req: ClientRequest;
@@ -70,11 +70,11 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly #request: Admitted;
   readonly #enforcement: Enforcement;
   readonly #refusals: Refusals;
-  /** null: every request counts, and holds no place in flight. */
+  /** null if every request counts, and no policy counts requests in flight. */
   readonly #reservation: Reservation | null;
   readonly #begunAt: Millis;
 
-  /** @param added the gateway's headers on the reply, names and values in turn */
+  /** @param added the gateway's headers for the reply, alternating names and values */
   constructor(
     { enforcement, upstream, clients, refusals }: ForwardingParts,
     request: Admitted,
@@ -138,7 +138,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     this.#refusals.failed(this.#request, failure, this.added);
   }
 
-  /** The reply is out, or the client is gone. */
+  /** Called when the reply was sent, or the client has left. */
   close(): void {
     if (this.outlivesClient && this.call.abandon()) return;
     if (this.call.hasReachedUpstream) this.#reservation?.conclude('left');
@@ -147,7 +147,9 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   }
 }
 
-/** The header section for the upstream; names and values in turn. Only trusted proxies may name plans. */
+/**
+ * Returns the header section for the upstream, as alternating names and values. Only trusted proxies may name plans.
+ */
 function headersFor({ req, head, connection }: Admitted, { options, table }: Enforcement): string[] {
   const { origin } = connection;
   const headers = upstreamHeaders(req.rawHeaders, head, origin, options.headerFilter);

@@ -1,8 +1,8 @@
 /**
- * Finds the identities that a request is counted for: its address, and the credentials that it presents.
+ * Finds the identities of a request: its address, and the credentials that it presents.
  *
- * A reply can prove a credential only if it was the only one of its request. Otherwise the upstream may have answered to
- * another one, above all to a session's cookie.
+ * A reply can prove a credential only if it was the only one of its request. Otherwise the upstream may have accepted
+ * another one, such as a session cookie.
  */
 import { fieldOf, type SentBody } from '#gateway/identity/body-field.ts';
 import {
@@ -28,17 +28,17 @@ import { pathValue } from '#gateway/policy/path-value.ts';
 import type { Caller } from './caller.ts';
 import type { KnownAs } from './charged-to.ts';
 
-/** A request, as far as it says who sends it. */
+/** The parts of a request that identify its sender. */
 export interface IdentifiableRequest {
   readonly req: {
     readonly method?: string | undefined;
-    /** Names and values in turn. */
+    /** Alternating names and values. */
     readonly rawHeaders: readonly string[];
   };
-  /** As matched: the canonical path and the query. */
+  /** The matched target: the canonical path and the query. */
   readonly target: string;
   readonly caller: Caller;
-  /** null: no policy of the route counts a field of the body, or it is not read yet. */
+  /** null if no policy of the route counts a field of the body, or the body is not read yet. */
   readonly sentBody: SentBody | null;
 }
 
@@ -46,13 +46,13 @@ const NO_IDENTITIES: readonly Identity[] = [];
 
 class Identified implements KnownAs {
   readonly identities: (Identity | null)[] = [];
-  /** In the same order, identities whose proof counts in place of their own; null: all count for themselves. */
+  /** In the same order, identities whose proof counts instead of their own; null if there are none. */
   proofs: (Identity | undefined)[] | null = null;
   readonly credentials: Identity[] = [];
   pathValues: readonly Identity[] = NO_IDENTITIES;
-  /** The credential that was found last; null: none was. */
+  /** The credential that was found last; null if none. */
   #presented: PresentedCredential | null = null;
-  /** A signed token or a field of the body: the reply may be an answer to it. */
+  /** There is a signed token or a field of the body, so the reply may depend on that. */
   #hasOther = false;
 
   get provable(): Identity | null {
@@ -82,14 +82,14 @@ class Identified implements KnownAs {
     this.pathValues = [...this.pathValues, value];
   }
 
-  /** Applications answer some requests without a look at who sends them. */
+  /** Prevents a proof, because applications answer some requests without checking the sender. */
   proveNothing(): void {
     this.credentials.length = 0;
     this.pathValues = NO_IDENTITIES;
   }
 }
 
-/** @returns a string that says why the request is refused: it presents two different values of one identifier */
+/** @returns a string with the reason for a refusal: the request presents two different values of one identifier */
 export function identify(cover: Cover, request: IdentifiableRequest): Identified | string {
   const found = new Identified();
   for (const identifier of cover.identifiers) {
@@ -111,13 +111,13 @@ export function identify(cover: Cover, request: IdentifiableRequest): Identified
   return found;
 }
 
-/** A body may be refused only for a policy that may deny. Applications that read bodies loosely can try one first. */
+/** Whether only policies in shadow mode count this field of the body. They never refuse a body. */
 function isTried(identifier: Identifier, { policies }: Cover): boolean {
   const counting = policies.filter((policy) => policy.identifier === identifier);
   return readsBody(identifier) && counting.every(({ mode }) => mode === 'shadow');
 }
 
-/** @returns why the request is refused; null: it is not */
+/** @returns the reason for a refusal; null if there is none */
 function addCombined(
   { parts, proofAt }: CombinedIdentifier,
   request: IdentifiableRequest,
@@ -140,8 +140,8 @@ function addCombined(
 }
 
 /**
- * @param found takes a note of what the reply may prove; null: nobody asks for that
- * @returns null: the request does not present the identifier; a string: why the request is refused
+ * @param found collects what the reply may prove; null if that is not needed
+ * @returns null if the request does not present the identifier; a string with the reason for a refusal
  */
 export function identityOf(
   identifier: SimpleIdentifier,
@@ -185,7 +185,7 @@ function bodyIdentity(
 ): Identity | string | null {
   if (sentBody === null) return null;
   const read = fieldOf(sentBody, target, identifier.field);
-  // A body that the gateway cannot read may name an account as well.
+  // A body that the gateway cannot read may also contain an account.
   if (read.kind === 'malformed' || read.value !== null || sentBody.kind === 'unread') found?.addOther();
   if (read.kind === 'malformed') return read.reason;
   if (read.value !== null) return caller.table.digester.identify(identifier, read.value);
@@ -207,7 +207,7 @@ function credentialIdentity(
   return identity;
 }
 
-/** A token that is not valid identifies nobody. */
+/** Returns the identity of a signed token. An invalid token identifies nobody. */
 function tokenIdentity(
   identifier: TokenIdentifier,
   { req: { rawHeaders }, caller }: IdentifiableRequest,

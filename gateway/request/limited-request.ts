@@ -1,6 +1,6 @@
 /**
- * The steps of every request: match, identify, spend, decide. Then it is refused (refuse.ts) or let pass. A request that is
- * denied costs the store nothing once its counter is known to be exhausted.
+ * The steps of every request: match, identify, spend, decide. Then it is refused (refuse.ts) or admitted. A denied
+ * request costs the store nothing once its counter is known to be exhausted.
  */
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
@@ -38,14 +38,14 @@ export interface LimitedParts {
   readonly refusals: Refusals;
 }
 
-/** A request as it came; node:http's are such. */
+/** A request as received. Requests of node:http have this shape. */
 export interface Sent extends HeaderSection {
   readonly method?: string | undefined;
   /** The target, one code unit for each byte. */
   readonly url?: string | undefined;
 }
 
-/** The connection that it came on. */
+/** The connection of a request. */
 export interface Source {
   readonly origin: RequestOrigin;
 }
@@ -66,7 +66,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   arrivedAt: Millis = 0;
   readonly #parts: LimitedParts;
   #caller: Caller | null = null;
-  /** When the store was asked. */
+  /** Time when the store was asked. */
   #askedAt: Millis = 0;
   /** The gateway has answered it, or the client has left. */
   #isDone = false;
@@ -76,10 +76,10 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   }
 
   /**
-   * Lets an admitted request pass.
+   * Called for an admitted request.
    *
-   * @param added the gateway's headers for the reply, names and values in turn
-   * @param reservation null: every request counts, and holds no place in flight
+   * @param added the gateway's headers for the reply, alternating names and values
+   * @param reservation null if every request counts, and no policy counts requests in flight
    */
   protected abstract pass(added: readonly string[], reservation: Reservation | null, now: Millis): void;
 
@@ -94,7 +94,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     then({ kind: 'absent' });
   }
 
-  /** @returns whether it was a probe of `floodgate doctor`, and is answered */
+  /** @returns whether it was a probe of `floodgate doctor`, which is then answered */
   protected answersProbe(_token: string): boolean {
     return false;
   }
@@ -107,7 +107,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     return prefersHtml(this.req.rawHeaders) ? this.#parts.enforcement.table.page : null;
   }
 
-  /** Only after the header section is checked. */
+  /** Available after the header section is checked. */
   get caller(): Caller {
     this.#caller ??= this.#parts.enforcement.callerOf(this.connection.origin, this.head.forwardedFor);
     return this.#caller;
@@ -165,7 +165,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     else this.#charge(cover);
   }
 
-  /** A request that the other policies are known to deny is denied before its body is read. */
+  /** If another policy is known to deny the request, it is denied before its body is read. */
   #chargeWithBody(cover: Cover): void {
     const { enforcement, refusals } = this.#parts;
     const { options, metrics } = enforcement;
@@ -182,7 +182,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
       if (this.#isDone) return;
       this.sentBody = body;
       if (body.kind === 'unread') metrics.unreadBodies++;
-      // The wait for the client is no part of the decision.
+      // The wait for the client does not count as time of the decision.
       this.arrivedAt = this.#now;
       this.#decide(cover, null, true);
     });

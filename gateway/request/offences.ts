@@ -11,11 +11,11 @@ interface DeniedRequest {
 }
 
 /**
- * Nobody can have somebody else banned: a denial counts against the address that sent the request, or against a key that is
- * proven: the application has accepted it, or the asking proxy or the operator answers for it. Denials of a client whom no
- * proxy has named count against nobody.
+ * No client can cause a ban of another one. A denial counts against the address that sent the request, or against a
+ * proven key. A key is proven if the application has accepted it, or if the calling proxy or the operator vouches for
+ * it. If a proxy does not name the client, denials count against nobody.
  *
- * @param policies those that denied the request, or would have in shadow mode
+ * @param policies that denied the request, or would have in shadow mode
  */
 export function noteOffences(
   { options }: Enforcement,

@@ -1,6 +1,6 @@
 /**
- * Everything that follows from a policy file and a salt: the matcher, the digests, and where requests present what is
- * counted. A table is replaced as a whole, so a request sees one version of the file only.
+ * Everything derived from a policy file and a salt: the matcher, the digests, and the places of credentials in
+ * requests. A table is replaced as a whole, so a request sees one version of the file only.
  */
 import { checkRequestHead, type RequestHead } from '#gateway/http/request-head.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
@@ -13,10 +13,10 @@ import type { PolicySet } from '#gateway/policy/policy.ts';
 import { OWN_PAGE, type Page, pageFrom } from '#gateway/reply/page.ts';
 import type { Clock } from '#shared/clock.ts';
 
-/** A header section; node:http's requests have one. */
+/** A header section. Requests of node:http have this shape. */
 export interface HeaderSection {
   readonly httpVersion: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly rawHeaders: readonly string[];
 }
 
@@ -26,9 +26,9 @@ export class PolicyTable {
   readonly digester: Digester;
   readonly tokens: VerifiedTokens;
   readonly everyone: Identity;
-  /** For refused browsers. */
+  /** The page for browsers whose request is refused. */
   readonly page: Page;
-  /** All places where requests present credentials. */
+  /** All places in which requests present credentials. */
   readonly carriers: readonly CredentialSource[];
   /** Lower-case name of the header in which trusted proxies name plans; empty if there is none. */
   readonly planHeaders: ReadonlySet<string>;

@@ -1,7 +1,7 @@
 /**
- * A probe is a request that `floodgate doctor` sends through the public address, to learn how the gateway sees it. Its token
- * is made with the salt, so every process of the gateways can check it. The token holds for a minute. A probe is charged
- * to nobody and not forwarded.
+ * A probe is a request that `floodgate doctor` sends through the public address, to learn how the gateway sees it. Its
+ * token is made with the salt, so every process of every gateway can check it. A token is valid for a minute. A probe
+ * is not charged and not forwarded.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
@@ -16,12 +16,12 @@ import type { Enforcement } from './enforcement.ts';
 export interface Seen {
   /** Digest of the client address. */
   readonly identity: string;
-  /** Where the address was read, in the words of `floodgate why`. */
+  /** Where the address was read, in the terms of `floodgate why`. */
   readonly addressFrom: string;
   readonly isPeerTrusted: boolean;
   /** Number of entries in X-Forwarded-For. */
   readonly forwardedCount: number;
-  /** Another proxy asked about the probe. It is not forwarded through the gateway. */
+  /** Another proxy sent the probe to the decision listener, so it was not forwarded through the gateway. */
   readonly isAsked: boolean;
 }
 
@@ -34,13 +34,13 @@ const VALID_MS: Millis = 60_000;
 /** Names in policy files have no spaces, so no credential of a client has such a digest. */
 const PROBE: CredentialIdentifier = { name: 'doctor probe', kind: 'credential', sources: [] };
 
-/** @param now milliseconds since the epoch, of the gateway */
+/** @param now the gateway's time in milliseconds since the epoch */
 export function probeToken(digester: Digester, now: Millis): string {
   const until = String(Math.round(now + VALID_MS));
   return `${until}.${digester.identify(PROBE, until).digest}`;
 }
 
-/** @returns the reply to a probe; null: the token is not valid */
+/** @returns the reply to a probe; null if the token is invalid */
 export function probeReply(
   { head, caller }: Probed,
   token: string,

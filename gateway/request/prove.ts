@@ -1,4 +1,4 @@
-/** Which credentials are proven, and what a reply says about the credential of its request. */
+/** Decides which credentials are proven, and what a reply proves. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
 import type { Caller } from './caller.ts';
@@ -10,7 +10,7 @@ export interface ProvableRequest {
   readonly isVouchedFor: boolean;
 }
 
-/** As far as this process knows. A client that the operator names in a file of plans counts as proven. */
+/** Uses the knowledge of this process. A client in the operator's file of plans counts as proven. */
 export function isProven(
   credential: Identity,
   { caller, isVouchedFor }: ProvableRequest,
@@ -23,7 +23,7 @@ export function isProven(
 export function learn(limiter: Limiter, identified: KnownAs, status: number): void {
   const { credentials, pathValues } = identified;
   if (status >= 200 && status < 300) {
-    // `provable` reads the whole request, so it is asked once an hour for each credential.
+    // `provable` reads the whole request, so it is called only once an hour for each credential.
     const isKnown = credentials.every((credential) => limiter.isProofFresh(credential));
     const provable = isKnown ? null : identified.provable;
     if (provable !== null) limiter.prove(provable);

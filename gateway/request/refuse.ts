@@ -34,28 +34,28 @@ import { boundReply, failureReply } from './failure.ts';
 import { noteOffences } from './offences.ts';
 import { countDegraded } from './spend.ts';
 
-/** While the store is away. */
+/** Retry-After during an outage of the store. */
 const UNAVAILABLE_RETRY_MS: Millis = 1000;
 
 /** A request that can be refused. */
 export interface Refusable extends Refused {
-  /** The client that holds the request's resources; null: it holds none. */
+  /** The client that holds the request's resources; null if it holds none. */
   readonly client: Client | null;
-  /** null: no line in the access log, and no spans. */
+  /** null without access log and spans. */
   readonly entry: AccessEntry | null;
   readonly caller: Caller;
   readonly charged: ChargedTo | null;
   readonly arrivedAt: Millis;
-  /** The route is called from browsers on other origins. */
+  /** The route can be called by browsers from other origins. */
   readonly cors: boolean;
   /** The connection ends with this reply. */
   readonly closes: boolean;
-  /** For a browser that loads a page; null: the reply is JSON. */
+  /** The page for a browser; null for a JSON reply. */
   readonly page: Page | null;
-  /** Ends the request, except for its reply. @returns false: it was answered before, or its client has left */
+  /** Ends the request, except for its reply. @returns false if it was answered before, or its client has left */
   finish(): boolean;
   answer(reply: OwnReply): void;
-  /** @param violated the exhausted policies @param decision its id */
+  /** @param violated the exhausted policies @param decision id of the refusal */
   deny(violated: readonly Violation[], decision: string): void;
 }
 
@@ -65,7 +65,10 @@ interface RefusalsOptions {
   readonly upstream: Pick<Upstream, 'bounds'>;
 }
 
-/** `store`: the store denied. `share`: the store is away, and the share of this process is used up. `memory`: not asked. */
+/**
+ * `store`: the store denied. `share`: the store is unavailable, and the share of this process is used up. `memory`: the
+ * store was not asked.
+ */
 type DeniedBy = 'store' | 'share' | 'memory';
 
 export class Refusals {
@@ -91,7 +94,7 @@ export class Refusals {
     request.answer(bannedReply(leftMs, framingOf(request, decision)));
   }
 
-  /** By the list deny. */
+  /** Refuses a client or route of the list deny. */
   listed(request: Refusable, entry: ListEntry): void {
     if (!this.#begin(request, 'denied')) return;
     const refusal = listRefusal(entry, request.caller.identity(), DENIED_SECONDS * 1000);
@@ -103,7 +106,7 @@ export class Refusals {
   denied(request: Refusable, violated: readonly Violation[], by: DeniedBy): void {
     const { enforcement } = this.#options;
     for (const { policy } of violated) enforcement.metrics.denied(policy);
-    // While the store is away, a client may be denied that has used only a part of its limit.
+    // During an outage of the store, a client may be denied after a part of its limit.
     if (by !== 'share' && violated.some(({ policy }) => policy.ban !== null))
       noteOffences(
         enforcement,
@@ -150,7 +153,7 @@ export class Refusals {
     const { metrics } = this.#options.enforcement;
     const seen = new Set<string>();
     for (const { policy, identity } of charged?.charge.buckets ?? []) {
-      // A limit for everyone together denies requests of somebody.
+      // A limit for everyone denies the request of one client, so that client is counted.
       const { digest } = policy.identifier.kind === 'everyone' ? caller.identity() : identity;
       if (seen.has(digest) || !violated.some((verdict) => verdict.policy === policy)) continue;
       seen.add(digest);
@@ -159,7 +162,7 @@ export class Refusals {
     }
   }
 
-  /** The store is away, and a policy says deny. */
+  /** Refuses a request because the store is unavailable and a policy has `onStoreFailure: deny`. */
   unavailable(request: Refusable): void {
     const { enforcement } = this.#options;
     countDegraded(enforcement, request.charged);
@@ -193,7 +196,7 @@ export class Refusals {
   /**
    * Answers a request that was admitted but got no reply from the upstream.
    *
-   * @param added the gateway's headers for the reply, names and values in turn
+   * @param added the gateway's headers for the reply, alternating names and values
    */
   failed(request: Refusable, failure: ProxyFailure, added: readonly string[]): void {
     if (!request.finish()) return;
@@ -224,15 +227,15 @@ export class Refusals {
   /** @returns the id of the refusal */
   #noteBusy(request: Refusable, refusal: Refusal): string {
     const id = this.#record(refusal, request, request.caller);
-    // `entry.decision` stays: the policies have admitted the request.
+    // `entry.decision` stays unchanged, because the policies have admitted the request.
     if (request.entry !== null) request.entry.id = id;
     return id;
   }
 
   /**
-   * Refuses a connection before any request of it is read.
+   * Refuses a connection before any request on it is read.
    *
-   * @param client null: nobody in particular
+   * @param client null if only the total of the bound counted
    * @returns the reply for its client
    */
   connection(bound: Bound, refusal: BoundRefusal, client: Client | null, origin: RequestOrigin): OwnReply {
@@ -248,7 +251,7 @@ export class Refusals {
     return boundReply(bound.name, refusal, { cors: true, close: true, headers: [], decision, page: null });
   }
 
-  /** Counts a refusal. @returns false: the request was answered before, or its client has left */
+  /** Counts a refusal. @returns false if the request was answered before, or its client has left */
   #begin(request: Refusable, outcome: 'banned' | 'denied' | 'unavailable'): boolean {
     const { metrics, options } = this.#options.enforcement;
     metrics.count(outcome);
@@ -257,7 +260,7 @@ export class Refusals {
   }
 }
 
-/** How a request is refused, with the id of the refusal or without one. */
+/** Returns the framing of a refusal. */
 export function framingOf<Id extends string | null>(
   { cors, closes, page }: Pick<Refusable, 'cors' | 'closes' | 'page'>,
   decision: Id,
@@ -265,7 +268,7 @@ export function framingOf<Id extends string | null>(
   return { cors, close: closes, page, decision };
 }
 
-/** @param id of the refusal; null: it has none @param policy that refused; null: none */
+/** @param id of the refusal; null if it has none @param policy that refused; null if none did */
 function log({ entry }: Refusable, decision: LoggedDecision, id: string | null, policy: string | null): void {
   if (entry === null) return;
   entry.decision = decision;

@@ -1,11 +1,11 @@
 /**
- * Receives a small body before its request is decided. It stays in its stream, so it is forwarded like any other. A slow
- * sender holds nothing but its connection, and connection-watch.ts cuts it.
+ * Receives a small body before its request is decided. The body stays in its stream, so it is forwarded like any other.
+ * A slow sender holds only its connection, and connection-watch.ts cuts it.
  */
 import type { RequestBody } from '#gateway/http/client-exchange.ts';
 import { BODY_BYTES_MAX } from '#gateway/identity/body-field.ts';
 
-/** @param then called with null as soon as the body is too large. Never called if the client leaves earlier */
+/** @param then called with null as soon as the body is too large. Not called if the client leaves earlier */
 export function whenSmallArrived(body: RequestBody, then: (bytes: Buffer | null) => void): void {
   const look = (): void => {
     const isTooLarge = body.readableLength > BODY_BYTES_MAX;

@@ -1,4 +1,4 @@
-/** Works out what a request is charged to, and charges it. */
+/** Computes the charge of a request, and charges it. */
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import { presentedCredential } from '#gateway/identity/credential.ts';
 import { chargeFor } from '#gateway/limiter/charge.ts';
@@ -17,17 +17,17 @@ import { isProven, type ProvableRequest } from './prove.ts';
 
 export interface ChargeableRequest extends IdentifiableRequest, ProvableRequest {
   readonly head: CheckedHead;
-  /** The client's plan, if the caller knows it and no header has to name it. */
+  /** The client's plan, if the caller knows it without a header. */
   readonly plan?: string | undefined;
 }
 
-/** Gets the answer to a charge. */
+/** Receives the answer to a charge. */
 export interface Spender extends LimitListener {
-  /** The process knows that counters are exhausted. The store was not asked. */
+  /** Called if this process knows that counters are exhausted. The store was not asked. */
   denyFromMemory(violated: readonly Violation[]): void;
 }
 
-/** @returns null: nothing is charged; a string: why the request is refused */
+/** @returns null if nothing is charged; a string with the reason for a refusal */
 export function chargeOf(
   { options: { limiter } }: Enforcement,
   cover: Cover,
@@ -54,7 +54,7 @@ export function chargeOf(
   return charged;
 }
 
-/** @returns a string that says why the request is refused */
+/** @returns a string with the reason for a refusal */
 function overrideFactsOf(
   { req, plan: known, caller }: ChargeableRequest,
   identified: KnownAs,
@@ -64,7 +64,7 @@ function overrideFactsOf(
   const words = set.hasProgramLimits ? userAgentWords(req.rawHeaders) : [];
   const inFile = (): string | null =>
     set.plans === null ? null : planIn(set.plans, digestsOf(caller, identified), address);
-  // Only a trusted proxy may name a plan: anybody else would name the best one.
+  // Only a trusted proxy may name a plan, because a client would name the best one.
   if (known !== undefined || planSources.length === 0 || !caller.origin.trusted)
     return { address, plan: known ?? inFile(), words };
   const named = presentedCredential(req.rawHeaders, planSources);
@@ -78,7 +78,7 @@ function* digestsOf(caller: Caller, { credentials, identities }: KnownAs): Itera
   yield caller.identity().digest;
 }
 
-/** Answers the request now or later. A counter that is known to be exhausted costs the store nothing. */
+/** Charges the request, now or later. A counter that is known to be exhausted costs the store nothing. */
 export function spend({ options }: Enforcement, { charge }: ChargedTo, request: Spender): void {
   const { metrics, limiter } = options;
   const exhausted = limiter.knownExhausted(charge);
@@ -96,7 +96,7 @@ export function spend({ options }: Enforcement, { charge }: ChargedTo, request: 
   );
 }
 
-/** Counts the policies that decide, or refuse, a request without the store. */
+/** Counts a decision without the store, for each policy. */
 export function countDegraded({ metrics }: Enforcement, charged: ChargedTo | null): void {
   for (const { policy, counter } of charged?.charge.buckets ?? [])
     if (!counter.forUnproven) metrics.degraded(policy);

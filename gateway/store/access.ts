@@ -11,7 +11,7 @@ export interface StoreAccess {
  * Reads GATEWAY_REDIS_URL and the files that it names.
  *
  * @returns null if it is unset
- * @throws Error that says what is wrong without quoting a secret
+ * @throws Error with the mistake, without quoting a secret
  */
 export function readStoreAccess(url: string): StoreAccess | null {
   if (url === '') return null;

@@ -28,7 +28,7 @@ export interface UnixEndpoint {
 
 interface Access {
   readonly tls: boolean;
-  /** null: the default user. */
+  /** null for the default user. */
   readonly username: string | null;
   readonly password: string | null;
   readonly tlsFiles: TlsFiles;
@@ -36,7 +36,7 @@ interface Access {
   readonly timeoutMs: Millis;
 }
 
-/** Paths of PEM files; '': none. */
+/** Paths of PEM files; '' for none. */
 export interface TlsFiles {
   /** Trusted authorities, instead of the public ones. */
   readonly ca: string;
@@ -61,7 +61,7 @@ export interface SentinelAddress extends Access {
   readonly kind: 'sentinel';
   /** At least one. Username and password are for the servers. */
   readonly sentinels: readonly Endpoint[];
-  /** null: none is needed. */
+  /** null if none is needed. */
   readonly sentinelPassword: string | null;
   /** Name under which the sentinels monitor the primary. */
   readonly service: string;
@@ -80,7 +80,7 @@ const UNIX_PARAMETERS = ['db', 'username', 'password', 'timeout_ms'] as const;
 const TIMEOUT_MS: Millis = 50;
 const TIMEOUT_MS_MAX: Millis = 10_000;
 
-/** @throws Error that says what is wrong without quoting a secret */
+/** @throws Error with the mistake, without quoting a secret */
 export function parseStoreAddress(text: string): StoreAddress {
   const unix = unixPart(text);
   if (unix !== null) return parseUnixAddress(unix);
@@ -88,7 +88,7 @@ export function parseStoreAddress(text: string): StoreAddress {
     /^redis(s?)(?:\+(cluster|sentinel))?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/is.exec(text);
   if (parts === null) throw new Error(`it must be an address such as ${FORMS}`);
   const [, s, kind = '', authority = '', path = '', query = '', fragment] = parts;
-  // With an @ behind it, this may be part of a password, so the message must not quote it.
+  // If an @ follows, this may be part of a password, so the message must not quote it.
   if (fragment !== undefined || query.includes('@'))
     throw new Error('in a password, # is written %23, ? is written %3F, and @ is written %40');
   const parameters = parametersIn(query, PARAMETERS);
@@ -162,10 +162,10 @@ export function endpointName(endpoint: Endpoint | UnixEndpoint): string {
 
 /** @returns function that reads a parameter; '' if it is absent */
 function parametersIn<Name extends string>(query: string, names: readonly Name[]): (name: Name) => string {
-  // A + means itself here, not a space as in forms.
+  // A + is a literal plus here, not a space as in forms.
   const given = new URLSearchParams(query.replaceAll('+', '%2B'));
   for (const name of given.keys()) {
-    // Not quoted in the message, because it may be the rest of a password.
+    // Not quoted in the message, because it may belong to a password.
     if (!(names as readonly string[]).includes(name))
       throw new Error(`after the ? it takes only ${names.join(', ')}; in a password, ? is written %3F`);
     if (given.getAll(name).length > 1) throw new Error(`${name} appears twice`);

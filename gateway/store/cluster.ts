@@ -120,7 +120,7 @@ export class ClusterConnection implements StoreConnection {
     return again.catch((next: StoreFault) => this.#follow(next, to, call, left - 1));
   }
 
-  /** Never rejects; `whyDown` tells the reason of a failure. */
+  /** Never rejects; `whyDown` has the reason of a failure. */
   #refresh(): Promise<void> {
     this.#refreshing ??= this.#askForTable().finally(() => {
       this.#refreshing = null;
@@ -139,7 +139,7 @@ export class ClusterConnection implements StoreConnection {
         if (this.#closed) return;
         const slots = slotCount(ranges);
         if (slots === SLOTS) return this.#adopt(ranges);
-        // A node that has just restarted may know only a part of the table.
+        // A node that has just restarted may know only part of the table.
         if (slots > slotCount(best)) best = ranges;
         if (slots === 0)
           this.#tableFault = faultOf(new Error('CLUSTERDOWN no slots are assigned'), endpointName(endpoint));

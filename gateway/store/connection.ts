@@ -10,7 +10,7 @@ import type { Millis } from '#shared/clock.ts';
 import type { StoreFault } from './fault.ts';
 
 export interface ConnectionOptions {
-  /** A server that does not answer for so long is considered dead. */
+  /** A server that does not answer for this time counts as dead. */
   readonly silenceMs: Millis;
   /** Called after `connect` whenever `ready` changes. */
   readonly onChange: (ready: boolean) => void;
@@ -25,10 +25,10 @@ export function storeScript(lua: string): StoreScript {
   return { lua, sha1: createHash('sha1').update(lua).digest('hex') };
 }
 
-/** Redis runs one script at a time: more keys than this are split, so that none holds it for long. */
+/** Redis runs one script at a time. Calls with more keys are split, so that no script runs for long. */
 export const KEYS_PER_SCRIPT_MAX = 200;
 
-/** @returns the items of each call: their keys share a slot, and are not too many */
+/** @returns the items of each call, whose keys share a slot and are bounded in number */
 export function inCalls<T>(
   store: Pick<StoreConnection, 'slotOf'>,
   items: Iterable<T>,
@@ -42,10 +42,10 @@ export function inCalls<T>(
 }
 
 export interface StoreConnection {
-  /** Whether calls can be made. A Cluster is ready if at least one primary is. */
+  /** Whether calls can be made. A Cluster is ready if at least one primary is ready. */
   readonly ready: boolean;
   whyDown(): StoreFault;
-  /** Slot of the key in a Cluster, where all keys of a call must share one slot; null: calls may mix all keys. */
+  /** Slot of the key in a Cluster, where all keys of a call must share one slot; null if calls may mix all keys. */
   slotOf(key: string): number | null;
   /**
    * Rejects at once without a connection, and otherwise after `silenceMs` without an answer. Callers that need an

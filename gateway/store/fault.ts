@@ -1,10 +1,8 @@
 /** Explains store failures in one sentence that an operator can act on. */
 
 /**
- * disconnected: no connection, or it broke before the answer
- * out-of-memory: the server has reached its maxmemory
- * read-only: the server is a replica
- * error: any other error reply
+ * disconnected: no connection, or it broke before the answer. out-of-memory: the server has reached its maxmemory.
+ * read-only: the server is a replica. error: any other error reply.
  */
 export type FaultKind = 'disconnected' | 'out-of-memory' | 'read-only' | 'error';
 

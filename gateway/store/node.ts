@@ -23,7 +23,7 @@ interface NodeOptions {
   readonly username: string | null;
   readonly password: string | null;
   readonly tls: StoreTls | null;
-  /** A connection without any data for so long while a call waits is considered dead, even if nobody has closed it. */
+  /** A connection with a waiting call counts as dead after this time without any data, even if it is still open. */
   readonly silenceMs: Millis;
   readonly onChange: (ready: boolean) => void;
 }
@@ -44,7 +44,7 @@ export class RedisNode {
   readonly #redis: Redis;
   #ready = false;
   #closed = false;
-  /** Number of the connection, so that results of an earlier one are ignored. */
+  /** Number of the connection. Results of an earlier one are ignored. */
   #session = 0;
   #failuresInRow = 0;
   #where = 'the store';
@@ -282,8 +282,8 @@ export class RedisNode {
 }
 
 /**
- * Closes a connection on which a call waits and no data arrives. Time is counted in ticks, and a late tick counts once:
- * after a stall of this process the library's own timer would fire before the waiting answer is read.
+ * Closes a connection on which a call waits and no data arrives. Time is counted in ticks, and a late tick counts once.
+ * Otherwise, after a stall of this process, the library's own timer would fire before the waiting answer is read.
  */
 function endWhenSilent(stream: Socket, silenceMs: Millis, isAsked: () => boolean): void {
   let read = 0;
@@ -307,5 +307,5 @@ function commandOf(error: Error): string | null {
   return command?.name?.toLowerCase() ?? null;
 }
 
-/** Handles rejections that the connection's events report as well. */
+/** Ignores a rejection that the connection's events report too. */
 function reportedByEvents(): void {}

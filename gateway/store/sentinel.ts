@@ -1,7 +1,6 @@
 /**
  * Connects to the primary that Sentinel names. The sentinels are asked before every attempt to connect, and twice a
- * second while connected, because after a failover the old primary may still be reachable and accept writes that get
- * lost.
+ * second while connected. After a failover the old primary may still be reachable, and accept writes that get lost.
  */
 import type { Millis } from '#shared/clock.ts';
 import { type Endpoint, endpointName, type SentinelAddress } from './address.ts';

@@ -1,6 +1,6 @@
 /**
- * Asks all sentinels for the primary. The highest configuration epoch wins: a sentinel that is cut off from the others
- * still names the old primary, with a lower epoch.
+ * Asks all sentinels for the primary. The highest configuration epoch wins, because a sentinel that is cut off from the
+ * others still names the old primary, with a lower epoch.
  */
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';

@@ -1,4 +1,4 @@
-/** Slots of Redis Cluster: the slot of a key, and what nodes reply about slots (CLUSTER SLOTS and redirections). */
+/** Computes the slot of a key, and parses replies about slots (CLUSTER SLOTS and redirections). */
 import type { Endpoint } from './address.ts';
 
 export const SLOTS = 16_384;
@@ -34,7 +34,7 @@ export function keySlot(key: string): number {
 
 export interface SlotRange {
   readonly first: number;
-  /** Inclusive. */
+  /** The last slot of the range, inclusive. */
   readonly last: number;
   readonly primary: Endpoint;
 }

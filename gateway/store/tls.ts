@@ -15,7 +15,7 @@ const NAMES = ['ca', 'cert', 'key'] as const;
 
 /**
  * @returns null without TLS
- * @throws Error that says what is wrong
+ * @throws Error with the mistake
  */
 export function readStoreTls({ tls, tlsFiles }: Pick<StoreAddress, 'tls' | 'tlsFiles'>): StoreTls | null {
   const named = NAMES.filter((name) => tlsFiles[name] !== '');

@@ -1,4 +1,4 @@
-/** Numbers and windows as people write them. */
+/** Formats numbers and windows for people. */
 import type { Seconds } from '#shared/clock.ts';
 
 export function count(value: number): string {

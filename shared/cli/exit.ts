@@ -1,9 +1,9 @@
 /** Exit codes of commands, as docs/cli.md states them. */
 export const EXIT = {
   ok: 0,
-  /** A negative answer: mistakes found, tests failed, denied, not equal. */
+  /** A negative result: mistakes found, tests failed, denied, not equal. */
   no: 1,
-  /** The command was called wrongly. */
+  /** Wrong arguments. */
   usage: 2,
   /** A program, its store or a file could not be reached. */
   unreachable: 3,

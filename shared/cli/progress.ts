@@ -26,7 +26,7 @@ export class Progress {
     this.#begunAt = now();
   }
 
-  /** @param total in counted units, such as bytes; 0 if unknown, and nothing is shown */
+  /** @param total in counted units, such as bytes; 0 if unknown, then nothing is shown */
   at(done: number, total: number): void {
     const { name, size } = this.#unit;
     if (!this.#terminal.isInteractive || total === 0) return;

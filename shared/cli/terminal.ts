@@ -23,7 +23,7 @@ export class Terminal {
     this.#prefix = prefix;
   }
 
-  /** The same terminal, with `# ` before every line. */
+  /** Returns the same terminal, with `# ` before every line. */
   commented(): Terminal {
     return new Terminal({ stdout: this.#stdout, stderr: this.#stderr }, '# ');
   }
@@ -32,7 +32,7 @@ export class Terminal {
     return this.#stderr.isTTY === true;
   }
 
-  /** The output is a terminal, so it can be redrawn. */
+  /** Whether the output is a terminal, so that it can be redrawn. */
   get isScreen(): boolean {
     return this.#stdout.isTTY === true;
   }
@@ -63,7 +63,7 @@ export class Terminal {
     return styleText(style, text, { stream: this.#stdout });
   }
 
-  /** Columns of numbers are aligned right. */
+  /** Prints a table. Columns of numbers are aligned right. */
   table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): void {
     const table = new Table({
       head: head.map((text) => this.style('bold', text)),
@@ -77,7 +77,7 @@ export class Terminal {
   }
 }
 
-/** No lines between columns, so that the text can be copied, searched and cut. */
+/** A style without lines between columns, so that the text can be copied, searched and cut. */
 const PLAIN = Object.fromEntries(
   ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right']
     .concat(['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'])

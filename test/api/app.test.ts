@@ -9,7 +9,7 @@ const api = await startApi();
 t.teardown(() => api.close());
 const client = `/api/v1/client/${workspaceId}`;
 
-t.test('404: a path that leads nowhere, in the envelope of its family', async (t) => {
+t.test('404: an unknown path gets the error envelope of its API family', async (t) => {
   const v1 = await api.client('GET', '/api/v1/nothing');
   t.equal(v1.status, 404);
   t.match(v1.json, { code: 'not_found', message: String, details: {} });
@@ -25,7 +25,7 @@ t.test('404: a path that leads nowhere, in the envelope of its family', async (t
   t.match(v3.json, { title: 'Not Found', status: 404, code: 'not_found', instance: '/api/v3/nothing' });
 });
 
-t.test('401: strangers do not learn which paths exist', async (t) => {
+t.test('401: without credentials, known and unknown paths get the same reply', async (t) => {
   for (const path of [
     '/api/v1/management/nothing',
     '/api/v1/management/surveys',
@@ -51,12 +51,12 @@ t.test('401: strangers do not learn which paths exist', async (t) => {
   t.match(v3.json, { code: 'not_authenticated', status: 401, detail: 'Not authenticated' });
 });
 
-t.test('401: before the body is read', async (t) => {
+t.test('401: refuses before it reads the body', async (t) => {
   const reply = await api.client('POST', '/api/v1/management/surveys', '{ not JSON');
   t.equal(reply.status, 401);
 });
 
-t.test('405: a known path says which methods it has', async (t) => {
+t.test('405: lists the methods of a known path', async (t) => {
   const reply = await api.manage('PATCH', '/api/v1/management/surveys');
   t.equal(reply.status, 405);
   t.equal(reply.headers.allow, 'GET, HEAD, POST');
@@ -71,7 +71,7 @@ t.test('405: a known path says which methods it has', async (t) => {
   t.equal(clientReply.headers['access-control-allow-origin'], '*');
 });
 
-t.test('400: a path that is no URL', async (t) => {
+t.test('400: a malformed URL', async (t) => {
   const reply = await api.client('GET', '/api/v1/client/%zz/environment');
   t.equal(reply.status, 400);
   t.match(reply.json, { code: 'bad_request', message: /percent-encoding/, details: {} });
@@ -79,13 +79,13 @@ t.test('400: a path that is no URL', async (t) => {
   t.equal(reply.headers['cache-control'], 'private, no-store');
 });
 
-t.test('400: a part of the path without end', async (t) => {
+t.test('400: an endless path segment', async (t) => {
   const reply = await api.client('GET', `/api/v1/client/${'a'.repeat(2_000)}/environment`);
   t.equal(reply.status, 400);
   t.equal(reply.json.code, 'bad_request');
 });
 
-t.test('400: what is not HTTP gets an answer that parses, and the connection ends', async (t) => {
+t.test('400: bytes that are not HTTP get a well-formed reply, and the connection is closed', async (t) => {
   const live = await startApi();
   t.teardown(() => live.close());
   await live.app.listen({ port: 0, host: '127.0.0.1' });
@@ -103,7 +103,7 @@ t.test('400: what is not HTTP gets an answer that parses, and the connection end
   t.match(JSON.parse(body), { code: 'bad_request', message: String, details: {} });
 });
 
-t.test('400: malformed JSON, with the parser’s words on client routes only', async (t) => {
+t.test('400: malformed JSON; only client routes repeat the parser’s message', async (t) => {
   const v1 = await api.client('POST', `${client}/responses`, '{"surveyId":');
   t.equal(v1.status, 400);
   t.equal(v1.json.message, 'Malformed JSON input, please check your request body');
@@ -121,7 +121,7 @@ t.test('400: malformed JSON, with the parser’s words on client routes only', a
   });
 });
 
-t.test('413: by what Content-Length announces, and by what arrives', async (t) => {
+t.test('413: by the announced Content-Length, and by the bytes received', async (t) => {
   const expected = {
     code: 'payload_too_large',
     message: 'Payload Too Large',
@@ -139,7 +139,7 @@ t.test('413: by what Content-Length announces, and by what arrives', async (t) =
   t.equal(fits.status, 400, 'exactly the limit is read, and refused for what it is');
 });
 
-t.test('bodies are JSON whatever their label says', async (t) => {
+t.test('reads a body as JSON whatever its Content-Type', async (t) => {
   for (const type of [
     'text/plain',
     'application/x-www-form-urlencoded',
@@ -154,13 +154,13 @@ t.test('bodies are JSON whatever their label says', async (t) => {
   }
 });
 
-t.test('an empty body is missing fields, not a fault', async (t) => {
+t.test('an empty body gets the error for missing fields, not a 500', async (t) => {
   const reply = await api.client('POST', `${client}/displays`);
   t.equal(reply.status, 400);
   t.equal(reply.json.message, 'Fields are missing or incorrectly formatted');
 });
 
-t.test('security headers and no caching, on success and refusal', async (t) => {
+t.test('successes and errors have security headers and forbid caching', async (t) => {
   for (const reply of [await api.client('GET', '/health'), await api.client('GET', '/nothing')]) {
     t.match(reply.headers, {
       'x-content-type-options': 'nosniff',
@@ -175,7 +175,7 @@ t.test('security headers and no caching, on success and refusal', async (t) => {
   }
 });
 
-t.test('200: preflights of every client path, with the caching of their route', async (t) => {
+t.test('200: every client path answers preflights, with the cache time of its route', async (t) => {
   const shared = 'public, s-maxage=3600, max-age=3600';
   const cases: readonly (readonly [string, string])[] = [
     [`${client}/environment`, shared],
@@ -201,7 +201,7 @@ t.test('200: preflights of every client path, with the caching of their route', 
   }
 });
 
-t.test('every client route sets CORS itself: on its preflight and on its refusals', async (t) => {
+t.test('each client route sets CORS headers on its preflight and its errors', async (t) => {
   t.ok(gatewayRoutes.size > 0);
   for (const route of gatewayRoutes) {
     const [method = '', pattern = ''] = route.split(' ');
@@ -215,19 +215,19 @@ t.test('every client route sets CORS itself: on its preflight and on its refusal
   }
 });
 
-t.test('a slash at the end changes nothing', async (t) => {
+t.test('ignores a slash at the end of a path', async (t) => {
   t.equal((await api.client('GET', '/health/')).status, 200);
   t.equal((await api.manage('GET', '/api/v1/management/me/')).status, 200);
 });
 
-t.test('v3 tells the request id: the given one when it is harmless, else a UUID', async (t) => {
+t.test('v3 returns the client’s request id if it is harmless, and otherwise a UUID', async (t) => {
   const ask = async (id: string) =>
     (await api.client('GET', '/api/v3/x', undefined, { 'x-request-id': id })).headers['x-request-id'];
   t.equal(await ask('abc-1'), 'abc-1');
   t.match(await ask('a b'), /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
 });
 
-t.test('500: a fault of ours says nothing about itself', async (t) => {
+t.test('500: an internal error reveals nothing about its cause', async (t) => {
   const broken = await startApi();
   t.teardown(() => broken.app.close());
   await broken.context.db.destroy();

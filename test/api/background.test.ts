@@ -1,13 +1,11 @@
-/**
- * Background work runs one piece at a time, after the reply. The number of pieces is bounded, and errors are logged.
- */
+/** Background jobs run one at a time, after the reply. Their number is bounded, and errors are logged. */
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { createBackground } from '#api/background.ts';
 
 const silent = { error: () => undefined };
 
-t.test('one piece at a time, after the reply is sent', async (t) => {
+t.test('runs one job at a time, after the reply is sent', async (t) => {
   const background = createBackground(silent);
   const sent = Promise.withResolvers<void>();
   const order: string[] = [];
@@ -36,7 +34,7 @@ t.test('one piece at a time, after the reply is sent', async (t) => {
   ]);
 });
 
-t.test('an error is logged, and the next piece runs', async (t) => {
+t.test('logs an error and runs the next job', async (t) => {
   const errors: object[] = [];
   const background = createBackground({ error: (fields) => errors.push(fields) });
   const fault = new Error('the database is gone');
@@ -50,7 +48,7 @@ t.test('an error is logged, and the next piece runs', async (t) => {
   t.ok(ran);
 });
 
-t.test('more than 500 pieces are refused with 429, until some have ended', async (t) => {
+t.test('refuses more than 500 waiting jobs with 429', async (t) => {
   const background = createBackground(silent);
   const held = Promise.withResolvers<void>();
   for (let i = 0; i < 500; i += 1) background.add(() => held.promise);

@@ -5,7 +5,7 @@ import { ApiError, RetryLater } from '#api/errors.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { openBrowser } from '#test/support/login.ts';
 
-/** Returns work that ends when the test says so. */
+/** Returns work that ends on request of the test. */
 function heldWork() {
   const started: number[] = [];
   const ends = new Map<number, (error?: Error) => void>();
@@ -19,7 +19,7 @@ function heldWork() {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-t.test('a few at once, in order, and a place is free again after a failure', async (t) => {
+t.test('runs a few at once, in order, and a failure gives its place back', async (t) => {
   const { started, work, end } = heldWork();
   const turn = limitConcurrency(work, { runningMax: 2, waitingMax: 2, retryAfterSeconds: 7 });
   const [first, second, third, fourth] = [turn(1), turn(2), turn(3), turn(4)];
@@ -47,7 +47,7 @@ t.test('a few at once, in order, and a place is free again after a failure', asy
   t.equal(await sixth, 6);
 });
 
-t.test('one owner has at most half of the places, and has them again afterwards', async (t) => {
+t.test('one owner gets at most half of the places, and gets them again afterwards', async (t) => {
   const { started, work, end } = heldWork();
   const limit = { runningMax: 2, waitingMax: 4, retryAfterSeconds: 7 };
   const turn = limitConcurrency(work, limit, (i) => (i < 10 ? 'one' : 'other'));
@@ -66,73 +66,73 @@ t.test('one owner has at most half of the places, and has them again afterwards'
   await t.rejects(again, /broken/);
 });
 
-t.test('passwords: two hashes at once, a hundred waiting, for known and unknown alike', async (t) => {
-  let busy = 0;
-  let busyMax = 0;
-  let release = (): void => undefined;
-  const gate = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const passwords = createPasswords(
-    (bytes) => new Uint8Array(bytes),
-    async () => {
-      busy += 1;
-      busyMax = Math.max(busyMax, busy);
-      await gate;
-      busy -= 1;
-      return Buffer.alloc(32);
-    },
-  );
-  const all = Array.from({ length: 150 }, (_, i) =>
-    (i % 2 === 0 ? passwords.verify('Wrong1234', null) : passwords.hash('Wrong1234')).catch(
-      (error: unknown) => (error instanceof ApiError ? error.code : error),
-    ),
-  );
-  await settled();
-  release();
-  const answers = await Promise.all(all);
-  t.equal(answers.filter((answer) => answer === 'too_many_requests').length, 150 - 102);
-  t.equal(busyMax, 2);
-});
-
 t.test(
-  'a flood of logins: the rest is refused with 429 and Retry-After, and everything else goes on',
+  'passwords: two hashes at once, a hundred waiting, for known and unknown accounts alike',
   async (t) => {
+    let busy = 0;
+    let busyMax = 0;
     let release = (): void => undefined;
     const gate = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const api = await startApi({
-      parts: ({ random }) => ({
-        passwords: createPasswords(random, async () => {
-          await gate;
-          return Buffer.alloc(32);
-        }),
-      }),
-    });
-    t.teardown(() => api.close());
-    const browser = openBrowser(api);
-    const form = new URLSearchParams({
-      csrfToken: (await browser.call('GET', '/api/auth/csrf')).json.csrfToken,
-      json: 'true',
-      email: 'nobody@example.com',
-      password: 'Wrong1234',
-    }).toString();
-    const logins = Array.from({ length: 120 }, () =>
-      browser.call('POST', '/api/auth/callback/credentials', form),
+    const passwords = createPasswords(
+      (bytes) => new Uint8Array(bytes),
+      async () => {
+        busy += 1;
+        busyMax = Math.max(busyMax, busy);
+        await gate;
+        busy -= 1;
+        return Buffer.alloc(32);
+      },
     );
-    const refused = await Promise.any(
-      logins.map(async (login) => {
-        const reply = await login;
-        if (reply.status !== 429) throw new Error(`${reply.status}`);
-        return reply;
-      }),
+    const all = Array.from({ length: 150 }, (_, i) =>
+      (i % 2 === 0 ? passwords.verify('Wrong1234', null) : passwords.hash('Wrong1234')).catch(
+        (error: unknown) => (error instanceof ApiError ? error.code : error),
+      ),
     );
-    t.match(refused.json, { code: 'too_many_requests', message: String, details: {} });
-    t.equal(refused.headers['retry-after'], '2');
-    t.equal((await api.client('GET', '/api/v2/health')).status, 200, 'while a hundred wait');
+    await settled();
     release();
-    const statuses = (await Promise.all(logins)).map(({ status }) => status);
-    t.strictSame([...new Set(statuses)].sort(), [401, 429]);
+    const answers = await Promise.all(all);
+    t.equal(answers.filter((answer) => answer === 'too_many_requests').length, 150 - 102);
+    t.equal(busyMax, 2);
   },
 );
+
+t.test('a flood of logins: the excess gets 429 with Retry-After, and other requests go on', async (t) => {
+  let release = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const api = await startApi({
+    parts: ({ random }) => ({
+      passwords: createPasswords(random, async () => {
+        await gate;
+        return Buffer.alloc(32);
+      }),
+    }),
+  });
+  t.teardown(() => api.close());
+  const browser = openBrowser(api);
+  const form = new URLSearchParams({
+    csrfToken: (await browser.call('GET', '/api/auth/csrf')).json.csrfToken,
+    json: 'true',
+    email: 'nobody@example.com',
+    password: 'Wrong1234',
+  }).toString();
+  const logins = Array.from({ length: 120 }, () =>
+    browser.call('POST', '/api/auth/callback/credentials', form),
+  );
+  const refused = await Promise.any(
+    logins.map(async (login) => {
+      const reply = await login;
+      if (reply.status !== 429) throw new Error(`${reply.status}`);
+      return reply;
+    }),
+  );
+  t.match(refused.json, { code: 'too_many_requests', message: String, details: {} });
+  t.equal(refused.headers['retry-after'], '2');
+  t.equal((await api.client('GET', '/api/v2/health')).status, 200, 'while a hundred wait');
+  release();
+  const statuses = (await Promise.all(logins)).map(({ status }) => status);
+  t.strictSame([...new Set(statuses)].sort(), [401, 429]);
+});

@@ -1,4 +1,4 @@
-/** When two write at once, no change is lost, and counts are exact. */
+/** Concurrent writes lose no change, and counts are exact. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
@@ -20,7 +20,7 @@ const resources: readonly (readonly [path: string, body: object, one: object, ot
   ['attribute-classes', { name: 'bothOfThem', type: 'code' }, { archived: true }, { description: 'changed' }],
 ];
 for (const [path, body, one, other] of resources) {
-  t.test(`${path}: of two updates at once each keeps what the other wrote`, async (t) => {
+  t.test(`${path}: two concurrent updates keep each other’s changes`, async (t) => {
     const { id } = await made(path, body);
     const url = `${management}/${path}/${id}`;
     const replies = await Promise.all([api.manage('PUT', url, one), api.manage('PUT', url, other)]);
@@ -32,7 +32,7 @@ for (const [path, body, one, other] of resources) {
   });
 }
 
-t.test('a segment whose filters are being changed keeps the title that came meanwhile', async (t) => {
+t.test('changing the filters of a segment keeps a title that was set meanwhile', async (t) => {
   const { id } = await made('segments', { title: 'Before' });
   const url = `${management}/segments/${id}`;
   const filters = [
@@ -51,7 +51,7 @@ t.test('a segment whose filters are being changed keeps the title that came mean
   t.match((await api.manage('GET', url)).json.data, { title: 'After', filters });
 });
 
-t.test('autoComplete: exactly so many finished responses, however many come at once', async (t) => {
+t.test('autoComplete: concurrent responses finish exactly as many as allowed', async (t) => {
   const survey = await addSurvey(api, { autoComplete: 3 });
   const replies = await Promise.all(
     Array.from({ length: 10 }, () =>
@@ -69,7 +69,7 @@ t.test('autoComplete: exactly so many finished responses, however many come at o
   }
 });
 
-t.test('autoComplete counts updates that finish as well', async (t) => {
+t.test('autoComplete also counts responses that an update finishes', async (t) => {
   const survey = await addSurvey(api, { autoComplete: 2 });
   const url = `/api/v1/client/${workspaceId}/responses`;
   const ids = [];
@@ -83,7 +83,7 @@ t.test('autoComplete counts updates that finish as well', async (t) => {
   t.equal(replies.filter(({ status }) => status === 200).length, 2);
 });
 
-t.test('a survey that is deleted meanwhile is a 404, not a fault', async (t) => {
+t.test('404 if the survey is deleted meanwhile', async (t) => {
   const survey = await addSurvey(api);
   const [deleted, response, display] = await Promise.all([
     api.manage('DELETE', `${management}/surveys/${survey.id}`),
@@ -98,7 +98,7 @@ t.test('a survey that is deleted meanwhile is a 404, not a fault', async (t) => 
   for (const reply of [response, display]) t.ok([200, 403, 404].includes(reply.status), reply.text);
 });
 
-t.test('what is taken is told by the index that says so', async (t) => {
+t.test('a taken value is reported by the index that found it', async (t) => {
   const survey = await addSurvey(api, { type: 'link' });
   const display = await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: survey.id });
   const body = { surveyId: survey.id, finished: false, data: {}, displayId: display.json.data.id };

@@ -12,7 +12,7 @@ function problemsOf(env: Record<string, string>): readonly string[] {
   }
 }
 
-t.test('an empty environment gives every default, and no secret', async (t) => {
+t.test('an empty environment gives all defaults, and no secret', async (t) => {
   const { config, secrets } = readConfig({}, '/srv');
   t.strictSame(config, {
     port: 3000,
@@ -70,16 +70,16 @@ t.test('a removed variable is refused with what to write instead', async (t) => 
   );
 });
 
-t.test('REDIS_URL may name the family of addresses, which a network of IPv6 alone needs', async (t) => {
+t.test('REDIS_URL may name the address family, which networks with IPv6 only need', async (t) => {
   const url = 'redis://cache.internal:6379?family=6';
   t.equal(readConfig({ REDIS_URL: url }, '/srv').secrets.redisUrl, url);
 });
 
-t.test('blank is unset', async (t) => {
+t.test('a blank variable counts as unset', async (t) => {
   t.equal(readConfig({ API_PORT: ' ', LOG_LEVEL: '' }, '/srv').config.port, 3000);
 });
 
-t.test('what is given is read', async (t) => {
+t.test('reads every variable', async (t) => {
   const { config, secrets } = readConfig(
     {
       API_PORT: '0',
@@ -123,13 +123,13 @@ t.test('what is given is read', async (t) => {
   t.notMatch(JSON.stringify(config), /secret|any-key|Password1|hunter2/, 'config can be logged');
 });
 
-t.test('the password of a PostgreSQL server is not in what is logged', async (t) => {
+t.test('the logged configuration does not have the password of PostgreSQL', async (t) => {
   const { config } = readConfig({ DATABASE_URL: 'postgres://me:hunter2@db.example.com/feedback' }, '/srv');
   t.match(config.database, { kind: 'postgres', host: 'db.example.com', user: 'me' });
   t.notMatch(JSON.stringify(config), /hunter2/);
 });
 
-t.test('the password of the database may stand apart, where a secret is kept apart', async (t) => {
+t.test('the password of the database can be in a variable of its own', async (t) => {
   const passwordOf = (env: Record<string, string>): string | null => {
     const { database } = readConfig(env, '/srv').config;
     return database.kind === 'postgres' ? database.password() : null;
@@ -180,14 +180,14 @@ const wrong: readonly (readonly [string, string])[] = [
   ['MAIL_FROM', 'a@x.y, b@x.y'],
 ];
 for (const [name, value] of wrong) {
-  t.test(`${name}=${value} is refused by name`, async (t) => {
+  t.test(`${name}=${value}: the error names the variable`, async (t) => {
     const problems = problemsOf({ [name]: value });
     t.equal(problems.length, 1);
     t.match(problems[0], new RegExp(`^${name}: \\S`));
   });
 }
 
-t.test('all mistakes are reported together, in the order of the variables', async (t) => {
+t.test('reports all mistakes together, in the order of the variables', async (t) => {
   const problems = problemsOf({ LOG_LEVEL: 'loud', API_PORT: 'x', PUBLIC_URL: 'x' });
   t.strictSame(
     problems.map((problem) => problem.split(':')[0]),
@@ -195,7 +195,7 @@ t.test('all mistakes are reported together, in the order of the variables', asyn
   );
 });
 
-t.test('a refusal repeats no secret', async (t) => {
+t.test('an error message contains no secret', async (t) => {
   const problems = problemsOf({
     REDIS_URL: 'http://:hunter2@x',
     SMTP_URL: 'http://:hunter2@x',
@@ -206,12 +206,12 @@ t.test('a refusal repeats no secret', async (t) => {
   t.notMatch(problems.join(), /hunter2/);
 });
 
-t.test('the table names each variable once, and says what it means', async (t) => {
+t.test('the table has each variable once, with its meaning', async (t) => {
   t.equal(new Set(variables.map(({ name }) => name)).size, variables.length);
   for (const { name, meaning } of variables) t.ok(meaning.length > 10, name);
 });
 
-t.test('SURVEY_URL has a place for the id, once, where no id can choose the site', async (t) => {
+t.test('SURVEY_URL has one placeholder for the id, outside the host', async (t) => {
   for (const good of ['https://s.example.com/{surveyId}', 'http://localhost:4000/answer?id={surveyId}&x=1']) {
     t.equal(readConfig({ SURVEY_URL: good }, '/srv').config.surveyUrl, good);
   }
@@ -229,6 +229,6 @@ t.test('SURVEY_URL has a place for the id, once, where no id can choose the site
   }
 });
 
-t.test('SDK_PATH is relative to where the program was started', async (t) => {
+t.test('SDK_PATH is relative to the working directory at start', async (t) => {
   t.equal(readConfig({ SDK_PATH: 'sdk' }, '/srv').config.sdkPath, '/srv/sdk');
 });

@@ -53,7 +53,7 @@ for (const [name, data, path, fields] of tooLarge) {
   });
 }
 
-t.test('400: a response does not grow beyond its size with updates', async (t) => {
+t.test('400: updates cannot make a response larger than allowed', async (t) => {
   const { id } = (await create({ q1: 'x' })).json.data;
   const statuses: number[] = [];
   for (let i = 0; i < 12; i += 1) {
@@ -134,7 +134,7 @@ const tooLargeSurveys: readonly (readonly [string, Record<string, unknown>])[] =
   ['bytes', { customHeadScripts: 'x'.repeat(1_100_000) }],
 ];
 for (const [name, fields] of tooLargeSurveys) {
-  t.test(`400: a survey with too much: ${name}`, async (t) => {
+  t.test(`400: a survey with too much ${name}`, async (t) => {
     const reply = await write(fields);
     t.equal(reply.status, 400, reply.text.slice(0, 300));
     t.not(Object.keys(reply.json.details).length, 0);
@@ -144,24 +144,24 @@ for (const [name, fields] of tooLargeSurveys) {
   });
 }
 
-t.test('400: a body of too many values', async (t) => {
+t.test('400: a body with too many values', async (t) => {
   const reply = await api.client('POST', responses, `{"data":{"q1":[${'0,'.repeat(200_000)}0]}}`);
   t.equal(reply.status, 400);
   t.match(reply.json.details.error, /values/);
 });
 
 /**
- * Each of these was quadratic or worse, and took the old code from ten seconds to hours. So there is no time limit
- * here: whatever finishes within the time of the test is linear.
+ * Each of these was quadratic or worse, and took the old code from ten seconds to hours. There is no time limit here,
+ * because only linear code finishes within the time of the test.
  */
 const LONG = 2 ** 20;
-t.test('an answer that looks like the address of a file, again and again', async (t) => {
+t.test('answers that look like the address of a file, many times', async (t) => {
   const text = '/storage/a/private/'.repeat(ANSWER_LENGTH_MAX / 19).slice(0, ANSWER_LENGTH_MAX - 1);
   const reply = await create({ q1: `${text} ` });
   t.equal(reply.status, 200);
 });
 
-t.test('rules on the longest answers', async (t) => {
+t.test('rules for the longest answers', async (t) => {
   const rules = ['email', 'url', 'phone'].map((type, i) => rule(i, type));
   const strict = await addSurvey(api, { questions: [question({ validation: { rules, logic: 'or' } })] });
   for (const text of [
@@ -178,7 +178,7 @@ t.test('rules on the longest answers', async (t) => {
   }
 });
 
-t.test('a picture with an endless address, ids that repeat, programs behind blanks', async (t) => {
+t.test('a picture with an endless address, repeated ids, and programs after blanks', async (t) => {
   const choices = [
     { id: 'a', imageUrl: `${'.png?'.repeat(LONG / 10)}\n` },
     { id: 'b', imageUrl: 'x.png' },

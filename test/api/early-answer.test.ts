@@ -1,4 +1,4 @@
-/** The sender receives errors that are answered before the body was read, behind a gateway or not. */
+/** A reply that is sent before the body was read reaches the sender, with or without a gateway. */
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { send } from '#test/gateway/proxy/exchange.ts';
@@ -44,7 +44,7 @@ t.test('20 MB through the gateway', async (t) => {
   }
 });
 
-t.test('20 MB from a client that sends everything before it reads', async (t) => {
+t.test('20 MB from a client that sends all of it before it reads', async (t) => {
   const port = await start(t);
   for (const [path, headers, status] of cases) {
     for (let round = 0; round < 5; round++) {

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { every } from '#api/every.ts';
 
-t.test('at once, then again and again, never two at once, and not after the end', async (t) => {
+t.test('runs at once and then regularly, never twice at once, and not after it is stopped', async (t) => {
   let running = 0;
   let runs = 0;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -26,7 +26,7 @@ t.test('at once, then again and again, never two at once, and not after the end'
   t.equal(running, 0, 'stopping waits');
 });
 
-t.test('a run that fails is reported, and the next one comes', async (t) => {
+t.test('reports a failed run, and runs again', async (t) => {
   const alive = setInterval(() => undefined, 1_000);
   t.teardown(() => clearInterval(alive));
   const errors: unknown[] = [];

@@ -9,7 +9,7 @@ import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-t.test('503 with Retry-After on every path until it is ready, and no verdict on a key', async (t) => {
+t.test('503 with Retry-After on every path until it is ready, without checking keys', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   let isReady = false;
@@ -28,7 +28,7 @@ t.test('503 with Retry-After on every path until it is ready, and no verdict on 
 });
 
 t.test(
-  'two first starts at once on one database: both live, one of them tells the credentials',
+  'two first starts at once on one database: both run, one of them prints the credentials',
   async (t) => {
     const folder = temporaryFolder(t);
     const database = await sharedDatabase(t, 'empty');

@@ -5,10 +5,10 @@ import { anyText } from '#test/support/any-text.ts';
 import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { arbitraryOf } from '#test/support/schema-arbitrary.ts';
 
-/** Random values for each property of each of the forty routes. Each run tries others. */
+/** Number of runs. Each run tries other values for every property of forty routes. */
 const RUNS = 50;
 const PATH_RUNS = 900;
-/** One parser for all routes refuses bytes that are not JSON. A few per route show that they use it. */
+/** All routes share the parser that refuses bytes that are not JSON. A few runs per route show that they use it. */
 const BYTES_RUNS = 10;
 
 const api = await startApi();
@@ -43,7 +43,7 @@ const webhookId = await idOf('/api/v1/webhooks', hook);
 await api.client('POST', `/api/v1/client/${workspaceId}/user`, { userId: 'known' });
 
 const note = await api.manage('POST', `${management}/responses/${responseId}/notes`, { text: 'x' });
-/** v3 writes the blocks of a survey like this. */
+/** Blocks of a survey in the format of v3. */
 const blocks = [{ name: 'B', elements: [{ id: 'q1', type: 'openText', headline: { 'en-US': 'What?' } }] }];
 const newDocument = { ...ofWorkspace, name: 'x', blocks };
 
@@ -100,7 +100,7 @@ const writes: readonly (readonly [Method, string, Record<string, unknown>])[] = 
   ],
 ];
 
-/** Routes know these names, so arbitrary values reach the checks. */
+/** Names that routes know, so that random values reach the checks. */
 const fieldNames = [
   ...Object.keys(survey),
   ...['surveyId', 'data', 'finished', 'ttc', 'variables', 'meta', 'language', 'userId', 'contactId'],
@@ -295,7 +295,7 @@ function isEnvelopeOf(url: string, text: string): boolean {
 
 const { components, paths: documented } = (await api.client('GET', '/api/docs/openapi.json')).json;
 
-/** Makes bodies that nearly have the documented shape. */
+/** Makes bodies that are similar to the documented shape. */
 function documentedBody(method: string, url: string): fc.Arbitrary<unknown> {
   const parts = url.split('/');
   const isOf = (path: string): boolean => {
@@ -323,7 +323,7 @@ async function isBorne(method: Method, url: string, body: unknown): Promise<bool
 }
 
 for (const [method, url, valid] of writes) {
-  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: near its schema, too`, async (t) => {
+  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: bodies near its schema`, async (t) => {
     const bodies = documentedBody(method, url);
     await fc.assert(
       fc
@@ -339,7 +339,7 @@ for (const [method, url, valid] of writes) {
     t.pass(`${RUNS} bodies`);
   });
 
-  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: any body is taken or refused`, async (t) => {
+  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: random bodies get no 500`, async (t) => {
     await fc.assert(
       fc
         .asyncProperty(hostileBody, fc.boolean(), async (body, isMixed) => {
@@ -352,7 +352,7 @@ for (const [method, url, valid] of writes) {
     t.pass(`${RUNS} bodies`);
   });
 
-  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: any bytes are refused`, async (t) => {
+  t.test(`${method} ${url.replaceAll(/c[a-z0-9]{24}/g, '{id}')}: random bytes get no 500`, async (t) => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {
         const reply = await api.app.inject({
@@ -424,7 +424,7 @@ const paths: readonly ((part: string) => readonly ['GET' | 'PUT' | 'DELETE' | 'P
   // After `//` and `/\` the URL parser of inject expects a host.
   (part) => ['GET', `/_${part}`],
 ];
-t.test('any path is found, or refused', async (t) => {
+t.test('random paths get no 500', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...paths), pathPart, async (toPath, part) => {
       const [method, url] = toPath(part);

@@ -14,7 +14,7 @@ t.test('ids: 25 lower-case alphanumerics, all different', async (t) => {
   t.ok(ids.every(isId));
 });
 
-t.test('ids: bytes that would favour some characters are thrown away', async (t) => {
+t.test('ids: drops bytes that would make some characters more frequent', async (t) => {
   const given: Uint8Array[] = [new Uint8Array(25).fill(255), new Uint8Array(25).fill(251)];
   t.equal(
     newId(() => given.shift() ?? new Uint8Array(25)),
@@ -22,7 +22,7 @@ t.test('ids: bytes that would favour some characters are thrown away', async (t)
   );
 });
 
-t.test('what cannot be an id', async (t) => {
+t.test('which texts cannot be ids', async (t) => {
   for (const text of ['', 'A', 'a-b', 'a b', 'a\n', '\0', 'é', 'x'.repeat(65)]) t.notOk(isId(text), text);
 });
 
@@ -33,7 +33,7 @@ t.test('UUIDs are of version 4', async (t) => {
   );
 });
 
-t.test('a pool gives every byte of its source once, in order, and asks rarely', async (t) => {
+t.test('the pool returns every byte of its source once, in order, with few calls', async (t) => {
   let asked = 0;
   let next = 0;
   const source = (bytes: number): Uint8Array => {
@@ -85,7 +85,7 @@ for (const [text, expected] of dates) {
   });
 }
 
-t.test('a time without a zone is in UTC, wherever the process runs', async (t) => {
+t.test('reads a time without a zone as UTC, in every zone of the process', async (t) => {
   const { TZ } = process.env;
   t.teardown(() => {
     if (TZ === undefined) delete process.env.TZ;

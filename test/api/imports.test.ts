@@ -4,7 +4,7 @@ import { longestChain, loopThrough, readProgram } from '#test/support/imports.ts
 
 const { files, fileGraph, folderGraph, importsOf, holdersOf } = readProgram('api');
 
-t.test('the graph is that of the program', async (t) => {
+t.test('the graph has the imports of the program', async (t) => {
   t.ok(files.length > 150);
   t.ok(folderGraph.get('api/app.ts')?.has('api/surfaces'));
   t.ok(folderGraph.get('api/resources/responses')?.has('api/resources/surveys'), 'type-only imports count');
@@ -20,7 +20,7 @@ t.test('at most 14 folders lie on one chain of imports', async (t) => {
   t.ok(chain.length <= 14, chain.join(' -> '));
 });
 
-t.test('the context is for routes and for what wires them together', async (t) => {
+t.test('only routes and their wiring import the context', async (t) => {
   const importers = files.filter((file) => importsOf(file).includes('api/context.ts'));
   t.strictSame(
     importers.filter((file) => !/^api\/((resources|surfaces|jobs)\/|(app|main|bootstrap)\.ts$)/.test(file)),
@@ -28,7 +28,7 @@ t.test('the context is for routes and for what wires them together', async (t) =
   );
 });
 
-t.test('few files know each dependency', async (t) => {
+t.test('few files import each dependency', async (t) => {
   const holders: Readonly<Record<string, readonly string[]>> = {
     undici: ['api/events/sender.ts'],
     nodemailer: ['api/mail/smtp.ts'],

@@ -1,9 +1,9 @@
-/** The API loads these modules when it starts without settings, and others at their first use. */
+/** Modules that the API loads when it starts without settings. Others are loaded at their first use. */
 import t from 'tap';
 import { holdTo, loadedBy } from '#test/support/loaded-modules.ts';
 import { freePort } from '#test/support/ports.ts';
 
-/** The largest number of modules of each package that a default start loads. */
+/** Maximum number of modules of each package in a default start. */
 const MODULES_MAX = {
   own: 370,
   // Schemas, database, addresses and regular expressions:
@@ -47,13 +47,13 @@ const MODULES_MAX = {
   'thread-stream': 4,
 } as const;
 
-t.test('an API on SQLite, without mails', async (t) => {
+t.test('modules that an API on SQLite without mails loads', async (t) => {
   const env = { API_PORT: String(await freePort()), DATABASE_URL: 'file::memory:' };
   const loaded = await loadedBy(t, 'api/main.ts', env);
   holdTo(t, loaded, MODULES_MAX);
 });
 
-t.test('the first requests load what they need, also two at once', async (t) => {
+t.test('the first requests load the modules they need, also two requests at once', async (t) => {
   const port = await freePort();
   const env = { API_PORT: String(port), DATABASE_URL: 'file::memory:' };
   const { packages } = await loadedBy(t, 'api/main.ts', env, async () => {

@@ -8,7 +8,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const folder = temporaryFolder(t);
 const program = ['api/main.ts'];
 
-t.test('the first start tells the credentials, once; they work, and so do the calls it shows', async (t) => {
+t.test('the first start prints the credentials once, and the calls that it shows work', async (t) => {
   const port = await freePort();
   const env = {
     API_PORT: String(port),

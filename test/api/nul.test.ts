@@ -8,7 +8,7 @@ const api = await startApi();
 t.teardown(() => api.close());
 const survey = await addSurvey(api);
 
-t.test('in a body: a value, a key, deep inside', async (t) => {
+t.test('in a body: as value, as key, and nested', async (t) => {
   const responses = `/api/v1/client/${workspaceId}/responses`;
   for (const data of [{ q1: 'a\0b' }, { 'q\0': 'x' }, { q1: ['a', '\0'] }, { q1: { deep: { er: '\0' } } }]) {
     const reply = await api.client('POST', responses, { surveyId: survey.id, finished: true, data });
@@ -25,7 +25,7 @@ t.test('in a body: a value, a key, deep inside', async (t) => {
   t.equal(stored.json.data.data.q1, 'the six characters \\u0000');
 });
 
-t.test('in a path or a query, of every operation', async (t) => {
+t.test('in the path or query of every operation', async (t) => {
   const description = readDescription((await api.client('GET', '/api/docs/openapi.json')).json);
   let asked = 0;
   for (const { method, path, parameters } of description.operations) {

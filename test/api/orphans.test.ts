@@ -12,7 +12,7 @@ import { brokenReferences } from '#test/support/database.ts';
  */
 const eventTables: readonly string[] = ['events', 'deliveries', 'deliveryAttempts'];
 
-/** The list of the newest changes is shortened by its own code, see test/api/processes. */
+/** Its own code deletes old rows of this list, see test/api/processes. */
 const lists: readonly string[] = ['stateChanges'];
 
 /** Maps tables to their number of rows. */
@@ -48,54 +48,67 @@ async function useSurvey(api: TestApi, workspace: string, surveyId: string, user
   }
 }
 
-t.test('a survey takes its responses, displays, triggers, languages and private segment along', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
-  const { db, clock } = api.context;
-  const at = new Date(clock()).toISOString();
-  await insertLanguage(db, { id: 'l1', workspaceId, code: 'en', alias: null, createdAt: at, updatedAt: at });
-  const action = await api.manage('POST', '/api/v1/management/action-classes', {
-    workspaceId,
-    name: 'A',
-    type: 'code',
-    key: 'a',
-  });
-  await api.client('POST', `/api/v1/client/${workspaceId}/user`, { userId: 'u1' });
-  const before = await census(api, eventTables);
-  const survey = await addSurvey(api, {
-    type: 'app',
-    triggers: [{ actionClass: { id: action.json.data.id } }],
-    languages: [{ language: 'en', default: true }],
-  });
-  await useSurvey(api, workspaceId, survey.id, 'u1');
-  t.equal((await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`)).status, 200);
-  t.strictSame(await census(api, eventTables), before);
-  t.strictSame(await broken(api), []);
-});
+t.test(
+  'deleting a survey deletes its responses, displays, triggers, languages and private segment',
+  async (t) => {
+    const api = await startApi();
+    t.teardown(() => api.close());
+    const { db, clock } = api.context;
+    const at = new Date(clock()).toISOString();
+    await insertLanguage(db, {
+      id: 'l1',
+      workspaceId,
+      code: 'en',
+      alias: null,
+      createdAt: at,
+      updatedAt: at,
+    });
+    const action = await api.manage('POST', '/api/v1/management/action-classes', {
+      workspaceId,
+      name: 'A',
+      type: 'code',
+      key: 'a',
+    });
+    await api.client('POST', `/api/v1/client/${workspaceId}/user`, { userId: 'u1' });
+    const before = await census(api, eventTables);
+    const survey = await addSurvey(api, {
+      type: 'app',
+      triggers: [{ actionClass: { id: action.json.data.id } }],
+      languages: [{ language: 'en', default: true }],
+    });
+    await useSurvey(api, workspaceId, survey.id, 'u1');
+    t.equal((await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`)).status, 200);
+    t.strictSame(await census(api, eventTables), before);
+    t.strictSame(await broken(api), []);
+  },
+);
 
-t.test('a contact takes its attributes and displays along, and its responses stay without it', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
-  const survey = await addSurvey(api);
-  const before = await census(api, eventTables);
-  await useSurvey(api, workspaceId, survey.id, 'u1');
-  const user = await api.client('POST', `/api/v1/client/${workspaceId}/user`, {
-    userId: 'u1',
-    attributes: { email: 'a@b' },
-  });
-  const { contactId } = user.json.data.state.data;
-  t.equal((await api.manage('DELETE', `/api/v1/management/contacts/${contactId}`)).status, 200);
-  const after = await census(api, eventTables);
-  t.strictSame(after, { ...before, responses: 2 });
-  t.strictSame(await broken(api), []);
-  const { rows } =
-    await sql`select id from responses where "contactId" is not null or "displayId" is not null`.execute(
-      api.context.db,
-    );
-  t.strictSame(rows, []);
-});
+t.test(
+  'deleting a contact deletes its attributes and displays, and keeps its responses without it',
+  async (t) => {
+    const api = await startApi();
+    t.teardown(() => api.close());
+    const survey = await addSurvey(api);
+    const before = await census(api, eventTables);
+    await useSurvey(api, workspaceId, survey.id, 'u1');
+    const user = await api.client('POST', `/api/v1/client/${workspaceId}/user`, {
+      userId: 'u1',
+      attributes: { email: 'a@b' },
+    });
+    const { contactId } = user.json.data.state.data;
+    t.equal((await api.manage('DELETE', `/api/v1/management/contacts/${contactId}`)).status, 200);
+    const after = await census(api, eventTables);
+    t.strictSame(after, { ...before, responses: 2 });
+    t.strictSame(await broken(api), []);
+    const { rows } =
+      await sql`select id from responses where "contactId" is not null or "displayId" is not null`.execute(
+        api.context.db,
+      );
+    t.strictSame(rows, []);
+  },
+);
 
-t.test('a workspace takes everything along', async (t) => {
+t.test('deleting a workspace deletes everything in it', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const { db, clock } = api.context;

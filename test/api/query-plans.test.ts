@@ -1,6 +1,6 @@
 /**
- * No request scans a table that grows with use. SQLite explains every query that a walk over the API makes, and every
- * list with keys for one and for several workspaces. So nobody has to list the queries.
+ * No request scans a table that grows with use. SQLite explains every query of a walk over the API, and of every list
+ * with keys for one and for several workspaces. So the queries need no list of their own.
  */
 import { pino } from 'pino';
 import t from 'tap';
@@ -13,7 +13,7 @@ import { bodies, ids } from '#test/support/requests.ts';
 import { createWorld, logIn } from '#test/support/world.ts';
 import { deliveryOf } from './docs/described-api.ts';
 
-/** These tables have a row for everything that users do. */
+/** Tables with a row for each action of users. */
 const growing = [
   'responses',
   'displays',
@@ -78,14 +78,14 @@ async function fullScans(): Promise<readonly string[]> {
   return found;
 }
 
-t.test('a walk over the API', async (t) => {
+t.test('no request of a walk over the API scans a table', async (t) => {
   const { close, send } = openHttp(await app.listen({ host: '127.0.0.1', port: 0 }));
   t.teardown(close);
   const description = readDescription((await api.client('GET', '/api/docs/openapi.json')).json);
   const world = createWorld({
     ...{ send, description, workspaceId, apiKey, bodies, session: await logIn(send) },
     ids: { ...ids, deliveryId: deliveryOf(api) },
-    // Nobody listens on this port.
+    // Nothing listens on this port.
     known: { url: 'http://127.0.0.1:9/hook' },
   });
   let taken = 0;
@@ -99,7 +99,7 @@ t.test('a walk over the API', async (t) => {
   t.strictSame(await fullScans(), []);
 });
 
-t.test('every list, with a key for one workspace and with one for three', async (t) => {
+t.test('every list reads an index, with a key for one workspace and for three', async (t) => {
   await quiet.addWorkspace('ws2');
   await quiet.addWorkspace('ws3');
   const several = await quiet.addKey({ [workspaceId]: 'manage', ws2: 'read', ws3: 'read' });
@@ -133,7 +133,7 @@ t.test('every list, with a key for one workspace and with one for three', async 
   t.strictSame(await fullScans(), []);
 });
 
-t.test('a response with one statement: of a contact or anonymous, with or without a display', async (t) => {
+t.test('one statement inserts a response, with or without contact and display', async (t) => {
   await db.deleteFrom('webhooks').execute();
   const { id: surveyId } = await addSurvey(api);
   const client = `/api/v1/client/${workspaceId}`;
@@ -153,7 +153,7 @@ t.test('a response with one statement: of a contact or anonymous, with or withou
   t.strictSame(await fullScans(), []);
 });
 
-t.test('a full scan would be found', async (t) => {
+t.test('the test would find a full scan', async (t) => {
   await recording.selectFrom('responses').select('id').where('language', '=', 'de').execute();
   await recording.selectFrom('contacts').select('id').where('updatedAt', '>', '2026').execute();
   t.match(await fullScans(), [/^SCAN responses/, /^SCAN contacts/]);

@@ -4,7 +4,7 @@ import { startQueueRunner } from '#api/queue-runner.ts';
 
 const HOUR = 3_600_000;
 
-t.test('a pass at once, one per wake, and again while there is more', async (t) => {
+t.test('runs at once, once for each wake, and again while there is more work', async (t) => {
   let due = 3;
   let passes = 0;
   const runner = startQueueRunner({
@@ -27,7 +27,7 @@ t.test('a pass at once, one per wake, and again while there is more', async (t) 
   t.ok(passes > before);
 });
 
-t.test('the poll finds what nobody woke it for', async (t) => {
+t.test('polling finds work without a wake', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>();
   let passes = 0;
   const runner = startQueueRunner({
@@ -44,7 +44,7 @@ t.test('the poll finds what nobody woke it for', async (t) => {
   await promise;
 });
 
-t.test('a failure is reported, and the next poll tries again', async (t) => {
+t.test('reports a failure and tries again at the next poll', async (t) => {
   const errors: unknown[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   const runner = startQueueRunner({
@@ -62,44 +62,47 @@ t.test('a failure is reported, and the next poll tries again', async (t) => {
   t.equal(errors.length, 2);
 });
 
-t.test('work under way keeps it from being idle; stopping waits for it, within a bound', async (t) => {
-  const work = Promise.withResolvers<void>();
-  let isStarted = false;
-  const options = {
-    pollMs: HOUR,
-    onError: (error: unknown) => t.fail(String(error)),
-    async pass({ track }: { track(work: Promise<void>): void }) {
-      if (!isStarted) track(work.promise);
-      isStarted = true;
-      return false;
-    },
-  };
-  const patient = startQueueRunner({ ...options, stopTimeoutMs: HOUR });
-  let isIdle = false;
-  const idle = patient.idle().then(() => {
-    isIdle = true;
-  });
-  for (let i = 0; i < 20; i += 1) await setImmediate();
-  t.notOk(isIdle);
-  let isStopped = false;
-  const stopped = patient.stop().then(() => {
-    isStopped = true;
-  });
-  for (let i = 0; i < 20; i += 1) await setImmediate();
-  t.notOk(isStopped, 'it waits');
-  work.resolve();
-  await Promise.all([idle, stopped]);
+t.test(
+  'running work keeps the queue from being idle, and stopping waits for it for a bounded time',
+  async (t) => {
+    const work = Promise.withResolvers<void>();
+    let isStarted = false;
+    const options = {
+      pollMs: HOUR,
+      onError: (error: unknown) => t.fail(String(error)),
+      async pass({ track }: { track(work: Promise<void>): void }) {
+        if (!isStarted) track(work.promise);
+        isStarted = true;
+        return false;
+      },
+    };
+    const patient = startQueueRunner({ ...options, stopTimeoutMs: HOUR });
+    let isIdle = false;
+    const idle = patient.idle().then(() => {
+      isIdle = true;
+    });
+    for (let i = 0; i < 20; i += 1) await setImmediate();
+    t.notOk(isIdle);
+    let isStopped = false;
+    const stopped = patient.stop().then(() => {
+      isStopped = true;
+    });
+    for (let i = 0; i < 20; i += 1) await setImmediate();
+    t.notOk(isStopped, 'it waits');
+    work.resolve();
+    await Promise.all([idle, stopped]);
 
-  isStarted = false;
-  const hasty = startQueueRunner({
-    ...options,
-    stopTimeoutMs: 1,
-    pass: async ({ track }) => {
-      track(new Promise(() => {}));
-      return false;
-    },
-  });
-  await setImmediate();
-  await hasty.stop();
-  t.pass('what hangs is left to its lease');
-});
+    isStarted = false;
+    const hasty = startQueueRunner({
+      ...options,
+      stopTimeoutMs: 1,
+      pass: async ({ track }) => {
+        track(new Promise(() => {}));
+        return false;
+      },
+    });
+    await setImmediate();
+    await hasty.stop();
+    t.pass('what hangs is left to its lease');
+  },
+);

@@ -12,7 +12,7 @@ import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/ap
 const keys = { siteKey: 'site-key', secretKey: 'secret_key' };
 const failed = { code: 'recaptcha_verification_failed' };
 
-t.test('the verdict on a token', async (t) => {
+t.test('verifies a token', async (t) => {
   const asked: string[] = [];
   let verdict = '';
   const server = createServer(async (request, response) => {
@@ -62,7 +62,7 @@ async function start(isConfigured: boolean): Promise<TestApi> {
 const enabled = { recaptcha: { enabled: true, threshold: 0.5 } };
 
 for (const version of ['v1', 'v2']) {
-  t.test(`a response needs a token that holds, ${version}`, async (t) => {
+  t.test(`a response needs a valid token, ${version}`, async (t) => {
     const api = await start(true);
     const survey = await addSurvey(api, enabled);
     const create = (surveyId: string, fields: object) =>
@@ -82,7 +82,7 @@ for (const version of ['v1', 'v2']) {
   });
 }
 
-t.test('v1 asks for the token before the single-use link, v2 after it', async (t) => {
+t.test('v1 checks the token before the single-use link, v2 after it', async (t) => {
   const api = await start(true);
   const survey = await addSurvey(api, { ...enabled, singleUse: { enabled: true, isEncrypted: true } });
   for (const [version, message] of [
@@ -95,7 +95,7 @@ t.test('v1 asks for the token before the single-use link, v2 after it', async (t
   }
 });
 
-t.test('the state shows the site key when there is one; without keys no token is asked for', async (t) => {
+t.test('the workspace state has the site key if it is set; without keys no token is needed', async (t) => {
   const url = `/api/v1/client/${workspaceId}`;
   const configured = await start(true);
   const state = await configured.client('GET', `${url}/environment`);
@@ -108,7 +108,7 @@ t.test('the state shows the site key when there is one; without keys no token is
   t.equal((await plain.client('POST', `${url}/responses`, body)).status, 200);
 });
 
-t.test('half a key pair is a mistake of the environment', async (t) => {
+t.test('one key of the pair without the other is a configuration error', async (t) => {
   const problem = /RECAPTCHA_SECRET_KEY: a key pair has two parts/;
   t.throws(() => readConfig({ RECAPTCHA_SITE_KEY: 'x' }, '/'), { message: problem });
   t.throws(() => readConfig({ RECAPTCHA_SECRET_KEY: 'x' }, '/'), { message: problem });

@@ -1,6 +1,6 @@
 /**
  * Runs every regular expression of api/ on long texts that are made for it. There is no time limit: a linear one takes
- * milliseconds, a quadratic one more than the test has, and an exponential one more than anybody waits.
+ * milliseconds, a quadratic one longer than the test may take, and an exponential one far longer.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { projectRoot } from '#test/support/process.ts';
 
 const LENGTH = 2 * 1_048_576;
 
-/** These see only texts of a bounded length, which stands beside them. */
+/** Expressions for texts of a bounded length, with the bound. */
 const bounded: Readonly<Record<string, number>> = {
   // A User-Agent is cut before it is matched.
   '\\biPad\\b|\\bTablet\\b|\\bAndroid\\b(?!.*\\bMobile\\b)': 1_024,
@@ -67,14 +67,14 @@ function wordsOf({ source }: Expression): readonly string[] {
   return (source.replaceAll('\\', '').match(/[\w/.:#@<>-]{2,}/g) ?? []).slice(0, 6);
 }
 
-/** The repeated part is a word with something after it, or one or two of the characters. */
+/** Repeats a word with something after it, or one or two of the characters. */
 function* textsFor(expression: Expression, length: number): Generator<string> {
   const alphabet = alphabetOf(expression);
   const few = alphabet.slice(0, 6);
   const words = wordsOf(expression);
   const long = [...few, ...words, ...words.flatMap((word) => few.map((character) => word + character))];
   for (const part of long) yield repeated(part, length);
-  // This is long enough to tell linear from exponential.
+  // This length is enough to tell linear from exponential.
   for (const one of alphabet) for (const other of few) yield repeated(one + other, Math.min(length, 131_072));
 }
 
@@ -82,7 +82,7 @@ function repeated(part: string, length: number): string {
   return `${part.repeat(Math.floor(length / part.length))}\n!`;
 }
 
-t.test('they are all found', async (t) => {
+t.test('finds all regular expressions', async (t) => {
   t.ok(expressions.length > 80, `${expressions.length}`);
   for (const source of Object.keys(bounded)) {
     t.ok(
@@ -94,7 +94,7 @@ t.test('they are all found', async (t) => {
 
 const files = Map.groupBy(expressions, ({ file }) => file);
 for (const [file, found] of files) {
-  t.test(`${file}: ${found.length} end on the longest texts`, async (t) => {
+  t.test(`${file}: ${found.length} finish on the longest texts`, async (t) => {
     for (const expression of found) {
       const length = Math.min(bounded[expression.source] ?? LENGTH, LENGTH);
       const pattern = new RegExp(expression.source, expression.flags.replace('y', ''));

@@ -24,7 +24,7 @@ function counting() {
   };
 }
 
-t.test('a state is built once in five minutes', async (t) => {
+t.test('builds a state once in five minutes', async (t) => {
   let now = 0;
   const cache = createWorkspaceCache<State>({ clock: () => now });
   const source = counting();
@@ -35,14 +35,14 @@ t.test('a state is built once in five minutes', async (t) => {
   t.equal(await textOf(cache.get('a', source.build)), 'build 2');
 });
 
-t.test('callers at the same time share one build', async (t) => {
+t.test('concurrent callers share one build', async (t) => {
   const cache = createWorkspaceCache<State>({ clock: () => 0 });
   const source = counting();
   await Promise.all([cache.get('a', source.build), cache.get('a', source.build)]);
   t.equal(source.builds, 1);
 });
 
-t.test('a purge during a build keeps its result out', async (t) => {
+t.test('does not cache a build during which the workspace was purged', async (t) => {
   const cache = createWorkspaceCache<State>({ clock: () => 0 });
   let finish: (state: State) => void = () => {};
   const slow = cache.get('a', () => new Promise<State>((resolve) => (finish = resolve)));
@@ -52,7 +52,7 @@ t.test('a purge during a build keeps its result out', async (t) => {
   t.equal(await textOf(cache.get('a', async () => lasting('fresh'))), 'fresh');
 });
 
-t.test('a purge takes both ids of a workspace', async (t) => {
+t.test('a purge drops the state under both ids of a workspace', async (t) => {
   const cache = createWorkspaceCache<State>({ clock: () => 0 });
   const source = counting();
   await cache.get('a', source.build);
@@ -65,7 +65,7 @@ t.test('a purge takes both ids of a workspace', async (t) => {
   t.equal(source.builds, 5);
 });
 
-t.test('a failure is not kept', async (t) => {
+t.test('does not cache a failure', async (t) => {
   const cache = createWorkspaceCache<State>({ clock: () => 0 });
   await t.rejects(
     cache.get('a', () => Promise.reject(new Error('no'))),
@@ -74,7 +74,7 @@ t.test('a failure is not kept', async (t) => {
   t.equal(await textOf(cache.get('a', async () => lasting('yes'))), 'yes');
 });
 
-t.test('the oldest goes when the cache is full', async (t) => {
+t.test('drops the oldest when the cache is full', async (t) => {
   const cache = createWorkspaceCache<State>({ clock: () => 0, entriesMax: 2 });
   const source = counting();
   for (const id of ['a', 'b', 'c']) await cache.get(id, source.build);
@@ -86,7 +86,7 @@ t.test('the oldest goes when the cache is full', async (t) => {
 });
 
 t.test(
-  'the oldest go when the states are too large together; one that is too large alone is not kept',
+  'drops the oldest when the states are too large together, and never caches one that is too large alone',
   async (t) => {
     const cache = createWorkspaceCache<State>({ clock: () => 0, bytesMax: 100 });
     const builds: string[] = [];
@@ -113,25 +113,22 @@ t.test(
   },
 );
 
-t.test(
-  'a state is built anew at the end of its window, also under the id that only leads to it',
-  async (t) => {
-    let now = 0;
-    const cache = createWorkspaceCache<State>({ clock: () => now });
-    let builds = 0;
-    const build = async (): Promise<State> => {
-      builds += 1;
-      return toCachedState(`build ${builds}`, 2 * MINUTES);
-    };
-    await cache.get('a', build);
-    now = MINUTES;
-    t.equal(await textOf(cache.get('other id', () => cache.get('a', build))), 'build 1');
-    now = 2 * MINUTES;
-    t.equal(await textOf(cache.get('other id', () => cache.get('a', build))), 'build 2');
-  },
-);
+t.test('builds a state again at the end of its window, also under the id for older clients', async (t) => {
+  let now = 0;
+  const cache = createWorkspaceCache<State>({ clock: () => now });
+  let builds = 0;
+  const build = async (): Promise<State> => {
+    builds += 1;
+    return toCachedState(`build ${builds}`, 2 * MINUTES);
+  };
+  await cache.get('a', build);
+  now = MINUTES;
+  t.equal(await textOf(cache.get('other id', () => cache.get('a', build))), 'build 1');
+  now = 2 * MINUTES;
+  t.equal(await textOf(cache.get('other id', () => cache.get('a', build))), 'build 2');
+});
 
-t.test('windows of five minutes, of each workspace its own', async (t) => {
+t.test('each workspace has its own windows of five minutes', async (t) => {
   const { beginsAt, endsAt } = windowOf('ws1', 1_000_000_000);
   t.equal(endsAt - beginsAt, 5 * MINUTES);
   t.ok(beginsAt <= 1_000_000_000 && 1_000_000_000 < endsAt);
@@ -141,27 +138,30 @@ t.test('windows of five minutes, of each workspace its own', async (t) => {
   t.not(windowOf('ws2', beginsAt).beginsAt, beginsAt, 'not all at once');
 });
 
-t.test('while nobody says what others change, three minutes; after that nothing is kept', async (t) => {
-  let now = 0;
-  let isHeard = true;
-  const cache = createWorkspaceCache<State>({ clock: () => now, isHeard: () => isHeard });
-  const source = counting();
-  await cache.get('a', source.build);
-  now = 3 * MINUTES;
-  t.equal(await textOf(cache.get('a', source.build)), 'build 1');
-  isHeard = false;
-  t.equal(await textOf(cache.get('a', source.build)), 'build 2');
-  now += 3 * MINUTES - 1;
-  t.equal(
-    await textOf(cache.get('a', source.build)),
-    'build 2',
-    'a database that is away keeps nobody from it',
-  );
-  const slow = Promise.withResolvers<State>();
-  const answer = cache.get('b', () => slow.promise);
-  cache.purgeAll();
-  slow.resolve(lasting('read before'));
-  t.equal(await textOf(answer), 'read before');
-  t.equal(await textOf(cache.get('b', source.build)), 'build 3');
-  t.equal(await textOf(cache.get('a', source.build)), 'build 4');
-});
+t.test(
+  'without change notifications a state is cached for three minutes, and later not at all',
+  async (t) => {
+    let now = 0;
+    let isHeard = true;
+    const cache = createWorkspaceCache<State>({ clock: () => now, isHeard: () => isHeard });
+    const source = counting();
+    await cache.get('a', source.build);
+    now = 3 * MINUTES;
+    t.equal(await textOf(cache.get('a', source.build)), 'build 1');
+    isHeard = false;
+    t.equal(await textOf(cache.get('a', source.build)), 'build 2');
+    now += 3 * MINUTES - 1;
+    t.equal(
+      await textOf(cache.get('a', source.build)),
+      'build 2',
+      'a database that is away keeps nobody from it',
+    );
+    const slow = Promise.withResolvers<State>();
+    const answer = cache.get('b', () => slow.promise);
+    cache.purgeAll();
+    slow.resolve(lasting('read before'));
+    t.equal(await textOf(answer), 'read before');
+    t.equal(await textOf(cache.get('b', source.build)), 'build 3');
+    t.equal(await textOf(cache.get('a', source.build)), 'build 4');
+  },
+);

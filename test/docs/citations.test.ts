@@ -5,7 +5,7 @@ import t from 'tap';
 import { projectRoot } from '#test/support/process.ts';
 import { projectFiles } from './pages.ts';
 
-// Written in pieces, or this file would find itself.
+// Written in parts, so that this file does not find itself.
 const word = (...parts: readonly string[]): string => parts.join('');
 const SECTION = '§';
 const outside: readonly RegExp[] = [
@@ -24,7 +24,7 @@ const outside: readonly RegExp[] = [
   new RegExp(`\\b[Tt]he (?:${word('con', 'tract')}|${word('specifi', 'cation')})\\b`),
 ];
 
-/** Written by a program, or binary. */
+/** Generated or binary files. */
 const SKIPPED = /(?:^|\/)package-lock\.json$|\.(?:png|ico|woff2?)$/;
 
 for (const file of projectFiles()) {

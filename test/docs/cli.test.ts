@@ -1,4 +1,4 @@
-/** What docs/cli.md shows is what the commands print. */
+/** docs/cli.md shows the real output of the commands. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -10,7 +10,7 @@ import { readPage } from './pages.ts';
 
 const page = readPage('docs/cli.md');
 
-/** Digests and what is left of a window differ from run to run. */
+/** Replaces digests and remaining times, which differ between runs. */
 function comparable(text: string): string {
   return text
     .replace(/(?<![\w-])[\w-]{22}(?![\w-])/g, 'DIGEST')
@@ -23,15 +23,15 @@ function comparable(text: string): string {
     .trimEnd();
 }
 
-/** Words as a shell splits them; the page quotes with single quotes only. */
+/** Splits words like a shell. The page uses only single quotes. */
 function wordsOf(command: string): string[] {
   return [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
 }
 
-/** In the middle of a window. */
+/** A time in the middle of a window. */
 const NOW = 1_800_000_030_000;
 
-/** A gateway with the limits of the page that has counted two logins; what `command` speaks of has happened. */
+/** Starts a gateway with the limits of the page and two counted logins, in the state that `command` needs. */
 async function startExample(t: Test, policies: string, command: string): Promise<string[]> {
   const clock = command === 'doctor' ? Date.now : (): number => NOW;
   const upstream = await startUpstream(t);
@@ -75,7 +75,7 @@ const ASKS_A_GATEWAY = new Set([
   'why',
 ]);
 
-t.test('every command prints what is shown', async (t) => {
+t.test('every command prints the output that the page shows', async (t) => {
   const cwd = temporaryFolder(t);
   const limits = page.blocks.find(({ language }) => language === 'yaml')?.text ?? '';
   writeFileSync(join(cwd, 'limits.yaml'), limits);
@@ -84,7 +84,7 @@ t.test('every command prints what is shown', async (t) => {
     .replace('allowed: 5', 'allowed: 3')
     .replace('/health', '/status');
   writeFileSync(join(cwd, 'edited.yaml'), edited);
-  // Blocks that say their own name.
+  // Blocks that contain the name of their file.
   for (const { text } of page.blocks) {
     const [head = '', name] = /^# ([\w-]+\.(?:yaml|conf|log))\n/.exec(text) ?? [];
     if (name !== undefined)

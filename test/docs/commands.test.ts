@@ -1,4 +1,4 @@
-/** What the pages tell people to run is there: npm scripts, and the files that commands name. */
+/** Everything that the pages tell people to run exists: npm scripts, and the files in commands. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -39,7 +39,7 @@ t.test('every file that a command names exists', async (t) => {
   t.ok(count > 3);
 });
 
-t.test('every command of the bench that a page names can be called', async (t) => {
+t.test('every benchmark command that a page names exists', async (t) => {
   const called = new Set<string>();
   for (const { file, text } of all) {
     for (const [, line = ''] of text.matchAll(/npm run (?:--silent )?bench(?: -- ([^\n#`>]*))?/g)) {

@@ -1,14 +1,14 @@
-/** The pages on the wire format name routes that exist, and all question types there are. */
+/** The pages on the wire format name existing routes and all question types. */
 import t from 'tap';
 import { questionShapes } from '#api/resources/surveys/question-types.ts';
 import { surveyDefaults } from '#api/resources/surveys/schema.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { readPage, tableOf } from './pages.ts';
 
-/** What parameters are called differs between a page and the router, and tells nothing. */
+/** Replaces the names of parameters, which differ between a page and the router. */
 const anonymous = (path: string): string => path.replaceAll(/\{[^}]*\}/g, '{}');
 
-t.test('routes', async (t) => {
+t.test('routes exist', async (t) => {
   const { app, close } = await startApi();
   t.teardown(close);
   const { paths } = (await app.inject('/api/docs/openapi.json')).json();
@@ -38,25 +38,22 @@ t.test('routes', async (t) => {
   }
 });
 
-t.test(
-  'the routes of the original that are said to be missing answer 404, and no others are said to be',
-  async (t) => {
-    const api = await startApi();
-    t.teardown(api.close);
-    const page = readPage('api/compatibility/README.md');
-    t.notMatch(page.text, 'not built yet');
-    const rows = page.text.split('\n').filter((line) => /^\| v[23][^|]*\| there \| 404 \|/.test(line));
-    t.equal(rows.length, 1);
-    const routes = rows.flatMap((row) => [...row.matchAll(/`([A-Z]+) (\/api\/[^`]+)`/g)]);
-    t.ok(routes.length > 1);
-    for (const [, method = '', path = ''] of routes) {
-      const reply = await api.manage(method as 'GET', path.replaceAll(/\{[^}]*\}/g, 'x'), {});
-      t.equal(reply.status, 404, `${method} ${path}`);
-    }
-  },
-);
+t.test('exactly the routes of Formbricks that are listed as missing answer 404', async (t) => {
+  const api = await startApi();
+  t.teardown(api.close);
+  const page = readPage('api/compatibility/README.md');
+  t.notMatch(page.text, 'not built yet');
+  const rows = page.text.split('\n').filter((line) => /^\| v[23][^|]*\| there \| 404 \|/.test(line));
+  t.equal(rows.length, 1);
+  const routes = rows.flatMap((row) => [...row.matchAll(/`([A-Z]+) (\/api\/[^`]+)`/g)]);
+  t.ok(routes.length > 1);
+  for (const [, method = '', path = ''] of routes) {
+    const reply = await api.manage(method as 'GET', path.replaceAll(/\{[^}]*\}/g, 'x'), {});
+    t.equal(reply.status, 404, `${method} ${path}`);
+  }
+});
 
-/** The rows of all tables of routes of a page. */
+/** Returns the rows of all route tables of a page. */
 function allTables(page: ReturnType<typeof readPage>, head: string): readonly (readonly string[])[] {
   const parts = page.text.split(/^(?=\| Method \|)/m).slice(1);
   return parts.flatMap((text) => tableOf({ ...page, text }, 'Method', head));
@@ -75,7 +72,7 @@ t.test('question types', async (t) => {
 t.test('fields of a survey', async (t) => {
   const { text } = readPage('api/compatibility/surveys.md');
   const named = new Set([...text.matchAll(/`(\w+)`/g)].map(([, name]) => name));
-  // `overwrites` is what the store calls the field with three names.
+  // `overwrites` is the store's name of the field with three names.
   for (const field of Object.keys(surveyDefaults).filter((one) => one !== 'overwrites')) {
     t.ok(named.has(field), field);
   }

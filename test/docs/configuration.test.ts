@@ -1,4 +1,4 @@
-/** The page of settings is the programs' own: every variable once, with its default and meaning. */
+/** The page of settings agrees with the programs: it has every variable once, with its default and meaning. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -8,7 +8,7 @@ import type { Variable } from '#shared/configuration.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { pages, readPage } from './pages.ts';
 
-/** More than these nobody takes in. Before another one, look for a setting that can go or belongs into an address. */
+/** Maximum number of settings. Before adding one, look for a setting that can go or that belongs in an address. */
 const SETTINGS_MAX = 80;
 const EVERYDAY_SETTINGS = 12;
 
@@ -24,9 +24,9 @@ function row({ name, default: value, meaning }: Variable): string {
   return `| \`${name}\` | ${value === '' ? '' : `\`${value}\``} | ${meaning} |`;
 }
 
-t.test('every setting has one row, which is that of the program', async (t) => {
+t.test('every setting has one row, with the default and text of the program', async (t) => {
   t.strictSame(namesIn(page.text).toSorted(), [...known.keys()].toSorted(), 'each of them once');
-  // `UPDATE=1 npx node test/docs/configuration.test.ts` writes the rows; their place is yours to choose.
+  // `UPDATE=1 npx node test/docs/configuration.test.ts` writes the rows. You choose their position.
   const wanted = page.text.replace(ROW, (text, name: string) => {
     const variable = known.get(name);
     return variable === undefined ? text : row(variable);
@@ -35,14 +35,14 @@ t.test('every setting has one row, which is that of the program', async (t) => {
   else t.equal(page.text, wanted, 'run UPDATE=1 npx node test/docs/configuration.test.ts');
 });
 
-t.test('the page begins with the settings that everybody sets, and there are not too many', async (t) => {
+t.test('the page begins with the most common settings, and there are not too many', async (t) => {
   const [, everyday = ''] = page.text.split('\n## ');
   t.match(everyday, /^The settings that everybody sets/);
   t.equal(namesIn(everyday).length, EVERYDAY_SETTINGS);
   t.ok(known.size <= SETTINGS_MAX, `${known.size} settings`);
 });
 
-t.test('every variable of ours that a page names exists', async (t) => {
+t.test('every variable of this project that a page names exists', async (t) => {
   for (const { file, settled, blocks } of pages()) {
     const text = [settled, ...blocks.map((block) => block.text)].join('\n');
     for (const [name] of text.matchAll(

@@ -1,4 +1,4 @@
-/** Holds a dashboard to Grafana's own types, by the compiler. */
+/** Checks a dashboard against Grafana's own types with the compiler. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ type OwnPanel = Plain<RowPanel> | Of<'heatmap', Heatmap> | Of<'stat', Stat> | Of
 
 export const dashboard: Plain<Omit<Dashboard, 'panels'>> & { panels: OwnPanel[] } = `;
 
-/** @returns what is wrong with it; '' when nothing is */
+/** @returns the mistakes; '' if there are none */
 export function compileDashboard(owner: Owner, json: string): string {
   const folder = temporaryFolder(owner);
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');

@@ -1,4 +1,4 @@
-/** What the README tells people who have only Docker fits the Dockerfile and the gateway. */
+/** The README's instructions for people with only Docker fit the Dockerfile and the gateway. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -17,7 +17,7 @@ const portOf = (variable: string): string | undefined =>
 
 t.ok(runs.length >= 2, 'the example, and a gateway with a policy file');
 
-t.test('the image that is run is the one that is built', async (t) => {
+t.test('builds and runs the same image', async (t) => {
   const [, tag] = /^docker build -t (\S+) \.$/m.exec(readme.text) ?? [];
   for (const { image } of runs) t.equal(image, tag);
 });

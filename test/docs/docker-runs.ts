@@ -1,17 +1,17 @@
-/** Reads the `docker run` lines of a page, in the few forms that we write. */
+/** Parses the `docker run` lines of a page, in the forms that the pages use. */
 import type { Page } from './pages.ts';
 
 type Pair = readonly [string, string];
 
 export interface DockerRun {
   readonly line: string;
-  /** Outside and inside, without addresses. */
+  /** Port outside and inside, without addresses. */
   readonly ports: readonly Pair[];
   readonly variables: readonly Pair[];
-  /** Folder of the checkout and folder in the container. */
+  /** Folder of the checkout, and folder in the container. */
   readonly volumes: readonly Pair[];
   readonly image: string;
-  /** Empty: that of the image. */
+  /** Empty for the command of the image. */
   readonly command: readonly string[];
 }
 

@@ -15,7 +15,7 @@ const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
 
 const check = async (file: string): Promise<string> => (await floodgateCommand(['check', file])).stdout;
 
-t.test('each has no mistakes, and the page lists it', async (t) => {
+t.test('each example is valid, and the page lists it', async (t) => {
   t.ok(files.length >= 4);
   const { text } = readPage('examples/README.md');
   for (const file of files) {
@@ -24,7 +24,7 @@ t.test('each has no mistakes, and the page lists it', async (t) => {
   }
 });
 
-t.test('Formbricks: the table of this project, then more, and a test for every row', async (t) => {
+t.test('Formbricks: the limits of this project, further policies, and a test for every row', async (t) => {
   const rows = (text: string): readonly string[] =>
     loadPolicies(text, 'formbricks.yaml').policies.map(({ route, limit, windowSeconds, identifier }) =>
       [route.text, limit, windowSeconds, identifier.name].join(' '),

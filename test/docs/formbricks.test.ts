@@ -1,6 +1,6 @@
 /**
- * The page for those who run Formbricks: its tables are the policy file's, its settings and spellings are the gateway's, and
- * its recipes stop a flood in front of a stand-in for Formbricks. test/system/proxies/ runs the lines of the page.
+ * The page for Formbricks: its tables agree with the policy file, its settings and spellings with the gateway, and its
+ * recipes stop a flood in front of a stand-in for Formbricks. test/system/proxies/ runs the lines of the page.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ const page = readPage('docs/in-front-of-formbricks.md');
 const example = readFileSync(join(projectRoot, 'examples/formbricks.yaml'), 'utf8');
 const set = loadPolicies(example, 'examples/formbricks.yaml');
 
-t.test('the tables are the policy file', async (t) => {
+t.test('the tables have the limits of the policy file', async (t) => {
   const windows: Readonly<Record<number, string>> = { 60: 'a minute', 3600: 'an hour' };
   const who: Readonly<Record<string, string>> = {
     ip: 'client address',
@@ -54,7 +54,7 @@ t.test('the tables are the policy file', async (t) => {
 });
 
 for (const [name, { file }] of Object.entries(RECIPES)) {
-  t.test(`${name}: variables, files and names in the Compose file`, async (t) => {
+  t.test(`${name}: variables, files and names of the Compose file are right`, async (t) => {
     const { services, volumes = {}, networks = {} } = readRecipe(file);
     const { environment, command, volumes: mounts, depends_on: needed } = services.gateway;
     const { GATEWAY_POLICIES = '' } = environment;
@@ -85,7 +85,7 @@ for (const [name, { file }] of Object.entries(RECIPES)) {
   });
 }
 
-t.test('hop counts: the page has those of the files', async (t) => {
+t.test('the page has the hop counts of the files', async (t) => {
   const counts = Object.values(RECIPES).map(hopCountOf);
   const shown = tableOf(page, 'Set-up', '`TRUSTED_PROXY_HOP_COUNT`', 'Proxies').map(([, count = '']) =>
     Number(codeIn(count)),
@@ -136,7 +136,7 @@ t.test('paths are answered as the table says', async (t) => {
   }
 });
 
-t.test('the limits that stay with the application are all named', async (t) => {
+t.test('names all limits that remain with the application', async (t) => {
   const named = tableOf(page, 'Limit', 'Requests').flatMap(([cell = '']) =>
     [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
   );

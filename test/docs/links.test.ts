@@ -1,4 +1,4 @@
-/** Every link of every page leads somewhere: files exist, and so do the headings that anchors name. */
+/** Every link of every page works: the files and the headings of anchors exist. */
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import t from 'tap';
@@ -9,7 +9,7 @@ const all = pages();
 const byFile = new Map(all.map((page) => [page.file, page]));
 const tracked = new Set(projectFiles());
 
-/** Targets of `[text](target)`, `![alt](target)` and `[name]: target`, outside of code. */
+/** Returns targets of `[text](target)`, `![alt](target)` and `[name]: target`, outside of code. */
 function linksIn(prose: string): readonly string[] {
   const text = prose.replace(/`[^`\n]*`/g, (code) => code.replaceAll(/[[\]()]/g, ' '));
   const inline = [...text.matchAll(/\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/g)];
@@ -51,12 +51,12 @@ t.test('every page can be found from the README', async (t) => {
   for (const { file } of all) t.ok(reached.has(file), file);
 });
 
-t.test('paths of the project that prose names in code exist', async (t) => {
+t.test('every path of the project that a page names exists', async (t) => {
   for (const { file, prose } of all) {
-    // What was removed may be named in the history.
+    // The history may name removed files.
     if (file === 'CHANGELOG.md') continue;
     for (const [, path = ''] of prose.matchAll(/`((?:gateway|api|bench|test|examples|docs)\/[\w./-]+)`/g)) {
-      // `bench/results/` is made by a run.
+      // A run creates `bench/results/`.
       if (path.startsWith('bench/results')) continue;
       t.ok(existsSync(join(projectRoot, path)), `${file}: ${path}`);
     }

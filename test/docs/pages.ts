@@ -1,32 +1,32 @@
-/** The project's Markdown pages, read as far as the tests need: links, headings as anchors, blocks. */
+/** Parses the project's Markdown pages for the tests: links, headings as anchors, blocks. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '#test/support/process.ts';
 
 export interface Block {
-  /** What stands behind the opening fence, such as `sh`; '' when nothing does. */
+  /** The word after the opening fence, such as `sh`; '' if there is none. */
   readonly language: string;
   /** Ends with a line break. */
   readonly text: string;
-  /** Of the opening fence, from 1. */
+  /** Line of the opening fence, from 1. */
   readonly line: number;
 }
 
 export interface Page {
-  /** Relative to the project, e.g. `docs/policies.md`. */
+  /** Path relative to the project, such as `docs/policies.md`. */
   readonly file: string;
   readonly text: string;
   readonly blocks: readonly Block[];
   /** The text with blocks and comments blanked out, line by line. */
   readonly prose: string;
-  /** The prose without what describes a program that is still being written: marked as pending, see pending.test.ts. */
+  /** The prose without paragraphs marked as pending, see pending.test.ts. */
   readonly settled: string;
 }
 
 export const PENDING = /<!-- pending\b.*?-->/;
 
-/** Every file that is in the repository or about to be, relative to the project. */
+/** Returns every tracked or new file, relative to the project. */
 export function projectFiles(): readonly string[] {
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: projectRoot,
@@ -81,7 +81,7 @@ function withoutComments(text: string): string {
   return text.replace(/<!--[\s\S]*?-->/g, '');
 }
 
-/** The anchors that GitHub gives to the headings of a page. */
+/** Returns the anchors that GitHub gives to the headings of a page. */
 export function anchorsOf({ prose }: Page): ReadonlySet<string> {
   const anchors = new Set<string>();
   for (const [, heading = ''] of prose.matchAll(/^#{1,6} +(.*)$/gm)) {
@@ -98,7 +98,7 @@ export function anchorsOf({ prose }: Page): ReadonlySet<string> {
   return anchors;
 }
 
-/** The rows of the table whose head begins with these cells, without the markup of code. */
+/** Returns the rows of the table whose head begins with these cells, without the markup of code. */
 export function tableOf({ text, file }: Page, ...head: readonly string[]): readonly (readonly string[])[] {
   const rows = text.split('\n').map((line) =>
     line.startsWith('|')
@@ -114,7 +114,7 @@ export function tableOf({ text, file }: Page, ...head: readonly string[]): reado
   return rows.slice(at + 2, end < 0 ? rows.length : end).map((cells) => cells ?? []);
 }
 
-/** What stands in a cell between backticks; the cell itself where there are none. */
+/** Returns the text between backticks in a cell, or the whole cell without backticks. */
 export function codeIn(cell: string): string {
   return /`([^`]+)`/.exec(cell)?.[1] ?? cell;
 }

@@ -1,4 +1,4 @@
-/** No page describes what is not there yet: such a paragraph is marked, and the mark goes with the day it becomes true. */
+/** Paragraphs about unfinished features are marked as pending, and the mark must be removed when the feature exists. */
 import t from 'tap';
 import { PENDING, pages } from './pages.ts';
 

@@ -1,4 +1,4 @@
-/** The two pages about the policy file say what the loader, the matcher and the check say. */
+/** The two pages about the policy file agree with the loader, the matcher and the check. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,27 +26,23 @@ const referenced = (name: string): string => (name.endsWith('.html') ? html : ke
 const identifiers =
   'version: 1\nidentifiers:\n  ip: { source: client-address }\n  api-key: { source: [{ header: x-api-key }] }\npolicies:\n';
 
-/** A block that is a list of policies, as a file. */
+/** Turns a block that is a list of policies into a file. */
 function asFile(text: string): string {
   return text.startsWith('- ') ? identifiers + text.replace(/^/gm, '  ') : text;
 }
 
-t.test(
-  'every YAML block is right and passes its tests, but for the one that is shown with its mistakes',
-  async (t) => {
-    for (const { file, blocks } of [page, detail]) {
-      const yaml = blocks.filter(({ language }) => language === 'yaml');
-      t.ok(yaml.length >= 3);
-      for (const { text, line } of yaml) {
-        if (text.startsWith('# broken.yaml')) t.throws(() => loadPolicies(asFile(text), 'broken.yaml'));
-        else
-          t.strictSame(runTests(loadPolicies(asFile(text), 'page.yaml', referenced)), [], `${file}:${line}`);
-      }
+t.test('every YAML block is valid and passes its tests, except the one that shows mistakes', async (t) => {
+  for (const { file, blocks } of [page, detail]) {
+    const yaml = blocks.filter(({ language }) => language === 'yaml');
+    t.ok(yaml.length >= 3);
+    for (const { text, line } of yaml) {
+      if (text.startsWith('# broken.yaml')) t.throws(() => loadPolicies(asFile(text), 'broken.yaml'));
+      else t.strictSame(runTests(loadPolicies(asFile(text), 'page.yaml', referenced)), [], `${file}:${line}`);
     }
-  },
-);
+  }
+});
 
-t.test('the check of the broken file prints what is shown', async (t) => {
+t.test('check prints the output that the page shows for the broken file', async (t) => {
   const broken = page.blocks.find(({ text }) => text.startsWith('# broken.yaml'));
   const shown = page.blocks.find(({ text }) => text.startsWith('broken.yaml:'));
   t.ok(broken && shown);
@@ -76,7 +72,7 @@ t.test('every key of the schema is described', async (t) => {
   for (const [keys, at] of tables) t.strictSame([...(rows[at] ?? [])].sort(), [...keys].sort());
 });
 
-t.test('paths are read as the tables say', async (t) => {
+t.test('paths are read as the tables show', async (t) => {
   const match = createMatcher(
     loadPolicies(policyFile('name: all, route: "* *", identifier: ip, limit: 1, window: 1m'), 'all.yaml'),
   );
@@ -84,12 +80,12 @@ t.test('paths are read as the tables say', async (t) => {
     t.match(match('GET', codeIn(sent)), { ok: true, target: codeIn(forwarded) }, sent);
   }
   for (const [sent = '', why = ''] of tableOf(detail, 'Sent', 'Why')) {
-    // %00 and the like are written as they are sent.
+    // Bytes such as %00 are written as they are sent.
     t.match(canonicalTarget(codeIn(sent)), { ok: false }, `${sent}: ${why}`);
   }
 });
 
-t.test('routes match as the pages say', async (t) => {
+t.test('routes match as the pages show', async (t) => {
   const covers = (route: string, method: string, target: string): boolean => {
     const row = `name: one, route: "${route}", identifier: ip, limit: 1, window: 1m`;
     const matched = createMatcher(loadPolicies(policyFile(row), 'one.yaml'))(method, target);
@@ -107,11 +103,11 @@ t.test('routes match as the pages say', async (t) => {
   t.ok(covers('GET /api/me', 'GET', '/api;v=1/me'), 'segment parameters');
 });
 
-t.test('every code of an own reply is named', async (t) => {
+t.test('every code of a gateway reply is listed', async (t) => {
   for (const code of Object.keys(ERRORS)) t.ok(detail.prose.includes(`\`${code}\``), code);
 });
 
-t.test('every message of the last table is one of the loader', async (t) => {
+t.test('every message of the last table comes from the loader', async (t) => {
   const bad = {
     'unknown key …; did you mean …?': 'nam: a, name: a, route: GET /a, identifier: ip, limit: 1, window: 1m',
     'the route … has no {…}': 'name: a, route: GET /a, identifier: path.b, limit: 1, window: 1m',

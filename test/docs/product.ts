@@ -1,4 +1,4 @@
-/** The product as a page tells people to start it, on ports that are free. */
+/** Starts the product as a page describes, on free ports. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { Owner } from '#test/support/gateway.ts';
@@ -8,18 +8,18 @@ import { patiently } from '#test/support/store-budget.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 export interface Product {
-  /** Of the gateway. */
+  /** Origin of the gateway. */
   readonly origin: string;
   /** Everything written so far. */
   output(): string;
-  /** Resolves once the output from `from` on matches. */
+  /** Resolves once the output after `from` matches. */
   until(pattern: RegExp, from?: number): Promise<RegExpMatchArray>;
   stop(): Promise<void>;
 }
 
 /**
- * @param command as the page has it, such as `npm start`
- * @param env of this run, over ports and a database of its own
+ * @param command from the page, such as `npm start`
+ * @param env of this run, in addition to ports and a database
  */
 export async function startProduct(
   owner: Owner,
@@ -43,7 +43,7 @@ export async function startProduct(
       ...patiently(env),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A group of its own: npm, its shell and the program are stopped together, as Ctrl-C does.
+    // A separate process group, so that npm, its shell and the program stop together, as with Ctrl-C.
     detached: true,
   });
   const product = follow(child, `http://localhost:${port}`);
@@ -87,7 +87,7 @@ function follow(child: ChildProcess, origin: string): Product {
   };
 }
 
-/** Header fields and numbers of seconds as both a page and a reply have them: what differs from run to run is `N`. */
+/** Returns header fields and numbers of seconds in comparable form: values that differ between runs become `N`. */
 export function comparable(head: string): readonly string[] {
   return head
     .split(/\r?\n/)

@@ -1,4 +1,4 @@
-/** A shell for the blocks of the pages: one process, so that variables of one block are there in the next. */
+/** A shell for the blocks of the pages: one process, so that variables of one block exist in the next. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -6,11 +6,11 @@ import type { Owner } from '#test/support/gateway.ts';
 import { compileCache } from '#test/support/process.ts';
 
 export interface Shell {
-  /** @returns what the block wrote to stdout; rejects when its last command failed */
+  /** @returns the stdout of the block; rejects if its last command failed */
   run(block: string): Promise<string>;
 }
 
-/** @param cwd where the blocks are run; the shell ends with the test */
+/** @param cwd working directory of the blocks; the shell ends with the test */
 export function startShell(owner: Owner, cwd: string, env: Readonly<Record<string, string>> = {}): Shell {
   const child = spawn('bash', ['--noprofile', '--norc', '-u'], {
     cwd,
@@ -18,7 +18,7 @@ export function startShell(owner: Owner, cwd: string, env: Readonly<Record<strin
       PATH: process.env.PATH ?? '',
       HOME: cwd,
       ...compileCache,
-      // npx keeps what it links here; in the folder itself it would be left behind.
+      // npx caches its links here. It would leave them in the folder itself otherwise.
       npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm'),
       ...env,
     },
@@ -53,7 +53,7 @@ export function startShell(owner: Owner, cwd: string, env: Readonly<Record<strin
         };
         ended.then(() => reject(new Error(`the shell ended in:\n${block}\n${out}\n${errors}`)));
       });
-      // Braces keep variables; without a stdin of its own, a command would read the rest of the script.
+      // Braces keep variables. Without a stdin of its own, a command would read the rest of the script.
       child.stdin.write(`{ ${block}\n} < /dev/null; printf '\\n%s %s\\n' ${marker} $?\n`);
       return result;
     },

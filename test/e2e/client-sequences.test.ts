@@ -1,4 +1,4 @@
-/** What SDKs send, in their order, through the gateway (api/compatibility/client.md). */
+/** Sends the requests of SDKs in their order through the gateway (api/compatibility/client.md). */
 import t from 'tap';
 import { surveyBody } from '#test/support/api-app.ts';
 import type { Json } from '#test/support/json.ts';
@@ -149,7 +149,7 @@ t.test('older SDKs: the aliases of the environment and of the user', async (t) =
   }
 });
 
-t.test('refusals have the envelope, CORS and no caching, as the SDKs need them', async (t) => {
+t.test('errors have the envelope, CORS and cache headers that SDKs need', async (t) => {
   const base = `/api/v1/client/${workspaceId}`;
   const cases: readonly (readonly [number, string, string, unknown?])[] = [
     [404, 'GET', '/api/v1/client/nosuchworkspace/environment'],
@@ -169,7 +169,7 @@ t.test('refusals have the envelope, CORS and no caching, as the SDKs need them',
   }
 });
 
-t.test('preflights of every client path are answered, and cost nothing', async (t) => {
+t.test('every client path answers preflights, which are not counted', async (t) => {
   for (const path of [
     'environment',
     'displays',

@@ -1,4 +1,4 @@
-/** The published wrapper `@formbricks/api`, unchanged, against the product as it runs. */
+/** Runs the published wrapper `@formbricks/api` against the product. */
 import { FormbricksAPI } from '@formbricks/api';
 import t from 'tap';
 import { isRecord } from '#api/schemas.ts';
@@ -20,7 +20,7 @@ async function addSurvey(overrides: Record<string, unknown> = {}): Promise<strin
   return made.id;
 }
 
-/** What the wrapper calls a result; it says no more about `data` in its types. */
+/** Returns the result of the wrapper. Its types do not describe `data`. */
 function dataOf(
   result: { ok: true; data: unknown } | { ok: false; error: unknown },
 ): Record<string, unknown> {
@@ -37,7 +37,7 @@ function idOf(result: Parameters<typeof dataOf>[0]): string {
 
 const surveyId = await addSurvey();
 
-t.test('a display, a response to it, its completion, and what the management API then tells', async (t) => {
+t.test('a display, a response to it, its completion, and the data in the management API', async (t) => {
   const displayId = idOf(await client.display.create({ surveyId, userId: 'jane' }));
   t.match(displayId, /^c[a-z0-9]{24}$/);
   const created = dataOf(
@@ -79,7 +79,7 @@ t.test('a display, a response to it, its completion, and what the management API
   });
 });
 
-t.test('attributes of a known contact; numbers arrive as text; an unknown one is refused', async (t) => {
+t.test('attributes of a known contact; numbers become text; an unknown contact is refused', async (t) => {
   const changed = await client.attribute.update({ userId: 'jane', attributes: { plan: 'pro', seats: '4' } });
   t.match(dataOf(changed), { changed: true, message: String });
   const people = await stack.manage('GET', '/api/v1/management/people');
@@ -88,7 +88,7 @@ t.test('attributes of a known contact; numbers arrive as text; an unknown one is
   t.match(unknown, { ok: false, error: { status: 404, message: 'contact not found' } });
 });
 
-t.test('refusals reach the caller in the form that the wrapper takes apart', async (t) => {
+t.test('the wrapper can parse every error', async (t) => {
   const paused = await addSurvey({ status: 'paused' });
   t.match(await client.response.create({ surveyId: paused, finished: true, data: {} }), {
     ok: false,
@@ -110,14 +110,11 @@ t.test('refusals reach the caller in the form that the wrapper takes apart', asy
   });
 });
 
-t.test(
-  'the 101st display of a window is refused by the gateway, and the wrapper can read that',
-  async (t) => {
-    const results = [];
-    for (let i = 0; i < 101; i++) {
-      results.push(await client.display.create({ surveyId }));
-    }
-    const refused = results.find((result) => !result.ok);
-    t.match(refused, { ok: false, error: { code: 'network_error', status: 429, message: String } });
-  },
-);
+t.test('the gateway refuses the 101st display of a window, and the wrapper can read the error', async (t) => {
+  const results = [];
+  for (let i = 0; i < 101; i++) {
+    results.push(await client.display.create({ surveyId }));
+  }
+  const refused = results.find((result) => !result.ok);
+  t.match(refused, { ok: false, error: { code: 'network_error', status: 429, message: String } });
+});

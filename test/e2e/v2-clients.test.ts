@@ -1,6 +1,6 @@
 /**
- * Sequences of published clients through the gateway: an n8n workflow, and a load rig. Written after what is known of their
- * requests, not recorded from them.
+ * Sequences of published clients through the gateway: an n8n workflow, and a load test. They are written from
+ * documentation, not recorded.
  */
 import { createHmac } from 'node:crypto';
 import t from 'tap';
@@ -33,14 +33,14 @@ for (const [version, path, created] of [
   ['v2', '/api/v2/management/webhooks', 201],
 ] as const) {
   t.test(
-    `n8n on ${version}: the credential test, looking for its webhook, making it, an event, removing it`,
+    `n8n on ${version}: tests the credentials, looks for its webhook, creates it, gets an event, removes it`,
     async (t) => {
       t.equal((await call('GET', '/api/v1/me')).status, 200);
       const isOurs = ({ url, surveyIds }: { url: string; surveyIds: string[] }) =>
         url === receiver.url && surveyIds.every((id) => id === surveyId);
       t.notOk((await call('GET', path)).json.data.some(isOurs), 'there is none yet');
 
-      // It names no workspace: its key reaches one.
+      // The request names no workspace, because its key has access to only one.
       const hook = await call('POST', path, {
         url: receiver.url,
         triggers: ['responseCreated', 'responseFinished'],
@@ -77,7 +77,7 @@ for (const [version, path, created] of [
   );
 }
 
-t.test('a webhook that is renamed and handed to another integration', async (t) => {
+t.test('a webhook is renamed and given to another integration', async (t) => {
   const path = '/api/v2/management/webhooks';
   const fields = {
     workspaceId,
@@ -95,7 +95,7 @@ t.test('a webhook that is renamed and handed to another integration', async (t) 
   t.match(await call('DELETE', `${path}/${id}`), { status: 200, json: { data: { id } } });
 });
 
-t.test('a load rig: writes responses, lists them in pages, changes and deletes them', async (t) => {
+t.test('a load test writes responses, lists them in pages, changes and deletes them', async (t) => {
   const path = '/api/v2/management/responses';
   const { id: ownSurvey } = (await call('POST', '/api/v1/management/surveys', surveyBody({ workspaceId })))
     .json.data;

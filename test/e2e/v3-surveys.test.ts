@@ -1,6 +1,6 @@
 /**
- * What a program sends that makes its surveys on v3, as a published load rig does: create, answer, list, clean up; over
- * the product as it runs.
+ * A program that creates its surveys on v3, like a published load test: create, answer, list, clean up, against the
+ * product.
  */
 import t from 'tap';
 import type { Json } from '#test/support/json.ts';
@@ -72,7 +72,7 @@ t.test('a survey from its creation to its end', async (t) => {
   t.match(gone.reply.headers.get('content-type'), 'application/problem+json');
 });
 
-t.test('a document with a mistake is named before it is sent, and refused when it is', async (t) => {
+t.test('a document with a mistake: validate names it, and creating it is refused', async (t) => {
   const { name: _, ...nameless } = document;
   const checked = await call('POST', '/api/v3/surveys/validate', { operation: 'create', data: nameless });
   t.match(checked.json.data, { valid: false, invalid_params: [{ name: 'name', reason: 'Required' }] });

@@ -1,4 +1,7 @@
-/** `window: day`, `week` and `month` on running gateways, with all stores. Time zones: test/gateway/policy/calendar.test.ts. */
+/**
+ * `window: day`, `week` and `month` on running gateways, with all stores. For time zones see
+ * test/gateway/policy/calendar.test.ts.
+ */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { countersOf } from '#gateway/policy/counter.ts';
@@ -19,16 +22,16 @@ const ROWS = [
 ];
 const fileOf = (timezone: string): string => `timezone: ${timezone}\n${policyFile(...ROWS)}`;
 
-/** A zone in which no day ends during the test. */
+/** A zone whose day does not end during the test. */
 const ZONE = new Date().getUTCHours() < 20 ? 'UTC' : 'Asia/Tokyo';
 
-/** The start of the next month, by the rules of Temporal. */
+/** Computes the start of the next month with Temporal. */
 function monthEnd(timezone: string, now: number): number {
   const date = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timezone).toPlainDate();
   return date.with({ day: 1 }).add({ months: 1 }).toZonedDateTime(timezone).epochMilliseconds;
 }
 
-t.test('two gateways whose clocks are a day apart share a month, which ends when they say', async (t) => {
+t.test('two gateways whose clocks differ by a day share a monthly counter', async (t) => {
   const upstream = await startUpstream(t);
   for (const store of await startStores(t)) {
     await t.test(store.name, async (t) => {
@@ -97,7 +100,7 @@ t.test('two gateways whose clocks are a day apart share a month, which ends when
         { policy: 'month', used: 5, limit: 5, algorithm: 'calendar-window' },
       );
 
-      // They paid again.
+      // These requests were charged again.
       const client = new Digester('s'.repeat(32)).identify(
         { name: 'ip', kind: 'address', ipv6Prefix: 64 },
         '192.0.2.1',

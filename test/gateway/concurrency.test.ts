@@ -78,7 +78,7 @@ async function fill(t: Test, { port, open }: Started, head = HANG): Promise<Sock
   return sockets;
 }
 
-/** Tells whether nobody else holds a place. */
+/** Whether all places are free. */
 async function isFree({ origin }: Started): Promise<boolean> {
   const reply = await fetch(`${origin}/slow/now`);
   await reply.arrayBuffer();
@@ -90,7 +90,7 @@ for (const [name, environment] of Object.entries(STORES)) {
     const gateway = await started(t, await environment(t));
     const { origin, port, open } = gateway;
 
-    t.test('so many at once, and no more; other routes go on', async (t) => {
+    t.test('admits exactly the limit at once; other routes are not affected', async (t) => {
       await fill(t, gateway);
       const denied = await fetch(`${origin}/slow/more`);
       t.equal(denied.status, 429);
@@ -114,7 +114,7 @@ for (const [name, environment] of Object.entries(STORES)) {
       t.match(free.headers.get('ratelimit-policy'), /^"all";q=100000;w=3600, "slow";q=3;qu=/);
     });
 
-    t.test('the client leaves in the middle of the reply; until then its place is taken', async (t) => {
+    t.test('a client leaves during the reply: its place is taken until then', async (t) => {
       const sockets = await fill(t, gateway);
       for (const { res } of open.splice(0)) res.write('the beginning');
       await Promise.all(sockets.map((socket) => once(socket, 'data')));
@@ -123,7 +123,7 @@ for (const [name, environment] of Object.entries(STORES)) {
       await until(() => isFree(gateway));
     });
 
-    t.test('the application breaks off, before and within its reply', async (t) => {
+    t.test('the application closes the connection before or during its reply', async (t) => {
       await fill(t, gateway, HANG.replace('GET', 'POST'));
       for (const { req } of open.splice(0)) req.socket.destroy();
       await until(() => isFree(gateway));
@@ -135,7 +135,7 @@ for (const [name, environment] of Object.entries(STORES)) {
       await until(() => isFree(gateway));
     });
 
-    t.test('an answer while the body still comes', async (t) => {
+    t.test('a reply while the body still arrives', async (t) => {
       const head = 'POST /slow/hang HTTP/1.1\nHost: a\nContent-Length: 1000000';
       const sockets = await fill(t, gateway, `${head}\n\nthe beginning`);
       for (const { res } of open.splice(0)) res.writeHead(413, { connection: 'close' }).end('too large');
@@ -143,7 +143,7 @@ for (const [name, environment] of Object.entries(STORES)) {
       await until(() => isFree(gateway));
     });
 
-    t.test('a WebSocket has its place until it is closed, by either side', async (t) => {
+    t.test('a WebSocket has its place until either side closes it', async (t) => {
       const head = `GET /slow/socket HTTP/1.1\nHost: a\nConnection: upgrade\nUpgrade: websocket\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\nSec-WebSocket-Version: 13`;
       for (const side of ['client', 'application']) {
         const sockets = await Promise.all(Array.from({ length: LIMIT }, () => begin(t, port, head)));
@@ -155,7 +155,7 @@ for (const [name, environment] of Object.entries(STORES)) {
       }
     });
 
-    t.test('a request to switch protocols that is answered like any other', async (t) => {
+    t.test('an upgrade request that gets a normal reply', async (t) => {
       for (let i = 0; i < 2 * LIMIT; i++) {
         const socket = await begin(
           t,
@@ -169,7 +169,7 @@ for (const [name, environment] of Object.entries(STORES)) {
       await until(() => isFree(gateway));
     });
 
-    t.test('many at once that come and go: never more than the limit at the application', async (t) => {
+    t.test('many concurrent requests: the application never sees more than the limit', async (t) => {
       let most = 0;
       let passed = 0;
       const client = async (): Promise<void> => {
@@ -198,7 +198,7 @@ for (const [name, environment] of Object.entries(STORES)) {
     });
   });
 
-  t.test(`${name}: an application that is not there, or too slow`, async (t) => {
+  t.test(`${name}: an application that is down or too slow`, async (t) => {
     const env = await environment(t);
     const gone = await started(t, env, `http://127.0.0.1:${await freePort()}`);
     for (let i = 0; i < 3 * LIMIT; i++) t.equal((await fetch(`${gone.origin}/slow/now`)).status, 502);

@@ -3,7 +3,7 @@ import { readConfig } from '#gateway/config.ts';
 
 const REDIS = { GATEWAY_REDIS_URL: 'redis://127.0.0.1:6379' };
 
-t.test('GATEWAY_WORKERS=auto takes the cores, and one process without a store to share', async (t) => {
+t.test('GATEWAY_WORKERS=auto starts one for each core, and one without a store', async (t) => {
   const workers = (env: Record<string, string>, cores: number) => {
     const { config } = readConfig({ GATEWAY_WORKERS: 'auto', ...env }, cores);
     return [config.workers, config.warnings.length];
@@ -15,18 +15,18 @@ t.test('GATEWAY_WORKERS=auto takes the cores, and one process without a store to
   t.strictSame(workers({}, 1), [1, 0], 'there is nothing to say of one core');
 });
 
-t.test('a number of workers is taken as it is', async (t) => {
+t.test('GATEWAY_WORKERS with a number starts that many', async (t) => {
   t.equal(readConfig({ GATEWAY_WORKERS: '3', ...REDIS }, 1).config.workers, 3);
   t.throws(() => readConfig({ GATEWAY_WORKERS: '3' }, 8), /needs GATEWAY_REDIS_URL/);
   t.throws(() => readConfig({ GATEWAY_WORKERS: 'Auto' }, 8), /"Auto" is not a whole number from 1 to 64/);
 });
 
-t.test('GATEWAY_REUSE_PORT is off unless asked for', async (t) => {
+t.test('GATEWAY_REUSE_PORT is off by default', async (t) => {
   t.equal(readConfig({}).config.reusePort, false);
   t.equal(readConfig({ GATEWAY_REUSE_PORT: '1' }).config.reusePort, true);
 });
 
-t.test('GATEWAY_SHOW_ADDRESSES: off, or a time that the log tells of', async (t) => {
+t.test('GATEWAY_SHOW_ADDRESSES: off, or a time that is logged', async (t) => {
   const kept = (value: string) => readConfig({ GATEWAY_SHOW_ADDRESSES: value }).config;
   t.match(readConfig({}).config, { showAddressesMs: null, warnings: [] });
   t.equal(kept('off').showAddressesMs, null);
@@ -37,7 +37,7 @@ t.test('GATEWAY_SHOW_ADDRESSES: off, or a time that the log tells of', async (t)
     t.throws(() => kept(value), /GATEWAY_SHOW_ADDRESSES: it must be a time such as 30s, 10m or 24h/, value);
 });
 
-t.test('GATEWAY_DECISION_PORT: a port of its own, and proxies that are named', async (t) => {
+t.test('GATEWAY_DECISION_PORT: its own port, and a list of proxies', async (t) => {
   const asking = (env: Record<string, string>) => readConfig(env).config.decisionListener;
   const env = { GATEWAY_DECISION_PORT: '8081', GATEWAY_TRUSTED_PROXIES: 'loopback' };
   t.equal(asking({}), null);
@@ -67,7 +67,7 @@ t.test('GATEWAY_DECISION_PORT: a port of its own, and proxies that are named', a
   t.throws(() => asking({ ...env, GATEWAY_DECISION_CREDENTIALS: 'yes' }), /not one of unproven, proven/);
 });
 
-t.test('LOG_LEVEL: the gateway accepts what the survey API accepts', async (t) => {
+t.test('LOG_LEVEL: the gateway accepts the same values as the survey API', async (t) => {
   t.equal(readConfig({ LOG_LEVEL: 'silent' }).config.logLevel, 'silent');
   t.throws(() => readConfig({ LOG_LEVEL: 'loud' }), /LOG_LEVEL: "loud" is not one of trace, debug/);
 });

@@ -1,6 +1,5 @@
 /**
- * Tests costs over real connections: the headers that a client gets, and how much of a flood of different costs is
- * admitted.
+ * Tests costs over real connections: the headers for a client, and the admitted part of a flood with different costs.
  */
 import t from 'tap';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
@@ -74,7 +73,7 @@ t.test('a flood of requests of different costs never uses more than the limit', 
   t.ok(used <= 60 && used > 55, `${used} of 60`);
 });
 
-t.test('costs that go by the whole limit go by the client’s own', async (t) => {
+t.test('a cost that is the whole limit uses up a client’s own limit', async (t) => {
   const upstream = await startUpstream(t);
   const own =
     'overrides: [{ for: { address: 127.0.0.0/8 }, limit: 4 }, { for: { address: "::1" }, limit: 4 }]';

@@ -54,7 +54,7 @@ for (const [name, environment] of Object.entries(STORES)) {
     await insideLongWindow();
     const env = await environment(t);
 
-    t.test('five failures and any number of successes, one after the other and at once', async (t) => {
+    t.test('five failures and any number of successes, in sequence and at once', async (t) => {
       const { origin } = await started(t, env);
       for (let i = 0; i < 12; i++)
         t.strictSame(await ask(origin, '/login', i % 2 === 0 ? 200 : 302), [i % 2 === 0 ? 200 : 302, '4']);
@@ -67,7 +67,7 @@ for (const [name, environment] of Object.entries(STORES)) {
     });
   });
 
-  t.test(`${name}: an application that is not there`, async (t) => {
+  t.test(`${name}: an application that is down`, async (t) => {
     await insideLongWindow();
     const { origin } = await started(t, await environment(t), `http://127.0.0.1:${await freePort()}`);
     for (let i = 0; i < 8; i++) {

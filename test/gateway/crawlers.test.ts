@@ -38,7 +38,7 @@ t.test('denied by name, unless its address is allowed', async (t) => {
   });
 });
 
-t.test('a limit of its own for a crawler, over two gateways', async (t) => {
+t.test('a separate limit for a crawler, on two gateways', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
   const redis = await startRedis();
@@ -65,7 +65,7 @@ t.test('a limit of its own for a crawler, over two gateways', async (t) => {
   );
 });
 
-t.test('a file of networks and names, renewed while running', async (t) => {
+t.test('a file of networks and names, reloaded while running', async (t) => {
   const upstream = await startUpstream(t);
   const folder = temporaryFolder(t);
   writeFileSync(

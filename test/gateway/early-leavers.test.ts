@@ -101,7 +101,7 @@ async function comeAndLeave(t: Test, started: Started, head: string, body = ''):
 
 const DENIED = Array(CLIENTS - LIMIT).fill('HTTP/1.1 429');
 
-/** Tells whether nobody else holds a place. */
+/** Whether all places are free. */
 async function isFree({ origin }: Started): Promise<boolean> {
   const reply = await fetch(`${origin}/slow/now`);
   await reply.arrayBuffer();
@@ -109,7 +109,7 @@ async function isFree({ origin }: Started): Promise<boolean> {
 }
 
 for (const [name, environment] of Object.entries(STORES)) {
-  t.test(`${name}: count`, async (t) => {
+  t.test(`${name}: counts requests`, async (t) => {
     await insideLongWindow();
     for (const path of ['/login', '/codes']) {
       const app = await started(t, await environment(t));
@@ -118,7 +118,7 @@ for (const [name, environment] of Object.entries(STORES)) {
     }
   });
 
-  t.test(`${name}: a broken upload counts, and what never reached the application does not`, async (t) => {
+  t.test(`${name}: a broken upload counts, but not if it never reached the application`, async (t) => {
     await insideLongWindow();
     for (const path of ['/login', '/codes']) {
       const app = await started(t, await environment(t));
@@ -135,7 +135,7 @@ for (const [name, environment] of Object.entries(STORES)) {
     }
   });
 
-  t.test(`${name}: places`, async (t) => {
+  t.test(`${name}: frees places`, async (t) => {
     const app = await started(t, await environment(t));
     const { arrived } = app;
 
@@ -148,7 +148,7 @@ for (const [name, environment] of Object.entries(STORES)) {
       await until(() => isFree(app));
     }
 
-    t.test('a reply without an end gives its place back when it begins', async () => {
+    t.test('a reply without an end frees its place when it begins', async () => {
       await comeAndLeave(t, app, 'GET /slow/events HTTP/1.1');
       const closed = arrived.map(({ res }) => once(res, 'close'));
       for (const { res } of arrived.splice(0)) {
@@ -172,7 +172,7 @@ for (const [name, environment] of Object.entries(STORES)) {
       }
     });
 
-    t.test('a protocol switch that is not answered yet', async (t) => {
+    t.test('a protocol switch without an answer yet', async (t) => {
       const head = 'GET /slow/socket HTTP/1.1\nConnection: upgrade\nUpgrade: websocket';
       t.strictSame(await comeAndLeave(t, app, head), DENIED);
       const closed = app.upgrades.map((socket) => once(socket, 'close'));
@@ -185,7 +185,7 @@ for (const [name, environment] of Object.entries(STORES)) {
     });
   });
 
-  t.test(`${name}: an application that never answers keeps a place for the upstream timeout`, async (t) => {
+  t.test(`${name}: an application that never answers holds a place for the upstream timeout`, async (t) => {
     const app = await started(t, { ...(await environment(t)), GATEWAY_UPSTREAM_TIMEOUT_MS: '3000' });
     for (const [head, body] of [
       ['GET /slow/hang HTTP/1.1', ''],
@@ -201,7 +201,7 @@ for (const [name, environment] of Object.entries(STORES)) {
   });
 }
 
-t.test('a reply that the gateway has no room for counts as the application answered it', async (t) => {
+t.test('a reply that the gateway has no room for counts by its status', async (t) => {
   await insideLongWindow();
   const app = await started(t, { GATEWAY_STREAMS: '1' });
   const visitors: Visitor[] = [];

@@ -4,20 +4,20 @@ import { longestChain, loopThrough, readProgram } from '#test/support/imports.ts
 
 const { files, fileGraph, folderGraph, graphOf, importsOf, holdersOf } = readProgram('gateway');
 
-/** A room is a folder with all that is in it; operate/ has several, since a request meets only bans and decisions. */
+/** A room is a folder with its content. operate/ has several rooms, because a request uses only bans and decisions. */
 const roomGraph = graphOf((file) => {
   const [, room = '', inner = ''] = file.split('/');
   if (room.endsWith('.ts')) return 'gateway';
   return room === 'operate' ? `operate/${inner}` : room;
 });
 
-t.test('the graph is that of the program', async (t) => {
+t.test('the graph has the imports of the program', async (t) => {
   t.ok(files.length > 150);
   t.ok(folderGraph.get('gateway/app.ts')?.has('gateway/listen'));
   t.ok(folderGraph.get('gateway/limiter')?.has('gateway/policy'), 'type-only imports count');
 });
 
-t.test('no files, folders and rooms import each other, directly or by way of others', async (t) => {
+t.test('no files, folders or rooms import each other, directly or indirectly', async (t) => {
   for (const graph of [fileGraph, folderGraph, roomGraph])
     for (const node of graph.keys()) t.equal(loopThrough(graph, node), null, node);
 });
@@ -32,23 +32,20 @@ t.test('only the wiring lies at the top', async (t) => {
   t.strictSame(atTop, ['gateway/app.ts', 'gateway/config.ts', 'gateway/main.ts']);
 });
 
-t.test(
-  'a request meets nothing of the workbench, and of what operators use only bans and decisions',
-  async (t) => {
-    const isOnTheWay = /^gateway\/(http|identity|policy|limiter|store|bounds|proxy|reply|request)\//;
-    const isElsewhere = /^gateway\/(workbench|cli|library|process|operate\/(admin|doctor))\//;
-    const wrong = files
-      .filter((file) => isOnTheWay.test(file))
-      .flatMap((file) =>
-        importsOf(file)
-          .filter((target) => isElsewhere.test(target))
-          .map((target) => `${file} imports ${target}`),
-      );
-    t.strictSame(wrong, []);
-  },
-);
+t.test('a request uses nothing of the workbench, and of operate/ only bans and decisions', async (t) => {
+  const isOnTheWay = /^gateway\/(http|identity|policy|limiter|store|bounds|proxy|reply|request)\//;
+  const isElsewhere = /^gateway\/(workbench|cli|library|process|operate\/(admin|doctor))\//;
+  const wrong = files
+    .filter((file) => isOnTheWay.test(file))
+    .flatMap((file) =>
+      importsOf(file)
+        .filter((target) => isElsewhere.test(target))
+        .map((target) => `${file} imports ${target}`),
+    );
+  t.strictSame(wrong, []);
+});
 
-t.test('few files know each dependency', async (t) => {
+t.test('few files import each dependency', async (t) => {
   t.strictSame(holdersOf('ioredis'), ['gateway/store/node.ts']);
   const outside = (name: string, folder: RegExp) => holdersOf(name).filter((file) => !folder.test(file));
   t.strictSame(outside('undici', /^gateway\/proxy\//), []);

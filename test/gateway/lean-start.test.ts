@@ -46,7 +46,7 @@ const MODULES_MAX = {
   'thread-stream': 4,
 } as const;
 
-t.test('a gateway that limits', async (t) => {
+t.test('the modules that a gateway with limits loads', async (t) => {
   const env = await environment({ GATEWAY_UPSTREAM: 'http://127.0.0.1:9' });
   const loaded = await loadedBy(t, 'gateway/main.ts', env, async () => {
     const healthy = await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/healthz`);

@@ -1,5 +1,5 @@
 /**
- * Holds every row of the edge table to its limit under parallel load, with each store and with several gateways.
+ * Checks every limit of the edge table under parallel load, with each store and with several gateways.
  * test/system/exactness does the same with gateway processes.
  */
 import t, { type Test } from 'tap';
@@ -35,7 +35,7 @@ t.test('one Redis shared by four gateways', async (t) => {
   everyRow(t, ports, async () => {
     for (const key of await redis.client.keys('*')) kept.add(key);
   });
-  t.test('no address and no key reaches the store', async (t) => {
+  t.test('the store gets no address and no key', async (t) => {
     const keys = [...kept];
     t.ok(keys.length > EDGE_TABLE.length, `${keys.length} keys`);
     for (const key of keys) t.notMatch(key, /198\.51|fbk_/);
@@ -47,7 +47,7 @@ t.test('one Redis shared by four gateways', async (t) => {
   });
 });
 
-t.test('what is never limited, and what counts together', async (t) => {
+t.test('routes without limit, and routes with a common one', async (t) => {
   const upstream = await startUpstream(t);
   const port = await startGateway(t, upstream.origin, { GATEWAY_POLICIES: policiesWithoutEdges(t) });
   const statuses = async (times: number, method: string, path: string, headers: Record<string, string>) => {
@@ -56,7 +56,7 @@ t.test('what is never limited, and what counts together', async (t) => {
   };
   const anonymous = { 'x-forwarded-for': '203.0.113.9' };
 
-  t.test('OPTIONS, health and og pass without end', async (t) => {
+  t.test('OPTIONS, health and og are not limited', async (t) => {
     for (const row of EDGE_TABLE) {
       t.strictSame(
         await statuses(row.limit + 5, 'OPTIONS', examplePath(row), newCaller(row)),
@@ -68,7 +68,7 @@ t.test('what is never limited, and what counts together', async (t) => {
     t.strictSame(await statuses(150, 'GET', '/api/v1/client/og', anonymous), new Set([200]));
   });
 
-  t.test('management calls of a session, without a key, pass uncounted', async (t) => {
+  t.test('management calls with a session and without a key are not counted', async (t) => {
     const session = { ...anonymous, cookie: 'next-auth.session-token=abc' };
     for (const row of EDGE_TABLE.filter(({ identifier }) => identifier === 'api-key')) {
       const method = row.methods.at(-1) ?? 'GET';
@@ -110,7 +110,7 @@ t.test('what is never limited, and what counts together', async (t) => {
     t.match(replies[5]?.headers['x-gateway-ratelimited'], 'true');
   });
 
-  t.test('two different keys in one request are refused', async (t) => {
+  t.test('refuses two different keys in one request', async (t) => {
     const reply = await send(port, 'GET', '/api/v1/management/me', {
       'x-api-key': 'fbk_a',
       authorization: 'Bearer fbk_b',

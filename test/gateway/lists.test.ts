@@ -1,4 +1,4 @@
-/** Tests the lists allow and deny on a running gateway: which clients they name, and which replies those get. */
+/** Tests the lists allow and deny on a running gateway: which clients they match, and the replies. */
 import t from 'tap';
 import { Digester, identityOf } from '#gateway/identity/digest.ts';
 import { textOf } from '#gateway/operate/decisions/decision-text.ts';
@@ -29,7 +29,7 @@ ${policyFile(
   'name: keys, route: "GET /keys", identifier: api-key, limit: 1, window: 1d',
 )}`;
 
-t.test('whom they name, and what those get', async (t) => {
+t.test('which clients the lists match, and the replies', async (t) => {
   const upstream = await startUpstream(t);
   const { port, gateway } = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -98,7 +98,7 @@ t.test('whom they name, and what those get', async (t) => {
   ]);
 });
 
-t.test('a second value beside a banned or denied one', async (t) => {
+t.test('a second credential does not bypass a ban or the list', async (t) => {
   const upstream = await startUpstream(t);
   const of = (name: string, value: string): string =>
     digester.identify({ name, kind: 'credential', sources: [] }, value).digest;
@@ -140,7 +140,7 @@ policies: []
   t.match(tooMany.body.toString(), 'the request presents more than 16 different values of token; send one');
 });
 
-t.test('tests of the file know them', async (t) => {
+t.test('policy tests apply the lists', async (t) => {
   const tests = `tests:
   - { name: allowed, request: GET /a, from: 10.1.2.3, times: 5, expect: { allowed: 5, policies: [] } }
   - { name: denied, request: GET /a, from: 10.2.0.1, expect: { allowed: 0, status: 429, headers: { retry-after: 3600 } } }
@@ -158,7 +158,7 @@ deny:
   - { route: "* /api/v1/client/{id}/secret" }
 ${policyFile('name: all, route: "* *", identifier: ip, limit: 2, window: 366d')}`;
 
-t.test('routes that are closed for everybody', async (t) => {
+t.test('routes that are denied to everybody', async (t) => {
   const seen: string[] = [];
   const upstream = await startUpstream(t, (req, res) => {
     seen.push(`${req.method} ${req.url}`);
@@ -214,7 +214,7 @@ t.test('routes that are closed for everybody', async (t) => {
   });
 });
 
-t.test('closed routes: tests of the file know them, and the first entry counts', async (t) => {
+t.test('denied routes: policy tests apply them, and the first entry counts', async (t) => {
   const tests = `tests:
   - { name: closed, request: GET /api/envoy-auth/x, from: 10.1.2.3, expect: { allowed: 0, status: 403, policies: [] } }
   - { name: later, request: POST /admin/7, expect: { status: 429, headers: { retry-after: 3600 } } }
@@ -229,25 +229,28 @@ t.test('closed routes: tests of the file know them, and the first entry counts',
   t.strictSame(runTests(loadPolicies(`${caseless}\n${other}\n`, 'p.yaml')), []);
 });
 
-t.test('an entry of the policy file wins over the same one in a file, in any order', async (t) => {
-  const policies = policyFile('name: all, route: "* *", identifier: ip, limit: 1, window: 1d');
-  const rows = ['{ address: 203.0.113.0/24, status: 403 }', '{ userAgent: GPTBot, status: 403 }'];
-  const file = '{ file: list.txt }';
-  const find = (entries: readonly string[], text: string, allow = '[]') => {
-    const set = loadPolicies(`allow: ${allow}\ndeny: [${entries}]\n${policies}`, 'p.yaml', () => text);
-    if (set.lists === null) throw new Error('there are lists');
-    const { lists } = set;
-    const none = { digests: [], doubtful: [] };
-    return [
-      entryFor(lists, { ...none, address: [203, 0, 113, 7], words: [] }),
-      entryFor(lists, { ...none, address: [192, 0, 2, 7], words: ['gptbot'] }),
-    ].map((entry) => entry && `${entry.list} ${entry.status}`);
-  };
-  const text = '203.0.113.0/24\ngptbot\n';
-  const both = ['deny 403', 'deny 403'];
-  t.strictSame(find([...rows, file], text), both);
-  t.strictSame(find([file, ...rows], text), both, 'a renewed file makes no mistake of them');
-  const networks = '203.0.113.0/24\n';
-  t.strictSame(find(rows, networks, `[${file}]`), both, 'nor does a file of the other list');
-  t.strictSame(find([file], networks, `[${file}]`), ['deny 429', null], 'deny wins over allow');
-});
+t.test(
+  'an entry in the policy file takes precedence over the same one in a list file, in any order',
+  async (t) => {
+    const policies = policyFile('name: all, route: "* *", identifier: ip, limit: 1, window: 1d');
+    const rows = ['{ address: 203.0.113.0/24, status: 403 }', '{ userAgent: GPTBot, status: 403 }'];
+    const file = '{ file: list.txt }';
+    const find = (entries: readonly string[], text: string, allow = '[]') => {
+      const set = loadPolicies(`allow: ${allow}\ndeny: [${entries}]\n${policies}`, 'p.yaml', () => text);
+      if (set.lists === null) throw new Error('there are lists');
+      const { lists } = set;
+      const none = { digests: [], doubtful: [] };
+      return [
+        entryFor(lists, { ...none, address: [203, 0, 113, 7], words: [] }),
+        entryFor(lists, { ...none, address: [192, 0, 2, 7], words: ['gptbot'] }),
+      ].map((entry) => entry && `${entry.list} ${entry.status}`);
+    };
+    const text = '203.0.113.0/24\ngptbot\n';
+    const both = ['deny 403', 'deny 403'];
+    t.strictSame(find([...rows, file], text), both);
+    t.strictSame(find([file, ...rows], text), both, 'a renewed file makes no mistake of them');
+    const networks = '203.0.113.0/24\n';
+    t.strictSame(find(rows, networks, `[${file}]`), both, 'nor does a file of the other list');
+    t.strictSame(find([file], networks, `[${file}]`), ['deny 429', null], 'deny wins over allow');
+  },
+);

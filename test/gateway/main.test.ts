@@ -3,7 +3,7 @@ import t from 'tap';
 import { startUpstream } from '#test/support/gateway.ts';
 import { environment, launch } from '#test/support/gateway-process.ts';
 
-t.test('ready: one line says so, the port answers, and SIGTERM ends it with 0', async (t) => {
+t.test('prints one line when ready, accepts connections, and exits with 0 on SIGTERM', async (t) => {
   const upstream = await startUpstream(t);
   const env = await environment({ GATEWAY_UPSTREAM: upstream.origin });
   const gateway = await launch(t, env);

@@ -1,4 +1,4 @@
-/** Denials that wait for the store: none counts twice, and none counts after its time. */
+/** Denials that wait for the store: none counts twice, and none counts after `within`. */
 import t, { type Test } from 'tap';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { Offenders } from '#gateway/operate/control/offenders.ts';

@@ -14,7 +14,7 @@ const FILE = `plan: { header: x-plan }\n${policyFile(
   'name: keys, route: "GET /keys", identifier: api-key, limit: 3, window: 366d, overrides: [{ for: { plan: gold }, limit: 6 }]',
 )}`;
 
-t.test('the plan that a trusted proxy names', async (t) => {
+t.test('a trusted proxy names the plan', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
   for (const store of await startStores(t)) {
@@ -52,7 +52,7 @@ t.test('the plan that a trusted proxy names', async (t) => {
   }
 });
 
-t.test('what strangers say of their plan counts nothing, and ends here', async (t) => {
+t.test('removes and ignores the plan that a client names', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
   const { port, log } = await startTestGateway(t, { upstream: upstream.origin, policies: FILE });
@@ -68,7 +68,7 @@ t.test('what strangers say of their plan counts nothing, and ends here', async (
   t.notMatch(uncovered.body.toString().toLowerCase(), 'x-plan', 'nor where nothing is counted');
 });
 
-t.test('an edited file of overrides is used within seconds, and counters go on', async (t) => {
+t.test('uses an edited file of overrides within seconds, and keeps the counters', async (t) => {
   const upstream = await startUpstream(t);
   const folder = temporaryFolder(t);
   const row = 'name: a, route: GET /a, identifier: ip, limit: 1, window: 366d, overridesFile: limits.txt';

@@ -24,7 +24,7 @@ const MAX = 256;
 const WINDOW_MS = 500;
 const CLIENTS = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4'];
 
-/** An application that holds requests until the test lets it reply. */
+/** An application that holds requests until the test releases their replies. */
 async function startApplication(owner: Owner) {
   const held: { req: IncomingMessage; res: ServerResponse }[] = [];
   const { origin } = await startUpstream(owner, (req, res) => void held.push({ req, res }));
@@ -32,7 +32,7 @@ async function startApplication(owner: Owner) {
     origin,
     held,
     arrived: (count: number) => until(() => held.length === count, `${count} requests are in progress`),
-    /** The paths of those that are in progress, in the order in which they came. */
+    /** Paths of the requests in progress, in the order of their arrival. */
     get paths() {
       return held.map(({ req }) => req.url ?? '');
     },
@@ -59,7 +59,7 @@ class World {
     return send(this.gateway.port, path, { headers: { 'x-forwarded-for': from } });
   }
 
-  /** Several requests of each client, which the application answers after a time. */
+  /** Sends several requests of each client, which the application answers after a time. */
   async load(clients: readonly string[], each: number, ms: number, status = 200): Promise<void> {
     const sent = clients.flatMap((from) => Array.from({ length: each }, () => this.get('/page', from)));
     await this.application.arrived(sent.length);
@@ -73,7 +73,7 @@ class World {
     for (let i = 0; i < 4; i++) await this.load(CLIENTS, 1, 50);
   }
 
-  /** The limit falls to half of the requests in progress. */
+  /** Lowers the limit to half of the requests in progress. */
   async overload(each = 6): Promise<void> {
     while (this.limit === MAX) await this.load(CLIENTS, each, 2000);
     // Replies are measured again.
@@ -96,7 +96,7 @@ class World {
     return this.sample('floodgate_protect_waiting', { priority });
   }
 
-  /** Nothing is held, whatever happened. */
+  /** Checks that nothing is held. */
   async isFree(t: Test): Promise<void> {
     await until(
       () => this.sample('floodgate_held') === this.sample('floodgate_held', { bound: 'connections' }),
@@ -231,7 +231,7 @@ t.test('one client with slow requests does not lower the limit for others', asyn
   await world.isFree(t);
 });
 
-t.test('one client has its share of the lowered limit only', async (t) => {
+t.test('one client has only its share of the lowered limit', async (t) => {
   const world = await startWorld(t, 'on', { GATEWAY_CLIENT_SHARE: '0.25' });
   const { application } = world;
   await world.learn();
@@ -249,7 +249,7 @@ t.test('one client has its share of the lowered limit only', async (t) => {
   await world.isFree(t);
 });
 
-t.test('errors are no measure of the time without load, but slow ones are congestion', async (t) => {
+t.test('errors do not change the baseline, but slow errors count as congestion', async (t) => {
   const world = await startWorld(t, 'on');
   await world.learn();
   for (let i = 0; i < 4; i++) await world.load(CLIENTS, 1, 0, 500);
@@ -273,7 +273,7 @@ t.test('shadow mode measures, and refuses nothing', async (t) => {
   await world.isFree(t);
 });
 
-t.test('when the queue is full, a request of a higher priority takes the place of a lower one', async (t) => {
+t.test('in a full queue a request of a higher priority takes the place of a lower one', async (t) => {
   const world = await startWorld(t, 'on', { GATEWAY_WAITING: '2' });
   const { application } = world;
   await world.learn();
@@ -297,7 +297,7 @@ t.test('when the queue is full, a request of a higher priority takes the place o
   await world.isFree(t);
 });
 
-t.test('the place is taken from the client with most requests in the queue', async (t) => {
+t.test('takes the place from the client with most requests in the queue', async (t) => {
   const world = await startWorld(t, 'on', { GATEWAY_WAITING: '4' });
   const { application } = world;
   await world.learn();
@@ -342,7 +342,7 @@ t.test('clients that leave give everything back', async (t) => {
   t.equal(world.waiting('normal'), 0);
 });
 
-t.test('a long poll gives its place back, and one client’s do not lower the limit', async (t) => {
+t.test('a long poll gives its place back, and those of one client do not lower the limit', async (t) => {
   const world = await startWorld(t, 'on');
   const { application, clock } = world;
   await world.learn();
@@ -367,7 +367,7 @@ t.test('a long poll gives its place back, and one client’s do not lower the li
   await world.isFree(t);
 });
 
-t.test('long polls give back only places that the lowered limit has taken away', async (t) => {
+t.test('long polls give back only places that the lowered limit removed', async (t) => {
   const world = await startWorld(t, 'on', { GATEWAY_UPSTREAM_CONNECTIONS: '16' });
   const { application, clock } = world;
   await world.learn();
@@ -376,7 +376,7 @@ t.test('long polls give back only places that the lowered limit has taken away',
   clock.advance(2000);
   const polls = CLIENTS.flatMap((from) => [1, 2, 3, 4, 5].map(() => world.get('/page?poll', from)));
   await until(() => application.held.length === 10 && world.waiting('normal') === 10);
-  // A frozen application holds all of them. It never has more than it would have without protection.
+  // A frozen application holds all of them. It never has more than without protection.
   clock.advance(5000);
   await until(() => world.sample('floodgate_held', { bound: 'streams' }) > 0);
   t.equal(world.sample('floodgate_held', { bound: 'streams' }), 6);
@@ -390,7 +390,7 @@ t.test('long polls give back only places that the lowered limit has taken away',
   t.equal(world.sample('floodgate_held', { bound: 'streams' }), 0);
 });
 
-t.test('two gateways with one Redis measure for themselves, and share the policies’ counters', async (t) => {
+t.test('two gateways with one Redis measure separately, and share the counters of policies', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const application = await startApplication(t);
@@ -418,7 +418,7 @@ t.test('two gateways with one Redis measure for themselves, and share the polici
   for (const world of [one, two]) await world.isFree(t);
 });
 
-t.test('an application that is slow from the start is not taken for overloaded for ever', async (t) => {
+t.test('an application that is slow from the start is not treated as overloaded for ever', async (t) => {
   const world = await startWorld(t, 'on');
   while (world.limit === MAX) await world.load(CLIENTS, 6, 3000);
   t.ok(world.limit >= IN_PROGRESS_MIN);

@@ -1,4 +1,4 @@
-/** An edited policy file is taken into use by the running process. */
+/** The running process uses an edited policy file. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -8,7 +8,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
 t.test(
-  'an edited policy file is used within seconds; a bad one changes nothing; counters go on',
+  'an edited policy file is used within seconds; a bad one changes nothing; counters stay',
   async (t) => {
     const upstream = await startUpstream(t);
     const folder = temporaryFolder(t);
@@ -28,15 +28,12 @@ t.test(
     await insideLongWindow();
     t.strictSame(await statuses(4), [200, 200, 200, 429]);
 
-    await t.test(
-      'a raised limit helps at once, also where the bucket was remembered as exhausted',
-      async (t) => {
-        writeFileSync(file, limited('5'));
-        await gateway.until(/the edited policy file is in use/);
-        t.strictSame(await statuses(3), [200, 200, 429], 'the three of before still count');
-      },
-    );
-    await t.test('a mistake: the old table stays, log and metric say so', async (t) => {
+    await t.test('a raised limit applies at once, even to a bucket remembered as exhausted', async (t) => {
+      writeFileSync(file, limited('5'));
+      await gateway.until(/the edited policy file is in use/);
+      t.strictSame(await statuses(3), [200, 200, 429], 'the three of before still count');
+    });
+    await t.test('a mistake: the old policies stay, and log and metric report it', async (t) => {
       writeFileSync(file, limited('0'));
       await gateway.until(/the edited policy file is refused; the old policies stay/);
       t.match(gateway.output(), /limit is 0; expected/);
@@ -44,13 +41,13 @@ t.test(
       const metrics = await (await fetch(`http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}/metrics`)).text();
       t.match(metrics, 'floodgate_policy_reload_failures_total 1');
     });
-    await t.test('a test that fails: the old table stays, and the log says which one', async (t) => {
+    await t.test('a failing test: the old policies stay, and the log names the test', async (t) => {
       const test = 'tests:\n  - { name: six pass, request: GET /a, times: 7, expect: { allowed: 6 } }\n';
       writeFileSync(file, `${limited('7')}\n${test}`);
       await gateway.until(/six pass\\" fails: allowed: expected 6, got 7 of 7/);
       t.equal(await status(), 429);
     });
-    await t.test('SIGHUP looks at once; an unrelated edit resets nothing', async (t) => {
+    await t.test('SIGHUP checks at once; an unrelated edit resets no counter', async (t) => {
       writeFileSync(
         file,
         `# a comment\n${limited('6')}\n  - { name: b, route: GET /b, identifier: ip, limit: 1, window: 366d }`,
@@ -63,7 +60,7 @@ t.test(
       );
       t.strictSame(await statuses(2), [200, 429]);
     });
-    await t.test('a file that is gone for a moment changes nothing', async (t) => {
+    await t.test('a file that is missing for a moment changes nothing', async (t) => {
       rmSync(file);
       gateway.child.kill('SIGHUP');
       await gateway.until(/cannot be read \(ENOENT\)/);

@@ -1,4 +1,4 @@
-/** `ban` of a policy on running gateways: who is banned, for how long, and who never is. */
+/** `ban` of a policy on running gateways: which clients are banned, for how long, and which never are. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -52,7 +52,7 @@ t.test('who is denied too often is banned on every gateway', async (t) => {
         send((i % 2 === 0 ? one : two).port, path, { headers: { 'x-forwarded-for': from, ...headers } });
       const codeOf = async (...request: Parameters<typeof ask>): Promise<string> =>
         JSON.parse((await ask(...request)).body.toString()).code ?? 'passed';
-      /** Sent one after the other, on both gateways in turn. */
+      /** Sends requests in sequence, alternating between both gateways. */
       const denials = async (times: number, path: string, from: string, headers?: Record<string, string>) => {
         for (let i = 0; i < times; i++) await ask(i, path, from, headers);
       };
@@ -191,7 +191,7 @@ t.test('a ban by a policy of an address leaves those alone who only share it', a
       await control.unban(address);
       await until(async () => !(await codesOf('/other', '192.0.2.1')).includes('gateway_banned'));
 
-      // A ban of the key holds wherever it comes from, and only for the key.
+      // A ban of the key applies to every address, and only to the key.
       for (let i = 0; i < 12; i++) await codesOf('/keys', '192.0.2.3', customer);
       await until(() => isRefused('/other', '192.0.2.4', customer));
       await offend('192.0.2.5');
@@ -218,7 +218,7 @@ t.test('nobody is banned for others who have the same address because a proxy na
   }
   const own = { 'x-forwarded-for': '192.0.2.1' };
   for (let i = 0; i < 12; i++) await send(port, '/all', { headers: own });
-  // Denials are counted in the order in which they came.
+  // Denials are counted in the order of their arrival.
   await until(async () => (await codeOf('/other', own)) === 'gateway_banned');
   for (const headers of shared) t.equal(await codeOf('/other', headers), 'passed', JSON.stringify(headers));
 });
@@ -301,7 +301,7 @@ t.test('a client that leaves while the store is asked about its key holds nothin
   );
   const idle = held('connections');
   await until(() => held('connections') !== idle);
-  // The server has read the request when it answers one that came later.
+  // When the server answers a later request, it has read this one.
   await until(async () => (await send(two.port, '/other')).body.includes('gateway_banned'));
   socket.destroy();
   await until(() => held('connections') === idle);

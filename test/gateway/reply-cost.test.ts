@@ -1,6 +1,6 @@
 /**
- * Tests costs that a header of the reply reports, over real connections: whatever happens to a request, its reserve is
- * settled once, and nobody pays less than the application reported.
+ * Tests costs that a header of the reply reports, over real connections: the reserve is settled once however a request
+ * ends, and every client pays the reported cost.
  */
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -34,12 +34,15 @@ const POLICIES = policyFile(
 
 interface Application {
   readonly origin: string;
-  /** Requests to hold, which the test answers. */
+  /** Held requests, which the test answers. */
   readonly held: { readonly req: IncomingMessage; readonly res: ServerResponse }[];
   readonly upgrades: Duplex[];
 }
 
-/** Answers with the status in `x-status` and the fields in `x-say`. Holds what has `x-hold`; drops what has `x-drop`. */
+/**
+ * Answers with the status in `x-status` and the fields in `x-say`. Holds requests with `x-hold`, and drops those with
+ * `x-drop`.
+ */
 function answering(held: Application['held']): (req: IncomingMessage, res: ServerResponse) => void {
   return (req, res) => {
     const { headers } = req;
@@ -93,7 +96,7 @@ const inRedis = async (t: Test): Promise<Record<string, string>> => {
 interface Said {
   readonly path?: string;
   readonly method?: string;
-  /** Fields of the application's reply, names and values in turn. */
+  /** Fields of the application's reply, alternating names and values. */
   readonly say?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -102,7 +105,7 @@ interface Reply {
   readonly status: number;
   readonly isDenied: boolean;
   readonly headers: Headers;
-  /** The tightest policy has this left after the reserve. */
+  /** The tightest policy has this many units left after the reserve. */
   readonly remaining: number;
 }
 
@@ -125,7 +128,7 @@ async function ask(
 
 const reported = (units: number | string): readonly string[] => ['X-Tokens', String(units)];
 
-/** Units that are left. It asks with a request that uses none. */
+/** Returns the remaining units, with a request that uses none. */
 async function left(origin: string, path = '/v1/chat', headers = {}): Promise<number> {
   const reply = await ask(origin, { path, say: reported(0), headers });
   return reply.isDenied ? 0 : reply.remaining + RESERVE;
@@ -158,14 +161,14 @@ for (const [name, application, store] of WAYS) {
       env: await store(t),
     });
     const { origin } = gateway;
-    /** Asks once. @returns what it cost */
+    /** Sends one request. @returns its cost */
     const costOf = async (said: Said): Promise<number> => {
       const before = await left(origin);
       await ask(origin, said);
       return before - (await left(origin));
     };
 
-    t.test('too much is given back, and what was used beyond is charged', async (t) => {
+    t.test('gives back what was not used, and charges what was used beyond the reserve', async (t) => {
       t.equal(
         (await ask(origin, { say: reported(120) })).headers.get('x-tokens'),
         '120',
@@ -184,7 +187,7 @@ for (const [name, application, store] of WAYS) {
       t.equal(await costOf({ say: reported(33), headers: { 'x-early': '1' } }), 33, 'not the 103 before it');
     });
 
-    t.test('a header that is missing or invalid leaves the reserve', async (t) => {
+    t.test('a missing or invalid header keeps the reserve', async (t) => {
       const invalid = ['-1', '1.5', '1e3', '0x10', '', 'many', '5, 7', '\u00a05', '9999999999999999'];
       for (const value of invalid) t.equal(await costOf({ say: reported(value) }), RESERVE, `"${value}"`);
       t.equal(await costOf({ say: [] }), RESERVE, 'missing');
@@ -195,13 +198,13 @@ for (const [name, application, store] of WAYS) {
       t.equal(lines.length, 1, 'logged once a minute');
     });
 
-    t.test('a request that the application does not answer keeps its reserve', async (t) => {
+    t.test('a request without a reply of the application keeps its reserve', async (t) => {
       const before = await left(origin);
       t.equal((await ask(origin, { headers: { 'x-drop': '1' } })).status, 502);
       t.equal(await left(origin), before - RESERVE);
     });
 
-    t.test('a client that leaves pays what the reply reports', async (t) => {
+    t.test('a client that leaves pays the reported cost', async (t) => {
       const before = await left(origin);
       const { socket } = sendRaw(
         gateway.port,
@@ -226,7 +229,7 @@ for (const [name, application, store] of WAYS) {
       t.equal(unitsOf(gateway, 'good').missing, 0);
     });
 
-    t.test('the buckets that were charged are settled: of an unproven key its address too', async (t) => {
+    t.test('settles every charged bucket: for an unproven key also that of its address', async (t) => {
       const path = '/v1/keys';
       const refused = { 'x-api-key': 'fbk_one', 'x-status': '401' };
       await ask(origin, { path, say: reported(4000), headers: refused });
@@ -234,7 +237,7 @@ for (const [name, application, store] of WAYS) {
       t.equal(unitsOf(gateway, 'keys').beyond, 3500, 'counted once');
     });
 
-    t.test('several limits of one row, one of them for everyone together', async (t) => {
+    t.test('several limits of one row, one of them for everyone', async (t) => {
       const path = '/v1/all';
       await ask(origin, { path, say: reported(4000) });
       const { headers } = await ask(origin, { path, say: reported(0) });
@@ -247,41 +250,41 @@ for (const [name, application, store] of WAYS) {
       t.strictSame(unitsOf(gateway, 'watched'), { reserved: 500, given_back: 0, beyond: 50, missing: 0 });
     });
 
-    t.test(
-      'a reply reports at most ten times the limit, and debts are paid as the algorithm says',
-      async (t) => {
-        const path = '/v1/steady';
-        await ask(origin, { path, say: reported(999_999_999_999_999) });
-        const { isDenied, headers, remaining } = await ask(origin, { path });
-        t.equal(isDenied, true);
-        t.equal(remaining, 0);
-        // 100,000 units less 9,500 that may be in use, at ten seconds each.
-        const seconds = Number(headers.get('retry-after'));
-        t.ok(seconds <= 905_000 && seconds > 900_000, `${seconds}`);
-      },
-    );
+    t.test('a reply reports at most ten times the limit, and its algorithm pays the debt off', async (t) => {
+      const path = '/v1/steady';
+      await ask(origin, { path, say: reported(999_999_999_999_999) });
+      const { isDenied, headers, remaining } = await ask(origin, { path });
+      t.equal(isDenied, true);
+      t.equal(remaining, 0);
+      // 100,000 units minus the maximum usage of 9,500, at ten seconds each.
+      const seconds = Number(headers.get('retry-after'));
+      t.ok(seconds <= 905_000 && seconds > 900_000, `${seconds}`);
+    });
 
-    t.test('the sum is right', async (t) => {
+    t.test('the sum of the costs is right', async (t) => {
       const { reserved = 0, given_back: back = 0, beyond = 0 } = unitsOf(gateway, 'ai');
       t.equal(LIMIT - (await left(origin)), reserved - back + beyond);
     });
 
-    t.test('requests in flight reserve at most the limit, and later ones wait for their debt', async (t) => {
-      const room = Math.floor((await left(origin)) / RESERVE);
-      const asked = Array.from({ length: 30 }, () => ask(origin, { headers: { 'x-hold': '1' } }));
-      let denied = 0;
-      for (const one of asked) void one.then(({ isDenied }) => isDenied && denied++);
-      await until(() => app.held.length + denied === 30);
-      t.equal(app.held.length, room);
-      for (const { res } of app.held.splice(0)) res.writeHead(200, { 'x-tokens': 4000 }).end();
-      await Promise.all(asked);
-      const { isDenied, remaining } = await ask(origin);
-      t.strictSame([isDenied, remaining], [true, 0]);
-    });
+    t.test(
+      'requests in flight reserve at most the limit, and later ones wait until the debt is paid',
+      async (t) => {
+        const room = Math.floor((await left(origin)) / RESERVE);
+        const asked = Array.from({ length: 30 }, () => ask(origin, { headers: { 'x-hold': '1' } }));
+        let denied = 0;
+        for (const one of asked) void one.then(({ isDenied }) => isDenied && denied++);
+        await until(() => app.held.length + denied === 30);
+        t.equal(app.held.length, room);
+        for (const { res } of app.held.splice(0)) res.writeHead(200, { 'x-tokens': 4000 }).end();
+        await Promise.all(asked);
+        const { isDenied, remaining } = await ask(origin);
+        t.strictSame([isDenied, remaining], [true, 0]);
+      },
+    );
   });
 }
 
-/** Open connections of clients. */
+/** Counts open connections of clients. */
 function connections({ gateway }: TestGateway): number {
   const held = gateway
     .samples()
@@ -289,7 +292,7 @@ function connections({ gateway }: TestGateway): number {
   return Number(held?.value);
 }
 
-t.test('an application that is not there: everything is given back', async (t) => {
+t.test('an application that is down: everything is given back', async (t) => {
   await insideLongWindow();
   const upstream = `http://127.0.0.1:${await freePort()}`;
   const { origin } = await startTestGateway(t, { upstream, policies: POLICIES });
@@ -352,7 +355,7 @@ t.test('two gateways with one Redis: the sum is exact', async (t) => {
   await until(async () => (await ask(gateways[1]?.origin ?? '', { say: reported(0) })).isDenied);
 });
 
-t.test('why: it says that replies reported more than was reserved', (t) => {
+t.test('why: tells that replies reported more than was reserved', (t) => {
   const record: DecisionRecord = {
     ...{ id: '1', at: '', decision: 'deny', method: 'POST', path: '/v1/chat', policy: 'ai', line: 7 },
     ...{ file: 'p.yaml', policyVersion: '', violated: ['ai'], limit: 1000, used: 1500, cost: 500 },

@@ -1,4 +1,4 @@
-/** The two packages ask for what their code imports, in the versions that the project is tested with. */
+/** The two packages depend on what their code imports, in the versions that the project is tested with. */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, readFileSync } from 'node:fs';
 import { isBuiltin, stripTypeScriptTypes } from 'node:module';
@@ -31,7 +31,7 @@ const locked: Readonly<Record<string, Locked>> = JSON.parse(
   readFileSync(join(projectRoot, 'package-lock.json'), 'utf8'),
 ).packages;
 
-/** Of all imports that are left when Node has stripped the types. */
+/** Returns all imports that remain when Node has stripped the types. */
 function importsOf(file: string): readonly string[] {
   const text = stripTypeScriptTypes(readFileSync(join(projectRoot, file), 'utf8'));
   return [...text.matchAll(/\b(?:from |import |import\()'([^']*)'/g)].map(([, name = '']) => name);
@@ -43,7 +43,7 @@ function packagesOf(files: Iterable<string>): readonly string[] {
   return [...new Set(imported.map((name) => name.split('/', name.startsWith('@') ? 2 : 1).join('/')))].sort();
 }
 
-/** The file and all of ours that it imports. */
+/** Returns the file and all project files that it imports. */
 function reachedFrom(file: string, reached = new Set<string>()): ReadonlySet<string> {
   if (reached.has(file)) return reached;
   reached.add(file);
@@ -54,7 +54,7 @@ function reachedFrom(file: string, reached = new Set<string>()): ReadonlySet<str
   return reached;
 }
 
-/** Everything that an install of these brings along, by the lock file; names only. */
+/** Returns the names of all packages that an install of these brings along, by the lock file. */
 function broughtBy(names: readonly string[], brought = new Set<string>()): ReadonlySet<string> {
   for (const name of names) {
     if (brought.has(name)) continue;
@@ -64,7 +64,7 @@ function broughtBy(names: readonly string[], brought = new Set<string>()): Reado
   return brought;
 }
 
-t.test('it needs what the gateway imports, and nothing else', async (t) => {
+t.test('depends on exactly the packages that the gateway imports', async (t) => {
   const files = globSync(['gateway/**/*.ts', 'shared/**/*.ts'], {
     cwd: projectRoot,
     exclude: ['gateway/library/**'],
@@ -72,7 +72,7 @@ t.test('it needs what the gateway imports, and nothing else', async (t) => {
   t.strictSame(Object.keys(published.dependencies).sort(), packagesOf(files));
 });
 
-t.test('the library needs what its own files import, and stays small', async (t) => {
+t.test('the library depends only on the packages of its own files, and stays small', async (t) => {
   const needed = packagesOf(reachedFrom('gateway/library/index.ts'));
   t.strictSame(Object.keys(library.dependencies).sort(), needed);
   const brought = [...broughtBy(needed)];
@@ -84,7 +84,7 @@ t.test('the library needs what its own files import, and stays small', async (t)
   t.match(library.engines.node, />=20/);
 });
 
-t.test('in the versions of the project', async (t) => {
+t.test('the versions are those of the project', async (t) => {
   for (const { version, dependencies } of [published, library]) {
     t.equal(version, project.version);
     for (const [name, range] of Object.entries(dependencies))
@@ -94,7 +94,7 @@ t.test('in the versions of the project', async (t) => {
     t.equal(range, project.devDependencies.node, name);
 });
 
-t.test('npm pack in the project packs the same, and gives the project its own manifest back', async (t) => {
+t.test('npm pack in the project gives the same package, and restores the project’s manifest', async (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'package'));
   for (const name of ['package.json', 'package/package.json', 'package/manifest.ts'])

@@ -31,14 +31,14 @@ import { failures, resultsOf, slowest, type Used } from './report.ts';
 import { canInstall, install, installCommand, missing } from './servers.ts';
 import { runFiles } from './test-process.ts';
 
-/** These begin first. Otherwise everybody would wait for them at the end. */
+/** These begin first. Otherwise the run would wait for them at the end. */
 const longest = [
   'test/api/hostile.test.ts',
   'test/api/docs/wrong-requests.test.ts',
   'test/api/docs/refusals.test.ts',
   'test/api/docs/replies.test.ts',
 ];
-/** Many files wait for processes, servers and pauses, so more of them run than there are processors. */
+/** Many files wait for processes, servers and pauses, so there are more jobs than processors. */
 const JOBS = availableParallelism() + 2;
 /** Files that run when the minutes are over get this much more time. */
 const GRACE_MS = 15 * 60_000;
@@ -66,7 +66,7 @@ const needed = [...new Set(tasks.flatMap(({ programs }) => programs))];
 const absent = missing(needed);
 const told = `The tests need ${needed.join(', ')}.`;
 const command = installCommand(absent);
-// With a limit of time, whatever can run is better than nothing.
+// With a limit of time, run everything that is possible.
 if (absent.length > 0 && !isLimited && !canInstall())
   exit(`${told} Install ${absent.join(', ')} and run again, on Debian or Ubuntu: sudo ${command}`);
 const isOver = isLimited ? after(minutes * 60_000) : undefined;
@@ -81,7 +81,7 @@ if (!isLimited && missing(absent).length > 0)
   exit(`Still missing after the installation: ${missing(absent).join(', ')}. Install by hand: ${command}`);
 
 const queue = testQueue(tasks, isLimited ? absent : [], installing);
-/** All files share one server. Each makes databases of its own there. */
+/** All files share one server. Each creates its own databases. */
 let postgres = null as ReturnType<typeof startPostgres> | null;
 const sum = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0, notRun: 0 };
 const used: Used[] = [];
@@ -109,7 +109,7 @@ function after(ms: number): AbortSignal {
   return ms > 0 ? AbortSignal.timeout(ms) : AbortSignal.abort();
 }
 
-/** undefined: TEST_DATABASE is not set. */
+/** undefined if TEST_DATABASE is not set. */
 function databaseWanted(): TestDatabase | undefined {
   const name = process.env.TEST_DATABASE;
   if (name === undefined || name === 'sqlite' || name === 'postgres') return name;

@@ -23,25 +23,22 @@ const starting = 'test/api/first-start.test.ts';
 const long = 'test/api/hostile.test.ts';
 const system = 'test/system/crashes/gateway-workers.test.ts';
 
-t.test(
-  'files of one area share a process; those that take long and those of test/system have their own',
-  async (t) => {
-    t.strictSame(groupsOf([...light, system, starting, long], [long]), [
-      [long],
-      ['test/api/ids.test.ts', 'test/api/nul.test.ts', 'test/api/config.test.ts', starting],
-      [system],
-      [light[2]],
-    ]);
-  },
-);
+t.test('files of one area share a process; slow files and those of test/system have their own', async (t) => {
+  t.strictSame(groupsOf([...light, system, starting, long], [long]), [
+    [long],
+    ['test/api/ids.test.ts', 'test/api/nul.test.ts', 'test/api/config.test.ts', starting],
+    [system],
+    [light[2]],
+  ]);
+});
 
-t.test('fewer files that start processes share one', async (t) => {
+t.test('files that start processes share one process in smaller groups', async (t) => {
   const alike = (file: string): number[] => groupsOf(Array(40).fill(file), []).map(({ length }) => length);
   t.strictSame(alike('test/api/ids.test.ts'), [36, 4]);
   t.strictSame(alike(starting), [9, 9, 9, 9, 4]);
 });
 
-t.test('what differs between the databases is tested on both', async (t) => {
+t.test('code that differs between the databases is tested on both', async (t) => {
   t.ok(reaches(starting, 'test/support/process.ts'));
   t.notOk(reaches('test/api/ids.test.ts', 'test/support/process.ts'));
   for (const [file, databases] of [
@@ -57,7 +54,7 @@ t.test('what differs between the databases is tested on both', async (t) => {
     t.strictSame(databasesOf(file), databases, file);
 });
 
-t.test('every folder of test/system has its place in the order, and says what it needs', async (t) => {
+t.test('every folder of test/system has its place in the order, and lists its requirements', async (t) => {
   const folders = globSync(`${SYSTEM}*`, { cwd: projectRoot }).map((folder) => folder.slice(SYSTEM.length));
   t.strictSame(folders.sort(), Object.keys(SYSTEM_FOLDERS).sort());
   const postgresRun = importanceOf(long, 'postgres');
@@ -68,7 +65,7 @@ t.test('every folder of test/system has its place in the order, and says what it
   t.ok(programsOf('test/system/browsers/pages.test.ts', 'sqlite').includes('chromium'));
 });
 
-t.test('what needs a program that is being installed waits for it, and nothing else does', async (t) => {
+t.test('only files that need a program wait for its installation', async (t) => {
   const task = (name: string, programs: Parameters<typeof testQueue>[1]) => ({
     files: [name],
     database: 'sqlite' as const,

@@ -30,7 +30,7 @@ export const SYSTEM_FOLDERS: Readonly<Record<string, readonly Program[]>> = {
 
 const names = Object.keys(SYSTEM_FOLDERS);
 
-/** Returns the place of a run in the order of importance, from 0. */
+/** Returns the position of a run in the order of importance, from 0. */
 export function importanceOf(file: string, database: TestDatabase): number {
   // A file of the quick suite runs here because of its database.
   return names.indexOf(folderOf(file) ?? (database === 'postgres' ? 'postgres' : 'exactness'));
@@ -42,12 +42,12 @@ export function programsOf(file: string, database: TestDatabase): readonly Progr
   return database === 'postgres' ? ['redis-server', 'initdb', ...own] : ['redis-server', ...own];
 }
 
-/** null: a file of the quick suite */
+/** null for a file of the quick suite */
 function folderOf(file: string): string | null {
   return file.startsWith(SYSTEM) ? (file.slice(SYSTEM.length).split('/')[0] ?? null) : null;
 }
 
-/** Every test that asks for a database does so through this file. */
+/** Every test that uses a database imports this file. */
 const ROOT = 'test/support/database.ts';
 /**
  * These test code that differs between the databases: locks, queues, query plans, numbers and texts, concurrent
@@ -57,7 +57,7 @@ const DIFFERENT = globSync(
   [
     'test/api/*.test.ts',
     'test/api/{audit,auth,db,events,http,jobs,mail,parallel-writers,processes,storage}/**/*.test.ts',
-    // They send every operation once, with everything that is described of it.
+    // They send every operation once, with everything that is described for it.
     'test/api/docs/{refusals,replies}.test.ts',
     'test/api/resources/{segments,responses}/*.test.ts',
     'test/api/resources/contacts/v2-bulk-routes.test.ts',
@@ -138,7 +138,7 @@ function areaOf(file: string): string {
   return inside.length === 0 ? '' : area;
 }
 
-/** The tasks that are left, in their order. A task that needs programs that are being installed waits for them. */
+/** The remaining tasks, in order. A task that needs programs that are being installed waits for them. */
 export interface Task {
   readonly files: readonly string[];
   readonly database: TestDatabase;
@@ -146,7 +146,7 @@ export interface Task {
 }
 
 export interface TestQueue {
-  /** @returns null once all are taken */
+  /** @returns null once all tasks are taken */
   next(): Promise<Task | null>;
 }
 

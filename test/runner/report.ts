@@ -1,9 +1,9 @@
-/** Summaries of a run, for people: the failures of a TAP text, and which files took most of the processors. */
+/** Summaries of a run for people: the failures of a TAP text, and the files that took most CPU time. */
 
 const NOT_OK = /^( *)not ok \d+ - /;
-/** Lines of one failure. A longer stack or difference is cut. */
+/** Maximum number of lines of one failure. A longer stack or difference is cut. */
 const MOST_LINES = 25;
-/** Failures that are shown. After a bad change the first ones are enough. */
+/** Maximum number of failures. After a bad change the first ones are enough. */
 const MOST_FAILURES = 60;
 
 /** Returns the line of each file, without its subtests. */
@@ -11,7 +11,7 @@ export function resultsOf(tap: string): string {
   return tap.replaceAll(/^(?!(?:not )?ok ).*(?:\n|$)/gm, '');
 }
 
-/** Returns each `not ok` line with its details, inner ones before the subtest that they belong to. */
+/** Returns each `not ok` line with its details, inner ones before their subtest. */
 export function failures(tap: string): string[] {
   const lines = tap.split('\n');
   const found: string[] = [];
@@ -38,7 +38,7 @@ function details(lines: readonly string[], from: number, indent: string): string
 export interface Used {
   readonly name: string;
   readonly own: number;
-  /** The same for the processes that it started. */
+  /** Resources used by the processes that it started. */
   readonly started: number;
 }
 

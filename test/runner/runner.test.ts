@@ -1,4 +1,4 @@
-/** Tests what the runner reports of files that fail, throw, stop half-way or end their process. */
+/** Tests the runner's report of files that fail, throw, stop half-way or end their process. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ async function runWith(
   return { ...outcome, results: results.map(([, result, name]) => `${name} ${result}`) };
 }
 
-t.test('each file is a subtest of its own, with all that it says', async (t) => {
+t.test('each file is a subtest of its own, with all its output', async (t) => {
   const { tap, counts, results } = await run(t, GOOD, `t.test('two', async (t) => { t.ok(1); t.ok(2); });`);
   t.strictSame(results, ['0 ok', '1 ok']);
   t.strictSame(counts, { total: 3, pass: 3, fail: 0 });
@@ -41,20 +41,20 @@ t.test('each file is a subtest of its own, with all that it says', async (t) => 
   t.notMatch(tap, /^(TAP|1\.\.|# \{|# time)/m, 'what belongs to a whole run is left to the runner');
 });
 
-t.test('what a file holds is given back before the next one', async (t) => {
+t.test('a file gives its resources back before the next one runs', async (t) => {
   const holding = `t.ok(1); globalThis.held = true; t.teardown(async () => { globalThis.held = false; });`;
   const { counts } = await run(t, holding, `t.equal(globalThis.held, false);`);
   t.strictSame(counts, { total: 2, pass: 2, fail: 0 });
 });
 
-t.test('a file that fails does so alone', async (t) => {
+t.test('a failing file fails alone', async (t) => {
   const failing = `t.test('bad', async (t) => t.equal(1, 2));`;
   const { counts, results } = await run(t, GOOD, failing, `t.todo('later');`, GOOD);
   t.strictSame(results, ['0 ok', '1 not ok', '2 ok', '3 ok']);
   t.strictSame(counts, { total: 4, pass: 2, fail: 1, todo: 1 });
 });
 
-t.test('a file that cannot be loaded, throws or rejects has failed, and no other', async (t) => {
+t.test('a file that cannot be loaded, throws or rejects fails alone', async (t) => {
   const bad = [
     'const = 1;',
     `throw new Error('x');`,
@@ -71,14 +71,14 @@ t.test('a file that cannot be loaded, throws or rejects has failed, and no other
   t.strictSame(counts, { total: 12, pass: 6, fail: 6 });
 });
 
-t.test('a file that cannot give back has failed', async (t) => {
+t.test('a file whose teardown fails has failed', async (t) => {
   const { counts, results } = await run(t, `t.ok(1); t.teardown(() => { throw new Error('x'); });`, GOOD);
   t.match(results, ['0 not ok']);
   t.equal(results.at(-1), '1 ok');
   t.ok(Number(counts.fail) > 0);
 });
 
-t.test('a process that ends half-way fails the rest of its files', async (t) => {
+t.test('a process that ends early fails the rest of its files', async (t) => {
   for (const text of [
     `t.test('x', async () => process.exit(0));`,
     `t.test('x', async () => process.kill(process.pid, 'SIGKILL'));`,
@@ -92,7 +92,7 @@ t.test('a process that ends half-way fails the rest of its files', async (t) => 
   }
 });
 
-/** Starts a process, writes its id into the file that BEGUN names, and waits for ever. */
+/** A program that starts a process, writes its id into the file in BEGUN, and waits for ever. */
 const HANGING = `
   import { spawn } from 'node:child_process';
   import { writeFileSync } from 'node:fs';
@@ -106,7 +106,7 @@ function begunFile(t: Test): { readonly env: Record<string, string>; pid(): numb
   return { env: { BEGUN: file }, pid: () => Number(readFileSync(file, 'utf8')) };
 }
 
-t.test('a file that hangs is ended with all that it started, and has failed', async (t) => {
+t.test('a file that hangs is ended with all its processes, and fails', async (t) => {
   const { env, pid } = begunFile(t);
   const waiting = `process.stderr.write('Still waiting after 60 s: for an apple\\n');${HANGING}`;
   const { tap, counts, results } = await runWith(t, { hangsAfterMs: 3000, env }, [GOOD, waiting, GOOD]);
@@ -120,13 +120,13 @@ t.test('a file that hangs is ended with all that it started, and has failed', as
   );
 });
 
-t.test('a file that works is not taken for one that hangs', async (t) => {
+t.test('a file that makes progress is not taken for one that hangs', async (t) => {
   const busy = `const end = performance.now() + 3000; while (performance.now() < end); t.ok(1);`;
   const { counts } = await runWith(t, { hangsAfterMs: 1500 }, [busy]);
   t.strictSame(counts, { total: 1, pass: 1, fail: 0 });
 });
 
-t.test('files that are told to stop have neither passed nor failed, unless something had', async (t) => {
+t.test('a stopped file has neither passed nor failed, unless a test failed before', async (t) => {
   for (const [first, expected] of [
     ['', { counts: { total: 1, pass: 1, fail: 0 }, stopped: 2 }],
     [`t.test('bad', async (t) => t.equal(1, 2));`, { counts: { total: 2, pass: 1, fail: 1 }, stopped: 1 }],
@@ -154,7 +154,7 @@ t.test('an error after the last assertion is a failure', async (t) => {
   }
 });
 
-t.test('a second run of a file has an environment and a name of its own', async (t) => {
+t.test('a second run of a file has its own environment and name', async (t) => {
   const text = `t.equal(process.env.STORE, 'other');`;
   const { tap, counts } = await runWith(t, { env: { STORE: 'other' }, label: ' (other)' }, [text]);
   t.equal(counts.pass, 1);
@@ -162,7 +162,7 @@ t.test('a second run of a file has an environment and a name of its own', async 
   t.match(tap, /^ok 1 - \S+0\.ts \(other\) # time/m);
 });
 
-t.test('the end of a log has every failure with its details, and nothing else', async (t) => {
+t.test('the end of a log has all failures with their details, and nothing else', async (t) => {
   const bad = `t.test('a good one', async (t) => t.ok(1));\n\n\n\n\nt.test('a bad one', async (t) => t.equal(1, 2, 'of two'));`;
   const { tap } = await run(t, bad, GOOD, `process.kill(process.pid, 'SIGKILL');`);
   const lines = failures(tap);
@@ -184,7 +184,7 @@ t.test('a terminal shows one line for each file', async (t) => {
   t.match(resultsOf(tap), /^ok \d+ - \S+0\.ts.*\nnot ok \d+ - \S+1\.ts[^\n]*\n?$/);
 });
 
-t.test('of many failures and long details, the end of a log has the first', async (t) => {
+t.test('with many failures and long details, the end of a log has the first ones', async (t) => {
   const one = [
     'not ok 1 - x',
     '  ---',
@@ -197,7 +197,7 @@ t.test('of many failures and long details, the end of a log has the first', asyn
   t.equal(many.at(-1), 'and 940 more');
 });
 
-t.test('says what each file took of the processors', async (t) => {
+t.test('reports the CPU time of each file', async (t) => {
   const busy = `const end = performance.now() + 50; while (performance.now() < end);`;
   const starting = `(await import('node:child_process')).execFileSync(process.execPath, ['-e', ${JSON.stringify(busy)}]);`;
   const { used } = await run(t, `t.ok(1);`, `t.ok(1); ${starting}`);
@@ -208,13 +208,13 @@ t.test('says what each file took of the processors', async (t) => {
   t.ok(Number(second?.started) > 0);
 });
 
-t.test('the table has the largest first, and sums what has one name', async (t) => {
+t.test('the table is sorted by size, and sums equal names', async (t) => {
   const row = (name: string, own: number, started: number) => ({ name, own, started });
   const rows = slowest([row('a', 1000, 0), row('b', 500, 700), row('a', 2000, 100)]);
   t.strictSame(rows.slice(1), ['     3.5      0.8 all', '     3.0      0.1 a', '     0.5      0.7 b']);
 });
 
-t.test('without time nothing begins, and each run of a file that was left out is listed', async (t) => {
+t.test('without time left nothing begins, and skipped runs are listed', async (t) => {
   const { status, stdout } = spawnSync(
     process.execPath,
     ['test/runner/main.ts', '--system', '--minutes', '0'],
@@ -242,7 +242,7 @@ t.test('without time nothing begins, and each run of a file that was left out is
   t.ok(stdout.includes(`# ${names.at(-1)}: could not begin in time\n`), 'again at the end');
 });
 
-t.test('a wrong call says so', async (t) => {
+t.test('reports wrong arguments', async (t) => {
   for (const [args, said] of [
     [['--minutes', 'x'], /--minutes: "x" is not a number of minutes/],
     [['test/none.test.ts'], /There is no test file test\/none\.test\.ts/],

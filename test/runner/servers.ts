@@ -1,4 +1,4 @@
-/** Finds and installs the programs that tests start besides Node.js. */
+/** Finds and installs the programs that tests start in addition to Node.js. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, appendFileSync, constants } from 'node:fs';
@@ -20,7 +20,7 @@ const PACKAGES = {
 
 export type Program = keyof typeof PACKAGES;
 
-/** @returns those that are not installed, each once */
+/** @returns the missing programs, each once */
 export function missing(programs: Iterable<Program>): readonly Program[] {
   return [...new Set(programs)].filter((program) => !isThere(program));
 }
@@ -40,7 +40,7 @@ export async function install(programs: readonly Program[], signal?: AbortSignal
   const packages = packagesOf(programs);
   await run(['update', '-qq'], signal);
   const add = ['install', '-y', '-qq', '--no-install-recommends'];
-  // The package makes and starts a database of its own unless it is told not to.
+  // By default the package creates and starts a database.
   if (packages.includes('postgresql') && (await run([...add, 'postgresql-common'], signal)))
     appendFileSync('/etc/postgresql-common/createcluster.conf', '\ncreate_main_cluster = false\n');
   await run([...add, ...packages], signal);
@@ -51,7 +51,7 @@ function packagesOf(programs: readonly Program[]): readonly string[] {
 }
 
 function isThere(program: Program): boolean {
-  // Debian keeps these off PATH.
+  // Debian does not put these on PATH.
   return program === 'initdb' ? postgresFolder() !== null : isOnPath(program);
 }
 

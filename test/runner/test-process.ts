@@ -14,7 +14,7 @@ import type { Used } from './report.ts';
 const HANGS_AFTER_MS = 300_000;
 /** Waiting servers use a little. A busy process gets more, even on an overloaded machine. */
 const IDLE_SHARE = 0.02;
-/** Limit for each file, because it may also hang in an endless loop, or ask for ever. */
+/** Limit for each file, because it may also hang in an endless loop, or poll for ever. */
 const KILL_AFTER_MS = 1_800_000;
 
 export interface Outcome {
@@ -23,7 +23,7 @@ export interface Outcome {
   /** Number of assertions by outcome: total, pass, fail, skip, todo. */
   readonly counts: Readonly<Record<string, number>>;
   readonly used: readonly Used[];
-  /** Files that the signal ended before they had; they count neither as passed nor as failed. */
+  /** Files that a signal ended early; they count neither as passed nor as failed. */
   readonly stopped: readonly string[];
 }
 
@@ -47,7 +47,7 @@ export interface RunOptions {
   readonly hangsAfterMs?: number;
 }
 
-/** Runs the files one after the other. A file that the process did not finish has failed. */
+/** Runs the files in sequence. A file that the process did not finish has failed. */
 export async function runFiles(
   files: readonly string[],
   { env = {}, label = '', signal: stop, hangsAfterMs = HANGS_AFTER_MS }: RunOptions = {},
@@ -109,9 +109,9 @@ function countsOf(said: string, points: readonly RegExpExecArray[]): Record<stri
 }
 
 /**
- * Ends the process and everything that it started if it hangs, takes too long, or is told to.
+ * Ends the process and its descendants if it hangs, takes too long, or is told to.
  *
- * @returns why it was ended
+ * @returns the reason for the end
  */
 function endedInTime(
   child: ChildProcess,
@@ -130,7 +130,7 @@ function endedInTime(
   let busyAt = begun;
   const look = setInterval(() => {
     const now = { at: performance.now(), used: processorTime(treeOf(pid)) };
-    // The sum can fall: the times of a process are lost if it ends and nobody waits for it.
+    // The sum can fall: the times of a process are lost if it ends and its parent does not wait for it.
     if (Math.abs(now.used - seen.used) > IDLE_SHARE * (now.at - seen.at)) busyAt = now.at;
     seen = now;
     if (now.at - busyAt > hangsAfterMs)

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import t from 'tap';
 import { clientAddress, isTrustedPeer, parseTrustedProxies, UNTRUSTED } from '#shared/client-address.ts';
 
-/** `trust` as GATEWAY_TRUSTED_PROXIES writes it. */
+/** Tests with `trust` as in GATEWAY_TRUSTED_PROXIES. */
 const client = (trust: string, peer: string | undefined, chain = '', ipv6Prefix?: number): string =>
   clientAddress(peer, chain, parseTrustedProxies(trust), ipv6Prefix);
 
-t.test('without trusted proxies the socket decides, whatever the header says', async (t) => {
+t.test('without trusted proxies the socket decides, whatever the header', async (t) => {
   for (const trust of ['', 'none', ' none ', '0', '10.0.0.0/8', 'loopback']) {
     t.equal(client(trust, '203.0.113.9', '1.1.1.1'), '203.0.113.9', `trust "${trust}"`);
   }
@@ -15,37 +15,40 @@ t.test('without trusted proxies the socket decides, whatever the header says', a
   t.equal(client('none', ''), UNTRUSTED);
 });
 
-t.test('behind trusted proxies the chain is walked from the right to the first stranger', async (t) => {
-  const cases: readonly (readonly [trust: string, peer: string, chain: string, counted: string])[] = [
-    ['10.0.0.0/8', '10.0.0.1', '1.1.1.1', '1.1.1.1'],
-    ['10.0.0.0/8', '10.0.0.1', '6.6.6.6, 1.1.1.1', '1.1.1.1'],
-    ['10.0.0.0/8', '10.0.0.1', '6.6.6.6, 1.1.1.1, 10.0.0.2, 10.9.9.9', '1.1.1.1'],
-    ['10.0.0.0/8', '10.0.0.1', 'garbage, 1.1.1.1', '1.1.1.1'],
-    ['10.0.0.0/8', '10.0.0.1', '10.0.0.7, 1.1.1.1', '1.1.1.1'],
-    ['10.0.0.0/8', '10.0.0.1', '  1.1.1.1\t', '1.1.1.1'],
-    ['10.0.0.0/8', '10.0.0.1', '10.0.0.2, 10.0.0.3', '10.0.0.2'],
-    ['10.0.0.0/8', '10.0.0.1', '', '10.0.0.1'],
-    ['10.0.0.0/8', '10.0.0.1', '   ', '10.0.0.1'],
-    ['10.0.0.0/8', '11.0.0.1', '1.1.1.1', '11.0.0.1'],
-    ['10.0.0.1', '10.0.0.1', '1.1.1.1', '1.1.1.1'],
-    ['10.0.0.1', '10.0.0.2', '1.1.1.1', '10.0.0.2'],
-    ['0.0.0.0/0', '203.0.113.9', '1.1.1.1', '1.1.1.1'],
-    ['0.0.0.0/0', '2001:db8::1', '1.1.1.1', '2001:db8::/64'],
-    ['loopback', '127.8.8.8', '1.1.1.1', '1.1.1.1'],
-    ['loopback', '::1', '1.1.1.1', '1.1.1.1'],
-    ['loopback', '::ffff:127.0.0.1', '1.1.1.1', '1.1.1.1'],
-    ['loopback, 10.0.0.0/8,fd00::/8', '127.0.0.1', '1.1.1.1, fd00::7, 10.0.0.1', '1.1.1.1'],
-    ['fd00::/8', 'fd12::1', '2001:db8:1:2:3::4', '2001:db8:1:2::/64'],
-    ['::ffff:10.0.0.0/104', '10.7.7.7', '1.1.1.1', '1.1.1.1'],
-    ['::ffff:10.0.0.0/104', '11.7.7.7', '1.1.1.1', '11.7.7.7'],
-    ['::ffff:10.0.0.1', '10.0.0.1', '1.1.1.1', '1.1.1.1'],
-    ['10.0.0.0/8', '::ffff:10.0.0.1', '1.1.1.1', '1.1.1.1'],
-  ];
-  for (const [trust, peer, chain, counted] of cases)
-    t.equal(client(trust, peer, chain), counted, `${trust} | ${peer} | ${chain}`);
-});
+t.test(
+  'behind trusted proxies: reads the chain from the right up to the first untrusted address',
+  async (t) => {
+    const cases: readonly (readonly [trust: string, peer: string, chain: string, counted: string])[] = [
+      ['10.0.0.0/8', '10.0.0.1', '1.1.1.1', '1.1.1.1'],
+      ['10.0.0.0/8', '10.0.0.1', '6.6.6.6, 1.1.1.1', '1.1.1.1'],
+      ['10.0.0.0/8', '10.0.0.1', '6.6.6.6, 1.1.1.1, 10.0.0.2, 10.9.9.9', '1.1.1.1'],
+      ['10.0.0.0/8', '10.0.0.1', 'garbage, 1.1.1.1', '1.1.1.1'],
+      ['10.0.0.0/8', '10.0.0.1', '10.0.0.7, 1.1.1.1', '1.1.1.1'],
+      ['10.0.0.0/8', '10.0.0.1', '  1.1.1.1\t', '1.1.1.1'],
+      ['10.0.0.0/8', '10.0.0.1', '10.0.0.2, 10.0.0.3', '10.0.0.2'],
+      ['10.0.0.0/8', '10.0.0.1', '', '10.0.0.1'],
+      ['10.0.0.0/8', '10.0.0.1', '   ', '10.0.0.1'],
+      ['10.0.0.0/8', '11.0.0.1', '1.1.1.1', '11.0.0.1'],
+      ['10.0.0.1', '10.0.0.1', '1.1.1.1', '1.1.1.1'],
+      ['10.0.0.1', '10.0.0.2', '1.1.1.1', '10.0.0.2'],
+      ['0.0.0.0/0', '203.0.113.9', '1.1.1.1', '1.1.1.1'],
+      ['0.0.0.0/0', '2001:db8::1', '1.1.1.1', '2001:db8::/64'],
+      ['loopback', '127.8.8.8', '1.1.1.1', '1.1.1.1'],
+      ['loopback', '::1', '1.1.1.1', '1.1.1.1'],
+      ['loopback', '::ffff:127.0.0.1', '1.1.1.1', '1.1.1.1'],
+      ['loopback, 10.0.0.0/8,fd00::/8', '127.0.0.1', '1.1.1.1, fd00::7, 10.0.0.1', '1.1.1.1'],
+      ['fd00::/8', 'fd12::1', '2001:db8:1:2:3::4', '2001:db8:1:2::/64'],
+      ['::ffff:10.0.0.0/104', '10.7.7.7', '1.1.1.1', '1.1.1.1'],
+      ['::ffff:10.0.0.0/104', '11.7.7.7', '1.1.1.1', '11.7.7.7'],
+      ['::ffff:10.0.0.1', '10.0.0.1', '1.1.1.1', '1.1.1.1'],
+      ['10.0.0.0/8', '::ffff:10.0.0.1', '1.1.1.1', '1.1.1.1'],
+    ];
+    for (const [trust, peer, chain, counted] of cases)
+      t.equal(client(trust, peer, chain), counted, `${trust} | ${peer} | ${chain}`);
+  },
+);
 
-t.test('a hop count takes the entry that so many proxies have written, from the right', async (t) => {
+t.test('a hop count: takes the entry at that position from the right', async (t) => {
   const cases: readonly (readonly [hops: string, chain: string, counted: string])[] = [
     ['1', '1.1.1.1', '1.1.1.1'],
     ['1', '6.6.6.6, 1.1.1.1', '1.1.1.1'],
@@ -79,7 +82,7 @@ t.test('an entry is an address, with or without port, brackets and zone', async 
   for (const [entry, counted] of cases) t.equal(client('1', '9.9.9.9', entry), counted, entry);
 });
 
-t.test('a chain that cannot be read is one shared identity', async (t) => {
+t.test('all unreadable chains share one identity', async (t) => {
   const entries = [
     ...[
       'unknown',
@@ -109,7 +112,7 @@ t.test('a chain that cannot be read is one shared identity', async (t) => {
     t.equal(client('10.0.0.0/8', '10.0.0.1', entry), UNTRUSTED, encodeURIComponent(entry));
 });
 
-t.test('a chain is as long as its trusted end: padding on the left buys nothing', async (t) => {
+t.test('only the trusted end of a chain counts: entries on the left change nothing', async (t) => {
   const padding = '6.6.6.6, '.repeat(1000);
   t.equal(client('10.0.0.0/8', '10.0.0.1', `${padding}1.1.1.1`), '1.1.1.1');
   t.equal(client('10.0.0.0/8', '10.0.0.1', `${','.repeat(10_000)}1.1.1.1`), '1.1.1.1');
@@ -133,7 +136,7 @@ t.test('an IPv6 client is its network, an IPv4 client its address', async (t) =>
     t.equal(client('none', peer, '', prefix), counted, `${peer}/${prefix}`);
 });
 
-t.test('a peer whose X-Forwarded-* headers are believed', async (t) => {
+t.test('whose X-Forwarded-* headers are trusted', async (t) => {
   const cases: readonly (readonly [trust: string, peer: string | undefined, trusted: boolean])[] = [
     ['none', '127.0.0.1', false],
     ['1', '203.0.113.9', true],
@@ -148,7 +151,7 @@ t.test('a peer whose X-Forwarded-* headers are believed', async (t) => {
     t.equal(isTrustedPeer(peer, parseTrustedProxies(trust)), trusted, `${trust} | ${peer}`);
 });
 
-t.test('a wrong configuration says which entry is wrong and what would be right', async (t) => {
+t.test('an error names the wrong entry and how to correct it', async (t) => {
   const shape =
     'is neither an address, a CIDR such as 10.0.0.0/8, the word loopback, nor a hop count such as 1';
   const entries = [
@@ -179,7 +182,7 @@ t.test('a wrong configuration says which entry is wrong and what would be right'
   );
 });
 
-t.test('the result depends only on what the trusted proxies have written', async () => {
+t.test('the result depends only on entries of trusted proxies', async () => {
   const trust = parseTrustedProxies('10.0.0.0/8');
   const octet = fc.integer({ min: 0, max: 255 });
   const proxy = fc.tuple(octet, octet, octet).map((octets) => `10.${octets.join('.')}`);
@@ -202,7 +205,7 @@ t.test('the result depends only on what the trusted proxies have written', async
   );
 });
 
-t.test('never throws, and never names anything but an address, a network or untrusted', async () => {
+t.test('never throws, and returns only an address, a network or untrusted', async () => {
   const shape = /^(?:untrusted|[\d.]{7,15}|[\da-f:]{2,39}\/64)$/;
   const text = fc.oneof(
     fc.string({ maxLength: 60 }),
@@ -223,22 +226,22 @@ t.test('never throws, and never names anything but an address, a network or untr
   );
 });
 
-t.test('clients behind NAT64, 6to4 and Teredo are counted by their IPv4 address', async (t) => {
+t.test('counts clients behind NAT64, 6to4 and Teredo by their IPv4 address', async (t) => {
   const none = parseTrustedProxies('none');
   for (const [address, counted] of [
     ['64:ff9b::192.0.2.33', '192.0.2.33'],
     ['64:ff9b::c000:221', '192.0.2.33'],
     ['2002:c000:0221::1', '192.0.2.33'],
     ['2002:c000:0221:ffff:1:2:3:4', '192.0.2.33'],
-    // A network's own translator, which most give a prefix of 96 bits (RFC 8215).
+    // A network's own translator, usually with a prefix of 96 bits (RFC 8215).
     ['64:ff9b:1::c000:221', '192.0.2.33'],
     ['64:ff9b:1:fffe::192.0.2.33', '192.0.2.33'],
-    // With 48, 56 or 64 bits the rest is zero (RFC 6052 2.2): one address, one client.
+    // With 48, 56 or 64 bits the rest is zero (RFC 6052 2.2), so each address is one client.
     ['64:ff9b:1:c000:2:2100::', '64:ff9b:1:c000:2:2100::/128'],
     ['64:ff9b:1:aabb:c0:2:2100:0', '64:ff9b:1:aabb:c0:2:2100:0/128'],
-    // Teredo writes it inverted (RFC 4380 4).
+    // Teredo inverts it (RFC 4380 4).
     ['2001:0:4136:e378:8000:63bf:3fff:fdd2', '192.0.2.45'],
-    // Near, but not those prefixes.
+    // Similar prefixes.
     ['64:ff9b:2::c000:221', '64:ff9b:2::/64'],
     ['2001:1:4136:e378:8000:63bf:3fff:fdd2', '2001:1:4136:e378::/64'],
     ['64:ff9b:0:0:0:1:c000:221', '64:ff9b::/64'],
@@ -249,7 +252,7 @@ t.test('clients behind NAT64, 6to4 and Teredo are counted by their IPv4 address'
   t.equal(clientAddress('127.0.0.1', '64:ff9b::203.0.113.9', parseTrustedProxies('loopback')), '203.0.113.9');
 });
 
-t.test('an IPv4 address inside a 6to4 or NAT64 address is not trusted as a proxy', async (t) => {
+t.test('does not trust an IPv4 address inside a 6to4 or NAT64 address as a proxy', async (t) => {
   const trust = parseTrustedProxies('10.0.0.0/8');
   for (const peer of ['2002:0a00:0001::1', '64:ff9b::10.0.0.1', '64:ff9b:1::10.0.0.1', '2001::f5ff:fffe']) {
     t.equal(isTrustedPeer(peer, trust), false, peer);

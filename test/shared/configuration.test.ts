@@ -20,13 +20,13 @@ const read = (env: Record<string, string>) =>
     }),
   }));
 
-t.test('defaults apply where a variable is unset or blank', async (t) => {
+t.test('uses defaults for unset and blank variables', async (t) => {
   const defaults = { port: 80, quiet: false, level: 'info', url: 'http://a/' };
   t.strictSame(read({}), defaults);
   t.strictSame(read({ PORT: '  ', QUIET: '', LEVEL: '\t' }), defaults);
 });
 
-t.test('every kind is read, surrounding space apart', async (t) => {
+t.test('reads every kind, ignoring spaces around it', async (t) => {
   t.strictSame(read({ PORT: ' 7 ', QUIET: '1', LEVEL: 'WARN', URL: 'http://b' }), {
     port: 7,
     quiet: true,
@@ -35,7 +35,7 @@ t.test('every kind is read, surrounding space apart', async (t) => {
   });
 });
 
-t.test('all mistakes are reported together, in the order in which settings are read', async (t) => {
+t.test('reports all mistakes together, in the order of the settings', async (t) => {
   t.throws(() => read({ PORT: '0', QUIET: 'yes', LEVEL: 'loud', URL: 'x' }), {
     name: 'ConfigError',
     problems: [
@@ -53,13 +53,13 @@ for (const value of ['101', '1e1', '-1', '1.5', '0x10', '9999999999']) {
   });
 }
 
-t.test('a mistake that no single value shows is reported like any other', async (t) => {
+t.test('reports a mistake across several values like any other', async (t) => {
   t.throws(() => readSettings(TABLE, {}, (read) => read.refuse('PORT', 'needs QUIET')), {
     message: 'PORT: needs QUIET',
   });
 });
 
-t.test('a removed variable that is still set is refused with what to do instead', async (t) => {
+t.test('refuses a removed variable, and says what to do instead', async (t) => {
   const REMOVED = { OLD_PORT: 'set PORT', OLD_LEVEL: 'unset it' };
   const read = (env: Record<string, string>) =>
     readSettings({ variables: VARIABLES, removed: REMOVED }, env, (settings) =>

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { onFirstUse } from '#shared/first-use.ts';
 
-t.test('nothing is made until somebody asks, then once for all who ask', async (t) => {
+t.test('creates the value at the first call, once for all callers', async (t) => {
   let made = 0;
   const ask = onFirstUse(async () => ({ number: ++made }));
   t.equal(made, 0);
@@ -11,7 +11,7 @@ t.test('nothing is made until somebody asks, then once for all who ask', async (
   t.equal(made, 1);
 });
 
-t.test('a failure is told to all who wait, and the next one tries again', async (t) => {
+t.test('all waiting callers get the error, and the next call tries again', async (t) => {
   let attempts = 0;
   const ask = onFirstUse(async () => {
     attempts += 1;

@@ -1,4 +1,4 @@
-/** The log: what cannot take it costs lines, and never requests or the process. */
+/** The log: a destination that fails loses lines, but never delays requests or ends the process. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { environment, eventually } from '#test/support/gateway-process.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-/** A pipe that is full, and that nobody reads until `drain`. */
+/** Returns a full pipe that is not read until `drain`. */
 function fullPipe(owner: Owner) {
   const file = join(temporaryFolder(owner), 'pipe');
   execFileSync('mkfifo', [file]);
@@ -37,7 +37,7 @@ function fullPipe(owner: Owner) {
   };
 }
 
-/** A gateway that logs there. */
+/** Starts a gateway that logs there. */
 async function startLogging(owner: Owner, stderr: number) {
   const env = await environment();
   const child = spawn(process.execPath, ['gateway/main.ts'], {
@@ -64,19 +64,19 @@ async function startLogging(owner: Owner, stderr: number) {
   };
 }
 
-t.test('a gateway whose log is on a full disk serves, and stops when it is told', async (t) => {
+t.test('a gateway whose log is on a full disk serves, and stops when told to', async (t) => {
   const gateway = await startLogging(t, openSync('/dev/full', 'w'));
   t.equal(await gateway.isServing(), 200);
   t.equal(await gateway.stop(), 0);
 });
 
-t.test('a gateway whose log nobody reads serves, and stops when it is told', async (t) => {
+t.test('a gateway whose log nobody reads serves, and stops when told to', async (t) => {
   const gateway = await startLogging(t, fullPipe(t).writer);
   t.equal(await gateway.isServing(), 200);
   t.equal(await gateway.stop(), 0);
 });
 
-t.test('a pipe gets what it has room for, and is told how much was lost', async (t) => {
+t.test('a pipe gets what it has room for, and the number of lost lines', async (t) => {
   const pipe = fullPipe(t);
   const told: number[] = [];
   const lines = new LogLines({
@@ -118,7 +118,7 @@ t.test('a file gets all lines, in order', (t) => {
   t.end();
 });
 
-t.test('what a full disk does not take is lost, and nothing else', (t) => {
+t.test('a full disk loses only the lines that do not fit', (t) => {
   const descriptor = openSync('/dev/full', 'w');
   t.teardown(() => closeSync(descriptor));
   const lines = new LogLines({ descriptor, onLost: () => t.fail('it is full still') });

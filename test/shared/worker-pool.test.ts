@@ -1,4 +1,4 @@
-/** Workers that do not get ready: programs of one line in place of the real ones. */
+/** Workers that do not become ready: programs of one line instead of the real ones. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -34,20 +34,20 @@ function poolOf(
   return { pool, log };
 }
 
-t.test('a worker that is not ready in time is killed, and the log says so', async (t) => {
+t.test('kills a worker that is not ready in time, and logs it', async (t) => {
   const { pool, log } = poolOf(t, STAY, 300);
   await t.rejects(pool.start(), /could not start/);
   t.match(log, [/not ready after 0\.3 s and was killed.*"pid":\d+/, /ended by a signal.*SIGKILL/]);
 });
 
-t.test('a worker that is slow to start is waited for', async (t) => {
+t.test('waits for a worker that is slow to start', async (t) => {
   const { pool, log } = poolOf(t, `setTimeout(() => process.send('ready'), 500); ${STAY}`, 300_000);
   await pool.start();
   t.equal(pool.ready.size, 1);
   t.strictSame(log, []);
 });
 
-t.test('a worker that a signal ends before it is ready cannot say why: the log does', async (t) => {
+t.test('logs that a signal ended a worker before it was ready', async (t) => {
   const { pool, log } = poolOf(t, `process.kill(process.pid, 'SIGKILL'); ${STAY}`, 300_000);
   await t.rejects(pool.start(), /could not start/);
   t.match(log, [/ended by a signal before it was ready.*SIGKILL/]);

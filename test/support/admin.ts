@@ -15,19 +15,19 @@ import type { Owner, TestGateway } from './gateway.ts';
 
 export interface TestAdminOptions {
   readonly clock?: Clock;
-  /** Unset: any free port. */
+  /** undefined for any free port. */
   readonly port?: number;
   readonly token?: string | null;
   readonly isLoopback?: boolean;
   readonly trust?: ProxyTrust;
-  /** Replaces parts of what the gateway reports of itself. */
+  /** Replaces parts of the gateway's report on itself. */
   readonly doctor?: Partial<DoctorSources>;
   readonly temporaryFolder?: string;
   readonly replayBounds?: ReplayBounds;
   readonly log?: Logger;
 }
 
-/** @returns its origin */
+/** @returns the origin of the listener */
 export async function startTestAdmin(
   owner: Owner,
   { gateway, config }: Pick<TestGateway, 'gateway' | 'config'>,

@@ -1,6 +1,6 @@
 /**
- * Starts the API in this process: with a real database, a clock that the test moves, and one workspace with a key for
- * everything in it.
+ * Starts the API in this process, with a real database, a clock that the test moves, and one workspace with a key for
+ * all of it.
  */
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, InjectOptions } from 'fastify';
@@ -46,7 +46,7 @@ export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly text: string;
-  /** The body as JSON; throws when it is not. */
+  /** The body as JSON; throws if it is not JSON. */
   readonly json: Json;
 }
 
@@ -58,9 +58,9 @@ export interface TestApi {
   manage(method: Method, url: string, body?: unknown): Promise<Reply>;
   /** A request without credentials. */
   client(method: Method, url: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
-  /** Another workspace of the same organization. The first key cannot reach it. */
+  /** Adds another workspace of the same organization. The first key has no access to it. */
   addWorkspace(id: string, environmentId?: string): Promise<void>;
-  /** Creates another key. @returns it */
+  /** Creates another key. @returns the key */
   addKey(permissions: Readonly<Record<string, Permission>>): Promise<string>;
   close(): Promise<void>;
 }
@@ -84,17 +84,17 @@ export function countingRandom(): Random {
 const LIGHT = { memory: 64, passes: 1, parallelism: 1 };
 
 export interface ApiOptions {
-  /** Further environment variables. By default the application's own limits are off, and anybody may sign up. */
+  /** Further environment variables. By default the application's own limits are off, and everybody may sign up. */
   readonly env?: Readonly<Record<string, string>>;
   /** Parts of the context that the test replaces. */
   readonly parts?: (context: Context) => Partial<Context>;
-  /** Uses the real time instead of a clock that stands still. */
+  /** Uses the real time instead of a stopped clock. */
   readonly clock?: Clock;
   /** Replaces `countingRandom`: two APIs on one database need different ids. */
   readonly random?: Random;
   /** Collects log lines of the parts that log. */
   readonly log?: Logger;
-  /** Until it returns true, the service is starting. */
+  /** The service is starting until this returns true. */
   readonly isReady?: () => boolean;
   /** Replaces the DNS. By default every name has the same public address. */
   readonly resolve?: Resolve;
@@ -171,7 +171,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   };
   const context: Context = { ...standard, ...options.parts?.(standard) };
   if (config.storage.kind === 'disk') await context.storage.check();
-  // The first start hashes with the standard passwords, whatever the test replaces.
+  // The first start hashes with the standard passwords, even if the test replaces them.
   await bootstrap({ ...context, passwords: standard.passwords }, secrets);
   const { built: app, takeProblems } = await watchStatuses(() => buildApp(context, log, options.isReady));
   const refuseProblems = (): void => {
@@ -266,7 +266,7 @@ export async function startApi(options: ApiOptions = {}): Promise<TestApi> {
   };
 }
 
-/** The smallest survey that can be answered. */
+/** The smallest valid survey. */
 export function surveyBody(overrides: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     workspaceId,
@@ -277,10 +277,10 @@ export function surveyBody(overrides: Record<string, unknown> = {}): Record<stri
   };
 }
 
-/** The trigger of app surveys in tests that need none in particular. */
+/** The trigger of app surveys in tests that need any trigger. */
 const trigger = { name: 'Test', type: 'code', key: 'test' };
 
-/** Creates a survey and returns what the API says about it. One for apps is given a trigger. */
+/** Creates a survey and returns the reply of the API. An app survey gets a trigger. */
 export async function addSurvey(api: TestApi, overrides: Record<string, unknown> = {}): Promise<Json> {
   if (overrides.type === 'app' && overrides.triggers === undefined) {
     const scope = overrides.workspaceId ?? workspaceId;

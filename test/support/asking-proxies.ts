@@ -1,4 +1,6 @@
-/** Starts real proxies of other projects that ask a gateway about each request, as the page of the examples says. */
+/**
+ * Starts real proxies of other projects that ask a gateway about each request, as the page of the examples describes.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -17,13 +19,13 @@ export type AskingProxyName = (typeof askingProxyNames)[number];
 export interface AskingProxy {
   readonly port: number;
   readonly child: ChildProcess;
-  /** What it wrote to stderr so far. */
+  /** @returns the output of the proxy on stderr so far */
   errors(): string;
 }
 
 /**
- * @param to ports of the gateway that it asks, and of the application
- * @param edit of its files, such as other options
+ * @param to ports of the gateway and of the application
+ * @param edit changes its files, such as for other options
  */
 export async function startAskingProxy(
   owner: Owner,

@@ -33,7 +33,7 @@ export async function startBrowser(owner: Owner): Promise<BrowserContext> {
   return browser;
 }
 
-/** Serves one page on an origin of its own, as a web site of somebody else. */
+/** Serves one page on a separate origin, like a web site of other people. */
 export async function startSite(owner: Owner, html: string): Promise<string> {
   const server = createServer((_req, res) => {
     res.setHeader('content-type', 'text/html; charset=utf-8');

@@ -10,7 +10,7 @@ import { projectRoot } from './process.ts';
 
 const execute = promisify(execFile);
 const PROGRAMS = ['sh', 'mkdir', 'chown', 'rm', 'env', 'id'];
-/** These are added, because `ldd` lists only the libraries that the programs above need. */
+/** Further libraries, because `ldd` lists only those that the programs above need. */
 const LIBRARIES = [
   'librt.so.1',
   'libdl.so.2',
@@ -96,7 +96,7 @@ export function makeBase(folder: string): { readonly root: string; readonly env:
     'root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/home/node:/bin/sh\n',
   );
   writeFileSync(join(root, 'etc/group'), 'root:x:0:\nnode:x:1000:\n');
-  // Behind a proxy that looks into TLS, npm needs to know the proxy's authority.
+  // If a proxy inspects TLS, npm needs to know the proxy's authority.
   const { NODE_EXTRA_CA_CERTS: authority = '' } = process.env;
   if (!existsSync(authority)) return { root, env: '' };
   cpSync(authority, join(root, 'etc/ssl/authority.pem'), { dereference: true });

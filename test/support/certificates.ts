@@ -25,7 +25,7 @@ const ECDSA_SHA256 = sequence(objectId('2a8648ce3d040302'));
 export function createAuthority(owner: Owner): Authority {
   const folder = temporaryFolder(owner);
   const signer = newKeys();
-  /** All authorities have one name, so that this tells whose key has signed. */
+  /** All authorities have one name, so this identifies the key that has signed. */
   const keyId = randomBytes(8);
   const write = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text, { mode: 0o600 });
@@ -110,7 +110,7 @@ function integer(value: Uint8Array): Buffer {
   return der(0x02, value);
 }
 
-/** @param identifier as it is encoded */
+/** @param identifier in encoded form */
 function objectId(identifier: string): Buffer {
   return der(0x06, Buffer.from(identifier, 'hex'));
 }

@@ -1,4 +1,4 @@
-/** Runs the command lines as a shell does. */
+/** Runs the command lines like a shell. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';

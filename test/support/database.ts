@@ -13,7 +13,7 @@ import { temporaryFolder } from './temporary-folder.ts';
 
 export const isOnPostgres = process.env.TEST_DATABASE === 'postgres';
 
-/** The address of a database in memory if possible, for one process. It may have the tables already. */
+/** Returns the address of a database in memory if possible, for one process. It may have the tables already. */
 export async function privateDatabase(): Promise<{ readonly url: string; drop(): Promise<void> }> {
   return isOnPostgres ? createPostgresDatabase() : { url: 'file::memory:', drop: async () => undefined };
 }

@@ -12,13 +12,13 @@ subscribe('fastify.initialization', (message) => {
   if (isRecord(message)) watcher?.(message.fastify as FastifyInstance);
 });
 
-/** @returns what `build` made, and which replies so far had a status that their route does not declare */
+/** @returns the result of `build`, and the replies so far whose status their route does not declare */
 export async function watchStatuses<T>(
   build: () => Promise<T>,
 ): Promise<{ readonly built: T; takeProblems(): string[] }> {
   const problems: string[] = [];
   watcher = (app) => watch(app, problems);
-  // Apps are made before the first pause, so this one is ours and no other.
+  // Apps are created before the first pause, so this one belongs to `build`.
   const building = build();
   watcher = null;
   return { built: await building, takeProblems: () => problems.splice(0) };
@@ -30,7 +30,7 @@ function watch(app: FastifyInstance, problems: string[]): void {
     if (route.schema?.hide === true) return;
     for (const method of [route.method].flat()) routes.set(`${method} ${route.url}`, route);
   });
-  // Most tests ask few of the routes.
+  // Most tests use few of the routes.
   const known = new Map<string, ReadonlySet<string>>();
   const declared = (method: string, url = ''): ReadonlySet<string> | undefined => {
     const name = `${method} ${url}`;

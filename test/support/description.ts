@@ -1,4 +1,4 @@
-/** Reads the OpenAPI document for tests: its operations, and whether a reply conforms to it. */
+/** Parses the OpenAPI document for tests: its operations, and whether a reply conforms to it. */
 import { Compile, type Validator } from 'typebox/compile';
 import { isRecord } from '#api/schemas.ts';
 
@@ -6,19 +6,19 @@ type Part = Readonly<Record<string, unknown>>;
 
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** The path as OpenAPI writes it: `/api/v1/management/surveys/{surveyId}`. */
+  /** The path in OpenAPI's notation: `/api/v1/management/surveys/{surveyId}`. */
   readonly path: string;
   /** Method and path, such as `GET /health`. */
   readonly name: string;
   readonly whole: Part;
   /** Responses by status, with references resolved. */
   readonly responses: Readonly<Record<string, Part>>;
-  /** The security schemes, one of which has to identify the caller; empty: the operation is open. */
+  /** The security schemes, one of which must identify the caller; empty if the operation is open. */
   readonly credentials: readonly string[];
   readonly parameters: readonly Part[];
-  /** The shape of a JSON body; null: there is none, or it is no JSON. */
+  /** The shape of a JSON body; null if there is none, or it is no JSON. */
   readonly body: Part | null;
-  /** Media types of its request bodies; empty: it reads none. */
+  /** Media types of its request bodies; empty if it reads none. */
   readonly reads: readonly string[];
 }
 
@@ -31,9 +31,9 @@ export interface Sent {
 export interface Description {
   readonly operations: readonly Operation[];
   readonly schemas: Readonly<Record<string, unknown>>;
-  /** Returns the differences between a reply and this operation; empty: there are none. */
+  /** Returns the differences between a reply and this operation; empty if there are none. */
   problemsOf(operation: Operation, reply: Sent): readonly string[];
-  /** The same for a shared response, such as a 405, which belongs to no operation. */
+  /** Returns the differences from a shared response, such as a 405, which belongs to no operation. */
   problemsOfError(name: string, reply: Sent): readonly string[];
 }
 
@@ -111,7 +111,7 @@ function toOperation(method: string, path: string, whole: Part, components: Part
   };
 }
 
-/** The schema as a document of its own, in which references lead to `$defs`. */
+/** Returns the schema as a separate document, with references to `$defs`. */
 function moved(schema: unknown): Part {
   const text = JSON.stringify(schema, (key, value: unknown) =>
     key === '$ref' && typeof value === 'string' ? value.replace('#/components/schemas/', '#/$defs/') : value,

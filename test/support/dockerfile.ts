@@ -20,7 +20,7 @@ export interface Built {
 
 /**
  * @param context the folder that is built from
- * @param folder where the stages go
+ * @param folder for the stages
  * @param env of RUN
  */
 export async function followDockerfile(
@@ -70,7 +70,7 @@ export async function followDockerfile(
         break;
       }
       case 'RUN':
-        // Only root may change owners, and users matter in the image only.
+        // Only root may change owners, and users matter only in the image.
         await run('sh', ['-euc', `chown() { :; }\n${text}`], {
           cwd: workingFolder,
           env: { ...env, ...stageEnv },

@@ -1,5 +1,6 @@
 /**
- * Holds each row of the edge table to exactly its limit under parallel load. Beyond it the gateway sends its own 429.
+ * Checks that each row of the edge table admits exactly its limit under parallel load. Beyond it the gateway sends its
+ * own 429.
  */
 import type { Test } from 'tap';
 import { Agent, request } from 'undici';
@@ -37,8 +38,8 @@ export function sender(owner: Owner): Send {
 
 let caller = 0;
 /**
- * Returns the headers of a new client: an address of its own (the tests are a trusted proxy) and, where a row counts
- * keys, a key.
+ * Returns the headers of a new client: its own address (the tests are a trusted proxy) and, if a row counts keys, a
+ * key.
  */
 export function newCaller(row: EdgeRow): Record<string, string> {
   caller++;
@@ -82,7 +83,7 @@ async function admitsExactly(t: Test, send: Send, row: EdgeRow, ports: readonly 
   }
 }
 
-/** @param ports of gateways that trust this machine as a proxy: requests are spread over them */
+/** @param ports of gateways that trust this machine as a proxy; requests are spread over them */
 export function everyRow(t: Test, ports: readonly number[], afterRow = async (): Promise<void> => {}): void {
   const send = sender(t);
   t.equal(EDGE_TABLE.length, 17);

@@ -1,7 +1,7 @@
-/** The limits that the edge enforces in front of the survey API, row by row: what `policies.yaml` must say. */
+/** The limits that the edge enforces in front of the survey API, row by row: the contents of `policies.yaml`. */
 export interface EdgeRow {
   readonly methods: readonly string[];
-  /** Writes `{name}` for a segment, and `/*` for everything below. */
+  /** Has `{name}` for a segment, and `/*` for everything below. */
   readonly path: string;
   readonly limit: number;
   readonly windowSeconds: number;

@@ -1,4 +1,4 @@
-/** Reads Prometheus' text format, as far as the tests need it: families, labels and their values. */
+/** Parses Prometheus' text format as far as the tests need it: families, labels and their values. */
 export interface ScrapedFamily {
   readonly type: string;
   readonly labels: ReadonlyMap<string, ReadonlySet<string>>;

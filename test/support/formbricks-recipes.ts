@@ -1,4 +1,4 @@
-/** The recipes for Formbricks: the Compose files of the examples, and the lines with which the page checks them. */
+/** The recipes for Formbricks: the Compose files of the examples, and the commands with which the page checks them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
@@ -54,7 +54,7 @@ export function readRecipe(file: string): ComposeFile {
 }
 
 /**
- * A gateway with the variables of the recipe, except for addresses. Its windows never end.
+ * Starts a gateway with the variables of the recipe, except for addresses. Its windows never end.
  *
  * @param env addresses of this test
  */
@@ -86,7 +86,7 @@ const INSTALLED_LABELS = {
   'traefik.http.routers.feedback-records-v1.middlewares': 'feedback-records-v1',
 };
 
-/** A stand-in for Traefik that reads the labels of the recipe, and the gateway that it asks. */
+/** Starts a stand-in for Traefik that reads the labels of the recipe, and the gateway that it asks. */
 export async function startTraefikRecipe(
   owner: Owner,
   formbricks: Formbricks,
@@ -105,14 +105,14 @@ export async function startTraefikRecipe(
   return { ...proxy, asked };
 }
 
-/** Addresses of a test, for those on the page. */
+/** Addresses of a test, which replace those on the page. */
 export interface Addresses {
   readonly site: string;
   /** An address that must be closed. */
   readonly closed: string;
 }
 
-/** The lines of a recipe that show that it works, in the order of the page. */
+/** Returns the lines of a recipe that show that it works, in the order of the page. */
 export function checksOf(page: Page, { heading }: Recipe, { site, closed }: Addresses): readonly string[] {
   const begin = page.text.indexOf(`\n${heading}\n`);
   const end = page.text.indexOf('\n## ', begin + 1);
@@ -128,7 +128,7 @@ export function checksOf(page: Page, { heading }: Recipe, { site, closed }: Addr
     );
 }
 
-/** Runs the lines of a recipe. They print what the page says. */
+/** Runs the lines of a recipe. Their output equals that of the page. */
 export async function linesWork(t: Test, lines: readonly string[]): Promise<void> {
   const shell = startShell(t, temporaryFolder(t));
   const [logins = '', closedRoute = '', closedPort = ''] = lines;
@@ -181,12 +181,12 @@ export async function floodLogins(
   );
 }
 
-/** Formbricks saw the client's address, and nothing of it on the routes that check keys. */
+/** Checks that Formbricks saw the client's address, and none of its requests to the routes that check keys. */
 export function isReachedOnlyBy(client: string, { seen }: Formbricks): boolean {
   return seen.every((request) => request.client === client && !/(?:envoy|traefik)-auth/.test(request.url));
 }
 
-/** Logins that came through, in any spelling. */
+/** Returns the logins that reached it, in any spelling. */
 export function loginsAt({ seen }: Formbricks): number {
   return seen.filter(({ url }) => url.startsWith('/api/auth/sign-in/email')).length;
 }

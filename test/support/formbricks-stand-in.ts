@@ -7,9 +7,9 @@ import type { Owner } from './gateway.ts';
 import { freePort } from './ports.ts';
 
 export interface FormbricksOptions {
-  /** TRUSTED_PROXY_HOP_COUNT */
+  /** The value of TRUSTED_PROXY_HOP_COUNT. */
   readonly hopCount?: number;
-  /** RATE_LIMITING_DISABLED */
+  /** Set by RATE_LIMITING_DISABLED. */
   readonly isUnlimited?: boolean;
   /** The login of releases up to 5.1. */
   readonly isOld?: boolean;
@@ -20,9 +20,9 @@ export interface FormbricksOptions {
 export interface SeenRequest {
   readonly method: string;
   readonly url: string;
-  /** Client address, as the application has found it. */
+  /** Client address, as the application has determined it. */
   readonly client: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly rawHeaders: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export interface Formbricks {
   readonly seen: readonly SeenRequest[];
 }
 
-/** If the chain is too short, all clients are this one. */
+/** The address of all clients if the chain is too short. */
 export const NOBODY_IN_PARTICULAR = 'unknown';
 export const VALID_KEY = 'fbk_valid';
 
@@ -65,7 +65,7 @@ export async function startFormbricks(owner: Owner, options: FormbricksOptions =
     const { status, body } = answerTo(method, path, req.headers['x-api-key'], isOld);
     res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
-  // Nobody listens on this port of another address.
+  // Nothing listens on this port of another address.
   const port = await freePort();
   await new Promise<void>((resolve) => server.listen(port, host, resolve));
   owner.teardown(() => {
@@ -75,7 +75,7 @@ export async function startFormbricks(owner: Owner, options: FormbricksOptions =
   return { server, port, origin: `http://${host}:${port}`, seen };
 }
 
-/** The entry of X-Forwarded-For that lies that many places from the right. */
+/** Returns the entry of X-Forwarded-For at that position from the right. */
 function clientOf({ headers, socket }: IncomingMessage, hopCount: number): string {
   if (hopCount === 0) return socket.remoteAddress ?? '';
   const chain = String(headers['x-forwarded-for'] ?? '')

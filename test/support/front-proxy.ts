@@ -1,11 +1,11 @@
-/** A reverse proxy in front of a gateway, with or without TLS, that appends to X-Forwarded-For as they do. */
+/** Starts a reverse proxy in front of a gateway, with or without TLS, that appends to X-Forwarded-For. */
 import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener, request } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Identity } from './certificates.ts';
 import type { Owner } from './gateway.ts';
 
-/** @returns its port */
+/** @returns the port of the proxy */
 export async function startFrontProxy(
   owner: Owner,
   to: number,

@@ -1,4 +1,4 @@
-/** Starts the gateway as a process, and waits for what it does. */
+/** Starts the gateway as a process, and waits for its output. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Owner } from './gateway.ts';
@@ -43,9 +43,9 @@ export function lives(pid: number): boolean {
 }
 
 /**
- * Asks repeatedly until the answer is as expected.
+ * Calls repeatedly until the result is as expected.
  *
- * @throws what `ask` throws, for instance because the process ended
+ * @throws the error of `ask`, for instance because the process ended
  */
 export async function eventually<T>(
   what: string,

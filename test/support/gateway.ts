@@ -1,4 +1,4 @@
-/** Starts a gateway in this process, on a port of its own, in front of an upstream of the test. */
+/** Starts a gateway in this process on a free port, in front of an upstream of the test. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { pino } from 'pino';
 import { type Gateway, startGateway } from '#gateway/app.ts';
@@ -17,7 +17,7 @@ export interface TestUpstream {
   readonly origin: string;
 }
 
-/** A real HTTP server on loopback; without a listener it answers 200 with what it saw, as JSON. */
+/** A real HTTP server on loopback. Without a listener it replies 200 with the request as JSON. */
 export async function startUpstream(owner: Owner, listener: RequestListener = echo): Promise<TestUpstream> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -58,7 +58,7 @@ export interface TestGateway {
 
 export interface TestGatewayOptions {
   readonly upstream: string;
-  /** Text of the policy file; unset: the project's own policies.yaml. */
+  /** Text of the policy file; by default the project's own policies.yaml. */
   readonly policies?: string;
   /** Further environment variables, such as { GATEWAY_REDIS_URL: '…' }. */
   readonly env?: Readonly<Record<string, string>>;
@@ -98,7 +98,7 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
 /**
  * OpenTelemetry's SDK reads the environment of the process, so the variables are set there.
  *
- * @returns removes the variables again
+ * @returns a function that removes the variables again
  */
 function setOpenTelemetry(env: Readonly<Record<string, string>>): () => void {
   const ours = Object.entries(env).filter(([name]) => name.startsWith('OTEL_'));

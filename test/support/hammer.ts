@@ -4,10 +4,10 @@ import { Agent, get } from 'node:http';
 export interface Hammer {
   /** Number of whole replies so far, by status. */
   readonly answers: ReadonlyMap<number, number>;
-  /** Requests that were sent on an open connection and got no whole answer. */
+  /** Requests that were sent on an open connection and got no complete reply. */
   readonly broken: readonly string[];
   answered(): number;
-  /** Resolves when nobody listens on the port any more, or after `stop`. */
+  /** Resolves when the port is closed, or after `stop`. */
   readonly ended: Promise<void>;
   stop(): Promise<void>;
 }

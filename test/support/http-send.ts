@@ -7,7 +7,7 @@ export interface Http {
   close(): Promise<void>;
 }
 
-/** @param connections so many requests are on their way at once; more wait */
+/** @param connections maximum number of concurrent requests; more wait */
 export function openHttp(origin: string, connections = 4): Http {
   const pool = new Pool(origin, { connections });
   return {

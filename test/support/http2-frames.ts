@@ -61,9 +61,9 @@ export interface FramedRequest {
 }
 
 /**
- * Begins a POST on a connection that has agreed on `h2`.
+ * Begins a POST on a connection that has negotiated `h2`.
  *
- * @param window so many bytes of the reply are taken at first
+ * @param window number of bytes of the reply that are accepted at first
  */
 export function beginFramed(socket: TLSSocket, path: string, window = 65_535): FramedRequest {
   const fields = { ':method': 'POST', ':scheme': 'https', ':path': path, ':authority': 'a' };
@@ -112,7 +112,7 @@ export function beginFramed(socket: TLSSocket, path: string, window = 65_535): F
   };
 }
 
-/** nghttp2 writes the digits of a status that HPACK has no number for. Digits in Huffman's code are not read here. */
+/** Reads the digits of a status that HPACK has no number for. It does not decode Huffman codes. */
 function statusOf(block: Buffer): number {
   const [first = 0, length = 0] = block;
   const indexed = INDEXED_STATUS[first];

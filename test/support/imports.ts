@@ -68,7 +68,7 @@ function graphOf(
   return graph;
 }
 
-/** @returns the imports of a way from one node back to it; null when there is none */
+/** @returns the imports on a path from one node back to it; null if there is none */
 export function loopThrough(graph: Graph, start: string): readonly string[] | null {
   const ways: { readonly node: string; readonly lines: readonly string[] }[] = [{ node: start, lines: [] }];
   const seen = new Set<string>();

@@ -1,4 +1,4 @@
-/** Installs a fresh copy of the project as people do, and starts it as they do. */
+/** Installs a fresh copy of the project as users do, and starts it in the same way. */
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -22,7 +22,7 @@ export interface Person {
   readonly browser: Browser;
 }
 
-/** Creates somebody with an account, and logs in. @param role in the first organization; null: none */
+/** Creates an account and logs in. @param role in the first organization; null for none */
 export async function addPerson(api: TestApi, name: string, role: Role | null): Promise<Person> {
   const { db, clock, passwords } = api.context;
   const createdAt = new Date(clock()).toISOString();

@@ -32,7 +32,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Tells whether somebody listens there. */
+/** Tells whether a server listens on this port. */
 export function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
@@ -59,7 +59,7 @@ async function holdBlock(): Promise<void> {
   throw new Error(`Ports ${PORT_MIN} to ${PORT_END} are taken; end what listens there`);
 }
 
-/** null: somebody listens there. */
+/** null if the port is in use. */
 function listening(port: number): Promise<Server | null> {
   return new Promise((resolve, reject) => {
     const server = createServer();

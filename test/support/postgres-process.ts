@@ -34,7 +34,7 @@ export interface PostgresOptions {
   readonly settings?: readonly string[];
 }
 
-/** The folder of its programs; Debian keeps them off PATH. Null: there are none. */
+/** The folder of its programs; Debian keeps them off PATH. null if they are not installed. */
 export function postgresFolder(): string | null {
   const folders = [
     ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),

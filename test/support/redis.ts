@@ -21,7 +21,7 @@ export interface RedisServer {
 
 /**
  * @param args further arguments of redis-server, for instance ['--maxmemory', '1mb']
- * @param password that they make it ask for
+ * @param password that these arguments set
  */
 export async function startRedis(args: readonly string[] = [], password?: string): Promise<RedisServer> {
   const port = await freePort();

@@ -10,7 +10,7 @@ type Schema = Readonly<Record<string, unknown>>;
 /** Depth of free values; shapes are as deep as their schema. */
 const FREE_DEPTH = 3;
 const ITEMS_MAX = 3;
-/** One in so many values at each place is foreign. */
+/** At each place, one of this number of values has a foreign type on average. */
 const FOREIGN_ONE_IN = 15;
 /** Values of the right type that are hard to handle. */
 const numbers = [0, -0, -1, 0.1, 2 ** 31, 2 ** 53, -(2 ** 63), 1e308, 5e-324];

@@ -18,7 +18,7 @@ export interface MailServer {
   readonly mails: readonly ReceivedMail[];
   /** SMTP reply codes for the next mails, which are then not accepted, in order. */
   refuse(...codes: readonly number[]): void;
-  /** Makes the server answer this command with the code; null: as usual. */
+  /** Makes the server answer this command with the code; null for its usual answer. */
   refuseAt(command: Command, code: number | null): void;
   /** Number of connections so far. */
   connections(): number;

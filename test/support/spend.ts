@@ -46,7 +46,7 @@ export function policy(
   };
 }
 
-/** A calendar whose windows are those of a fixed window, which has to admit the same. */
+/** A calendar whose windows are equal to those of a fixed window, so both must admit the same. */
 export function evenCalendar(windowSeconds: number): Calendar {
   const windowMs = windowSeconds * 1000;
   return {
@@ -104,7 +104,7 @@ export function unproven(
   return unprovenCombined(of, credential, credential, address, cost, limit);
 }
 
-/** Builds the same for one identity made of several, of which a credential has to be proven. */
+/** Builds the same for a combined identity with a credential that must be proven. */
 export function unprovenCombined(
   of: Policy,
   combined: string,
@@ -141,7 +141,7 @@ export function spend(limiter: Pick<Limiter, 'spend'>, charge: Charge): Promise<
   );
 }
 
-/** Spends `times` requests at once, and returns how many were admitted. */
+/** Sends `times` requests at once, and returns how many were admitted. */
 export async function burst(limiter: Pick<Limiter, 'spend'>, charge: Charge, times: number): Promise<number> {
   const answers = await Promise.all(Array.from({ length: times }, () => spend(limiter, charge)));
   return answers.filter((answer) => answer.kind === 'spent' && answer.admitted).length;

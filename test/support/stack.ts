@@ -19,7 +19,7 @@ export interface Stack {
   /**
    * Calls the API through the gateway, with the key.
    *
-   * @returns the `data` of the reply; throws when it is not a success
+   * @returns the `data` of the reply; throws if it is not a success
    */
   manage(method: string, path: string, body?: unknown): Promise<unknown>;
 }

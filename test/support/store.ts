@@ -8,7 +8,7 @@ import { openStore } from '#gateway/store/open.ts';
 import type { Owner } from './gateway.ts';
 import { until } from './until.ts';
 
-/** KEYS is a hash and ARGV a field. Replies how often the script has run for the field. */
+/** KEYS: a hash. ARGV: a field. Returns how often the script has run for the field. */
 export const COUNT = storeScript(`return redis.call('HINCRBY', KEYS[1], ARGV[1], 1)`);
 
 export function accessTo(url: string): StoreAccess {
@@ -41,7 +41,7 @@ export interface Load {
   readonly acknowledged: readonly string[];
   /** Fields that were not answered, with their errors. */
   readonly rejected: ReadonlyMap<string, Error>;
-  /** Answers other than 1: the call had run before. */
+  /** Replies other than 1: the call had run before. */
   readonly wrong: readonly unknown[];
   /** Resolves once this many more calls have been answered. */
   untilMore(count: number): Promise<void>;
@@ -49,7 +49,7 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-/** Starts callers that call again once they know the outcome of the last call. Each call has a field of its own. */
+/** Starts callers that call again once they know the result of the last call. Each call has its own field. */
 export function load(connection: StoreConnection, key: string, callers = 20): Load {
   const acknowledged: string[] = [];
   const rejected = new Map<string, Error>();

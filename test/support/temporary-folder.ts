@@ -15,7 +15,7 @@ export function temporaryFolder(owner: Owner): string {
   return folder;
 }
 
-/** For callers without a test. They call `removeFolder`. */
+/** Creates a folder without a test that owns it. Callers must call `removeFolder`. */
 export function makeFolder(): string {
   if (!isSwept) sweep();
   isSwept = true;
@@ -23,7 +23,7 @@ export function makeFolder(): string {
 }
 
 export function removeFolder(folder: string): void {
-  // A program that is just ending, such as a browser, may still write a file or two.
+  // A program that is about to end, such as a browser, may still write a file.
   rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
 }
 
@@ -34,7 +34,7 @@ function sweep(): void {
     try {
       removeFolder(join(tmpdir(), name));
     } catch {
-      // The folder belongs to somebody else or is still in use, which is not worth a failed test.
+      // The folder belongs to another user or is still in use, which is no reason to fail a test.
     }
   }
 }

@@ -5,7 +5,7 @@ import { type RequestOptions, request } from 'node:https';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { type Answer, read } from '#test/gateway/proxy/exchange.ts';
 
-/** Sends a request on a connection of its own. The server's certificate has to be of this authority. */
+/** Sends a request on a separate connection. The server's certificate must be from this authority. */
 export function sendTls(
   port: number,
   path: string,

@@ -5,7 +5,7 @@ export interface Signer {
   readonly algorithm: string;
   readonly id: string;
   readonly privateKey: CryptoKey;
-  /** The key as a key set has it. */
+  /** The key in the format of a key set. */
   readonly jwk: object;
 }
 
@@ -18,7 +18,7 @@ export function keySetText(...signers: readonly Signer[]): string {
   return `${JSON.stringify({ keys: signers.map(({ jwk }) => jwk) })}\n`;
 }
 
-/** @param header more of its protected header, `kid: undefined` for none */
+/** @param header further fields of its protected header, `kid: undefined` for none */
 export function sign(
   { algorithm, id, privateKey }: Signer,
   payload: JWTPayload,

@@ -7,17 +7,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 const POLL_MS = 10;
 const FIRST_REPORT_MS = 60_000;
 
-/** A process, such as `Started`. */
+/** A process that a wait depends on, such as `Started`. */
 interface Actor {
   output(): string;
   ended(): Promise<unknown>;
 }
 
 /**
- * Asks repeatedly until the answer is yes.
+ * Calls repeatedly until the result is true.
  *
- * @param actor the process without which the answer stays no
- * @throws Error when that process has ended before
+ * @param actor the process without which the result stays false
+ * @throws Error if that process has ended before
  */
 export async function until(
   isTrue: () => boolean | Promise<boolean>,

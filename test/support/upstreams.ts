@@ -1,7 +1,7 @@
 /** Applications that several tests put behind a gateway. */
 import { type Owner, startUpstream, type TestUpstream } from './gateway.ts';
 
-/** Its event streams do not end. Its tunnels send `open`, and then echo. */
+/** An application whose event streams do not end. Its tunnels send `open`, and then echo. */
 export async function startOpenEnded(owner: Owner): Promise<TestUpstream> {
   const upstream = await startUpstream(owner, (_req, res) => {
     res.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -15,7 +15,7 @@ export async function startOpenEnded(owner: Owner): Promise<TestUpstream> {
   return upstream;
 }
 
-/** It answers `whole`, a moment after a request has come. */
+/** An application that replies with `whole`, a moment after a request has arrived. */
 export async function startSlow(owner: Owner): Promise<TestUpstream & { arrived(): number }> {
   let arrived = 0;
   const upstream = await startUpstream(owner, (_req, res) => {

@@ -10,7 +10,7 @@ const ROOM_MS = 30 * 60_000;
 /** The clocks of two processes differ by less than this. */
 const MARGIN_MS = 20;
 
-/** Lets the end of the long window pass when it is near. */
+/** Waits until the long window has ended, if its end is near. */
 export async function insideLongWindow(): Promise<void> {
   const windowMs = LONG_WINDOW_SECONDS * 1000;
   const leftMs = windowMs - (Date.now() % windowMs);

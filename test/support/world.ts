@@ -16,7 +16,7 @@ export type Send = (request: Request) => Promise<Sent>;
 export type Ids = Readonly<Record<string, string>>;
 /** @param known the ids of the request */
 export type BodyOf = (known: Ids, world: World) => unknown;
-/** @param known the ids that stand before this one in the path */
+/** @param known the ids before this one in the path */
 export type IdOf = (known: Ids, world: World) => Promise<string>;
 
 export interface WorldOptions {
@@ -24,7 +24,7 @@ export interface WorldOptions {
   readonly description: Description;
   readonly workspaceId: string;
   readonly apiKey: string;
-  /** The `cookie` header of somebody who is logged in. */
+  /** The `cookie` header of a logged-in person. */
   readonly session: string;
   /** Values of fields by their names, which replace invented ones. */
   readonly known?: Readonly<Record<string, unknown>>;
@@ -48,7 +48,7 @@ export interface World {
 
 const question = { id: 'q1', type: 'openText', headline: { default: 'What?' }, required: false };
 const upload = { id: 'file', type: 'fileUpload', headline: { default: 'File' }, required: false };
-/** A link survey that takes responses, files and single-use links. */
+/** A link survey that accepts responses, files and single-use links. */
 export const openSurvey = {
   name: 'Walk',
   type: 'link',
@@ -167,7 +167,7 @@ export function createWorld(options: WorldOptions): World {
   return world;
 }
 
-/** @returns the `cookie` header of the owner, who has logged in */
+/** @returns the `cookie` header of the owner, after a login */
 export async function logIn(send: Send): Promise<string> {
   const asked = await send({ method: 'GET', url: '/api/auth/csrf' });
   const { csrfToken } = JSON.parse(asked.text);

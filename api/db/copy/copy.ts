@@ -32,7 +32,7 @@ interface CopyOptions {
   readonly refusesNul: boolean;
   /** The target is SQLite, whose indexes are created at the end; see indexes.ts. */
   readonly isIndexedLast: boolean;
-  /** Called with the number of rows since the last call; first with those of an earlier run. */
+  /** Called with the number of rows since the last call. The first call includes the rows of an earlier run. */
   readonly onRows?: (count: number) => void;
 }
 
@@ -83,7 +83,7 @@ async function begin({ shape, to, source, isRestart }: CopyOptions): Promise<Not
   else if (note !== null) {
     if (note.source !== source) {
       throw new CopyRefused(
-        `the target has part of a copy of ${note.source}; go on with that one, or add --restart to delete it`,
+        `the target has part of a copy of ${note.source}; resume that copy, or add --restart to delete it`,
       );
     }
     if (shape.tables.every(({ name }) => note.tables.has(name))) return note;

@@ -1,4 +1,4 @@
-/** Finds the first rows in which two tables differ. Both databases order text by bytes, so one pass is enough. */
+/** Finds the first rows in which two tables differ. Both databases sort text by bytes, so one pass is enough. */
 import type { Database } from '../schema.ts';
 import { digestOfRow } from './digest.ts';
 import { type Key, keyOf, type Readable, type Row, readSlices } from './slices.ts';

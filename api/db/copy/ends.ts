@@ -90,7 +90,7 @@ const WITHOUT_HURRY = { statementTimeoutMs: 0, poolSize: 2 } as const;
 
 async function refuseOtherSchema(db: Database, { shape, what }: SnapshotOptions): Promise<void> {
   const applied = await appliedNames(db);
-  if (applied.length === 0) throw new CopyRefused(`${what} is no database of the API: it has no tables`);
+  if (applied.length === 0) throw new CopyRefused(`${what} is not a database of the API: it has no tables`);
   const newer = applied.filter((name) => !shape.migrations.includes(name));
   if (newer.length > 0) {
     throw new CopyRefused(

@@ -14,7 +14,7 @@ const TABLE = 'copyProgress';
 export class CopyUnfinished extends Error {
   constructor() {
     super(
-      'DATABASE_URL: a copy into this database has not ended; run the same "db copy" again, which goes on where it was, or name another database',
+      'DATABASE_URL: a copy into this database has not ended; run the same "db copy" again to resume it, or name another database',
     );
     this.name = 'CopyUnfinished';
   }
@@ -31,7 +31,7 @@ export interface Note {
 }
 
 export interface TableProgress {
-  /** Primary key of the last copied row; null: none yet. */
+  /** Primary key of the last copied row; null before the first. */
   readonly lastKey: Key | null;
   readonly rows: number;
 }
@@ -39,7 +39,7 @@ export interface TableProgress {
 type ProgressRow = {
   readonly tableName: string;
   readonly source: string;
-  /** JSON */
+  /** The key as JSON. */
   readonly lastKey: string | null;
   readonly rowCount: number;
 };

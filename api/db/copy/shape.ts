@@ -34,7 +34,7 @@ export interface Shape {
 interface Column {
   readonly name: string;
   readonly type: string;
-  /** Position in the primary key, from 1; 0: not part of it. */
+  /** Position in the primary key, from 1; 0 if it is not part of it. */
   readonly pk: number;
 }
 

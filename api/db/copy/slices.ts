@@ -15,16 +15,16 @@ export interface Readable {
 }
 
 export interface Slice {
-  /** At least one. */
+  /** At least one row. */
   readonly rows: readonly Row[];
   readonly lastKey: Key;
 }
 
 const SLICE_ROWS_MAX = 1_000;
-/** A single row may be larger. */
+/** Maximum size of a slice, unless a single row is larger. */
 const SLICE_BYTES_MAX = 4_194_304;
 
-/** @param after key of the row before the first slice; null: start of the table */
+/** @param after key of the row before the first slice; null at the start of the table */
 export async function* readSlices(
   db: Database,
   table: Readable,

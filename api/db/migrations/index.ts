@@ -17,7 +17,7 @@ import { twoFactor } from './025-two-factor.ts';
 
 interface Migration {
   readonly name: string;
-  /** Run in order in one transaction. SQL that both databases understand after `forPostgres`. */
+  /** Run in order in one transaction. Both databases understand them after `forPostgres`. */
   readonly statements: readonly string[];
   /** Run after `statements`, for syntax that the databases do not share, such as triggers. */
   readonly only?: { readonly sqlite: readonly string[]; readonly postgres: readonly string[] };

@@ -18,7 +18,7 @@ interface AccountEvent {
   /** Contains names and codes, and no text that a person typed. */
   readonly changes: Readonly<Record<string, unknown>>;
   readonly organizationId?: string;
-  /** Unset: the account itself. */
+  /** undefined for the account itself. */
   readonly target?: { readonly type: string; readonly id: string };
 }
 

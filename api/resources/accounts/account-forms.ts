@@ -22,7 +22,7 @@ interface AccountForm {
   /** HTML above the form. */
   readonly lead: string;
   readonly fields: readonly Field[];
-  /** Values from the address of the page, such as the token of a link. */
+  /** Hidden fields from the address of the page, such as the token of a link. */
   readonly hidden: readonly string[];
   readonly submit: string;
   readonly next: string;
@@ -92,7 +92,7 @@ export const accountForms = [signUpForm, verificationForm, forgotForm, resetForm
 interface Shown {
   readonly status: number;
   readonly message: string;
-  /** By the names of fields. */
+  /** Messages by field name. */
   readonly errors: Readonly<Record<string, string>>;
 }
 
@@ -128,7 +128,7 @@ export function sendForm(
   ]);
 }
 
-/** Adds hooks to the routes that the forms are sent to. Programs are not affected. */
+/** Adds hooks to the routes that receive the forms. Programs get the same replies as before. */
 export function answerForms(app: FastifyInstance, context: Context): void {
   const formOf = (request: FastifyRequest): AccountForm | undefined =>
     prefersHtml(request) ? accountForms.find(({ action }) => action === request.routeOptions.url) : undefined;
@@ -163,7 +163,7 @@ export function answerForms(app: FastifyInstance, context: Context): void {
   });
 }
 
-/** By the names of fields, as sentences: `must have …` becomes `Name must have …`. */
+/** Returns messages by field name, as sentences: `must have …` becomes `Name must have …`. */
 export function fieldErrors(
   { fields }: { readonly fields: readonly Pick<Field, 'name' | 'label'>[] },
   { details }: ApiError,

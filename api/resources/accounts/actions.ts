@@ -1,6 +1,6 @@
 /**
- * Signs people up, and resets passwords. No result says whether an address has an account: work that takes longer for
- * a known address runs after the reply.
+ * Signs people up, and resets passwords. No result reveals whether an address has an account: work that takes longer
+ * for a known address runs after the reply.
  */
 import { finished } from 'node:stream/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -28,8 +28,8 @@ import {
  * carries their name and password, so that the owner's click does not confirm a stranger's password.
  *
  * @param account an address as `normalizeEmail` returns it, and a password that `passwordProblem` accepts
- * @param next the page after the verification; null: that of the account
- * @returns the id of a new account; null: there was one
+ * @param next the page after the verification; null for the page of the account
+ * @returns the id of a new account; null if there was one
  */
 export async function signUp(
   context: Context,
@@ -104,7 +104,7 @@ export function resetPage(publicUrl: string): string {
  * Changes the password, once for each link, and ends all sessions.
  *
  * @param password one that `passwordProblem` accepts
- * @returns false when the link has ended, was used, or never existed
+ * @returns false if the link has ended, was used, or never existed
  */
 export async function resetPassword(
   context: Context,
@@ -121,7 +121,7 @@ export async function resetPassword(
     if (found === null) return null;
     const { id } = found.user;
     await updateUser(trx, id, { passwordHash }, toTimestamp(clock()));
-    // An attacker who was in the account may have asked to change its address.
+    // An attacker who was logged in may have requested a change of its address.
     await deleteTokens(trx, id, ['resetPassword', 'changeEmail', 'twoFactor']);
     await endSessionsOf(trx, id);
     return id;
@@ -132,7 +132,7 @@ export async function resetPassword(
   return true;
 }
 
-/** Runs the work after the reply: looking up an address takes longer when it has an account. */
+/** Runs the work after the reply, because looking up an address takes longer if it has an account. */
 function behind(
   { db, background }: Context,
   reply: FastifyReply,
@@ -148,7 +148,7 @@ async function sendVerification(
   { choice, next }: { readonly choice: Choice | null; readonly next: string | null },
 ): Promise<void> {
   const { clock, random, config, mailer } = context;
-  // Links that nobody receives would only fill the table.
+  // Links that are not mailed would only fill the table.
   if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return;
   const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email, choice }, clock(), random);
   await mailer.accept(trx, verificationMail(config.publicUrl, email, token, next));

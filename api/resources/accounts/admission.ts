@@ -30,7 +30,7 @@ type Provider = 'credentials' | 'token';
 
 type Admission = { readonly kind: 'session'; readonly token: string; readonly user: User } | Refusal;
 
-/** The credentials were right when they were checked. */
+/** The credentials were right at the time of the check. */
 const outdated = {
   credentials: { kind: 'refused', text: texts.invalid, reason: 'invalid_password' },
   token: { kind: 'refused', text: texts.invalidToken, reason: 'invalid_token' },
@@ -38,9 +38,9 @@ const outdated = {
 
 export interface Login {
   readonly provider: Provider;
-  /** As it was typed; null: the login has none. */
+  /** As it was typed; null if the login has none. */
   readonly email: string | null;
-  /** null: the login gave none. */
+  /** null if the login gave none. */
   readonly factor: SecondFactor | null;
 }
 
@@ -69,7 +69,7 @@ export async function finishLogin(
   return admission;
 }
 
-/** The password was right, and this may be the code that was missing. */
+/** Admits a login whose password was right, if its second factor is right too. */
 async function admit(context: Context, user: User, { provider, factor }: Login): Promise<Admission> {
   const { db, clock, signer } = context;
   const { id: userId } = user;
@@ -88,7 +88,7 @@ async function admit(context: Context, user: User, { provider, factor }: Login):
   });
 }
 
-/** An account has at most so many. A further one ends the oldest. */
+/** Maximum number of waiting logins of an account. A further one ends the oldest. */
 const HELD_LOGINS_MAX = 10;
 
 /**
@@ -109,7 +109,7 @@ export function holdLogin({ db, clock, random }: Context, user: User): Promise<s
 /**
  * Finishes a login of `holdLogin`.
  *
- * @returns `ended` when there is no such login, or its account has changed; `exhausted` after too many codes
+ * @returns `ended` if there is no such login, or its account has changed; `exhausted` after too many codes
  * @throws ApiError too_many_requests
  */
 export async function finishHeldLogin(
@@ -158,7 +158,7 @@ export async function finishHeldLogin(
 }
 
 /**
- * Counts a code before it is tried, for the account, so that more addresses give no more guesses.
+ * Counts a code for the account before it is checked, so that more client addresses give no more guesses.
  *
  * @throws ApiError too_many_requests
  */
@@ -185,7 +185,7 @@ function noteFactor(
   return noteAccountEvent(context, request, { action: 'twoFactorVerified', userId, changes });
 }
 
-/** The session of a request, with its token and its user. null: there is none, or it has ended. */
+/** The session of a request, with its token and its user. null if there is none, or it has ended. */
 export async function loggedIn(
   { db, clock }: Pick<Context, 'db' | 'clock'>,
   { cookies }: FastifyRequest,

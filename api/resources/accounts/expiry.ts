@@ -46,7 +46,7 @@ export function unverifiedUsers(db: Database, before: Timestamp, after: string, 
     .limit(limit);
 }
 
-/** Call it inside the transaction. @returns the number of deleted organizations; null: the account stays */
+/** Call it inside the transaction. @returns the number of deleted organizations; null if the account stays */
 async function endAccount(
   trx: Database,
   id: string,
@@ -126,7 +126,7 @@ async function lockAccount(trx: Database, id: string): Promise<void> {
   );
 }
 
-/** Content that somebody added to a workspace. The default attribute keys do not count. */
+/** Content that users added to a workspace. The default attribute keys do not count. */
 const contents = [
   'surveys',
   'contacts',

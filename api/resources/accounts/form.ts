@@ -7,7 +7,7 @@ import { isRecord } from '#api/schemas.ts';
 
 const FORM_BYTES_MAX = 16_384;
 
-/** In the scope of this plugin a body that begins like a JSON object is JSON, and any other body is a form. */
+/** Within this plugin, a body that begins like a JSON object is JSON, and any other body is a form. */
 export function acceptForms(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -39,7 +39,7 @@ export function fieldOf(body: unknown, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** `json=true` asks for a JSON reply instead of a redirect. */
+/** Whether the caller wants JSON (`json=true`) instead of a redirect. */
 export function wantsJson(body: unknown): boolean {
   return fieldOf(body, 'json') === 'true' || (isRecord(body) && body.json === true);
 }
@@ -54,10 +54,7 @@ export function callbackUrl(given: string, publicUrl: string): string {
   return url !== null && url.origin === new URL(publicUrl).origin ? url.href : publicUrl;
 }
 
-/**
- * The shape of a form, or of JSON with the same fields, for the description. @param names besides those that every
- * form has
- */
+/** Describes a form, or JSON with the same fields. @param names of fields besides those of every form */
 export function formFields(...names: readonly string[]) {
   const all = [...names, 'csrfToken', 'callbackUrl', 'json'];
   const shape = Type.Partial(Type.Object(Object.fromEntries(all.map((name) => [name, Type.String()]))));

@@ -1,5 +1,5 @@
 /**
- * The login page, with a message for people who were sent back to it.
+ * The login page, with a message for people who were redirected back to it.
  *
  * Callers: anybody.
  */
@@ -20,7 +20,7 @@ import { isSignupOpen } from './signup.ts';
 export const ACCOUNT_PATH = '/account';
 
 const page = {
-  schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the account of who is logged in') } },
+  schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the account of the logged-in person') } },
 };
 
 export const loginPage: Routes = async (app, { context }) => {
@@ -94,7 +94,7 @@ export const loginPage: Routes = async (app, { context }) => {
     return token !== null && (await findSession(context.db, token, context.clock)) !== null;
   }
 
-  /** Shows only our own texts, so that nobody can put words on this page with a link. @returns HTML */
+  /** Returns fixed texts only, so that a link cannot put its own words on this page. @returns HTML */
   function saidOf(error: string): string {
     switch (error) {
       case texts.unverified:
@@ -131,7 +131,7 @@ const factorErrors: ReadonlySet<string> = new Set([
   texts.noBackupCodes,
 ]);
 
-/** Messages that tell of no mistake; the others are alerts. */
+/** Messages that are not about mistakes. All others are alerts. */
 const messages: ReadonlyMap<string, (html: string) => string> = new Map([
   [texts.sessionRequired, ask],
   [texts.secondFactorRequired, ask],

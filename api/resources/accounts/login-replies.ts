@@ -1,4 +1,4 @@
-/** The replies of routes that log people in or out, for the description: data for programs, a redirect for pages. */
+/** Replies of routes that log people in or out, for the description: data for programs, a redirect for pages. */
 import { Type } from 'typebox';
 import { redirectTo } from '#api/http/media.ts';
 

@@ -191,7 +191,7 @@ function isFromPage(request: FastifyRequest): boolean {
   return prefersHtml(request) && !wantsJson(request.body);
 }
 
-/** `{url}` for programs, a redirect for pages. */
+/** Replies with `{url}` to programs, and with a redirect to pages. */
 function go(request: FastifyRequest, reply: FastifyReply, url: string) {
   return wantsJson(request.body) ? { url } : redirect(request, reply, url);
 }

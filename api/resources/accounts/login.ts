@@ -1,6 +1,6 @@
 /**
  * Decides who may log in. A failed login reveals nothing about accounts: an unknown address, a wrong password and an
- * account without a password get the same answer after the same work, one argon2id each.
+ * account without a password get the same reply after the same work, one argon2id each.
  */
 import type { FailureReason } from '#api/audit/audit.ts';
 import { isTooLong, normalizeEmail, passwordProblem } from '#api/auth/password.ts';
@@ -24,7 +24,7 @@ import {
 export interface Refusal {
   readonly kind: 'refused';
   readonly text: string;
-  /** For the audit log; null: not a failed authentication. */
+  /** For the audit log; null if it is no failed authentication. */
   readonly reason: FailureReason | null;
   readonly userId: string | null;
 }
@@ -50,7 +50,7 @@ export const texts = {
   tooManyPasswords: 'Too many wrong passwords for this link: choose another one as "newPassword"',
 } as const;
 
-/** @param email and password as they were typed; '' when missing */
+/** @param email and password as typed; '' if missing */
 export async function checkPassword(
   { db, passwords }: Pick<Context, 'db' | 'passwords'>,
   email: string,
@@ -67,7 +67,7 @@ export async function checkPassword(
     const reason = user.passwordHash === null ? 'no_password_set' : 'invalid_password';
     return refused(texts.invalid, reason, user.id);
   }
-  // The caller has proven to own the account, so the reply may tell its state.
+  // The caller has proven to own the account, so the reply may reveal its state.
   if (user.isActive !== 1) return refused(texts.inactive, 'account_inactive', user.id);
   if (user.emailVerified === null) return refused(texts.unverified, null, user.id);
   return { kind: 'admitted', user };
@@ -118,7 +118,7 @@ export async function redeemVerification(
   });
 }
 
-/** null: the link is valid. */
+/** null if the link is valid. */
 function refusalOf(link: AccountLink | null): Refusal | null {
   if (link === null) return invalidToken();
   const { id, isActive, emailVerified } = link.user;
@@ -127,7 +127,7 @@ function refusalOf(link: AccountLink | null): Refusal | null {
   return emailVerified === null ? null : refused(texts.alreadyVerified, 'email_already_verified', id);
 }
 
-/** The name and password that the account gets; null: it keeps its own. */
+/** The name and password that the account gets; null if it keeps its own. */
 async function choiceFor(
   { db, passwords }: Pick<Context, 'db' | 'passwords'>,
   { user, choice }: AccountLink,

@@ -12,8 +12,8 @@ const PER_ADDRESS_MAX = 5;
 const PER: Millis = 60 * 60 * 1000;
 
 /**
- * May this address get another mail of this kind? Call it before a link is created, in the transaction that accepts
- * the mail. It locks the address, so that nobody else counts meanwhile.
+ * Whether this address may get another mail of this kind. Call it before a link is created, in the transaction that
+ * accepts the mail. It locks the address, so that concurrent requests count correctly.
  */
 export async function mayMail(
   { clock }: Pick<Context, 'clock'>,
@@ -31,7 +31,7 @@ export async function mayMail(
   return count < PER_ADDRESS_MAX;
 }
 
-/** Accepts the mail. If the recipient got too many of this kind lately, the mail is dropped silently. */
+/** Accepts the mail. If the recipient recently got too many of this kind, the mail is dropped silently. */
 export async function mailAccount(
   parts: Pick<Context, 'clock' | 'mailer'>,
   trx: Database,
@@ -40,7 +40,7 @@ export async function mailAccount(
   if (await mayMail(parts, trx, mail)) await parts.mailer.accept(trx, mail);
 }
 
-/** @param next the page after the verification; null: that of the account */
+/** @param next the page after the verification; null for the page of the account */
 export function verificationMail(publicUrl: string, to: string, token: string, next: string | null): Mail {
   const callback = next === null ? '' : `&callbackUrl=${encodeURIComponent(next)}`;
   return {
@@ -56,7 +56,7 @@ export function verificationMail(publicUrl: string, to: string, token: string, n
   };
 }
 
-/** For a sign-up with an address that has an account. Only the owner of the address learns that it has one. */
+/** A mail to the owner of a taken address after a sign-up with it. Only the owner learns that there is an account. */
 export function accountExistsMail(publicUrl: string, to: string): Mail {
   return {
     kind: 'accountExists',
@@ -99,7 +99,7 @@ export function changeEmailMail(publicUrl: string, to: string, token: string): M
   };
 }
 
-/** To the old address, so that an owner who did not ask for the change learns of it at once. */
+/** A mail to the old address, so that an owner who did not request the change learns of it at once. */
 export function emailChangedMail(to: string): Mail {
   return {
     kind: 'emailChanged',

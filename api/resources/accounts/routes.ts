@@ -1,6 +1,6 @@
 /**
- * Accounts: sign up, forget and reset a password, get another verification mail. No reply says whether an address has
- * an account.
+ * Accounts: sign up, forget and reset a password, get another verification mail. No reply reveals whether an address
+ * has an account.
  *
  * Callers: anybody, limited by address.
  */
@@ -19,7 +19,7 @@ const done = {
   200: Type.Object({ data: Type.Object({ success: Type.String() }) }),
   303: redirectTo('the next page, for who sent the form of a page'),
 };
-/** A form of a page must be ours, and sign-up may be closed. */
+/** The form must have our token, and sign-up may be closed. */
 const refuses = ['bad_request', 'forbidden'] as const;
 const Text = Type.String();
 

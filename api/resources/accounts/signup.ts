@@ -1,4 +1,4 @@
-/** Decides whether anybody may sign up, or only invited people. */
+/** Decides whether everybody may sign up, or only invited people. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { forbidden } from '#api/errors.ts';
@@ -11,7 +11,7 @@ import { hasMembers } from '#api/resources/organizations/store.ts';
 export const CLOSED =
   'Sign-up is closed on this server. Ask an owner or manager of your organization to invite you, and open the link of the invitation.';
 
-/** A server without any members lets the first person in, whatever the setting says. */
+/** On a server without any members, the first person may sign up, whatever the setting. */
 export async function isSignupOpen({ db, config }: Pick<Context, 'db' | 'config'>): Promise<boolean> {
   return config.isSignupEnabled || !(await hasMembers(db));
 }

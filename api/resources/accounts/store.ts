@@ -18,7 +18,7 @@ export interface AccountLink {
   readonly user: User;
   /** The address that the mail was sent to. */
   readonly email: string;
-  /** The account gets these when the link verifies the address; null: the link carries no password. */
+  /** The account gets these when the link verifies the address; null if the link carries no password. */
   readonly choice: Choice | null;
 }
 
@@ -34,7 +34,7 @@ const lifetimes: Readonly<Record<Purpose, Millis>> = {
 };
 
 const TOKEN_LENGTH_MAX = 128;
-/** Passwords, or codes, that may be tried with one link. */
+/** Maximum number of passwords, or of codes, that are tried with one link. */
 const ATTEMPTS_MAX = 5;
 
 /** @param email as `normalizeEmail` returns it */
@@ -46,7 +46,7 @@ export async function findUser(db: Database, id: string): Promise<User | null> {
   return (await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** @throws the driver's unique violation when the address is taken */
+/** @throws the driver's unique violation if the address is taken */
 export async function insertUser(
   db: Database,
   user: Pick<User, 'name' | 'email' | 'passwordHash'> & Partial<Pick<User, 'emailVerified'>>,
@@ -73,7 +73,7 @@ export async function insertUser(
   return id;
 }
 
-/** @throws the driver's unique violation when the address is taken */
+/** @throws the driver's unique violation if the address is taken */
 export async function updateUser(
   db: Database,
   id: string,
@@ -130,7 +130,7 @@ export async function insertToken(
   return text;
 }
 
-/** Leaves the newest tokens of an account and purpose. */
+/** Deletes all but the newest tokens of an account and purpose. */
 export async function deleteOldTokens(
   db: Database,
   userId: string,
@@ -152,7 +152,7 @@ export async function deleteOldTokens(
     .execute();
 }
 
-/** @returns null when the link has ended, was used, or never existed */
+/** @returns null if the link has ended, was used, or never existed */
 export async function findToken(
   db: Database,
   purpose: Purpose,
@@ -180,7 +180,8 @@ export async function findToken(
 }
 
 /**
- * The same in the transaction that uses the link. Of two requests with one link, the second sees what the first did.
+ * Finds the token in the transaction that uses the link. Of two requests with one link, the second sees what the first
+ * did.
  */
 export async function findTokenToUse(
   trx: Database,
@@ -203,8 +204,8 @@ export async function findUserToChange(trx: Database, email: string): Promise<Us
 }
 
 /**
- * Is the fact that was proven about the account still true? Call it in the transaction that relies on it: checking a
- * password takes time, and a new password or address in between must end the attempt.
+ * Whether a fact that was proven about the account is still true. Call it in the transaction that relies on it:
+ * checking a password takes time, and a new password or address in between must end the attempt.
  */
 export async function isAsProven(
   trx: Database,
@@ -217,7 +218,7 @@ export async function isAsProven(
   return isActive && now.email === email && now.passwordHash === passwordHash;
 }
 
-/** Counts a password, or a code, before it is tried with a link. @returns false when too many were tried */
+/** Counts a password, or a code, before it is tried with a link. @returns false if too many were tried */
 export async function takeAttempt(db: Database, token: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('accountTokens')
@@ -228,7 +229,7 @@ export async function takeAttempt(db: Database, token: string): Promise<boolean>
   return numUpdatedRows > 0n;
 }
 
-/** Ends every link of the user but this one, which stays so that a second click learns that it was used. */
+/** Ends every other link of the user. This one stays, so that a second click shows that it was used. */
 export async function deleteOtherTokens(db: Database, userId: string, token: string): Promise<void> {
   await db
     .deleteFrom('accountTokens')

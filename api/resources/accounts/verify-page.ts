@@ -1,7 +1,6 @@
 /**
- * The page behind the link in a verification mail. It has a button, because programs that only look at links must not
- * use them up. There are two ways: the password of the sign-up, or a new one for people who did not sign up
- * themselves.
+ * The page behind the link in a verification mail. It has a button, because programs that only open links must not use
+ * them up. There are two ways: the password of the sign-up, or a new one for people who did not sign up themselves.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
@@ -22,7 +21,7 @@ export const choiceFields: readonly Field[] = [
   { ...newPassword, name: 'newPassword', label: 'New password' },
 ];
 
-/** Refusals after which the same link may still work, as sentences for people. */
+/** Messages for refusals after which the same link may still work. */
 const problems: ReadonlyMap<string, string> = new Map([
   [texts.passwordNeeded, 'Enter the password of the sign-up, or choose another one below.'],
   [texts.wrongPassword, 'This is not the password of the sign-up. Try again, or choose another one below.'],
@@ -36,11 +35,11 @@ export function isRetryable(text: string): boolean {
 interface Shown {
   readonly status: number;
   readonly problem: string;
-  /** By the names of the fields of a new password. */
+  /** Messages by the names of the fields for a new password. */
   readonly errors: Readonly<Record<string, string>>;
 }
 
-/** @param given the query of the address, or the form that was sent */
+/** @param given the query of the address, or the submitted form */
 export function sendVerifyPage(
   context: Context,
   request: FastifyRequest,

@@ -28,7 +28,7 @@ import {
   updateActionClass,
 } from './store.ts';
 
-/** In a workspace: SDKs download them all. */
+/** Maximum number in a workspace, because SDKs download them all. */
 const ACTION_CLASSES_MAX = 500;
 
 const LIST_MAX = 5_000;
@@ -80,7 +80,7 @@ export const actionClassRoutes: Routes = async (app, { context }) => {
 
   actionClasses.read();
 
-  // The body names the workspace once more, and it must be the same one.
+  // The body contains the workspace too, which must be the same.
   app.put(
     '/api/v1/management/action-classes/:actionClassId',
     {
@@ -150,7 +150,7 @@ export const v3ActionClassRoutes: Routes = async (app, { context }) => {
       .selectFrom('actionClasses')
       .select(['id', 'name', 'description', 'type', 'key', 'createdAt'])
       .where('workspaceId', '=', workspaceId)
-      // The built-in ones are older than v3, which does not show them.
+      // The built-in classes are older than v3, which does not show them.
       .where('type', '!=', 'automatic'),
   );
 };

@@ -16,7 +16,7 @@ export async function listActionClasses(db: Database, workspaceId: string): Prom
   return rows.map(toActionClass);
 }
 
-/** Lists those of several workspaces, the oldest first, ties by id. */
+/** Lists those of several workspaces, oldest first, ties by id. */
 export async function listActionClassesOf(
   db: Database,
   workspaceIds: readonly string[],
@@ -39,7 +39,7 @@ export async function findActionClass(db: Database, id: string): Promise<ActionC
   return row === undefined ? null : toActionClass(row);
 }
 
-/** @returns the field of this action class that another one of the workspace has already; null: none */
+/** @returns the field whose value another action class of the workspace has; null if there is none */
 export async function findTaken(
   db: Database,
   { id, workspaceId, name, key }: Pick<ActionClass, 'id' | 'workspaceId' | 'name' | 'key'>,
@@ -61,8 +61,8 @@ export function countActionClasses(db: Database, workspaceId: string): Promise<n
 }
 
 /**
- * @returns false when it was deleted meanwhile
- * @throws the driver's unique violation when the name or the key is taken
+ * @returns false if it was deleted meanwhile
+ * @throws the driver's unique violation if the name or the key is taken
  */
 export async function updateActionClass(db: Database, actionClass: ActionClass): Promise<boolean> {
   const { id, name, description, type, key, noCodeConfig, updatedAt } = actionClass;
@@ -86,7 +86,7 @@ export async function deleteActionClass(db: Database, id: string): Promise<void>
   await db.deleteFrom('actionClasses').where('id', '=', id).execute();
 }
 
-/** @throws the driver's unique violation when the name or the key is taken */
+/** @throws the driver's unique violation if the name or the key is taken */
 export async function insertActionClass(db: Database, actionClass: ActionClass): Promise<void> {
   const { noCodeConfig } = actionClass;
   await db

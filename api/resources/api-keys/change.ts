@@ -8,14 +8,14 @@ import { labelIn, reachFrom, type WantedReach } from './create.ts';
 import { managed, managedNow } from './managed.ts';
 import { type ApiKey, deleteApiKey, findApiKey, updateApiKey } from './store.ts';
 
-/** Unset members stay as they are. Either member of `WantedReach` replaces all permissions of the key. */
+/** Unset members are not changed. Either member of `WantedReach` replaces all permissions of the key. */
 interface ApiKeyChange extends WantedReach {
   readonly label?: string;
   readonly organizationAccess?: ApiKey['organizationAccess'];
 }
 
 /**
- * @returns the key after the change; null when the caller manages no key with this id
+ * @returns the key after the change; null if the caller manages no key with this id
  * @throws ApiError invalid_fields; unauthorized for people who manage no organization
  */
 export function changeApiKey(
@@ -39,7 +39,7 @@ export function changeApiKey(
   });
 }
 
-/** @returns the revoked key; null when the caller manages no key with this id @throws ApiError as `changeApiKey` */
+/** @returns the revoked key; null if the caller manages no key with this id @throws ApiError as `changeApiKey` */
 export function revokeApiKey(db: Database, principal: SessionPrincipal, id: string): Promise<ApiKey | null> {
   const organizationIds = managed(principal);
   return db.transaction().execute(async (trx) => {

@@ -1,4 +1,4 @@
-/** Creates API keys. Limits how many an organization has, and checks what they reach. */
+/** Creates API keys. Limits their number in an organization, and checks their permissions. */
 
 import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
 import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
@@ -16,12 +16,12 @@ export interface NewApiKey {
   /** An organization that the user managed when the request began. */
   readonly organizationId: string;
   readonly label: string;
-  /** Unset: read and write. */
+  /** Default: read and write. */
   readonly organizationAccess: ApiKey['organizationAccess'] | undefined;
   readonly reach: WantedReach;
 }
 
-/** At most one of the two. Neither: manage on every workspace of the organization. */
+/** At most one of the two. Without both, the key manages every workspace of the organization. */
 export interface WantedReach {
   readonly allWorkspaces?: Permission | undefined;
   readonly workspacePermissions?: ApiKey['workspacePermissions'] | undefined;
@@ -29,7 +29,7 @@ export interface WantedReach {
 
 /**
  * @returns the row of the key, and the key itself, which is never shown again
- * @throws ApiError bad_request when there are too many, invalid_fields, unauthorized
+ * @throws ApiError bad_request if there are too many, invalid_fields, unauthorized
  */
 export function createApiKey(
   { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,

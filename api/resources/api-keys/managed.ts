@@ -4,7 +4,7 @@ import { lockRows } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { unauthorized } from '#api/errors.ts';
 
-/** @throws ApiError unauthorized when there are none */
+/** @throws ApiError unauthorized if there are none */
 export function managed({ roles }: SessionPrincipal): readonly string[] {
   const ids = [...roles].filter(([, role]) => runsOrganization(role)).map(([id]) => id);
   if (ids.length === 0) throw unauthorized();

@@ -28,12 +28,12 @@ const NewApiKey = Type.Object({
   label,
   /** Only members of several organizations need it. */
   organizationId: Type.Optional(Id),
-  /** Neither of the two: manage on every workspace of the organization. */
+  /** Without both, the key manages every workspace of the organization. */
   allWorkspaces,
   workspacePermissions,
   organizationAccess,
 });
-/** Unset members stay as they are. `allWorkspaces` or `workspacePermissions` replaces all permissions of the key. */
+/** Absent members are not changed. `allWorkspaces` or `workspacePermissions` replaces all permissions of the key. */
 const ApiKeyChange = Type.Object({
   label: Type.Optional(label),
   allWorkspaces,

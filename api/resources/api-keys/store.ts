@@ -13,7 +13,7 @@ export interface ApiKey {
   readonly organizationAccess: {
     readonly accessControl: { readonly read: boolean; readonly write: boolean };
   };
-  /** On every workspace of the organization, also on later ones; null: only on the listed ones. */
+  /** Permission on every workspace of the organization, also on later ones; null if the key has only the listed ones. */
   readonly allWorkspaces: Permission | null;
   /** In the order of the workspace ids. With `allWorkspaces`, all workspaces that exist now. */
   readonly workspacePermissions: readonly { readonly workspaceId: string; readonly permission: Permission }[];
@@ -104,7 +104,7 @@ export async function findApiKey(
   return (await listApiKeys(db, organizationIds)).find((key) => key.id === id) ?? null;
 }
 
-/** null: unknown. */
+/** null if unknown. */
 export async function creatorOfKey(db: Database, id: string): Promise<string | null> {
   const key = await db.selectFrom('apiKeys').select('createdBy').where('id', '=', id).executeTakeFirst();
   return key?.createdBy ?? null;

@@ -14,10 +14,10 @@ import { withReferred } from '#api/resources/segments/interactions.ts';
 import type { Segment } from '#api/resources/segments/store.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** The most contacts of a workspace whose segments have filters. A request that looks at so many takes seconds. */
+/** Maximum number of contacts in a workspace whose segments have filters. Checking this number takes seconds. */
 const CONTACTS_MAX = 100_000;
 const PORTION = 100;
-/** Displays and responses that are read for a portion, the newest first. */
+/** Displays and responses that are read for a portion, newest first. */
 const ACTIONS_MAX = 50_000;
 
 interface Members {
@@ -27,8 +27,8 @@ interface Members {
 }
 
 /**
- * @returns one page of the ids, the oldest contact first, ties by id
- * @throws ApiError bad_request when there are too many contacts to look at
+ * @returns one page of the ids, oldest contact first, ties by id
+ * @throws ApiError bad_request if there are too many contacts to check
  */
 export async function membersOf(
   db: Database,
@@ -81,7 +81,7 @@ export async function membersOf(
   return { ids, total };
 }
 
-/** As much as parsing a quarter of a megabyte: other requests get a turn after a few portions. */
+/** Counts as much as parsing a quarter of a megabyte, so that other requests run after a few portions. */
 const PORTION_WORK = 262_144;
 
 async function* portionsOf(db: Database, workspaceId: string): AsyncGenerator<readonly Contact[]> {

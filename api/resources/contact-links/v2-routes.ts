@@ -24,7 +24,7 @@ import { membersOf } from './segment-members.ts';
 const DAY: Millis = 24 * 60 * 60 * 1000;
 const ATTRIBUTE_KEYS_MAX = 20;
 const SKIP_MAX = 1_000_000;
-/** Looking for the members of a segment takes long where there are many contacts. */
+/** Finding the members of a segment takes long with many contacts. */
 const SEARCHES = { runningMax: 2, waitingMax: 10, retryAfterSeconds: 5 };
 
 const expirationDays = Type.Optional(Type.Integer({ minimum: 1, maximum: 365 }));
@@ -110,7 +110,7 @@ export const v2ContactLinkRoutes: Routes = async (app, { context }) => {
     },
   );
 
-  /** @throws ApiError not_found; unauthorized; bad_request when the survey has no links */
+  /** @throws ApiError not_found; unauthorized; bad_request if the survey has no links */
   async function linkSurvey(request: FastifyRequest, surveyId: string): Promise<Survey> {
     const survey = existing(await findSurvey(db, surveyId), 'Survey', surveyId);
     requireRight(request, survey.workspaceId);

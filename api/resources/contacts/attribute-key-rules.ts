@@ -8,7 +8,7 @@ const KEY_LENGTH_MAX = 255;
 /** Too similar to the default keys. */
 const reserved: ReadonlySet<string> = new Set(['user_id', 'first_name', 'last_name']);
 
-/** @returns why a new key is refused, as the end of a sentence about it; null when it is fine */
+/** @returns why a new key is refused, as the end of a sentence about it; null if it is valid */
 export function keyProblem(key: string): string | null {
   if (key.length > KEY_LENGTH_MAX) return `must not be longer than ${KEY_LENGTH_MAX} characters`;
   if (!/^[a-z][a-z0-9_]*$/.test(key)) {
@@ -17,12 +17,12 @@ export function keyProblem(key: string): string | null {
   return reservedProblem(key);
 }
 
-/** The same for attribute classes, whose names never had to match a pattern. */
+/** Checks the name of an attribute class, which never had to match a pattern. */
 export function reservedProblem(key: string): string | null {
   return reserved.has(key) ? 'is reserved; use the default key instead' : null;
 }
 
-/** `favorite_color` -> `Favorite Color` */
+/** Turns `favorite_color` into `Favorite Color`. */
 export function titleOf(key: string): string {
   return key
     .split('_')

@@ -7,7 +7,7 @@ import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
 
 export type AttributeKey = Decoded<ContactAttributeKeyTable, { isUnique: boolean; isArchived: boolean }>;
 
-/** Lists those of several workspaces, the oldest first, ties by id. */
+/** Lists those of several workspaces, oldest first, ties by id. */
 export async function listAttributeKeys(
   db: Database,
   workspaceIds: readonly string[],
@@ -25,14 +25,14 @@ export async function listAttributeKeys(
   return rows.map(toAttributeKey);
 }
 
-/** More than a workspace can have. */
+/** Higher than the maximum of a workspace. */
 const ALL_KEYS = { limit: 10 * ATTRIBUTE_KEYS_MAX, skip: 0 };
 
 export function listKeysOf(db: Database, workspaceId: string): Promise<readonly AttributeKey[]> {
   return listAttributeKeys(db, [workspaceId], ALL_KEYS);
 }
 
-/** In any order. Ids without a row are left out. */
+/** @returns the keys in any order; ids without a row are left out */
 export async function findAttributeKeys(
   db: Database,
   ids: readonly string[],
@@ -50,13 +50,13 @@ export function countAttributeKeys(db: Database, workspaceId: string): Promise<n
   return countRows(db.selectFrom('contactAttributeKeys').where('workspaceId', '=', workspaceId));
 }
 
-/** @throws the driver's unique violation when the workspace has the key */
+/** @throws the driver's unique violation if the workspace has the key */
 export async function insertAttributeKeys(db: Database, keys: readonly AttributeKey[]): Promise<void> {
   if (keys.length === 0) return;
   await db.insertInto('contactAttributeKeys').values(keys.map(toRow)).execute();
 }
 
-/** @throws the driver's unique violation when the workspace has the key */
+/** @throws the driver's unique violation if the workspace has the key */
 export async function updateAttributeKey(db: Database, key: AttributeKey): Promise<void> {
   const { id, workspaceId: _, createdAt: __, ...columns } = toRow(key);
   await db.updateTable('contactAttributeKeys').set(columns).where('id', '=', id).execute();

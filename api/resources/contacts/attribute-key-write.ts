@@ -46,8 +46,8 @@ export function customKey(given: GivenKey, now: Timestamp, random: Random): Attr
 }
 
 /**
- * @param alreadyExists thrown when the workspace has the key
- * @throws ApiError forbidden when the workspace has the maximum
+ * @param alreadyExists thrown if the workspace has the key
+ * @throws ApiError forbidden if the workspace has the maximum
  */
 export async function createAttributeKey(
   { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
@@ -82,9 +82,10 @@ export function checkCount(count: number): void {
 /**
  * Applies a change to the stored key, in one transaction.
  *
- * @param change returns the new fields, or throws to refuse the change. A description of null is an empty one.
- * @param gone thrown when the key was deleted meanwhile
- * @param alreadyExists thrown when another key of the workspace has the same name
+ * @param change returns the new fields, or throws to refuse the change. A description of null is stored as an empty
+ * one.
+ * @param gone thrown if the key was deleted meanwhile
+ * @param alreadyExists thrown if another key of the workspace has the same name
  */
 export async function changeAttributeKey(
   { db, clock }: Pick<Context, 'db' | 'clock'>,

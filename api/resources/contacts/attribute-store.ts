@@ -7,7 +7,7 @@ import type { ListPage } from '#api/http/pagination.ts';
 type ContactAttribute = Omit<Decoded<ContactAttributeTable>, 'uniqueDigest'>;
 
 /**
- * Grouped by attribute key, in each the oldest first, ties by id. This is the order of the index
+ * Grouped by attribute key, in each oldest first, ties by id. This is the order of the index
  * `contactAttributes_list`, so a page reads no further than it reaches. A workspace has at most 150 keys, so the list
  * of keys is short.
  */
@@ -56,7 +56,7 @@ export function findTakenValues(
     .execute();
 }
 
-/** Value -> the contact that has it for this key. Values that no contact has are absent. */
+/** Maps each value to the contact that has it for this key. Values that no contact has are absent. */
 export async function findOwnersOf(
   db: Database,
   attributeKeyId: string,
@@ -71,7 +71,7 @@ export async function findOwnersOf(
   return new Map(rows.map(({ contactId, value }) => [value, contactId]));
 }
 
-/** The index over values that only one contact may have, in the words of `isUniqueViolation`. */
+/** The index over values that only one contact may have, in the format of `isUniqueViolation`. */
 export const UNIQUE_VALUE = ['contactAttributes.attributeKeyId', 'contactAttributes.uniqueDigest'] as const;
 
 export interface NewContactAttribute extends ContactAttribute {
@@ -81,7 +81,7 @@ export interface NewContactAttribute extends ContactAttribute {
 /**
  * Sets values of contacts, new or changed. `rows` must not be empty.
  *
- * @throws the driver's unique violation, `UNIQUE_VALUE`, when another contact has a unique value
+ * @throws the driver's unique violation, `UNIQUE_VALUE`, if another contact has a unique value
  */
 export async function upsertContactAttributes(
   db: Database,

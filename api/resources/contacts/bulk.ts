@@ -3,8 +3,8 @@
  *
  * The batch is checked first. Then missing keys are created, and then contacts are written in slices, each in a
  * transaction of its own, so that other writers wait for a slice and not for the whole batch. If a batch is
- * interrupted, because the process dies or the database is busy, send it again: contacts that are written already
- * stay the same.
+ * interrupted, because the process dies or the database is busy, send it again: contacts that are already written are
+ * not changed.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Context } from '#api/context.ts';
@@ -29,7 +29,7 @@ import {
   touchContacts,
 } from './store.ts';
 
-/** Attributes in one transaction; at least one contact. */
+/** Maximum number of attributes in one transaction, unless a single contact has more. */
 const SLICE_ATTRIBUTES = 500;
 const PROBLEMS_MAX = 50;
 
@@ -106,7 +106,7 @@ export async function writeBatch(
   await db.transaction().execute((trx) => keysFor(trx, workspaceId, batch, now, random));
   const left: BatchContact[] = [];
   for (const slice of slicesOf(batch)) {
-    // Apps create contacts at the same time. The next attempt finds the ones that were in the way.
+    // Apps create contacts at the same time. The next attempt finds the ones that conflicted.
     const skipped = await againWhenTaken([], () =>
       db.transaction().execute((trx) => writeSlice(trx, { workspaceId, now, random }, slice)),
     );
@@ -170,7 +170,9 @@ interface Target {
   readonly random: Random;
 }
 
-/** Reads in the same transaction who has which address and user id. @returns the contacts that were left out */
+/**
+ * Reads in the same transaction which contact has which address and user id. @returns the contacts that were left out
+ */
 async function writeSlice(
   trx: Database,
   { workspaceId, now, random }: Target,

@@ -1,4 +1,4 @@
-/** Decides which attributes of a client are stored, and as which text. Pure. */
+/** Decides which attributes of a client are stored, and with which text. Pure. */
 import { normalizeEmail } from '#api/auth/password.ts';
 import { USER_ID_LENGTH_MAX } from '#api/content-limits.ts';
 import { readTimestamp } from '#api/timestamps.ts';
@@ -17,9 +17,9 @@ interface AttributePlan {
 }
 
 const VALUE_LENGTH_MAX = 2_048;
-/** Further sentences are only counted. */
+/** Maximum number of sentences. Further ones are only counted. */
 const ERRORS_MAX = 50;
-/** Characters of an invalid key that an error repeats. */
+/** Maximum number of characters of an invalid key that an error repeats. */
 const SHOWN_LENGTH_MAX = 64;
 
 /** These identify the contact, so they cannot be set. */

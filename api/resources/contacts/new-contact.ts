@@ -10,7 +10,7 @@ import { findTakenValues, UNIQUE_VALUE, upsertContactAttributes } from './attrib
 import { type GivenAttributes, identityProblem, shown, valueProblem } from './given-attributes.ts';
 import { type Attributes, type Contact, findContactByUserId, insertContacts } from './store.ts';
 
-/** Unknown keys that an error names. */
+/** Maximum number of unknown keys that an error names. */
 const NAMED_MAX = 20;
 
 interface NewContact {

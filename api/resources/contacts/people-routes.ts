@@ -17,7 +17,7 @@ import {
   listIdentifiedContacts,
 } from './store.ts';
 
-/** Smaller than a page of contacts: each person comes with up to 150 attributes. */
+/** Smaller than a page of contacts, because each person has up to 150 attributes. */
 const PEOPLE_MAX = 1_000;
 
 export const PersonReply = Type.Object({

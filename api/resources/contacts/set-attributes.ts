@@ -58,10 +58,10 @@ export async function prepareAttributes(
 }
 
 /**
- * Call it inside a transaction. If another contact has a unique value, the value is left out silently: anybody may
+ * Call it inside a transaction. If another contact has a unique value, the value is left out silently: everybody may
  * call the client API, and must not learn which contacts exist.
  *
- * @throws the driver's unique violation, `UNIQUE_VALUE`, when another contact gets such a value at the same time
+ * @throws the driver's unique violation, `UNIQUE_VALUE`, if another contact gets such a value at the same time
  */
 export async function setAttributes(
   trx: Database,

@@ -53,7 +53,7 @@ export async function findContactById(db: Database, id: string): Promise<Contact
 }
 
 /**
- * By workspace, in each the oldest first, ties by id. This is the order of the index, so a page reads no further than
+ * By workspace, in each oldest first, ties by id. This is the order of the index, so a page reads no further than
  * it reaches.
  */
 export function listContacts(
@@ -100,7 +100,7 @@ export async function findContacts(db: Database, ids: readonly string[]): Promis
   return ids.length === 0 ? [] : db.selectFrom('contacts').selectAll().where('id', 'in', ids).execute();
 }
 
-/** User id -> contact id. User ids without a contact are absent. */
+/** Maps user ids to contact ids. User ids without a contact are absent. */
 export async function findContactIdsByUserId(
   db: Database,
   workspaceId: string,

@@ -33,7 +33,7 @@ const NewKey = Type.Object({
   ...described,
   dataType: Type.Optional(OneOf(['string', 'number', 'date'])),
 });
-/** Absent fields stay as they are. The key and its type cannot change. */
+/** Absent fields are not changed. The key and its type cannot change. */
 const KeyChange = Type.Object(described);
 
 const KeyReply = Type.Object({

@@ -1,6 +1,5 @@
 /**
- * The deliveries of a webhook: lists them, sends one again, and tests the webhook. The original product has no such
- * routes.
+ * The deliveries of a webhook: lists them, sends one again, and tests the webhook. Formbricks has no such routes.
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST to write.
  */
@@ -25,9 +24,9 @@ const DELIVERIES_DEFAULT = 25;
 const DELIVERIES_MAX = 100;
 /** One test at a time for each webhook, so that nobody uses this service as a load generator. */
 const TEST = 'webhooks.test';
-/** A test ends long before. After this time, a test whose process died no longer counts. */
+/** A test ends much sooner. After this time, a test whose process died no longer counts. */
 const TEST_SECONDS_MAX: Seconds = 15;
-/** Exactly this, without `data`, because receivers recognise a test by it. */
+/** The exact body, without `data`, because receivers recognise a test by it. */
 const TEST_BODY = '{"event":"testEndpoint"}';
 /** These receivers answer 400 to everything that is not a chat message. */
 const DISCORD = /^(.*\.)?(discord|discordapp)\.com$/;
@@ -101,7 +100,7 @@ export const deliveryRoutes: Routes = async (app, { context }) => {
         throw badRequest('Discord webhooks are not supported', { url: 'Discord webhooks are not supported' });
       }
       try {
-        // Count first and check then: of two tests at once, the first one counted goes on.
+        // Count first and check then: of two concurrent tests, the one that was counted first continues.
         const { used } = await tests.use(TEST, id, TEST_SECONDS_MAX);
         if (used > 1) throw conflict('This webhook is being tested; wait for the result');
         const reach = await reachOf(db, workspaceId);

@@ -3,13 +3,13 @@ import { type Static, Type } from 'typebox';
 import { Nullable } from '#api/schemas.ts';
 
 const Attempt = Type.Object({
-  /** Counts from 1. The newest twenty are kept. */
+  /** The number of the attempt, from 1. The newest twenty are kept. */
   number: Type.Integer(),
   startedAt: Type.String(),
   durationMs: Type.Integer(),
-  /** null: there was no answer, and `error` says why; or it is hidden. */
+  /** null if there was no answer, and `error` says why; or it is hidden. */
   statusCode: Nullable(Type.Integer()),
-  /** The first KiB of the answer's body; `hidden` when the receiver is in a private network. */
+  /** The first KiB of the reply's body; `hidden` if the receiver is in a private network. */
   reply: Nullable(Type.String()),
   error: Nullable(Type.String()),
 });
@@ -23,12 +23,12 @@ export const DeliveryReply = Type.Object({
   event: Type.String(),
   surveyId: Type.String(),
   responseId: Type.String(),
-  /** `pending`, `delivered`, or `parked`: not tried again until somebody asks for it. */
+  /** `pending`, `delivered`, or `parked`: there are no further attempts until a redelivery is requested. */
   status: Type.String(),
   attemptCount: Type.Integer(),
   /** null unless pending. */
   nextAttemptAt: Nullable(Type.String()),
-  /** The oldest first. */
+  /** Oldest first. */
   attempts: Type.Array(Attempt),
 });
 export type DeliveryReply = Static<typeof DeliveryReply>;
@@ -44,8 +44,8 @@ export const TestReply = Type.Object({
 const HIDDEN = 'hidden';
 
 /**
- * The part of an answer that callers may see. Answers of private receivers are hidden, so that nobody explores the
- * network.
+ * Returns the part of a reply that callers may see. Replies of private receivers are hidden, so that nobody can explore
+ * the network.
  */
 export function shown({
   statusCode,

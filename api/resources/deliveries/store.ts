@@ -1,9 +1,9 @@
-/** Reads deliveries for people. events/ writes them. */
+/** Reads deliveries for the API. Code in events/ writes them. */
 import type { Database, DeliveryTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { type DeliveryReply, shown } from './schema.ts';
 
-/** The newest first, ties by id. Makes two queries for any number of deliveries. */
+/** Newest first, ties by id. Makes two queries for any number of deliveries. */
 export async function listDeliveries(
   db: Database,
   webhookId: string,

@@ -61,7 +61,7 @@ export const clientDisplayRoutes: Routes = async (app, { context }) => {
       const { id: workspaceId } = workspaceOf(request);
       const { surveyId, contactId } = request.body;
       return create(workspaceId, surveyId, async (trx) =>
-        // An unknown contact does not cost the survey its display.
+        // An unknown contact does not prevent the display.
         contactId ? ((await findContact(trx, workspaceId, contactId))?.id ?? null) : null,
       );
     },
@@ -76,7 +76,7 @@ export const clientDisplayRoutes: Routes = async (app, { context }) => {
     if (survey === null || survey.workspaceId !== workspaceId) throw notFound('Survey', surveyId);
     const now = toTimestamp(clock());
     const display = await db.transaction().execute(async (trx): Promise<Display> => {
-      // Inside: it may have ended or gone since the request came.
+      // Inside the transaction, because the survey may have ended or been deleted since the request arrived.
       if ((await findSurveyNow(trx, surveyId))?.isOpen !== true) throw surveyClosed(surveyId);
       const contactId = await contactIdIn(trx, now);
       const made = { id: newId(random), surveyId, workspaceId, contactId, createdAt: now, updatedAt: now };

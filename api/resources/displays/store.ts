@@ -1,8 +1,8 @@
-/** Displays: a survey was shown. Which response came of it is written on the response. */
+/** Displays: a survey was shown. A response stores its display. */
 import type { Database, Decoded, DisplayTable, Timestamp } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
 
-/** With the workspace of its survey. */
+/** A display with the workspace of its survey. */
 export type Display = Decoded<DisplayTable, { workspaceId: string }>;
 
 export async function findDisplay(db: Database, id: string): Promise<Display | null> {

@@ -20,8 +20,8 @@ import { toState } from './state.ts';
 
 const SURVEYS_MAX = 30;
 /**
- * SDKs ask again after this time, minus the age of the window. It is longer than our cache and HTTP caches keep a
- * state.
+ * SDKs request the state again after this time, minus the age of the window. It is longer than our cache and HTTP
+ * caches store a state.
  */
 const STATE_LIFETIME_MS = 60 * 60 * 1000;
 const CACHEABLE = 'public, s-maxage=60, max-age=60, stale-while-revalidate=60, stale-if-error=60';
@@ -76,7 +76,7 @@ export const environmentRoutes: Routes = async (app, { context }) => {
         const { body, etag } = await states.get(workspaceId, () => build(workspaceId));
         reply.header('cache-control', CACHEABLE).header('etag', etag);
         if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
-        // The bytes are JSON already, so Fastify sends them as they are.
+        // The bytes are already JSON, so Fastify sends them unchanged.
         reply.header('content-type', 'application/json; charset=utf-8').send(body);
         return reply;
       },

@@ -1,4 +1,4 @@
-/** The shape of the workspace state, in both of its forms. */
+/** The shape of the workspace state, in both of its formats. */
 import { Type } from 'typebox';
 import { Nullable, OneOf } from '#api/schemas.ts';
 

@@ -1,9 +1,9 @@
 /**
- * Builds the workspace state, in both of its forms at once: the older one with plain texts, and in it the one that
- * SDKs read. Pure.
+ * Builds the workspace state in both formats at once: the older one with plain texts, which contains the one that SDKs
+ * read. Pure.
  *
- * Anybody may read this, so both forms list the fields that they show. PIN, follow-ups, the author, the conditions of
- * a segment, and internal names of surveys and segments are not among them.
+ * Everybody may read this, so both formats list the fields that they show. They do not contain the PIN, follow-ups, the
+ * author, the conditions of a segment, and internal names of surveys and segments.
  */
 import type { Timestamp } from '#api/db/schema.ts';
 import type { ActionClass } from '#api/resources/action-classes/store.ts';
@@ -16,7 +16,7 @@ import type { Survey } from '#api/resources/surveys/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';
 import { isRecord, plainText, reshape } from '#api/schemas.ts';
 
-/** Replaces names, which clients require and do not show. */
+/** Replaces names, which clients require but do not show. */
 const NOT_TOLD = 'Deprecated: left out of the public API';
 const LONG_AGO = '1970-01-01T00:00:00.000Z';
 
@@ -27,9 +27,9 @@ interface StateParts {
   /** The actions after which a user may be in other segments. */
   readonly interactions: Interactions;
   readonly expiresAt: Timestamp;
-  /** null: reCAPTCHA is not configured. */
+  /** null if reCAPTCHA is not configured. */
   readonly recaptchaSiteKey: string | null;
-  /** Our own files are stored as paths, and shown as addresses. */
+  /** Our own files are stored as paths, and returned as addresses. */
   readonly publicUrl: string;
 }
 
@@ -96,7 +96,7 @@ function common({ id, content }: Survey) {
   };
 }
 
-/** The form for SDKs, with localized texts as maps. SDKs know no other type than `app`. */
+/** The format for SDKs, with localized texts as maps. SDKs know only the type `app`. */
 function toInnerSurvey(survey: Survey) {
   const { content } = survey;
   return {
@@ -116,7 +116,7 @@ function toInnerSurvey(survey: Survey) {
   };
 }
 
-/** The older form, with plain strings instead of texts by language. */
+/** The older format, with plain strings instead of texts by language. */
 function toOuterSurvey(survey: Survey) {
   const { content } = survey;
   const { endings, welcomeCard } = SurveyContent.properties;
@@ -148,7 +148,7 @@ function plainQuestion(question: Record<string, unknown>): Record<string, unknow
     logic,
     logicFallback,
   };
-  // This form has a flag. The other one has the limits themselves.
+  // This format has a flag. The other one has the limits themselves.
   return isRecord(question.charLimit)
     ? { ...fields, charLimit: question.charLimit.enabled === true }
     : fields;
@@ -166,7 +166,7 @@ function toOuterSegment({ id, isPrivate, filters }: Segment) {
   };
 }
 
-/** Absent when no action in a survey changes a segment. */
+/** Absent if no action in a survey changes a segment. */
 function interactionRefresh({ id }: Survey, interactions: Interactions) {
   const matters = (kind: keyof Interactions): boolean => interactions[kind]?.has(id) ?? true;
   const refresh = {
@@ -187,7 +187,7 @@ function toInnerSegment(segment: Segment, survey: Survey) {
   };
 }
 
-/** SDKs need to know whether there are conditions. The conditions themselves are private. */
+/** Tells SDKs whether there are conditions. The conditions themselves are private. */
 function concealed(segmentId: string, filters: readonly unknown[]): readonly unknown[] {
   if (filters.length === 0) return [];
   return [
@@ -204,7 +204,7 @@ function concealed(segmentId: string, filters: readonly unknown[]): readonly unk
   ];
 }
 
-/** `/storage/…` -> `https://host/storage/…`, wherever the whole text is such a path. */
+/** Turns `/storage/…` into `https://host/storage/…`, in every text that is such a path. */
 function withAbsoluteFiles(value: unknown, publicUrl: string): unknown {
   if (typeof value === 'string') return value.startsWith('/storage/') ? publicUrl + value : value;
   if (Array.isArray(value)) return value.map((item) => withAbsoluteFiles(item, publicUrl));

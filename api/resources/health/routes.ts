@@ -24,7 +24,7 @@ export const healthRoutes: Routes = async (app, { context: { db, health } }) => 
     return reply.code(503).send({ status: 'unavailable', problem });
   });
 
-  /** 503 then, and also while the database cannot be written. */
+  /** 503 while the service stops or cannot reach its database, and while the database cannot be written. */
   app.get('/ready', { schema }, async (_request, reply) => {
     const problem = isDraining ? 'draining' : await health.check(db);
     if (problem === null) return { status: 'ready' };

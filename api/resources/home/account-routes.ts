@@ -1,7 +1,7 @@
 /**
  * The account page after the login, and the routes of its forms.
  *
- * Callers: sessions. Forms must be ours. The limit is that of the management API for sessions.
+ * Callers: sessions. Forms need our CSRF token. The limit is that of the management API for sessions.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
@@ -24,7 +24,7 @@ import { accountParts, readAccount } from './account-view.ts';
 import { newKeyFrom } from './new-key.ts';
 import { visitorOf } from './visitor.ts';
 
-/** Requests for pages count for the limit of the session, and forms must be ours. */
+/** Requests for pages count for the limit of the session, and forms need our CSRF token. */
 const refuses = [
   'bad_request',
   'not_authenticated',
@@ -41,7 +41,7 @@ const newKey = {
   schema: {
     response: {
       200: htmlPage('A page with the key.'),
-      400: htmlPage('The page of the account, with what is wrong.'),
+      400: htmlPage('The page of the account, with the mistakes.'),
     },
   },
   config: { refuses, reads: formFields('label', 'permission', 'reach') },
@@ -98,7 +98,7 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
     const principal = await sessionOfForm(request);
     const { id } = request.params;
     const key = await revokeApiKey(db, principal, id);
-    // The key is gone already, as the page shows.
+    // The key is already deleted, as the page shows.
     if (key !== null) await noteKey(request, principal, 'deleted', key);
     return reply.redirect(`${basePath}${ACCOUNT_PATH}?notice=revoked`, 303);
   });

@@ -26,7 +26,7 @@ interface AccountView {
   readonly keys: readonly ApiKey[];
 }
 
-/** @returns null when the user was deleted */
+/** @returns null if the user was deleted */
 export async function readAccount(
   { db }: Pick<Context, 'db'>,
   { userId, roles, permissions }: SessionPrincipal,

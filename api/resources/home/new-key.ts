@@ -11,7 +11,7 @@ const permissions: ReadonlySet<string> = new Set<Permission>(['read', 'write', '
 /**
  * @param reach `organization:ID` for all of its workspaces, or `workspace:ID`
  * @param managed the organizations for which the user may create keys
- * @throws ApiError invalid_fields; unauthorized when the user may not give this access
+ * @throws ApiError invalid_fields; unauthorized if the user may not give this access
  */
 export async function newKeyFrom(
   db: Database,
@@ -35,7 +35,7 @@ export async function newKeyFrom(
   return {
     organizationId: first.organizationId,
     label,
-    // A key that may only read or write surveys gets no access to the organization's members.
+    // A key that only reads or writes surveys gets no access to the organization's members.
     organizationAccess: {
       accessControl: { read: true, write: permission === 'manage' && kind === 'organization' },
     },

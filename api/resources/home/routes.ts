@@ -1,5 +1,6 @@
 /**
- * The start page: what this service is, whether it is ready, and where to go. Programs get data, people a page.
+ * The start page: describes the service, tells whether it is ready, and links to other pages. Programs get JSON, people
+ * a page.
  *
  * Callers: anybody.
  */

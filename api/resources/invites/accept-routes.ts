@@ -1,5 +1,5 @@
 /**
- * The page behind the link of an invite, and the route behind its form, which programs may call too.
+ * The page behind the link of an invite, and the route of its form, which programs may call too.
  *
  * Callers: anybody who has the link. If its address has an account, a session of that account.
  */
@@ -32,7 +32,7 @@ const page = {
     response: { 200: htmlPage('A page.'), 400: htmlPage('A page: the link has ended, or was used.') },
   },
 };
-/** 401: the address has an account, and its owner must be logged in. */
+/** 401 if the address has an account, because its owner must be logged in. */
 const acceptance = {
   schema: { response: sessionReplies },
   config: {
@@ -59,7 +59,7 @@ export const inviteAcceptRoutes: Routes = async (app, { context }) => {
       setSessionCookie(reply, token, { maxAge: config.sessionMaxAgeSeconds, publicUrl, style: 'nextAuth' });
       const url = callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl);
       if (wantsJson(request.body)) return { url };
-      // On the host of the page, which has the cookie.
+      // Stays on the host of the page, which has the cookie.
       return reply.redirect(isFromPage(request) ? `${basePath}${ACCOUNT_PATH}` : url);
     } catch (error) {
       if (!(error instanceof ApiError) || !isFromPage(request)) throw error;
@@ -114,8 +114,8 @@ export const inviteAcceptRoutes: Routes = async (app, { context }) => {
     const { status, ...rest } = shown;
     const invite = await findOpenInvite(db, shown.token, clock());
     if (invite === null) {
-      return sendPage(reply, 400, 'This invitation does not serve', [
-        '<p>It has ended, was used or was revoked. Ask whoever invited you for a new one.</p>',
+      return sendPage(reply, 400, 'This invitation does not work', [
+        '<p>It has ended, was used or was revoked. Ask the person who invited you for a new one.</p>',
       ]);
     }
     const known = await findUserByEmail(db, invite.email);

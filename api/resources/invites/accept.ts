@@ -25,7 +25,7 @@ import { findOpenInvite, type Invite, takeInvite } from './store.ts';
 
 interface Acceptance {
   readonly token: string;
-  /** The id of the logged-in user; null: nobody is. */
+  /** The id of the logged-in user; null if nobody is. */
   readonly sessionUserId: string | null;
   readonly name: string;
   readonly password: string;
@@ -39,13 +39,13 @@ interface Accepted {
 
 type Parts = Pick<Context, 'db' | 'clock' | 'random' | 'passwords'>;
 
-/** An account that was never verified counts as none, because its password may be a stranger's. */
+/** Whether the account counts. One that was never verified does not, because its password may be an attacker's. */
 export function isAccount(user: User | null): boolean {
   return user !== null && user.emailVerified !== null;
 }
 
 /**
- * @param finish runs in the same transaction, such as to begin a session
+ * @param finish runs in the same transaction, for example to begin a session
  * @throws ApiError bad_request, invalid_fields, not_authenticated, forbidden, conflict; nothing has changed then
  */
 export async function acceptInvite<T>(

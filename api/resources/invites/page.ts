@@ -7,14 +7,14 @@ import type { OpenInvite } from './store.ts';
 export interface InvitePage {
   readonly invite: OpenInvite;
   readonly token: string;
-  /** The hidden field that proves that the form is ours. */
+  /** The hidden field with our CSRF token. */
   readonly protection: string;
   readonly basePath: string;
-  /** `new`: no account yet; `mine`: its owner is logged in; `known`: nobody is, or somebody else. */
+  /** `new`: no account yet; `mine`: its owner is logged in; `known`: nobody or another person is logged in. */
   readonly account: 'new' | 'mine' | 'known';
-  /** The other user who is logged in; null: nobody. */
+  /** The other user who is logged in; null if there is none. */
   readonly otherEmail: string | null;
-  /** The problems of the form that was sent: one sentence, and sentences by field. */
+  /** The problems of the submitted form: one sentence, and sentences by field. */
   readonly problem: { readonly text: string; readonly fields: Readonly<Record<string, string>> } | null;
   readonly name: string;
 }

@@ -32,14 +32,16 @@ import {
   revokeInvite,
 } from './store.ts';
 
-/** In an organization. Revoked invites count for a day, so that nobody uses them to send many mails. */
+/**
+ * Maximum number in an organization. Revoked invites count for a day, so that they cannot be used to send many mails.
+ */
 const INVITES_MAX = 200;
 const TEAMS_MAX = 50;
 const RETRY_SECONDS = 3_600;
 
 const NewInvite = Type.Object({
   email: Type.String(),
-  /** Unset: member. */
+  /** Default: member. */
   role: Type.Optional(OneOf(['owner', 'manager', 'member'] as const)),
   /** The person joins these teams as a contributor. */
   teamIds: Type.Optional(Type.Array(Id, { maxItems: TEAMS_MAX })),
@@ -55,7 +57,7 @@ const shape = {
   expiresAt: Type.String(),
 };
 const InviteReply = Type.Object(shape);
-/** null: the link was mailed. */
+/** null if the link was mailed. */
 const SentInviteReply = Type.Object({ ...shape, link: Nullable(Type.String()) });
 
 const OrganizationPath = Type.Object({ organizationId: Type.String() });
@@ -178,7 +180,7 @@ export const inviteRoutes: Routes = async (app, { context }) => {
     }
   }
 
-  /** Mails the link or, without a mail server, returns it. @throws RetryLater when the mailbox got too many lately */
+  /** Mails the link or, without a mail server, returns it. @throws RetryLater if the mailbox recently got too many */
   async function send(trx: Database, { invite, token }: { readonly invite: Invite; readonly token: string }) {
     const link = inviteLink(publicUrl, token);
     if (!mailer.hasServer) return { data: { ...invite, link } };

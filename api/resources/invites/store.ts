@@ -21,7 +21,7 @@ export interface OpenInvite extends Invite {
   readonly inviterName: string;
 }
 
-/** The newest first, ties by id. Includes those that expired lately, but not revoked ones. */
+/** Newest first, ties by id. Includes those that expired lately, but not revoked ones. */
 export async function listInvites(
   db: Database,
   organizationId: string,
@@ -68,7 +68,7 @@ export async function findInviteFor(
   return row === undefined ? null : toInvite(row);
 }
 
-/** Finds the invite of a link. @returns null when it has expired, was used or revoked, or never existed */
+/** Finds the invite of a link. @returns null if it has expired, was used or revoked, or never existed */
 export async function findOpenInvite(db: Database, token: string, now: Millis): Promise<OpenInvite | null> {
   if (token.length > TOKEN_LENGTH_MAX) return null;
   const row = await db
@@ -91,7 +91,7 @@ export function countInvites(db: Database, organizationId: string): Promise<numb
   return countRows(db.selectFrom('invites').where('organizationId', '=', organizationId));
 }
 
-/** Deletes invites that nobody needs any more. */
+/** Deletes invites that are not needed any more. */
 export async function forgetOldInvites(db: Database, organizationId: string, now: Millis): Promise<void> {
   await db
     .deleteFrom('invites')
@@ -105,7 +105,9 @@ export async function forgetOldInvites(db: Database, organizationId: string, now
     .execute();
 }
 
-/** Replaces an earlier invite for the address, whose link ends. @returns the invite and the token of its link */
+/**
+ * Replaces an earlier invite for the address, whose link becomes invalid. @returns the invite and the token of its link
+ */
 export async function insertInvite(
   db: Database,
   invite: Pick<Invite, 'organizationId' | 'email' | 'role' | 'teamIds' | 'invitedBy'>,
@@ -132,7 +134,7 @@ export async function insertInvite(
   return { invite: made, token };
 }
 
-/** Gives the invite a new link and a new end. The old link ends. */
+/** Gives the invite a new link and a new expiry. The old link becomes invalid. */
 export async function renewInvite(
   db: Database,
   invite: Invite,
@@ -153,7 +155,7 @@ export async function revokeInvite(db: Database, id: string, now: Timestamp): Pr
   await db.updateTable('invites').set({ revokedAt: now }).where('id', '=', id).execute();
 }
 
-/** Marks it as used. @returns false when it was used or revoked meanwhile */
+/** Marks it as used. @returns false if it was used or revoked meanwhile */
 export async function takeInvite(db: Database, id: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('invites')

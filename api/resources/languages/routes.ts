@@ -1,5 +1,5 @@
 /**
- * Languages of a workspace on v1. The original product has no such routes; the languages of a survey must exist in
+ * Languages of a workspace on v1. Formbricks has no such routes; the languages of a survey must exist in
  * its workspace.
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST to write, DELETE to manage.

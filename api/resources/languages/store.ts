@@ -6,10 +6,10 @@ import { forbidden } from '#api/errors.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { insertLanguage, type Language } from '#api/resources/workspaces/store.ts';
 
-/** In a workspace; there are some 180 codes of two letters. */
+/** Maximum number in a workspace. There are some 180 codes of two letters. */
 const LANGUAGES_MAX = 200;
 
-/** Lists those of several workspaces by workspace and code, which is the order of the index. */
+/** Lists the languages of several workspaces by workspace and code, which is the order of the index. */
 export function listLanguagesOf(
   db: Database,
   workspaceIds: readonly string[],

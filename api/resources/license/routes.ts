@@ -1,5 +1,5 @@
 /**
- * The licence of this service. There is none to check, and the reply says so.
+ * The licence of this service. There is none to check, which the reply reports.
  *
  * Callers: sessions, limited per user.
  */

@@ -42,7 +42,7 @@ export const linkEmailRoutes: Routes = async (app, { context }) => {
       const email = emailIn(request.body.email);
       if (config.surveyUrl === null) {
         throw badRequest(
-          'There is no page to link to yet: whoever runs this service has to set SURVEY_URL to the address where surveys are answered',
+          'There is no page to link to yet: the operator of this service has to set SURVEY_URL to the address where surveys are answered',
         );
       }
       const link = linkFor(config.surveyUrl, survey, email);

@@ -71,7 +71,7 @@ export const meRoutes: Routes = async (app, { context }) => {
   }
 };
 
-/** @param user null when the user was deleted after the session was checked */
+/** @param user null if the user was deleted after the session was checked */
 function userReply(user: UserRow | null) {
   if (user === null) throw notAuthenticated();
   return {

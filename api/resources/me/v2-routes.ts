@@ -21,7 +21,7 @@ const EnvironmentPermission = Type.Object({
   projectName: Type.String(),
 });
 
-/** Both routes serve a key that reaches no workspace. */
+/** Both routes serve a key without access to a workspace. */
 const config = { needsNoWorkspace: true } as const;
 
 export const v2MeRoutes: Routes = async (app, { context }) => {
@@ -73,7 +73,7 @@ export const v2MeRoutes: Routes = async (app, { context }) => {
             workspaceId: id,
             workspaceName: name,
           })),
-          // Only workspaces that old clients know by another id.
+          // Only workspaces that have another id for older clients.
           environmentPermissions: workspaces.flatMap(({ id, name, legacyEnvironmentId }) =>
             legacyEnvironmentId === null
               ? []

@@ -2,7 +2,7 @@
  * The members of an organization.
  *
  * Callers: sessions of its members, who may list them and leave. Managers may remove members; owners may give and
- * take every role. The last owner stays.
+ * remove every role. The last owner must stay.
  */
 import { Type } from 'typebox';
 import { forPeople } from '#api/auth/plugin.ts';
@@ -38,7 +38,7 @@ const MemberReply = Type.Object({
   email: Type.String(),
   role: Type.String(),
   isActive: Type.Boolean(),
-  /** When the person joined. */
+  /** The time when the person joined. */
   createdAt: Type.String(),
   teams: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), role: Type.String() })),
 });
@@ -100,7 +100,7 @@ export const memberRoutes: Routes = async (app, { context }) => {
         response: {
           200: Type.Object({
             data: MemberReply,
-            /** Keys that the person created. They work until somebody deletes them. */
+            /** Ids of keys that the person created. They work until they are deleted. */
             meta: Type.Object({ apiKeyIds: Type.Array(Type.String()) }),
           }),
         },
@@ -129,7 +129,7 @@ async function memberOf(trx: Database, organizationId: string, userId: string): 
   return existing(await findMember(trx, organizationId, userId), 'Member', userId);
 }
 
-/** @throws ApiError conflict when the member is the last owner, because nobody could give that role again */
+/** @throws ApiError conflict if the member is the last owner, because nobody could give that role again */
 async function keepAnOwner(trx: Database, organizationId: string, member: Member): Promise<void> {
   if (member.role !== 'owner' || (await hasOtherOwner(trx, organizationId, member.id))) return;
   throw conflict('An organization keeps its last owner; make somebody else an owner first');

@@ -5,7 +5,7 @@ import { countRows } from '#api/db/count.ts';
 import type { Database, Role, TeamRole, Timestamp, UserTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-/** In an organization. */
+/** Maximum number in an organization. */
 export const MEMBERS_MAX = 1_000;
 
 export interface Member {
@@ -80,7 +80,9 @@ export function countMembers(db: Database, organizationId: string): Promise<numb
   return countRows(db.selectFrom('memberships').where('organizationId', '=', organizationId));
 }
 
-/** Nobody who is deactivated counts, because they could not log in to make somebody an owner. */
+/**
+ * Whether another owner exists. Deactivated owners do not count, because they cannot log in to give the role to others.
+ */
 export async function hasOtherOwner(db: Database, organizationId: string, userId: string): Promise<boolean> {
   const other = await selectMembers(db, organizationId)
     .where('memberships.role', '=', 'owner')
@@ -90,7 +92,7 @@ export async function hasOtherOwner(db: Database, organizationId: string, userId
   return other !== undefined;
 }
 
-/** Revokes invites to roles that the person may no longer give. Call it inside a transaction. */
+/** Changes the role, and revokes invites to roles that the person may no longer give. Call it inside a transaction. */
 export async function changeRole(
   trx: Database,
   organizationId: string,
@@ -108,7 +110,7 @@ export async function changeRole(
 
 /**
  * Deletes a membership, with the person's places in teams and invites to others. Sessions read memberships at every
- * request, so they reach nothing from the next one on. Call it inside a transaction.
+ * request, so they lose access from the next one on. Call it inside a transaction.
  */
 export async function removeMember(trx: Database, organizationId: string, userId: string): Promise<void> {
   await trx
@@ -126,7 +128,7 @@ export async function removeMember(trx: Database, organizationId: string, userId
     .execute();
 }
 
-/** The keys that a person created and may still know. They belong to the organization, and stay. */
+/** Returns the keys that a person created and may still know. They belong to the organization, and stay. */
 export async function keysMadeBy(
   db: Database,
   organizationId: string,

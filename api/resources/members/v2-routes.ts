@@ -1,9 +1,9 @@
 /**
  * The users of an organization, on v2. There is no POST: people join by an invite, which they accept themselves.
  *
- * Callers: API keys of the organization. GET needs the right to read the organization, PATCH to write it. A key may do
- * no more than the person who made it: managers change members, owners change everybody, and a person who is
- * deactivated changes nobody.
+ * Callers: API keys of the organization. GET needs the right to read the organization, PATCH to write it. A key has at
+ * most the rights of its creator: managers change members, owners change everybody, and a deactivated person changes
+ * nobody.
  */
 import { type Static, Type } from 'typebox';
 import { normalizeEmail } from '#api/auth/password.ts';
@@ -157,7 +157,7 @@ export const v2UserRoutes: Routes = async (app, { context }) => {
   }
 };
 
-/** @throws ApiError forbidden when the person who made the key may not give, or take, one of the roles */
+/** @throws ApiError forbidden if the creator of the key may not give, or remove, one of the roles */
 async function refuseUnlessGiven(
   trx: Database,
   { apiKeyId, organizationId }: ApiKeyPrincipal,
@@ -172,7 +172,7 @@ async function refuseUnlessGiven(
   throw forbidden(problem, { role: problem });
 }
 
-/** @throws ApiError conflict when the last owner would lose the role or be deactivated */
+/** @throws ApiError conflict if the last owner would lose the role or be deactivated */
 async function keepAnOwner(
   trx: Database,
   organizationId: string,
@@ -185,7 +185,7 @@ async function keepAnOwner(
   throw conflict(problem, { role: problem });
 }
 
-/** An account is of one person, so no organization decides about it while there are others. */
+/** An account belongs to one person, so an organization cannot change it if the person is also in others. */
 async function refuseShared(trx: Database, organizationId: string, userId: string): Promise<void> {
   const other = await trx
     .selectFrom('memberships')

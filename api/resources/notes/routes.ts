@@ -1,5 +1,5 @@
 /**
- * The notes of a response on v1. The original product no longer has such routes.
+ * The notes of a response on v1. Formbricks no longer has such routes.
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
@@ -113,7 +113,7 @@ async function noteIn(trx: Database, responseId: string, id: string): Promise<No
   return existing(await findNote(trx, responseId, id), 'Note', id);
 }
 
-/** The author of a note that a key writes is the person who created the key. */
+/** Returns the author of a note. For a key it is the person who created the key. */
 async function authorOf(db: Database, principal: Principal): Promise<string | null> {
   if (principal.kind === 'session') return principal.userId;
   return creatorOfKey(db, principal.apiKeyId);

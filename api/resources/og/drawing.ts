@@ -1,8 +1,8 @@
 /**
  * Draws the Open Graph image of a survey as SVG: its name on a card, in the colour of the brand. Pure.
  *
- * Both come from links that anybody may write, so the name is cut and escaped, and a colour is hexadecimal or the
- * default. Any link gets an image.
+ * Both come from links that anybody may write, so the name is cut and escaped, and a colour must be hexadecimal,
+ * otherwise the default is used. Every link gets an image.
  */
 
 const WIDTH = 800;
@@ -10,11 +10,11 @@ const HEIGHT = 400;
 export const FONT_FAMILY = 'DejaVu Sans';
 
 const DEFAULT_COLOR = '#64748b';
-/** Longer names do not fit in any size, so the rest is ignored. */
+/** Maximum length of a name. The rest of a longer one is ignored, because it would not fit in any size. */
 const NAME_LENGTH_MAX = 200;
 const TEXT_WIDTH = 608;
 
-/** The largest size first. The last one is used even if the name has to be cut. */
+/** The largest size first. The last one is used even if the name must be cut. */
 const sizes = [
   { fontSize: 52, linesMax: 2 },
   { fontSize: 42, linesMax: 3 },
@@ -91,7 +91,10 @@ function wrap(text: string, widthMax: number): readonly string[] {
   return lines;
 }
 
-/** In em, for DejaVu Sans Bold, rounded up for each kind of character so that no line is wider than the card. */
+/**
+ * Returns the width in em, for DejaVu Sans Bold, rounded up for each kind of character so that no line is wider than
+ * the card.
+ */
 function widthOf(text: string): number {
   let width = 0;
   for (const character of text) {

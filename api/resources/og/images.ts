@@ -1,23 +1,23 @@
 /**
- * Renders drawings as PNG, outside of the event loop. This is the only file that knows resvg, which has 4 MB: nothing
+ * Renders drawings as PNG, outside of the event loop. This is the only file that uses resvg, which has 4 MB: nothing
  * smaller draws text on Node without fonts and libraries of the system. It is loaded with the first image.
  *
- * An image takes some 10 ms of a core. So the latest images are kept, two are rendered at a time, and requests are
- * refused when the queue is full: links that anybody may write must not keep the machine busy.
+ * An image takes some 10 ms of a core. So the latest images are stored, two are rendered at a time, and requests are
+ * refused when the queue is full, because anybody may write such links.
  */
 import { fileURLToPath } from 'node:url';
 import { type ConcurrencyLimit, limitConcurrency } from '#api/concurrency.ts';
 import { FONT_FAMILY } from './drawing.ts';
 
-/** Each has at most some 30 kB. */
+/** Maximum number of stored images of up to 30 kB. */
 const IMAGES_MAX = 100;
 /** Node has four threads for such work, and other work needs them too. */
 const CONCURRENCY: ConcurrencyLimit = { runningMax: 2, waitingMax: 100, retryAfterSeconds: 1 };
 
 interface Images {
   /**
-   * @param svg if the same drawing is requested several times at once, it is rendered once
-   * @throws ApiError too_many_requests when the queue is full
+   * @param svg a drawing that several requests need at once is rendered once
+   * @throws ApiError too_many_requests if the queue is full
    */
   png(svg: string): Promise<Buffer>;
 }
@@ -41,7 +41,7 @@ export function createImages(render: Render = renderPng): Images {
   };
 }
 
-/** In the repository, so that the image is the same on every machine. The licence is in the same folder. */
+/** A font in the repository, so that images are the same on every machine. Its licence is in the same folder. */
 const fontFile = fileURLToPath(new URL('./font/DejaVuSans-Bold.ttf', import.meta.url));
 
 async function renderPng(svg: string): Promise<Buffer> {

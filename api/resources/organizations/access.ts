@@ -1,4 +1,4 @@
-/** Checks what a logged-in person may do in the organization that the path names. */
+/** Checks what a logged-in person may do in the organization of the path. */
 import type { FastifyRequest } from 'fastify';
 import { sessionOf } from '#api/auth/plugin.ts';
 import { type Role, runsOrganization } from '#api/auth/principal.ts';
@@ -8,7 +8,7 @@ import { refusing } from '#api/http/refuses.ts';
 import { isRecord } from '#api/schemas.ts';
 import { lockPeople } from './store.ts';
 
-/** The caller and their role, when the request began. */
+/** The caller and their role at the beginning of the request. */
 interface Actor {
   readonly userId: string;
   readonly role: Role;
@@ -16,14 +16,14 @@ interface Actor {
 
 const ofStrangers = ['not_found', 'unauthorized'] as const;
 
-/** @throws ApiError not_found for strangers, who do not learn which organizations exist */
+/** @throws ApiError not_found for people of other organizations, who do not learn which organizations exist */
 export function actorIn(request: FastifyRequest, organizationId: string): Actor {
   const { userId, roles } = sessionOf(request);
   const role = existing(roles.get(organizationId), 'Organization', organizationId);
   return { userId, role };
 }
 
-/** @throws ApiError not_found for strangers, unauthorized for members */
+/** @throws ApiError not_found for people of other organizations, unauthorized for members */
 function managerIn(request: FastifyRequest, organizationId: string): Actor {
   return asManager(actorIn(request, organizationId));
 }
@@ -56,7 +56,7 @@ export async function actorNow(
   return { userId, role };
 }
 
-/** The same for owners and managers. @throws ApiError not_found, unauthorized */
+/** Does the same as `actorNow`, and requires an owner or manager. @throws ApiError not_found, unauthorized */
 export async function managerNow(
   trx: Database,
   request: FastifyRequest,

@@ -9,7 +9,7 @@ import { hasMembers, insertMembership } from './store.ts';
 interface NewOrganization {
   readonly name: string;
   readonly ownerId: string;
-  /** null: generated. */
+  /** null if generated. */
   readonly workspaceId: string | null;
   readonly createdAt: Timestamp;
   readonly isOperators: boolean;
@@ -66,8 +66,8 @@ export async function createWorkspace(
 }
 
 /**
- * Gives a person without an organization one of their own. It runs when the address is verified and not before, so
- * sign-ups with invented addresses leave only a user behind. Call it inside a transaction.
+ * Creates an organization for a person who has none. It runs when the address is verified, so sign-ups with invented
+ * addresses leave only a user behind. Call it inside a transaction.
  *
  * The very first person gets the operator's organization. While sign-up is closed, nobody else gets one.
  */
@@ -82,7 +82,7 @@ export async function ensureOrganization(
     .where('userId', '=', user.id)
     .executeTakeFirst();
   if (membership !== undefined) return;
-  // If two people are the first at once, one of them is.
+  // If two people are the first at once, one of them waits.
   await lockName(trx, 'first member');
   const isFirst = !(await hasMembers(trx));
   if (!isFirst && !isSignupEnabled) return;

@@ -1,4 +1,4 @@
-/** Checks what an API key may do with the people of the organization that the path names, on v2. */
+/** Checks what an API key may do with the people of the organization of the path, on v2. */
 import type { FastifyRequest } from 'fastify';
 import { principalOf } from '#api/auth/plugin.ts';
 import { type ApiKeyPrincipal, rightOf } from '#api/auth/principal.ts';
@@ -8,12 +8,12 @@ import { unauthorized } from '#api/errors.ts';
 import { refusing } from '#api/http/refuses.ts';
 import { isRecord } from '#api/schemas.ts';
 
-/** `config` of a route about an organization: it serves keys that reach no workspace. */
+/** `config` of a route about an organization: it serves keys without access to a workspace. */
 export const aboutOrganization = { needsNoWorkspace: true } as const;
 
 /**
- * A hook that runs before the body is read. Keys of other organizations get the same answer as unknown ids, so they do
- * not learn which organizations exist.
+ * A hook that runs before the body is read. Keys of other organizations get the same reply as for unknown ids, so they
+ * do not learn which organizations exist.
  *
  * @throws ApiError unauthorized
  */
@@ -22,7 +22,7 @@ export const requireOrganizationAccess = refusing(
   'unauthorized',
 );
 
-/** @throws ApiError unauthorized when the key's organization is another one, or the key lacks the right */
+/** @throws ApiError unauthorized if the key belongs to another organization, or lacks the right */
 export function keyIn(request: FastifyRequest): ApiKeyPrincipal {
   const principal = principalOf(request);
   const organizationId = isRecord(request.params) ? request.params.organizationId : undefined;
@@ -32,7 +32,7 @@ export function keyIn(request: FastifyRequest): ApiKeyPrincipal {
   return principal;
 }
 
-/** Locks the organization, as every change of its people begins, see `lockPeople`. */
+/** Locks the organization. Every change of its people begins with this, see `lockPeople`. */
 export async function lockOrganization(trx: Database, organizationId: string): Promise<void> {
   await lockRow(trx, 'organizations', organizationId);
 }

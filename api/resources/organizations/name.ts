@@ -5,7 +5,7 @@ import { invalidFields } from '#api/errors.ts';
 const pattern = /^[\p{L}\p{M}\p{N} ',.&()-]{1,250}$/u;
 
 /**
- * For names in mails to people who do not know the sender yet, so they must not contain links.
+ * Checks names in mails to people who do not know the sender yet, so they must not contain links.
  *
  * @returns the name without spaces around it
  * @throws ApiError invalid_fields for the field `name`
@@ -18,7 +18,7 @@ export function plainName(text: string): string {
   return name;
 }
 
-/** For names that only members of the organization see. @throws ApiError invalid_fields for the field `name` */
+/** Checks names that only members of the organization see. @throws ApiError invalid_fields for the field `name` */
 export function visibleName(text: string): string {
   const name = text.trim();
   if (name === '' || /\p{Cc}/u.test(name)) {

@@ -48,7 +48,7 @@ export async function renameOrganization(
  * Locks an organization. Every change of its people begins with this, so that each one counts what the one before it
  * left. Call it in the transaction of the change.
  *
- * @returns the role that the user has now; null: none
+ * @returns the role that the user has now; null if there is none
  */
 export async function lockPeople(
   trx: Database,
@@ -81,13 +81,13 @@ export async function insertMembership(
   await db.insertInto('memberships').values(membership).execute();
 }
 
-/** Does any organization have a member? False on a server that nobody has set up. */
+/** Whether any organization has a member. False on a server that is not set up. */
 export async function hasMembers(db: Database): Promise<boolean> {
   const row = await db.selectFrom('memberships').select('userId').limit(1).executeTakeFirst();
   return row !== undefined;
 }
 
-/** The targets that webhooks of the workspace's organization may reach. */
+/** Returns the targets that webhooks of the workspace's organization may have. */
 export async function reachOf(db: Database, workspaceId: string): Promise<Reach> {
   const row = await db
     .selectFrom('workspaces')

@@ -1,5 +1,5 @@
 /**
- * Workspaces. The original product has no such routes.
+ * Workspaces. Formbricks has no such routes.
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, PUT to manage. POST is for sessions of
  * owners and managers of the organization.

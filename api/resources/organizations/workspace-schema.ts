@@ -9,7 +9,7 @@ const color = Type.String({
   pattern: '^#([0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$',
   text: 'Give a colour such as #64748b',
 });
-/** Further keys are kept as they are, because the SDK that shows surveys may know them. */
+/** Further keys are stored unchanged, because the SDK that shows surveys may know them. */
 const Styling = Type.Object({
   allowStyleOverwrite: Type.Optional(Type.Boolean()),
   brandColor: Type.Optional(Type.Object({ light: color, dark: Type.Optional(Nullable(color)) })),

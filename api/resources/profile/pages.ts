@@ -1,6 +1,6 @@
 /**
  * The page behind the link in a mail about a new address. It has a button that changes the address of the account,
- * because programs that only look at links must not use them up.
+ * because programs that only open links must not use them up.
  *
  * Callers: anybody who has the link.
  */
@@ -42,7 +42,7 @@ export const emailChangePages: Routes = async (app, { context }) => {
     ]);
   });
 
-  // No CSRF token: only the token of the link gives the form its power, and nobody has to be logged in.
+  // It needs no CSRF token, because the form works only with the token of the link, and without a login.
   app.post(PATH, change, async (request, reply) => {
     const userId = await changeEmail(fieldOf(request.body, 'token'));
     if (userId === null) return sendEnded(reply);
@@ -55,13 +55,13 @@ export const emailChangePages: Routes = async (app, { context }) => {
   });
 
   function sendEnded(reply: FastifyReply): FastifyReply {
-    return sendPage(reply, 400, 'This link does not serve', [
+    return sendPage(reply, 400, 'This link does not work', [
       '<p>It has ended or was used, or the address is taken.</p>',
       links([[`${app.basePath}/account`, 'Your account']]),
     ]);
   }
 
-  /** @returns the user; null when the link has ended, or the address was taken meanwhile */
+  /** @returns the user; null if the link has ended, or the address was taken meanwhile */
   async function changeEmail(token: string): Promise<string | null> {
     try {
       return await db.transaction().execute(async (trx) => {
@@ -70,7 +70,7 @@ export const emailChangePages: Routes = async (app, { context }) => {
         const { id, email: oldEmail } = found.user;
         const now = toTimestamp(clock());
         await updateUser(trx, id, { email: found.email, emailVerified: now }, now);
-        // Ends the links that went to the old address.
+        // Ends the links that were sent to the old address.
         await deleteTokens(trx, id, ['changeEmail', 'resetPassword', 'verifyEmail']);
         await endSessionsOf(trx, id);
         await mailAccount(context, trx, emailChangedMail(oldEmail));

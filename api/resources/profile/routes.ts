@@ -1,6 +1,6 @@
 /**
- * Changes the e-mail address of one's own account. The change happens on the page behind the link that goes to the
- * new address, see pages.ts.
+ * Changes the e-mail address of the caller's own account. The change happens on the page behind the link that is mailed
+ * to the new address, see pages.ts.
  *
  * Callers: sessions, with the password of the account.
  */

@@ -66,7 +66,7 @@ export function shapeProblem(element: Element, answer: Answer): string | null {
   }
 }
 
-/** Also takes a list of texts, as older documents show an answer. */
+/** Also accepts a list of texts, which older documents use for an answer. */
 function textProblem(
   { inputType, charLimit }: Extract<Element, { readonly type: 'openText' }>,
   texts: readonly string[] | null,
@@ -130,8 +130,8 @@ function namesIn(given: readonly string[]): ReadonlySet<string> {
 }
 
 /**
- * Maps the names that are labels in some language to the number of choices that have them. null: only the renderer knows
- * some labels. There may be thousands of labels, so it reads each once and keeps only those that were given.
+ * Maps the names that are labels in some language to the number of choices that have them, or returns null if
+ * only the renderer knows some labels. There may be thousands of labels, so it reads each once and keeps only those that were given.
  */
 function labelsAmong(
   choices: readonly Choice[],
@@ -211,7 +211,7 @@ function wordProblem(answer: Answer, words: readonly string[]): string | null {
   return text !== null && words.includes(text) ? null : `Give one of ${words.join(', ')}`;
 }
 
-/** null: the answer is a map. */
+/** null if the answer is a map. */
 function textsOf(answer: Answer): readonly string[] | null {
   if (Array.isArray(answer)) return answer;
   return typeof answer === 'object' ? null : [String(answer)];
@@ -230,7 +230,7 @@ function filledIn(texts: readonly string[]): readonly string[] {
 /** Longer answers match none of these formats. */
 const FORMAT_LENGTH_MAX = 64;
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$/;
-/** Digits and the separators that people use. */
+/** Digits, and the separators that people use in phone numbers. */
 const PHONE_NUMBER = /^\+?[\d\s()./-]+$/;
 const PHONE_DIGITS_MIN = 2;
 const DATE = /^(\d{4}-\d{2}-\d{2})(T[\d:.]+(Z|[+-]\d{2}:?\d{2})?)?$/;
@@ -244,7 +244,7 @@ function isPhoneNumber(text: string): boolean {
   return text.replaceAll(/\D/g, '').length >= PHONE_DIGITS_MIN;
 }
 
-/** A date that exists, `YYYY-MM-DD`. A time may follow. */
+/** Whether the text is an existing date, `YYYY-MM-DD`. A time may follow. */
 function isDate(text: string): boolean {
   if (text.length > FORMAT_LENGTH_MAX) return false;
   const [, day, time] = DATE.exec(text) ?? [];

@@ -33,7 +33,7 @@ export function fileError(survey: BareSurvey, data: Answers, publicUrl: string):
     : badRequest('Invalid file upload response');
 }
 
-/** Finds a question whose answer names files that are not ours or belong to another survey. null: there is none. */
+/** Finds a question whose answer names files that are not ours or belong to another survey. null if there is none. */
 export function foreignFileQuestion(survey: BareSurvey, data: Answers, publicUrl: string): string | null {
   const found = elementsOf(survey)
     .filter(({ type }) => type === 'fileUpload')
@@ -49,7 +49,7 @@ export function otherLengthError(survey: BareSurvey, data: Answers): ApiError | 
   return questionId === null ? null : badRequest('Response exceeds character limit', { questionId });
 }
 
-/** Finds a question whose answer has more free text than the choice "other" takes. null: there is none. */
+/** Finds a question whose answer has more free text than the choice "other" takes. null if there is none. */
 export function longOtherQuestion(survey: BareSurvey, data: Answers): string | null {
   const tooLong = elementsOf(survey).find((element) => {
     if (element.type !== 'multipleChoiceSingle' && element.type !== 'multipleChoiceMulti') return false;
@@ -69,7 +69,7 @@ interface Submission {
   /** The answers of the response after the write. */
   readonly all: Answers;
   readonly finished: boolean;
-  /** True if it was not finished before, and the survey had every required question from the beginning. */
+  /** The response was not finished before, and the survey had every required question from the beginning. */
   readonly mustBeComplete: boolean;
 }
 
@@ -105,7 +105,7 @@ function problemOf(
   return shapeProblem(element, answer) ?? (brokenRules(element, answer, budget).join('; ') || null);
 }
 
-/** With `or`, one rule that holds is enough. */
+/** With `or`, one valid rule is enough. */
 function brokenRules(element: Element, answer: Answer, budget: PatternBudget): readonly string[] {
   const { rules = [], logic = 'and' } = element.validation ?? {};
   const broken = rules.flatMap((rule) => {

@@ -1,4 +1,4 @@
-/** Checks a new response of a client, in the order of its API version, finds out who it is from, and creates it. */
+/** Checks a new response of a client, in the order of its API version, identifies its contact, and creates it. */
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '#api/context.ts';
 import { ApiError, badRequest, notFound } from '#api/errors.ts';
@@ -99,7 +99,7 @@ export function clientCreation(context: Context): ClientCreation {
     const link = () => contactLinkError(survey, url, signer, clock());
     const reasons: readonly (() => ApiError | null | Promise<ApiError | null>)[] = [
       () => closedError(survey),
-      // v2 looks at the single-use link before the address and the token.
+      // v2 checks the single-use link before the address and the token.
       ...(version === 'v1' ? [pin, email, link, person, singleUse] : [pin, singleUse, email, link, person]),
       () => fileError(survey, data, config.publicUrl),
       () => (version === 'v2' ? otherLengthError(survey, data) : null),
@@ -132,14 +132,14 @@ export function clientCreation(context: Context): ClientCreation {
     { contactId, meta, userId }: NewClientResponse,
     version: Version,
   ): Respondent | null {
-    // The contact of a personal link is signed, so it counts more than what the client says.
+    // The contact of a personal link is signed, so it takes precedence over the one that the client sends.
     const linked = contactIn(id, meta?.url, signer, clock());
     if (linked !== null && content.type === 'link') return contactById(linked);
     if (version === 'v1') return userId ? { by: 'userId', value: userId } : null;
     return contactId ? contactById(contactId) : null;
   }
 
-  /** Takes only three fields from the client; the API finds out the rest itself. */
+  /** Uses only three fields of the client; the API determines the others itself. */
   function metaOf(
     request: FastifyRequest,
     survey: BareSurvey,
@@ -161,7 +161,7 @@ export function clientCreation(context: Context): ClientCreation {
   return { findScope: refusing(findScope, 'not_found'), create };
 }
 
-/** Other texts may be ones that a database refuses. */
+/** Returns null for texts that a database may refuse. */
 function contactById(id: string): Respondent | null {
   return isId(id) ? { by: 'id', value: id } : null;
 }

@@ -1,18 +1,18 @@
 /**
- * Ends a survey after as many finished responses as `autoComplete` says. Counting all of them after each response would
- * take ever longer. So after a count, half of the responses that are missing are not counted. A survey that ends after a
- * million is counted about twenty times.
+ * Ends a survey after `autoComplete` finished responses. Counting all of them after each response would take ever
+ * longer. So after a count, half as many responses as are missing are not counted. A survey that ends after a million
+ * responses is counted about twenty times.
  *
- * If responses are deleted or reopened, the survey only ends later, and every edit of the survey starts the count again.
- * So deletions need not know about this. Half of the missing responses, not all, so that rows that somebody adds by hand
- * are noticed in time.
+ * If responses are deleted or reopened, the survey only ends later, and every edit of the survey starts the count
+ * again. So deletions need no code for this. It is half of the missing responses, not all, so that rows that are added
+ * by hand are noticed in time.
  *
  * The caller holds the lock of the survey.
  */
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { type BareSurvey, completeSurvey, isInProgress } from '#api/resources/surveys/store.ts';
 
-/** Call it after a finished response was written. @returns true: the survey has ended */
+/** Call it after a finished response was written. @returns whether the survey has ended */
 export async function completeWhenDue(
   trx: Database,
   { content: { autoComplete }, id }: BareSurvey,
@@ -26,7 +26,7 @@ export async function completeWhenDue(
   return false;
 }
 
-/** Takes the response as one of those that are not counted. @returns false: a count is due */
+/** Counts the response down. @returns false if a real count is due */
 async function isFarFrom(trx: Database, surveyId: string, autoComplete: number): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('countdowns')

@@ -75,7 +75,7 @@ export const displayLinkRoutes: Routes = async (app, { context }) => {
     }
   }
 
-  /** Returns the response of a display. SDKs ask for it after an interrupted submission. */
+  /** Returns the response of a display. SDKs request it after an interrupted submission. */
   app.get(
     '/api/v1/client/:workspaceId/displays/:displayId/response',
     {

@@ -6,7 +6,7 @@ import type { Answer } from './schema.ts';
 /** Renderers send this for a file question that was skipped. */
 export const SKIPPED = 'skipped';
 
-/** Checks that all files of the answer were uploaded for this question, or, by old clients, for this workspace. */
+/** Whether all files of the answer were uploaded for this question, or, by old clients, for this workspace. */
 export function isFileOf(survey: BareSurvey, questionId: string, answer: Answer, publicUrl: string): boolean {
   if (answer === '' || answer === SKIPPED) return true;
   const files = typeof answer === 'string' ? [answer] : answer;

@@ -19,14 +19,14 @@ export interface Insertion {
   readonly respondent: Respondent | null;
   /** See `respondentDigest`. */
   readonly emailDigest: string | null;
-  /** Inserts nothing if the survey has another version by now. null: any version will do. */
+  /** Inserts nothing if the survey has another version by now. null if any version will do. */
   readonly version: string | null;
 }
 
 /**
  * @returns null if it inserted nothing: the survey was deleted or has another version, or the display does not fit
- * @throws the driver's unique violation if the display has a response, the single-use id was used, or the respondent has
- *   finished another response
+ * @throws the driver's unique violation if the display has a response, the single-use id was used, or the respondent
+ * has finished another response
  */
 export async function insertResponse(db: Database, insertion: Insertion): Promise<Response | null> {
   const { rows } = await db.executeQuery(bind(insertQuery(db, insertion), insertion));
@@ -40,7 +40,7 @@ export async function insertResponse(db: Database, insertion: Insertion): Promis
   };
 }
 
-/** Tells why the response cannot have its display. null: it can, or the survey does not exist. */
+/** Tells why the response cannot have its display. null if it can, or the survey does not exist. */
 export async function findDisplayProblem(db: Database, insertion: Insertion): Promise<string | null> {
   if (insertion.response.displayId === null) return null;
   const query = db
@@ -53,7 +53,7 @@ export async function findDisplayProblem(db: Database, insertion: Insertion): Pr
   return rows[0]?.problem || null;
 }
 
-/** A query that was compiled with names instead of values. */
+/** Binds values to a query that was compiled with names instead of values. */
 function bind<Row>(query: CompiledQuery<Row>, insertion: Insertion): CompiledQuery<Row> {
   const values: Values = {
     ...toRow(insertion.response),
@@ -77,7 +77,10 @@ const parameter = (name: keyof Values) => sql<string>`${name}`;
 
 type SurveyExpressions = ExpressionBuilder<Tables, 'surveys'>;
 
-/** Kysely takes longer to compile the query than the database to run it, so each variant is compiled once. */
+/**
+ * Compiled queries. Kysely takes longer to compile the query than the database to run it, so each variant is compiled
+ * once.
+ */
 const compiled = new Map<string, ReturnType<typeof compileInsert>>();
 
 function insertQuery(db: Database, insertion: Insertion) {
@@ -95,7 +98,7 @@ function compileInsert(db: Database, { respondent, response, version }: Insertio
     .expression(({ selectFrom }) => {
       const survey = selectFrom('surveys')
         .select(texts.map((name) => parameter(name).as(name)))
-        // PostgreSQL takes a parameter without a type for a text.
+        // PostgreSQL treats a parameter without a type as text.
         .select(sql<0 | 1>`cast(${parameter('finished')} as integer)`.as('finished'))
         .where('surveys.id', '=', parameter('surveyId'))
         .$if(version !== null, (query) => query.where(versionOf(db), '=', parameter('version')))
@@ -136,7 +139,7 @@ function attributesOf(db: Database, { selectFrom }: ExpressionBuilder<Tables, 'c
 
 const FITS = '';
 
-/** Only a unique index can tell that no other response has the display. */
+/** Only a unique index can detect that another response has the display. */
 function displayProblem(survey: SurveyExpressions, respondent: Respondent | null) {
   const problem = survey
     .selectFrom('displays')

@@ -126,7 +126,8 @@ export async function deleteManagedResponse(
       if (displayId !== null) await deleteDisplay(trx, displayId);
       return true;
     });
-  // A response gets its display once. If that has just happened, the display is locked first, in a second transaction.
+  // A response gets at most one display. If that has just happened, the display is locked first, in a second
+  // transaction.
   if (!(await isDeleted())) await isDeleted();
   await removeFilesOf(context, { responseId: id }, log);
 }

@@ -3,7 +3,7 @@ import { isRecord } from '#api/schemas.ts';
 
 export type Times = Readonly<Record<string, number>>;
 
-/** A day. Nobody looks at a question for longer. */
+/** A day. No respondent looks at a question for longer. */
 const TTC_MS_MAX = 86_400_000;
 const TOTAL = '_total';
 

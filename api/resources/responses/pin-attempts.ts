@@ -15,7 +15,7 @@ const WRONG_MAX = 10;
 const WINDOW: Seconds = 10 * 60;
 
 interface PinAttempts {
-  /** @returns the seconds that this address has to wait; null: check the PIN */
+  /** @returns the seconds that this address must wait; null if the PIN can be checked */
   begin(surveyId: string, address: string): Promise<number | null>;
   giveBack(surveyId: string, address: string): Promise<void>;
 }

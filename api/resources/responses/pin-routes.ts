@@ -1,5 +1,5 @@
 /**
- * Exchanges the PIN of a survey for the token that its responses need as `pinAuthToken`. The original has no such route,
+ * Exchanges the PIN of a survey for the token that its responses need as `pinAuthToken`. Formbricks has no such route,
  * because its own pages do this.
  *
  * Callers: anybody.

@@ -39,10 +39,10 @@ export function hasEvents(
 }
 
 /**
- * Records the events of a change, if it has some: one of its kind, and one more when the response is finished. Call it in
- * the transaction of the change, after the change.
+ * Records the events of a change: one of its kind, and one more when the response is finished. Call it in the
+ * transaction of the change, after the change.
  *
- * @returns whether it has some
+ * @returns whether there are events
  */
 export async function recordEvents(
   trx: Database,

@@ -8,10 +8,10 @@ import { isRecord } from '#api/schemas.ts';
 import { SKIPPED } from './file-answers.ts';
 import type { Answer } from './schema.ts';
 
-/** The questions of the blocks that no jump leads past, in their order. */
+/** Returns the questions of the blocks that no jump skips, in order. */
 export function unavoidable(blocks: readonly Block[]): readonly Element[] {
   const positions = positionsOf(blocks);
-  /** How many more jumps lead past a block than past the block before it. */
+  /** For each block, how many more jumps skip it than the block before it. */
   const change = new Array<number>(blocks.length + 1).fill(0);
   blocks.forEach((block, from) => {
     for (const target of targetsOf(block)) {
@@ -38,7 +38,7 @@ function positionsOf(blocks: readonly Block[]): ReadonlyMap<string, number> {
   return positions;
 }
 
-/** The blocks that the logic of a block may lead to. null: unknown. */
+/** The blocks that the logic of a block may lead to. null if unknown. */
 function targetsOf({ logic = [], logicFallback }: Block): readonly (string | null)[] {
   const targets = logic.flatMap((rule): readonly (string | null)[] => {
     if (typeof rule.destination === 'string') return [rule.destination];

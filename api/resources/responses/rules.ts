@@ -138,7 +138,7 @@ function hasExtension(file: string, extensions: readonly string[]): boolean {
   return extensions.some((extension) => path.endsWith(`.${extension.replace(/^\./, '').toLowerCase()}`));
 }
 
-/** The work that the patterns of one response may still do. */
+/** The remaining work for patterns of one response. */
 export interface PatternBudget {
   stepsLeft: number;
 }
@@ -147,7 +147,7 @@ export function newPatternBudget(): PatternBudget {
   return { stepsLeft: PATTERN_STEPS_MAX };
 }
 
-/** Text that cannot be matched within the budget does not match. A pattern that RE2 does not know is ignored. */
+/** Text that cannot be matched within the budget does not match. A pattern that RE2 does not support is ignored. */
 function matches(params: PatternParams, text: string, budget: PatternBudget): boolean {
   const pattern = compilePattern(params);
   if (pattern === null) return true;
@@ -155,7 +155,7 @@ function matches(params: PatternParams, text: string, budget: PatternBudget): bo
   return budget.stepsLeft >= 0 && pattern.test(text);
 }
 
-/** Some text, one @, and a domain with a dot inside, without white space. */
+/** A local part, one @, and a domain with a dot inside, without white space. */
 export function isEmailAddress(text: string): boolean {
   if (text.length > EMAIL_LENGTH_MAX || /\s/.test(text)) return false;
   const [local = '', domain = '', ...rest] = text.split('@');

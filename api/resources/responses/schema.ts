@@ -33,7 +33,7 @@ export const FullMeta = Type.Object({
   ipAddress: OptionalText,
 });
 
-/** How a response came about. */
+/** Circumstances of a response. */
 export interface ResponseMeta {
   readonly source?: string;
   readonly url?: string;
@@ -66,8 +66,8 @@ export const NewClientResponse = Type.Object({
 export type NewClientResponse = Static<typeof NewClientResponse>;
 
 /**
- * `data` is open, because it may contain `language` and `ttc`. The rest is checked against `Answers` after they were
- * taken out.
+ * `data` is open, because it may contain `language` and `ttc`. They are taken out, and the rest is checked against
+ * `Answers`.
  */
 const OpenData = MapOf(Type.Unknown());
 
@@ -101,7 +101,7 @@ export const ResponseChange = Type.Object({
 });
 export type ResponseChange = Static<typeof ResponseChange>;
 
-/** Absent fields stay as they are. Other fields of a response are allowed and ignored. */
+/** Absent fields are not changed. Other fields of a response are allowed and ignored. */
 export const V2ResponseChange = Type.Object({
   finished: Type.Optional(Type.Boolean()),
   data: Type.Optional(Data),

@@ -8,7 +8,7 @@ import {
 } from '#api/content-limits.ts';
 import { invalidFields } from '#api/errors.ts';
 
-/** A response as a caller sends it, or as it is stored. Absent parts have no size. */
+/** A response as sent or as stored. Absent parts have no size. */
 export interface Sized {
   readonly data?: Readonly<Record<string, unknown>> | null | undefined;
   readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
@@ -17,7 +17,7 @@ export interface Sized {
 }
 
 /**
- * Checks what was sent, before the transaction, and in an update also the result.
+ * Checks the sent parts before the transaction, and in an update also the result.
  *
  * @throws ApiError invalid_fields that names the part that is too large
  */

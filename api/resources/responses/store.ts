@@ -72,7 +72,7 @@ export async function listResponses(
 
 /**
  * Newest first over several workspaces, ties by id. The database merges the indexes of the workspaces up to the end of
- * the page, and reads only the rows of the page. A key reaches the workspaces of one organization, 100 at most.
+ * the page, and reads only the rows of the page. A key has access to the workspaces of one organization, at most 100.
  */
 export async function listResponsesOfWorkspaces(
   db: Database,
@@ -102,7 +102,7 @@ export async function listResponsesOfWorkspaces(
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
-/** Four queries for any number of responses. */
+/** Adds the related rows. Four queries for any number of responses. */
 export async function withRelations(
   db: Database,
   responses: readonly Response[],
@@ -167,10 +167,10 @@ export async function listNotesOf(
 }
 
 /**
- * Writes only the columns that a change can affect. SQLite moves the index entry of every column that is written, even to
- * the same value, and with a million responses each move is a page elsewhere.
+ * Writes only the columns that a change can affect. SQLite moves the index entry of every column that is written, even
+ * to the same value, and with a million responses each move is a page elsewhere.
  *
- * @param isOnePerEmail false: the survey no longer asks whose response it is, so the digest of the address is removed
+ * @param isOnePerEmail false if the survey no longer limits responses by address, so the digest is removed
  * @throws the driver's unique violation if the respondent finished another response
  */
 export async function updateResponse(

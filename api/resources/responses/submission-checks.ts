@@ -1,6 +1,6 @@
 /**
- * Checks what a survey demands before it takes a response: a PIN, a verified address, a reCAPTCHA token, a single-use
- * link. All proofs except the token are our own signatures, see auth/signer.ts.
+ * Checks what a survey requires before it accepts a response: a PIN, a verified address, a reCAPTCHA token, a
+ * single-use link. All proofs except the token are our own signatures, see auth/signer.ts.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import { type ApiError, badRequest, forbidden } from '#api/errors.ts';
@@ -10,12 +10,12 @@ import { isSingleUseTokenValid } from '#api/resources/surveys/single-use.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** The proof that a respondent knows the PIN. A new PIN invalidates old proofs. */
+/** Returns the proof that a respondent knows the PIN. A new PIN invalidates old proofs. */
 export function pinAuthToken(surveyId: string, pin: string, signer: Signer): string {
   return signer.sign(pinText(surveyId, pin));
 }
 
-/** Takes the same time for every PIN. */
+/** Whether the PIN is right. Takes the same time for every PIN. */
 export function isPin(surveyId: string, pin: string, entered: string, signer: Signer): boolean {
   return signer.verify(pinText(surveyId, pin), pinAuthToken(surveyId, entered, signer));
 }
@@ -24,7 +24,10 @@ function pinText(surveyId: string, pin: string): string {
   return `floodgate.pin.v1:${surveyId}:${pin}`;
 }
 
-/** The parameter `verify` of the link in a verification mail: the address, and the proof that the mail went there. */
+/**
+ * Returns the parameter `verify` of the link in a verification mail: the address, and the proof that the mail was sent
+ * there.
+ */
 export function verifiedEmailToken(surveyId: string, email: string, signer: Signer): string {
   const address = Buffer.from(email).toString('base64url');
   return `${address}.${signer.sign(verifiedEmailText(surveyId, address))}`;
@@ -34,7 +37,7 @@ function verifiedEmailText(surveyId: string, address: string): string {
   return `floodgate.verified-email.v1:${surveyId}:${address}`;
 }
 
-/** @returns why the response is refused; null: the PIN was entered, or there is none */
+/** @returns why the response is refused; null if the PIN was entered, or there is none */
 export function pinError(
   { id, content }: BareSurvey,
   token: string | null | undefined,
@@ -57,8 +60,8 @@ export function emailError(
 }
 
 /**
- * Identifies a respondent who may finish only one response. A digest of the verified address, so that a response does not
- * reveal its respondent.
+ * Identifies a respondent who may finish only one response, by a digest of the verified address, so that a response
+ * does not reveal its respondent.
  *
  * @returns null if the survey does not limit responses by address
  */
@@ -74,7 +77,7 @@ export function respondentDigest(
   return signer.sign(`floodgate.one-response.v1:${survey.id}:${email}`);
 }
 
-/** Only a verified address identifies a respondent. */
+/** Whether each address may finish only one response. Only a verified address identifies a respondent. */
 export function isOneResponsePerEmail({ content }: BareSurvey): boolean {
   return asksForEmail(content) && content.isSingleResponsePerEmailEnabled;
 }
@@ -83,7 +86,7 @@ function asksForEmail({ type, isVerifyEmailEnabled }: BareSurvey['content']): bo
   return type === 'link' && isVerifyEmailEnabled;
 }
 
-/** The address in base64url, as in the link. null: it was not verified. */
+/** The address in base64url, as in the link. null if it was not verified. */
 function provenAddress(surveyId: string, url: string | null | undefined, signer: Signer): string | null {
   const token = parseUrl(url)?.searchParams.get('verify') ?? '';
   const [address = '', signature = ''] = token.split('.');

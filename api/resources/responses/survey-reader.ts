@@ -1,6 +1,6 @@
 /**
- * Reads surveys for those who answer them, and remembers them: a short query tells whether one is still the same. The memory
- * is bounded in entries and in bytes; the oldest entry goes first.
+ * Reads and caches surveys for their respondents. A short query tells whether a cached one is unchanged. The memory is
+ * bounded in entries and in bytes; the oldest entry is dropped first.
  */
 import type { Database } from '#api/db/schema.ts';
 import {
@@ -10,7 +10,7 @@ import {
 } from '#api/resources/surveys/answered.ts';
 
 const ENTRIES_MAX = 1_000;
-/** The length of documents as they are stored. As objects they take several times that. */
+/** Maximum length of cached documents as stored. As objects they take several times as much. */
 const LENGTH_MAX = 8_388_608;
 
 interface SurveyReaderBounds {
@@ -19,9 +19,9 @@ interface SurveyReaderBounds {
 }
 
 interface SurveyReader {
-  /** As it was read last, without a query. */
+  /** Returns the survey as it was last read, without a query. */
   last(id: string): AnsweredSurvey | null;
-  /** As it is now. null: there is no such survey. */
+  /** As it is now. null if there is no such survey. */
   read(id: string): Promise<AnsweredSurvey | null>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Finds the names of browser, system and device in a User-Agent header. They are the names that the original uses, so
- * that its responses and ours fall into the same groups. Pure.
+ * Finds the names of browser, system and device in a User-Agent header. The names are those of Formbricks, so that
+ * responses of both fall into the same groups. Pure.
  */
 
 /** The first match wins. Browsers that claim to be others come before them. */
@@ -36,7 +36,7 @@ const devices: readonly (readonly [RegExp, string])[] = [
   [/\bMobile\b|\biPhone\b|\biPod\b/, 'mobile'],
 ];
 
-/** Nothing that matters comes after this many characters. */
+/** Characters after this position are ignored. */
 const LOOKED_AT_MAX = 1_024;
 
 export function readUserAgent(header: string): {

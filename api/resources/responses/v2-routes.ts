@@ -104,7 +104,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
 
   responses.remove({}, (stored, request) => deleteManagedResponse(context, stored, request.log));
 
-  /** v1 has other messages for these. */
+  /** Returns the problem of an answer with the message of v2, which differs from v1. */
   function answerProblem(survey: BareSurvey, sent: Answers): ApiError | null {
     const fileQuestion = foreignFileQuestion(survey, sent, config.publicUrl);
     if (fileQuestion !== null) return answerRefused(fileQuestion, 'Invalid file upload response');
@@ -112,7 +112,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     return otherQuestion === null ? null : answerRefused(otherQuestion, 'Response exceeds character limit');
   }
 
-  /** Unlike v1, the contact is an id, and there are no tags. */
+  /** Unlike on v1, the contact is an id, and there are no tags. */
   function toReply(response: Response) {
     const { workspaceId: _, ...shown } = response;
     return { ...shown, data: withAbsoluteFiles(response.data, config.publicUrl) };

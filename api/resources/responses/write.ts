@@ -1,4 +1,7 @@
-/** Creates and changes responses, for all APIs: checks the answers, writes the row, and does what follows from it. */
+/**
+ * Creates and changes responses, for all APIs: checks the answers, writes the row, and writes everything that depends
+ * on it.
+ */
 import type { Context } from '#api/context.ts';
 import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
@@ -41,7 +44,7 @@ export interface NewResponse {
 
 type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
 
-/** Undefined fields stay as they are. */
+/** Undefined fields are not changed. */
 export interface Change {
   readonly finished?: boolean | undefined;
   readonly data?: Answers | undefined;
@@ -50,11 +53,11 @@ export interface Change {
   readonly meta?: ResponseMeta | undefined;
   readonly endingId?: string | null | undefined;
   readonly language?: string | null | undefined;
-  /** Whether sent answers, variables and times are merged into the stored ones, which is the default, or replace them. */
+  /** Whether answers, variables and times are merged into the stored ones, which is the default, or replace them. */
   readonly maps?: 'merge' | 'replace';
 }
 
-/** Checks inside the transaction, because the survey may have ended or been deleted since the request came. */
+/** Checks inside the transaction, because the survey may have ended or been deleted since the request arrived. */
 interface SurveyCheck {
   /** The survey must be in progress. */
   readonly mustBeOpen: boolean;
@@ -104,7 +107,7 @@ export async function createResponse(
  * Creates a response with one statement and without a transaction, which is enough for most.
  *
  * @param survey may have been read a while ago
- * @returns null: the survey has changed since then, or it takes more than one statement
+ * @returns null if the survey has changed since then, or it takes more than one statement
  * @throws ApiError likewise
  */
 export async function createResponseAlone(
@@ -209,7 +212,7 @@ export async function changeResponse(
   return response;
 }
 
-/** The map that a sent map is merged into. A map that is not sent stays either way. */
+/** Returns the map that a given map is merged into. An absent map leaves the stored one unchanged. */
 function base<V>(
   { maps }: Change,
   stored: Readonly<Record<string, V>>,
@@ -218,19 +221,19 @@ function base<V>(
   return maps === 'replace' && sent !== undefined ? {} : stored;
 }
 
-/** Respondents may not have seen questions that were added after they began. */
+/** Whether the respondent saw all questions. Some may have been added since the response began. */
 function wereAllAsked(survey: BareSurvey, { createdAt, meta }: Response): boolean {
   return survey.updatedAt <= createdAt && !beginsInTheMiddle(meta);
 }
 
-/** A link may name the question to start at. */
+/** Whether a link names the question to start at. */
 function beginsInTheMiddle({ url }: ResponseMeta): boolean {
   return url !== undefined && URL.canParse(url) && new URL(url).searchParams.has('startAt');
 }
 
 /**
- * Responses of one survey are written in parallel. Only with `autoComplete` does one wait for the other, so that the
- * count is exact.
+ * Checks the survey. Responses of one survey are written in parallel. Only with `autoComplete` do they wait for each
+ * other, so that the count is exact.
  */
 async function checkSurvey(
   trx: Database,
@@ -252,7 +255,7 @@ interface Effects {
   readonly hasEvents: boolean;
 }
 
-/** Tells others about the change, after the commit. */
+/** Notifies other code of the change, after the commit. */
 function spread(
   { outbox, states }: Pick<WriteParts, 'outbox' | 'states'>,
   survey: BareSurvey,
@@ -262,7 +265,7 @@ function spread(
   if (isSurveyCompleted) states.purge(survey);
 }
 
-/** Does what follows from a change, in its transaction. */
+/** Writes everything that depends on a change, in its transaction. */
 async function settleChange(
   trx: Database,
   parts: WriteParts,

@@ -1,7 +1,7 @@
 /**
- * Serves the SDK scripts where pages that use the original product look for them. The scripts are not part of this service:
- * an operator puts them into the folder SDK_PATH. Until then the reply is a script that prints on the browser's console
- * what is missing, because a browser does not show the body of an error.
+ * Serves the SDK scripts at the paths of Formbricks. The scripts are not part of this service: an operator puts them
+ * into the folder SDK_PATH. Until then the reply is a script that prints an explanation on the browser's console,
+ * because a browser does not show the body of an error.
  *
  * Callers: anybody.
  */
@@ -12,13 +12,13 @@ import { notFound } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
 import { media, withoutBody } from '#api/http/media.ts';
 
-/** The scripts that pages ask for, and the npm packages that contain them. */
+/** Names of the scripts, and of the npm packages that contain them. */
 const packages: ReadonlyMap<string, string> = new Map([
   ['formbricks.umd.cjs', '@formbricks/js'],
   ['surveys.umd.cjs', '@formbricks/surveys'],
 ]);
 
-/** Paths that older clients use. */
+/** Other paths, which older clients use. */
 const aliases: Readonly<Record<string, string>> = {
   '/api/packages/js': 'formbricks.umd.cjs',
   '/api/packages/app': 'formbricks.umd.cjs',
@@ -30,7 +30,7 @@ const response = {
   200: media(
     'text/javascript',
     Type.String(),
-    'The script; where there is none, one that says so on the console.',
+    'The script. If it is not in `SDK_PATH`, a script that reports this on the console.',
   ),
   304: withoutBody('Not changed since the reply whose `etag` came as `if-none-match`.'),
 };
@@ -70,7 +70,7 @@ export const scriptRoutes: Routes = async (app, { context }) => {
   function explanation(name: string): string {
     const what =
       sdkScripts === null
-        ? `This service does not bundle the SDK. Whoever runs it has to put ${name} of the npm package ${packages.get(name)} into a folder, set SDK_PATH to the folder, and restart the API`
+        ? `This service does not bundle the SDK. Its operator has to put ${name} of the npm package ${packages.get(name)} into a folder, set SDK_PATH to the folder, and restart the API`
         : `The folder SDK_PATH of the API has no ${name}. Put the one of the npm package ${packages.get(name)} there, and restart the API`;
     return `console.error(${JSON.stringify(`Surveys cannot be shown on this page. ${what}.`)});\n`;
   }

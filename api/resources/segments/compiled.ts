@@ -1,4 +1,4 @@
-/** Reads and compiles the segments of a workspace once, instead of at each request of a user. */
+/** Reads and compiles the segments of a workspace once, instead of for each request of a user. */
 import type { Database } from '#api/db/schema.ts';
 import { Work } from '#api/http/turn.ts';
 import type { StateCache } from '#api/state-cache.ts';

@@ -8,9 +8,9 @@ import { attributeOperators, type InvalidValue, readSpan, type Test, textOperato
 import { before } from './time.ts';
 
 /**
- * Is the contact in another segment?
+ * Whether the contact is in another segment.
  *
- * @returns null when this cannot be decided: there is no such segment, or its filters are invalid
+ * @returns null if this cannot be decided: there is no such segment, or its filters are invalid
  */
 type IsIn = (segmentId: string) => boolean | null;
 
@@ -18,7 +18,7 @@ export type Condition = (profile: ContactProfile, isIn: IsIn) => boolean;
 
 export interface Compiled {
   readonly condition: Condition;
-  /** Segments that the condition depends on. */
+  /** Ids of segments that the condition depends on. */
   readonly references: readonly string[];
   /** Actions of a contact that may change the result while an app is used. */
   readonly interactions: readonly Interaction[];
@@ -27,11 +27,11 @@ export interface Compiled {
 /** An action of a contact in a survey. */
 export interface Interaction {
   readonly kind: 'display' | 'response' | 'finish';
-  /** null: in any survey. */
+  /** null for any survey. */
   readonly surveyIds: readonly string[] | null;
 }
 
-/** Path within the filter -> problem. */
+/** A problem, by its path within the filter. */
 export interface InvalidFilter {
   readonly issues: Readonly<Record<string, string>>;
 }
@@ -81,7 +81,7 @@ function tested(
   return plain((profile) => test(given(profile), profile.now));
 }
 
-/** If a segment cannot be decided, neither operator holds. */
+/** If a segment cannot be decided, both operators are false. */
 function compileSegment(operator: string, value: unknown): Compiled | InvalidFilter {
   if (operator !== 'userIsIn' && operator !== 'userIsNotIn') {
     return unknownOperator(['userIsIn', 'userIsNotIn']);
@@ -135,7 +135,7 @@ function compileInteraction(operator: string, value: unknown): Compiled | Invali
     return invalid('value.surveyIds', `must be an array of up to ${SURVEYS_MAX} survey ids`);
   }
   const span = within === null ? null : readSpan(within);
-  // Years are for attributes only.
+  // Years are allowed only for attributes.
   if (within !== null && (span === null || span.unit === 'years')) {
     return invalid('value.within', 'must be {amount: 1 to 999, unit: days, weeks, months}');
   }

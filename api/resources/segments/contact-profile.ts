@@ -1,4 +1,4 @@
-/** The facts about a contact that decide in which segments it is. */
+/** The facts about a contact that decide which segments it belongs to. */
 import type { Timestamp } from '#api/db/schema.ts';
 import type { Millis } from '#shared/clock.ts';
 
@@ -7,9 +7,9 @@ export type Device = 'phone' | 'desktop';
 export interface ContactProfile {
   readonly now: Millis;
   readonly userId: string | null;
-  /** Attribute key -> value. */
+  /** Values by attribute key. */
   readonly attributes: Readonly<Record<string, string>>;
-  /** The device of this request. A contact may have several. null: the contact makes no request. */
+  /** The device of this request. A contact may have several. null if the contact makes no request. */
   readonly device: Device | null;
   readonly displays: readonly SeenSurvey[];
   readonly responses: readonly AnsweredSurvey[];

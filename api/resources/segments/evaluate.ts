@@ -14,7 +14,7 @@ export interface EvaluatedSegment {
   readonly filters: unknown;
 }
 
-/** Segments in the order in which they can be decided, without those that cannot. */
+/** Segments that can be decided, in the order of their references. */
 export interface CompiledSegments {
   /** In the order in which the segments were given. */
   readonly ids: readonly string[];
@@ -49,7 +49,7 @@ export function segmentsOf(
   return ids.filter((id) => membership.get(id) === true);
 }
 
-/** How many segments each one waits for, which ones wait for it, and which can be decided at once. */
+/** Computes how many segments each one waits for, which ones wait for it, and which can be decided at once. */
 function order(compiled: ReadonlyMap<string, Compiled | InvalidFilter>) {
   const waiting = new Map<string, number>();
   const dependents = new Map<string, string[]>();

@@ -15,7 +15,7 @@ import {
 
 const DEPTH_MAX = 10;
 const FILTERS_MAX = 500;
-/** A caller fixes a list of this length at once. A longer one helps nobody. */
+/** Maximum number of reported mistakes, because a caller cannot fix more at once. */
 const ISSUES_MAX = 50;
 
 interface Term {
@@ -89,7 +89,7 @@ function nobody(): boolean {
   return false;
 }
 
-/** `and` binds before `or`: a or b and c is a or (b and c). */
+/** Compiles terms: `and` binds before `or`, so a or b and c is a or (b and c). */
 function disjunction(terms: readonly Term[]): Condition {
   const alternatives: Condition[][] = [];
   for (const { connector, condition } of terms) {

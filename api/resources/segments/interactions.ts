@@ -1,17 +1,17 @@
 /**
- * Finds the actions after which contacts may be in other segments. SDKs ask for the segments of their user every half
- * hour. After one of these actions they ask at once, so that "has completed survey X" shows the next survey in the
- * same visit.
+ * Finds the actions after which contacts may be in other segments. SDKs request the segments of their user every half
+ * hour. After one of these actions they request them at once, so that "has completed survey X" shows the next survey in
+ * the same visit.
  */
 import type { Database } from '#api/db/schema.ts';
 import type { Interaction } from './conditions.ts';
 import { compileFilters } from './filters.ts';
 import { findSegments, type Segment } from './store.ts';
 
-/** By action: the surveys in which it counts; null: any. */
+/** By action: the surveys in which it counts; null for any. */
 export type Interactions = Readonly<Record<Interaction['kind'], ReadonlySet<string> | null>>;
 
-/** The segments, and all that they refer to, directly or by way of others. Makes one query for each step. */
+/** Returns the segments with all that they refer to, directly or indirectly. Makes one query for each step. */
 export async function withReferred(db: Database, segments: readonly Segment[]): Promise<readonly Referred[]> {
   const all: Referred[] = [];
   const seen = new Set(segments.map(({ id }) => id));
@@ -38,7 +38,7 @@ interface Referred extends Segment {
 
 const nothing = { references: [], interactions: [] };
 
-/** @param segments those that decide who sees a survey, `withReferred` */
+/** @param segments that decide who sees a survey, `withReferred` */
 export function interactionsOf(segments: readonly Referred[]): Interactions {
   const found = segments.flatMap(({ interactions }) => interactions);
   return {

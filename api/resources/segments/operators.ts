@@ -1,15 +1,15 @@
 /**
  * The operators of segment filters on one value: an attribute, or the user id. Pure.
  *
- * An operator turns the filter's value into a test, or says what the value should be. A missing or blank value equals
- * nothing, and comparisons with it fail. `notEquals` and `doesNotContain` are the opposites of `equals` and
- * `contains`, so they hold for it. Texts are case-sensitive.
+ * An operator turns the filter's value into a test, or describes the correct value. A missing or blank value equals
+ * nothing, and comparisons with it fail. `notEquals` and `doesNotContain` are the opposites of `equals` and `contains`,
+ * so they are true for it. Texts are case-sensitive.
  */
 import { isRecord } from '#api/schemas.ts';
 import type { Millis } from '#shared/clock.ts';
 import { before, dayOf, type Period, readPeriod, readTime, type Span, spanUnits } from './time.ts';
 
-/** @param given the contact's value; undefined when it has none */
+/** @param given the contact's value; undefined if it has none */
 export type Test = (given: string | undefined, now: Millis) => boolean;
 
 /** Describes the right value of a filter, as the end of a sentence. */
@@ -64,7 +64,7 @@ function onNumber(compare: (given: number, number: number) => boolean): Operator
   return (value) => (typeof value === 'number' ? numeric(value, compare) : { expected: 'a number' });
 }
 
-/** Comparisons with an attribute that is no number fail. */
+/** Compares numbers. Comparisons with an attribute that is not a number fail. */
 function numeric(number: number, compare: (given: number, number: number) => boolean): Test {
   return (given) => isSet(given) && Number.isFinite(Number(given)) && compare(Number(given), number);
 }
@@ -85,7 +85,7 @@ function onDate(compare: (time: Millis, period: Period) => boolean): Operator {
   };
 }
 
-/** Comparisons with an attribute that is no date fail. */
+/** Compares times. Comparisons with an attribute that is not a date fail. */
 function onTime(compare: (time: Millis, now: Millis) => boolean): Test {
   return (given, now) => {
     const time = isSet(given) ? readTime(given) : null;
@@ -115,7 +115,7 @@ function negated(operator: Operator): Operator {
   };
 }
 
-/** @returns null when the value is no time span */
+/** @returns null if the value is not a time span */
 export function readSpan(value: unknown): Span | null {
   if (!isRecord(value)) return null;
   const { amount } = value;

@@ -17,8 +17,8 @@ interface OfSurvey {
 /**
  * Finds or creates the segment of a survey.
  *
- * @param filters who belongs to it; null: unchanged, and everybody in a new one
- * @throws ApiError invalid_fields under `filters`; the driver's unique violation when a shared segment has the title
+ * @param filters conditions of its members; null leaves them unchanged, and a new segment has everybody
+ * @throws ApiError invalid_fields under `filters`; the driver's unique violation if a shared segment has the title
  */
 export async function privateSegment(
   trx: Database,

@@ -7,8 +7,8 @@ import { compileFilters } from './filters.ts';
 import { eachSegment, type Segment } from './store.ts';
 
 /**
- * Size as JSON. Requests of users, which need no credentials, evaluate every segment of a workspace, so their total
- * is bounded.
+ * Maximum size as JSON. Requests of users, which need no credentials, evaluate every segment of a workspace, so their
+ * total is bounded.
  */
 const SEGMENT_BYTES_MAX = 65_536;
 const WORKSPACE_BYTES_MAX = 1_048_576;
@@ -24,10 +24,10 @@ export function referencesIn(filters: readonly unknown[]): readonly string[] {
 }
 
 /**
- * Checks filters that are about to be stored, together with the other segments of the workspace.
+ * Checks filters before they are stored, together with the other segments of the workspace.
  *
- * @throws ApiError invalid_fields when the total is too large, unless this change makes it smaller; when a reference
- *   is outside the workspace, or leads back to the segment
+ * @throws ApiError invalid_fields if the total is too large, unless this change makes it smaller; if a reference is
+ * outside the workspace, or leads back to the segment
  */
 export async function checkFilters(
   trx: Database,
@@ -67,7 +67,7 @@ function bytesOf(filters: readonly unknown[]): number {
   return Buffer.byteLength(JSON.stringify(filters));
 }
 
-/** @param segments all of the workspace, with the one in question as it will be */
+/** @param segments all of the workspace, including the changed one with its new filters */
 export function hasReferenceCycle(id: string, segments: readonly EvaluatedSegment[]): boolean {
   const filtersOf = new Map(segments.map((segment) => [segment.id, segment.filters]));
   const seen = new Set<string>();

@@ -1,5 +1,5 @@
 /**
- * Segments on v1. The original product has no such routes; surveys refer to segments, and nothing else could create
+ * Segments on v1. Formbricks has no such routes; surveys refer to segments, and nothing else could create
  * them.
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
@@ -26,16 +26,16 @@ import {
   updateSegment,
 } from './store.ts';
 
-/** In a page: each segment has up to 500 filters. */
+/** Maximum number in a page, because each segment has up to 500 filters. */
 const LIST_MAX = 500;
-/** In a workspace, without those that belong to one survey. */
+/** Maximum number in a workspace, without private segments. */
 const SHARED_MAX = 500;
-/** Surveys that a reply shows for one segment. */
+/** Maximum number of surveys that a reply shows for one segment. */
 const SURVEYS_MAX = 500;
 
 const described = {
   description: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
-  /** filters.ts checks them. */
+  /** Checked in filters.ts. */
   filters: Type.Optional(Type.Array(Type.Unknown())),
 };
 const Title = Type.String({ minLength: 1, maxLength: 255 });
@@ -112,7 +112,7 @@ export const segmentRoutes: Routes = async (app, { context }) => {
     const references = referencesIn(filters ?? []);
     const changed = await unlessTitleTaken(title ?? '', () =>
       db.transaction().execute(async (trx) => {
-        // Another change may have come while this body was on its way, so the segment is read again.
+        // Another change may have been made while this body arrived, so the segment is read again.
         await lockRow(trx, 'workspaces', loaded.workspaceId);
         const stored = existing(await findSegment(trx, loaded.id), 'Segment', loaded.id);
         if (stored.isPrivate && title !== undefined && title !== stored.title) {
@@ -137,10 +137,10 @@ export const segmentRoutes: Routes = async (app, { context }) => {
   });
 
   segments.remove({ refuses: ['bad_request', 'conflict'] }, async (stored) => {
-    if (stored.isPrivate) throw badRequest('This segment belongs to a survey and goes with it');
+    if (stored.isPrivate) throw badRequest('This segment belongs to a survey and is deleted with it');
     await db.transaction().execute(async (trx) => {
       await lockRow(trx, 'workspaces', stored.workspaceId);
-      // Without its segment a survey would be shown to nobody.
+      // Without its segment a survey would not be shown to anybody.
       const surveys = await surveysOfSegments(trx, [stored.id], 1);
       if (surveys.size > 0) throw conflict('The segment is used by a survey; give that another one first');
       for await (const { id, filters } of eachSegment(trx, stored.workspaceId)) {

@@ -1,6 +1,6 @@
 /**
- * Segments: groups of contacts that surveys are shown to. Every app survey has one; if it is for everybody, a private
- * one without filters.
+ * Segments: groups of contacts that surveys are shown to. Every app survey has one; a survey for everybody has a
+ * private one without filters.
  */
 import { countRows } from '#api/db/count.ts';
 import type { Database, Decoded, SegmentTable } from '#api/db/schema.ts';
@@ -31,7 +31,7 @@ export async function insertSegment(db: Database, segment: Segment): Promise<voi
     .execute();
 }
 
-/** By workspace, in each by title, which is unique there. This is the order of the index. */
+/** Lists segments by workspace, in each by title, which is unique there. This is the order of the index. */
 export async function listSegments(
   db: Database,
   workspaceIds: readonly string[],
@@ -49,15 +49,15 @@ export async function listSegments(
   return rows.map(toSegment);
 }
 
-/** Rows of one query. With the largest filters they take 6 MiB. */
+/** Number of rows in one query. With the largest filters they take 6 MiB. */
 const PORTION = 100;
-/** Most segments belong to a survey for everybody. Their filters are not even parsed. */
+/** Filters of most segments, which belong to a survey for everybody. They are not even parsed. */
 const NO_FILTERS = '[]';
 
 export interface StoredFilters {
   readonly id: string;
   readonly filters: readonly unknown[];
-  /** As stored. */
+  /** Size as stored. */
   readonly bytes: number;
 }
 
@@ -92,7 +92,7 @@ export function countSharedSegments(db: Database, workspaceId: string): Promise<
   );
 }
 
-/** Segment id -> ids of its surveys, the oldest first; at most `limit` in all. */
+/** Segment id -> ids of its surveys, oldest first; at most `limit` in all. */
 export async function surveysOfSegments(
   db: Database,
   segmentIds: readonly string[],
@@ -114,8 +114,8 @@ export async function surveysOfSegments(
 }
 
 /**
- * @returns false when it was deleted meanwhile
- * @throws the driver's unique violation when the title is taken
+ * @returns false if it was deleted meanwhile
+ * @throws the driver's unique violation if the title is taken
  */
 export async function updateSegment(db: Database, segment: Segment): Promise<boolean> {
   const { id, title, description, filters, updatedAt } = segment;
@@ -132,8 +132,8 @@ export async function deleteSegment(db: Database, id: string): Promise<void> {
 }
 
 /**
- * Deletes the private segment of a deleted survey. Shared ones stay. While another survey uses it, it stays until
- * that one is deleted. Call it after the survey was deleted.
+ * Deletes the private segment of a deleted survey. Shared segments stay. If another survey uses it, it stays until that
+ * one is deleted. Call it after the survey was deleted.
  */
 export async function deletePrivateSegment(
   db: Database,
@@ -156,7 +156,7 @@ export async function deletePrivateSegment(
     .execute();
 }
 
-/** The private segment of a survey, which has its id as the title; null when it has none. */
+/** Finds the private segment of a survey, which has the survey's id as its title; null if there is none. */
 export async function findPrivateSegment(
   db: Database,
   workspaceId: string,

@@ -12,20 +12,20 @@ export interface Span {
 
 const DAY: Millis = 86_400_000;
 
-/** From the first moment to the first one after it: a date is a whole day, a time is itself. */
+/** From the first moment to the first one after it. A date is a whole day, a time is a single moment. */
 export interface Period {
   readonly start: Millis;
   readonly end: Millis;
 }
 
-/** @returns null when the text is no ISO 8601 date */
+/** @returns null if the text is not an ISO 8601 date */
 export function readPeriod(text: string): Period | null {
   const start = readTime(text);
   if (start === null) return null;
   return { start, end: text.includes('T') ? start + 1 : start + DAY };
 }
 
-/** @returns null when the text is no ISO 8601 date; a date without a time is its first moment */
+/** @returns null if the text is not an ISO 8601 date; a date without a time is its first moment */
 export function readTime(text: string): Millis | null {
   const timestamp = readTimestamp(text);
   return timestamp === null ? null : Date.parse(timestamp);
@@ -35,7 +35,7 @@ export function dayOf(time: Millis): number {
   return Math.floor(time / DAY);
 }
 
-/** The time that lies one span before now. A month before March 31 is the last day of February. */
+/** Returns the time that is one span before now. A month before March 31 is the last day of February. */
 export function before(now: Millis, { amount, unit }: Span): Millis {
   switch (unit) {
     case 'days':

@@ -1,6 +1,6 @@
 /**
- * Sign-up, forgotten passwords and verification in the form of Better Auth. POST /api/auth/reset-password is in
- * accounts/routes.ts, because it has one path for both kinds of clients. No reply says whether an address has an
+ * Sign-up, forgotten passwords and verification in the format of Better Auth. POST /api/auth/reset-password is in
+ * accounts/routes.ts, because it has one path for both kinds of clients. No reply reveals whether an address has an
  * account.
  *
  * Callers: anybody, limited by address. Pages: those of our own origin.
@@ -111,7 +111,7 @@ export const signInAccountRoutes: Routes = async (app, { context }) => {
     },
   );
 
-  // Programs that only look at links must not use them up, and the link alone does not prove who chose the password.
+  // Programs that only open links must not use them up, and the link alone does not prove who chose the password.
   app.get(
     '/api/auth/verify-email',
     {
@@ -172,7 +172,10 @@ function refuseWhileClosed(context: Context) {
   return refusing(refuse, 'bad_request');
 }
 
-/** The author of a survey reads the query of its page in the answers, and so the token of a link that leads there. */
+/**
+ * Whether the page may be a survey. Its author can read the query of the page in the answers, including the token of a
+ * link.
+ */
 function mayBeSurvey(url: string): boolean {
   const { pathname } = new URL(url);
   try {

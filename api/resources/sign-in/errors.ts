@@ -30,13 +30,13 @@ const named = {
 
 export type Name = keyof typeof named;
 
-/** @param message in place of the documented text, where that does not say what to do */
+/** @param message replaces the documented text if that does not say what to do */
 export function problem(name: Name, message?: string): NamedError {
   const [code, text] = named[name];
   return new NamedError(code, name, message ?? text);
 }
 
-/** Gives the errors of schemas and hooks their names, for all routes of the plugin. */
+/** Converts the errors of schemas and hooks, for all routes of the plugin. */
 export function nameErrors(app: FastifyInstance): void {
   app.setErrorHandler((cause, request, reply) => {
     const error = asApiError(cause);
@@ -77,10 +77,10 @@ const URL_LENGTH_MAX = 2_000;
 const PLAIN_URL = /^(\/|https?:\/\/)[^\\\p{Cc}]*$/u;
 
 /**
- * Checks an address that a client names, so that nobody can use it to send people, or a token, elsewhere.
+ * Checks an address that a client sends, so that nobody can use it to send people, or a token, elsewhere.
  *
- * @returns the absolute address; null when none is given
- * @throws NamedError when it is not on our own origin, or not plain
+ * @returns the absolute address; null if none is given
+ * @throws NamedError if it is not on our own origin, or has special characters
  */
 export function ownUrl(
   given: string | undefined,

@@ -1,5 +1,5 @@
 /**
- * Login and logout in the form of Better Auth, which Formbricks has used since release 5.2. The sessions are those of
+ * Login and logout in the format of Better Auth, which Formbricks has used since release 5.2. The sessions are those of
  * the older login. Codes of a second factor are counted together, and passwords by route: the gateway counts those of
  * the older login.
  *

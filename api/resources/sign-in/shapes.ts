@@ -1,4 +1,4 @@
-/** Users and sessions as clients of Better Auth read them. */
+/** Users and sessions in the format of Better Auth. */
 import { Type } from 'typebox';
 import type { User as UserRow } from '#api/resources/accounts/store.ts';
 

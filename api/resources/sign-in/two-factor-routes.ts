@@ -1,5 +1,5 @@
 /**
- * The second factor of an account: codes of an authenticator app, and backup codes, in the form of Better Auth.
+ * The second factor of an account: codes of an authenticator app, and backup codes, in the format of Better Auth.
  *
  * Callers: sessions, with the password of the account, to set it up; anybody whose login waits for a code, to finish
  * it. Pages: those of our own origin. At most five codes and passwords a minute for each account.
@@ -134,7 +134,7 @@ export const twoFactorRoutes: Routes = async (app, { context }) => {
     },
   );
 
-  /** Finishes a login that waits for its second factor. @returns null when there is none */
+  /** Finishes a login that waits for its second factor. @returns null if there is none */
   async function finishLogin(
     request: FastifyRequest,
     reply: FastifyReply,

@@ -1,17 +1,17 @@
-/** Turns the name that a caller sends into a safe one for addresses. Pure. */
+/** Turns the file name of a caller into one that is safe in addresses. Pure. */
 
 const BASE_LENGTH_MAX = 200;
-/** The rest cannot matter, and cleaning it would waste work. */
+/** Maximum number of characters that are cleaned. The rest is dropped anyway. */
 const LOOKED_AT_MAX = 1_000;
 
 export interface SafeName {
-  /** Cleaned; never empty, and never only dots or hyphens. */
+  /** The cleaned name. Never empty, and never only dots or hyphens. */
   readonly base: string;
-  /** As it was sent, without the dot. */
+  /** The extension as sent, without the dot. */
   readonly extension: string;
 }
 
-/** The extension as the caller wrote it; null when there is none. */
+/** Returns the extension as the caller wrote it; null if there is none. */
 export function sentExtension(fileName: string): string | null {
   const name = fileName.trim();
   const extension = name.slice(name.lastIndexOf('.') + 1);
@@ -41,12 +41,12 @@ export function cleanName(fileName: string, extension: string): SafeName | null 
   return /^(\.*|-*)$/.test(trimmed) ? null : { base: trimmed, extension };
 }
 
-/** `{base}--fid--{uuid}.{extension}` */
+/** Returns `{base}--fid--{uuid}.{extension}`. */
 export function uniqueName({ base, extension }: SafeName, uuid: string): string {
   return `${base}--fid--${uuid}.${extension}`;
 }
 
-/** The name for people, without the part that made it unique. */
+/** Returns the name for people, without the part that made it unique. */
 export function nameForPeople(fileName: string): string {
   return fileName.replace(/--fid--[0-9a-f-]{36}(?=\.[^.]*$)/, '');
 }
@@ -61,7 +61,7 @@ function withoutEscapes(text: string): string {
   return without === text ? text : withoutEscapes(without);
 }
 
-/** Counts characters as people do, so that none is cut in half. */
+/** Shortens by visible characters, so that none is cut in half. */
 function shortened(text: string): string {
   const characters = [...text];
   return characters.length <= BASE_LENGTH_MAX ? text : characters.slice(0, BASE_LENGTH_MAX).join('');

@@ -1,6 +1,6 @@
 /**
- * Stored files. Uploads are content of strangers on our origin. So the type of a file follows from its extension and
- * is never guessed, documents are saved rather than shown, and everything that is shown runs in a sandbox without
+ * Stored files. Uploads are content of other people on our origin. So the type of a file follows from its extension and
+ * is never guessed, documents are downloaded rather than shown, and everything that is shown runs in a sandbox without
  * scripts.
  *
  * Callers: anybody may read public files. Private ones need an API key or a session with the right to read. Deleting
@@ -39,9 +39,9 @@ const CONTENT_SECURITY =
 const bytes = 'application/octet-stream';
 const fileReplies = {
   200: media(bytes, binary, 'The file, with the content type of its name.'),
-  206: media(bytes, binary, 'The part that `Range` asked for.'),
+  206: media(bytes, binary, 'The requested range.'),
   304: withoutBody('Not changed since the reply whose `etag` came as `if-none-match`.'),
-  416: withoutBody('The file ends before the part that `Range` asked for.'),
+  416: withoutBody('The file ends before the requested range.'),
 };
 const failures: Readonly<Record<number, string>> = {
   400: 'bad_request',
@@ -49,7 +49,7 @@ const failures: Readonly<Record<number, string>> = {
   404: 'not_found',
   429: 'too_many_requests',
 };
-/** The content of a file never changes. */
+/** Cache headers. The content of a file never changes. */
 const cacheControl: Readonly<Record<Access, string>> = {
   public: 'public, max-age=31536000, immutable',
   private: 'no-store, no-cache, must-revalidate',
@@ -208,14 +208,14 @@ function actorOf(principal: Principal | null): FileDeletion['actor'] {
     : { type: 'api', id: principal.apiKeyId };
 }
 
-/** The code in the reply. */
+/** Returns the code in the reply. */
 function failureReason(status: number, principal: Principal | null): string | null {
   if (status < 400) return null;
   if (status === 401) return principal === null ? 'not_authenticated' : 'unauthorized';
   return failures[status] ?? 'internal_server_error';
 }
 
-/** RFC 6266: in ASCII for old readers, and unchanged for all others. */
+/** Formats the file name by RFC 6266: in ASCII for old readers, and unchanged for all others. */
 function disposition(isInline: boolean, name: string): string {
   const shown = nameForPeople(name.split('/').at(-1) ?? name);
   const ascii = shown.replace(/[^ -~]/g, '_').replace(/["\\%]/g, '_');

@@ -36,7 +36,7 @@ export type Extension = keyof typeof mimeTypes;
 
 export const extensions = Object.keys(mimeTypes) as readonly Extension[];
 
-/** @param text in any case; null when such files are not accepted */
+/** @param text in any case; null if such files are not accepted */
 export function knownExtension(text: string): Extension | null {
   const lower = text.toLowerCase();
   return extensions.find((extension) => extension === lower) ?? null;
@@ -46,14 +46,14 @@ export function mimeTypeOf(extension: Extension): string {
   return mimeTypes[extension];
 }
 
-/** Is this the type of the extension? Parameters and case are ignored. */
+/** Whether this is the type of the extension. Parameters and case are ignored. */
 export function isTypeOf(extension: Extension, mimeType: string): boolean {
   return (mimeType.split(';', 1)[0] ?? '').trim().toLowerCase() === mimeTypes[extension];
 }
 
 /**
- * Tells a browser how to treat a stored file. Pictures, video and sound are shown. Everything else is saved, because
- * a viewer may run the content of a document.
+ * Tells a browser how to treat a stored file. Pictures, video and sound are shown. All other files are downloaded,
+ * because a viewer may run the content of a document.
  */
 export function presentationOf(extension: string | null): {
   readonly contentType: string;

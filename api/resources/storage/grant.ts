@@ -65,8 +65,8 @@ export function checkFile(request: Static<typeof ManagementGrantRequest>): Check
 }
 
 /**
- * May this survey take the file, and up to which size? Old clients do not name an element. Then any question of the
- * survey may take it.
+ * Checks whether this survey accepts the file, and up to which size. Old clients do not name an element. Then any
+ * question of the survey may accept it.
  *
  * @returns the largest size
  * @throws ApiError
@@ -112,7 +112,7 @@ interface GrantOptions {
   readonly bytesMax: number;
 }
 
-/** Stores a row for the file before granting it, so that every file that may exist is known. @throws ApiError */
+/** Stores a row for the file before granting it, so that every possible file is known. @throws ApiError */
 export async function grantUpload(
   { db, storage, config, clock, random }: Pick<Context, 'db' | 'storage' | 'config' | 'clock' | 'random'>,
   { fileName, name, extension }: CheckedFile,
@@ -137,9 +137,7 @@ export async function grantUpload(
   };
 }
 
-/**
- * A store that fails is not the caller's fault: the log says what to do, and the reply says whose settings are wrong.
- */
+/** Translates errors of the store, which are not the caller's fault. The log tells the operator what to do. */
 export async function withStorageErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -24,7 +24,7 @@ type Selection =
 
 const whole: Selection = { kind: 'whole' };
 
-/** A range that cannot be read, or asks for several parts, gets the whole file, as the RFC allows. */
+/** Selects the bytes of a reply. An unreadable range, or several parts, get the whole file, as the RFC allows. */
 export function select(file: FileVersion, conditions: Conditions): Selection {
   if (isNotModified(file, conditions)) return { kind: 'notModified' };
   const { range, ifRange } = conditions;
@@ -35,7 +35,7 @@ export function select(file: FileVersion, conditions: Conditions): Selection {
   if (from === '' && to === '') return whole;
   const end = file.size - 1;
   if (from === '') {
-    // The last so many bytes.
+    // The last `length` bytes.
     const length = Math.min(Number(to), file.size);
     return length === 0 ? { kind: 'unsatisfiable' } : part(file.size - length, end);
   }
@@ -49,7 +49,7 @@ function part(first: number, last: number): Selection {
   return { kind: 'part', range: { first, last } };
 }
 
-/** If there is a tag, the date is ignored (RFC 9110 13.2.2). */
+/** Whether the client has the file. If there is a tag, the date is ignored (RFC 9110 13.2.2). */
 function isNotModified(file: FileVersion, { ifNoneMatch, ifModifiedSince }: Conditions): boolean {
   if (ifNoneMatch !== undefined) return matchesEtag(ifNoneMatch, file.etag);
   if (ifModifiedSince === undefined) return false;

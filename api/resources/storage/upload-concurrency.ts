@@ -1,7 +1,7 @@
 /**
- * Limits how many uploads run at the same time, in all and with one grant. An address gets five grants a minute, so a
- * few addresses that send a byte now and then could hold every slot for minutes. If all slots are taken, the slowest
- * upload gives its slot to the next one, if it is slower than real uploads are. Pure.
+ * Limits concurrent uploads, in total and for one grant. An address gets five grants a minute, so a few addresses that
+ * send a byte now and then could hold every slot for minutes. If all slots are taken, the slowest upload loses its slot
+ * to the next one, if it is slower than real uploads are. Pure.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
@@ -11,7 +11,7 @@ const SLOW_BYTES_PER_MS = (20 * 1_024) / 1_000;
 const PATIENCE: Millis = 5_000;
 
 export interface UploadSlot {
-  /** Reports that more bytes of the file arrived. */
+  /** Records that more bytes of the file arrived. */
   count(bytes: number): void;
   /** Gives the slot back. Does nothing if that happened before, or if the slot was taken away. */
   release(): void;
@@ -20,7 +20,7 @@ export interface UploadSlot {
 export interface UploadLimits {
   /**
    * @param onTakenAway called when another upload gets the slot; the slot no longer counts
-   * @returns null when there is none
+   * @returns null if there is none
    */
   acquire(key: string, onTakenAway: () => void): UploadSlot | null;
 }
@@ -36,10 +36,10 @@ export function createUploadLimits(
   limits: { readonly all: number; readonly perKey: number },
   clock: Clock,
 ): UploadLimits {
-  /** At most `all`, in the order in which they began. */
+  /** At most `all` uploads, in the order in which they began. */
   const running = new Set<Upload>();
 
-  /** How many bytes an upload is behind the speed of a real one. */
+  /** Returns how many bytes an upload is behind the speed of a real one. */
   const lagOf = ({ begunAt, bytes }: Upload): number => {
     const age = clock() - begunAt;
     return age < PATIENCE ? 0 : age * SLOW_BYTES_PER_MS - bytes;

@@ -1,10 +1,10 @@
 /**
- * Reads an upload as it arrives: fields first, then one file, of which only a piece is in memory. This is the only
- * file that knows busboy, which is loaded with the first form.
+ * Parses an upload while it arrives: fields first, then one file, of which only a piece is in memory. This is the only
+ * file that uses busboy, which is loaded with the first form.
  */
 import type { Readable } from 'node:stream';
 
-/** The form itself is wrong. The message is for the caller. */
+/** The form itself is malformed. The message is for the caller. */
 export class BadForm extends Error {
   readonly code: 'PreconditionFailed' | 'InvalidArgument' | 'MalformedPOSTRequest';
 
@@ -68,7 +68,7 @@ export async function readUpload<T>(
       if (file === null) refuse('InvalidArgument', 'POST requires exactly one file upload per request.');
     });
 
-    /** The body ended early or is no form, so a reader of the file must not wait for the rest. */
+    /** The body ended early or is not a form, so a reader of the file must not wait for the rest. */
     const breakOff = (cause: Error): void => {
       if (file === null) refuse('MalformedPOSTRequest', 'The body is not a form', cause);
       else file.destroy(cause);

@@ -20,13 +20,16 @@ import { PRIVATE_BYTES_MAX, quotaTexts } from './grant.ts';
 import { createUploadLimits, type UploadLimits, type UploadSlot } from './upload-concurrency.ts';
 import { BadForm, readUpload } from './upload-form.ts';
 
-/** Uploads at the same time. Each holds a file open, and a piece of it in memory. */
+/** Maximum number of concurrent uploads. Each holds a file open, and a piece of it in memory. */
 const UPLOADS_MAX = { all: 64, perKey: 2 } as const;
-/** A sender that is silent for so long has left, or only wants to hold a slot. */
+/** A sender that is silent for this time has left, or only wants to hold a slot. */
 const SILENCE_MS: Millis = 15_000;
-/** Boundaries, part headers and fields around the file. */
+/** Maximum size of boundaries, part headers and fields around the file. */
 const FORM_BYTES_MAX = 65_536;
-/** This much is still read after the reply, so that the sender can read the reply. Then the connection is closed. */
+/**
+ * Number of bytes that are still read after the reply, so that the sender can read the reply. Then the connection is
+ * closed.
+ */
 const DRAIN_BYTES_MAX = 64 * 1_048_576;
 const RETRY_SECONDS = 5;
 
@@ -155,7 +158,7 @@ async function receive(
   }
 }
 
-/** Another upload got its slot. */
+/** Another upload got the slot. */
 class TooSlow extends Error {}
 
 async function* counted(file: AsyncIterable<Buffer>, slot: UploadSlot): AsyncGenerator<Buffer> {
@@ -170,7 +173,7 @@ function errorOf(error: unknown, request: FastifyRequest): UploadError {
     return [error.code === 'PreconditionFailed' ? 412 : 400, error.code, error.message];
   }
   if (error instanceof UploadAborted && error.cause instanceof TooSlow) return busy;
-  // Nobody is left to read this, or the form broke off inside the file.
+  // The sender has left, or the form broke off inside the file.
   if (error instanceof UploadAborted) return [400, 'IncompleteBody', error.message];
   const message = error instanceof StorageUnavailable ? error.message : 'an upload failed';
   request.log.error({ err: error, requestId: request.id }, message);

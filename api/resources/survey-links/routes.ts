@@ -1,7 +1,7 @@
 /**
- * The address of link surveys in the original product. This service shows no surveys: people who open such a link are
- * sent to SURVEY_URL, or learn that none is set. The reply is the same for every id, so it does not reveal which
- * surveys exist.
+ * The address of link surveys in Formbricks. This service shows no surveys: people who open such a link are redirected
+ * to SURVEY_URL, or learn that it is not set. The reply is the same for every id, so it does not reveal which surveys
+ * exist.
  *
  * Callers: anybody.
  */

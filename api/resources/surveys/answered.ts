@@ -1,4 +1,4 @@
-/** Surveys for routes that take responses: whether a survey is open, and whether it has changed since it was read. */
+/** Surveys for routes that accept responses: whether a survey is open, and whether it has changed since it was read. */
 import { type ExpressionBuilder, expressionBuilder, sql } from 'kysely';
 import { surveyVersion } from '#api/db/dialect.ts';
 import type { Database, Tables } from '#api/db/schema.ts';
@@ -7,11 +7,11 @@ import { isId } from '#api/ids.ts';
 import { type BareSurvey, type Survey, selectSurveys, toBareSurvey } from './store.ts';
 
 export interface AnsweredSurvey extends BareSurvey {
-  /** Does its workspace have a webhook, with any triggers? */
+  /** Whether its workspace has a webhook, with any triggers. */
   readonly hasWebhooks: boolean;
-  /** Differs after every change of anything else here. */
+  /** Changes with every change of another field here. */
   readonly version: string;
-  /** The length of its document as it is stored, in characters. */
+  /** Length of its document as stored, in characters. */
   readonly documentLength: number;
 }
 
@@ -31,7 +31,7 @@ export async function findAnsweredSurvey(db: Database, id: string): Promise<Answ
   };
 }
 
-/** The `version` that `findAnsweredSurvey` would find now. null: there is no such survey. */
+/** The `version` that `findAnsweredSurvey` would find now. null if there is no such survey. */
 export async function findSurveyVersion(db: Database, id: string): Promise<string | null> {
   const row = await db
     .selectFrom('surveys')
@@ -51,17 +51,17 @@ export function versionOf(db: Database) {
   return sql<string>`(${surveyVersion(db)} || ' ' || ${others})`;
 }
 
-/** Does it take responses? Archived surveys do not, whatever their status. */
+/** Whether it accepts responses. Archived surveys do not, whatever their status. */
 export function isOpen({ archivedAt, content }: Pick<Survey, 'archivedAt' | 'content'>): boolean {
   return content.status === 'inProgress' && archivedAt === null;
 }
 
 export interface SurveyNow extends Pick<AnsweredSurvey, 'hasWebhooks'> {
-  /** As `isOpen`. */
+  /** See `isOpen`. */
   readonly isOpen: boolean;
 }
 
-/** The current state of a survey, as far as responses depend on it, in one query. null: there is no such survey. */
+/** The current state of a survey, as far as responses depend on it, in one query. null if there is no such survey. */
 export async function findSurveyNow(db: Database, id: string): Promise<SurveyNow | null> {
   const row = await db
     .selectFrom('surveys')
@@ -76,7 +76,7 @@ export async function findSurveyNow(db: Database, id: string): Promise<SurveyNow
   };
 }
 
-/** The error for respondents when a survey takes no responses. */
+/** The error for respondents if a survey accepts no responses. */
 export function surveyClosed(surveyId: string): ApiError {
   return forbidden('Survey is not accepting submissions', { surveyId });
 }

@@ -1,6 +1,6 @@
 /**
- * Questions and blocks are two views of one survey. Blocks are stored. A question becomes a block of its own, which
- * takes the labels of its buttons and its logic. The other way round, the question gets them back.
+ * Questions and blocks are two views of one survey. Blocks are stored. A question becomes a separate block, which gets
+ * the labels of its buttons and its logic. In the other direction, the question gets them back.
  */
 import { isRecord } from '#api/schemas.ts';
 
@@ -15,7 +15,7 @@ interface BlockLike {
 /**
  * @param questions objects, as the caller wrote them
  * @param previous the blocks that they replace; a question that stays keeps the id of its block, so that links to it
- *   still work
+ * still work
  */
 export function toBlocks(
   questions: readonly Readonly<Record<string, unknown>>[],
@@ -76,7 +76,10 @@ function idOf(element: object | undefined): string | null {
   return isRecord(element) && typeof element.id === 'string' ? element.id : null;
 }
 
-/** Jumps and fallbacks lead to a question in one view, and to its block in the other. Ids of endings stay the same. */
+/**
+ * Converts targets of jumps and fallbacks: a question in one view, its block in the other. Ids of endings stay the
+ * same.
+ */
 function retargeted(
   fields: Readonly<Record<string, unknown>>,
   from: string,

@@ -1,6 +1,6 @@
 /**
- * Personal links to a survey. `contactToken` has the contact, the end of the link in Unix seconds (empty: never), and
- * the hex HMAC-SHA-256 of both and the survey.
+ * Personal links to a survey. `contactToken` has the contact, the expiry of the link in Unix seconds (empty for never),
+ * and the hex HMAC-SHA-256 of both and the survey.
  */
 import type { Signer } from '#api/auth/signer.ts';
 import type { Context } from '#api/context.ts';
@@ -13,7 +13,7 @@ const PARAMETER = 'contactToken';
 
 interface ContactLink {
   readonly contactId: string;
-  /** A full second; null: it never ends. */
+  /** A full second; null if it never ends. */
   readonly expiresAt: Millis | null;
 }
 
@@ -32,7 +32,7 @@ export function newContactLink(
 
 /**
  * @param url the address at which the survey was opened
- * @returns the contact of the link; null when it is not personal; `invalid` when the token is not ours, or has ended
+ * @returns the contact of the link; null if it is not personal; `invalid` if the token is forged or expired
  */
 export function contactIn(
   surveyId: string,

@@ -1,6 +1,6 @@
 /**
- * Reads the content of a survey: older spellings become ours, texts become localized, defaults fill in missing
- * fields, and then everything is checked. A partial update is merged into the stored content and checked as a whole.
+ * Reads the content of a survey: converts older spellings, localizes texts, adds defaults of missing fields, and then
+ * checks everything. A partial update is merged into the stored content and checked as a whole.
  */
 import { badRequest, type Issue, invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
@@ -15,7 +15,7 @@ import { ruleIssues } from './validation-rules.ts';
 type Fields = Record<string, unknown>;
 type Issues = Record<string, string | Issue>;
 
-/** A caller fixes a list of this length at once. A longer one helps nobody. */
+/** Maximum number of reported mistakes, because a caller cannot fix more at once. */
 const ISSUES_MAX = 50;
 
 const ONLY_ELEMENT = /^blocks\.(\d+)(\.elements\.0)?/;
@@ -51,7 +51,7 @@ export function readContent(body: unknown, stored: SurveyContent | null, newId: 
   return content;
 }
 
-/** Paths name what the caller wrote. A question is the only element of the block that was made of it. */
+/** Reports issues with the paths that the caller wrote. A question is the only element of its block. */
 function refuse(issues: Issues, source: 'questions' | 'blocks' | 'stored'): void {
   const written = (path: string): string => {
     const asSource = source === 'questions' ? path.replace(ONLY_ELEMENT, 'questions.$1') : path;
@@ -61,7 +61,7 @@ function refuse(issues: Issues, source: 'questions' | 'blocks' | 'stored'): void
   if (entries.length > 0) throw invalidFields(Object.fromEntries(entries.slice(0, ISSUES_MAX)));
 }
 
-/** The view that the caller wrote: questions or blocks. */
+/** Returns the view that the caller wrote: questions or blocks. */
 function questionSource(body: Fields, isNew: boolean): 'questions' | 'blocks' | 'stored' {
   const isFilled = (value: unknown): boolean =>
     value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
@@ -78,7 +78,7 @@ function questionSource(body: Fields, isNew: boolean): 'questions' | 'blocks' | 
   return 'stored';
 }
 
-/** Brings every element into the shape of its type, and adds its problems to the issues. */
+/** Converts every element to the shape of its type, and adds its problems to the issues. */
 function elementsOf(value: unknown, path: string, issues: Issues): Fields[] {
   if (!Array.isArray(value)) {
     issues[path] = 'must be array';
@@ -132,18 +132,18 @@ function normalizeElement(given: Fields, type: keyof typeof questionShapes): Fie
   return question;
 }
 
-/** Rows and columns used to be texts. Now they have an id. */
+/** Adds an id to rows and columns, which used to be texts. */
 function normalizeMatrixItem(item: unknown, i: number): unknown {
   const isText = typeof item === 'string' || (isRecord(item) && !('label' in item) && 'default' in item);
   return isText ? { id: String(i), label: item } : item;
 }
 
-/** Three names of one field. The newest one wins. */
+/** Reads one field that has three names. The newest one takes precedence. */
 function overwritesIn(body: Fields): Fields {
   const name = ['workspaceOverwrites', 'projectOverwrites', 'productOverwrites'].find(
     (key) => body[key] !== undefined,
   );
-  // Callers do not write `overwrites`, which is our own name for it.
+  // Callers do not write `overwrites`, which is our own name.
   if (name === undefined) return { overwrites: undefined };
   const given = body[name];
   if (!isRecord(given) || given.overlay !== undefined) return { overwrites: given };
@@ -151,7 +151,7 @@ function overwritesIn(body: Fields): Fields {
   return { overwrites: { ...given, ...overlay } };
 }
 
-/** The welcome card's `html` and `subheader` are two names of one text. Dates come in many spellings. */
+/** Normalizes the welcome card, whose `html` and `subheader` are two names of one text, and dates in other formats. */
 function normalizeTop(content: unknown): unknown {
   if (!isRecord(content)) return content;
   const normalized = { ...content };
@@ -162,7 +162,7 @@ function normalizeTop(content: unknown): unknown {
   }
   for (const name of ['publishOn', 'closeOn']) {
     const given = normalized[name];
-    // A date that cannot be read stays and fails the check, because an object is no text.
+    // An unreadable date stays and fails the check, because an object is not a text.
     if (typeof given === 'string') normalized[name] = readTimestamp(given) ?? { unreadable: given };
   }
   if (Array.isArray(normalized.endings)) {

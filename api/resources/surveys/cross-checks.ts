@@ -5,13 +5,13 @@ import type { SurveyContent } from './schema.ts';
 
 type Issues = Record<string, string | Issue>;
 
-/** Schemes of addresses that run code. Surveys are shown on pages of other people, where such a link would run it. */
+/** Schemes of addresses that run code. Surveys are shown on pages of other sites, where such a link would run it. */
 const PROGRAM = /^(javascript|vbscript|data):/i;
-/** Blanks before a scheme are few. */
+/** Maximum number of characters that are searched for a scheme. */
 const SCHEME_LOOKED_AT_MAX = 2_048;
 const PROGRAM_REFUSED = 'Give the address of a page';
 
-/** @returns dotted path -> problem */
+/** @returns problems by dotted path */
 export function crossIssues(content: SurveyContent): Issues {
   const issues: Issues = {};
   checkIds(content, issues);
@@ -86,7 +86,7 @@ function checkElements(content: SurveyContent, issues: Issues): void {
   });
 }
 
-/** Browsers skip blanks and control characters before the scheme. */
+/** Whether the address runs code. Browsers skip blanks and control characters before the scheme. */
 function isProgram(address: string | null | undefined): boolean {
   return (
     typeof address === 'string' &&

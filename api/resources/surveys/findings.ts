@@ -1,5 +1,5 @@
 /**
- * The problems of a document, up to a bound: a caller fixes a short list at once, and a long one would delay other
+ * The problems of a document, up to a bound. A caller fixes a short list at once, and a long one would delay other
  * requests.
  */
 import type { Issue, Issues } from '#api/errors.ts';
@@ -7,9 +7,9 @@ import type { Issue, Issues } from '#api/errors.ts';
 const FINDINGS_MAX = 50;
 
 export interface Findings {
-  /** Dotted path -> problem. */
+  /** Problems by dotted path. */
   readonly issues: Issues;
-  /** Nothing more is added, so checks may stop. */
+  /** No more is added, so checks may stop. */
   isFull(): boolean;
   add(path: string, issue: string | Issue): void;
   addAll(issues: Issues): void;

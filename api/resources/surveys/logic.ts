@@ -60,7 +60,7 @@ const conditionChecker = checker(Condition);
 const calculationChecker = checker(Calculation);
 const targetChecker = checker(Target);
 
-/** @param findings gets the parts that do not have the shape of v3 */
+/** @param findings receives parts without the shape of v3 */
 export function checkLogicShape(logic: unknown, path: string, findings: Findings): void {
   if (!Array.isArray(logic)) return;
   logic.forEach((rule: unknown, i) => {
@@ -96,7 +96,7 @@ interface Known {
   readonly block: ReadonlySet<string>;
 }
 
-/** @param findings gets references that lead nowhere; parts without the shape of logic are ignored */
+/** @param findings receives references to missing targets; parts without the shape of logic are ignored */
 export function checkLogicReferences(content: SurveyContent, findings: Findings): void {
   const known: Known = {
     element: new Set(content.blocks.flatMap(({ elements }) => elements.map(({ id }) => id))),
@@ -140,7 +140,7 @@ export function checkLogicReferences(content: SurveyContent, findings: Findings)
   });
 }
 
-/** The group itself, and everything in it. The depth of bodies is bounded. */
+/** Yields the group itself, and all conditions in it. The depth of bodies is bounded. */
 function eachCondition(
   node: unknown,
   path: string,
@@ -154,7 +154,7 @@ function eachCondition(
   });
 }
 
-/** Logic in the spelling of v3: older versions say question instead of element. */
+/** Converts logic to v3. Older versions write question instead of element. */
 export function withElements(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withElements);
   if (!isRecord(value)) return value;

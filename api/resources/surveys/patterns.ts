@@ -14,11 +14,11 @@ export interface PatternParams {
 interface Pattern {
   /** Instructions. A test takes at most this many steps per character. */
   readonly size: number;
-  /** Does it match anywhere in the text? */
+  /** Whether it matches anywhere in the text. */
   test(text: string): boolean;
 }
 
-/** None of them matters here: g and y remember a position, d returns groups, and RE2 always does what u and v do. */
+/** Flags without effect here: g and y remember a position, d returns groups, and RE2 always does what u and v do. */
 const WITHOUT_EFFECT = /[gyduv]/g;
 const flagOf: Readonly<Record<string, number>> = {
   i: RE2JS.CASE_INSENSITIVE,
@@ -27,10 +27,10 @@ const flagOf: Readonly<Record<string, number>> = {
 };
 
 const COMPILED_MAX = 500;
-/** The pattern that was compiled first is dropped first. null: it cannot be compiled. */
+/** The pattern that was compiled first is dropped first. null if it cannot be compiled. */
 const compiled = new Map<string, Pattern | null>();
 
-/** @returns null when it is not a regular expression that RE2 knows, or is too large */
+/** @returns null if it is not a regular expression that RE2 supports, or is too large */
 export function compilePattern({ pattern, flags = '' }: PatternParams): Pattern | null {
   if (pattern.length > PATTERN_LENGTH_MAX || flags.length > 8) return null;
   const key = `${flags}/${pattern}`;

@@ -12,7 +12,7 @@ export const FieldId = Type.String({
   text: 'Use 1 to 255 letters, digits, underscores and hyphens',
 });
 
-/** Ids with a meaning of their own in links, logic or JavaScript, in lower case. */
+/** Ids with a special meaning in links, logic or JavaScript, in lower case. */
 export const reservedIds: ReadonlySet<string> = new Set(
   [
     'userId',
@@ -79,7 +79,7 @@ const charLimit = Type.Object({
   max: Type.Optional(Type.Number({ minimum: 0 })),
 });
 
-/** The time to match grows linearly with the address, because nothing is repeated after the extension. */
+/** Matching takes time linear in the address, because nothing is repeated after the extension. */
 const imagePattern = '\\.([pP][nN][gG]|[jJ][pP][eE]?[gG]|[wW][eE][bB][pP]|[hH][eE][iI][cC])(\\?|$)';
 
 const openText = Type.Object({

@@ -111,7 +111,7 @@ function lacksTrigger({ content, triggers }: Launched): boolean {
   return content.type === 'app' && content.status !== 'draft' && triggers.length === 0;
 }
 
-/** null stays null. @throws ApiError invalid_fields unless the segment belongs to the workspace */
+/** Checks the segment; null stays null. @throws ApiError invalid_fields unless the segment belongs to the workspace */
 export async function resolveSegmentId(
   db: Database,
   workspaceId: string,

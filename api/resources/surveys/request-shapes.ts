@@ -1,5 +1,5 @@
 /**
- * The bodies that create and change a survey, for the description. content.ts reads them by hand, with better errors.
+ * The bodies that create and change a survey, for the description. content.ts parses them by hand, with better errors.
  */
 import { Type } from 'typebox';
 import { Localized, Nullable } from '#api/schemas.ts';

@@ -24,7 +24,7 @@ import { checkSurveySize } from './size.ts';
 import { findSurvey, findSurveys, listSurveys } from './store.ts';
 import { completed, insertNewSurvey, rewriteSurvey, saveSurvey } from './write.ts';
 
-/** Larger pages are cut to this size. The next page continues with `offset`. */
+/** Maximum size of a page. The next page continues with `offset`. */
 const SURVEYS_MAX = 500;
 const SINGLE_USE_LINKS_DEFAULT = 10;
 const SINGLE_USE_LINKS_MAX = 5_000;

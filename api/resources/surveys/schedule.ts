@@ -12,7 +12,7 @@ interface ChangedSurvey {
   readonly workspaceId: string;
 }
 
-/** Surveys that one call changes. The next call goes on. */
+/** Maximum number of surveys that one call changes. The next call continues. */
 const SURVEYS_MAX = 200;
 
 export async function closeDueSurveys(db: Database, now: Timestamp): Promise<readonly ChangedSurvey[]> {
@@ -21,7 +21,7 @@ export async function closeDueSurveys(db: Database, now: Timestamp): Promise<rea
       .updateTable('surveys')
       .set({ status: 'completed', updatedAt: now })
       .where('id', 'in', inTurn(db, dueToClose(db, now)))
-      // Repeated for databases where the survey may change between the choice and the write.
+      // Repeated for databases in which the survey may change between the choice and the write.
       .where('status', 'in', ['scheduled', 'inProgress', 'paused'])
       .where('closeOn', '<=', now)
       .where('archivedAt', 'is', null)

@@ -37,7 +37,7 @@ const Ending = Type.Object({
 const Block = Type.Object({
   id: Type.String({ minLength: 1 }),
   name: Type.String(),
-  /** Each is checked separately against the shape of its type, so that errors are about that type only. */
+  /** Each is checked separately against the shape of its type, so that errors concern that type only. */
   elements: Type.Unsafe<Element[]>(Type.Array(MapOf(Type.Unknown()), { minItems: 1 })),
   logic: Type.Optional(Type.Array(MapOf(Type.Unknown()))),
   logicFallback: Type.Optional(Type.String()),
@@ -106,7 +106,7 @@ export const SurveyContent = Type.Object({
   displayLimit: wholeFrom(0),
   displayPercentage: Nullable(Type.Number({ minimum: 0.01, maximum: 100 })),
   recontactDays: wholeFrom(0),
-  /** seconds */
+  /** In seconds. */
   delay: Type.Number({ minimum: 0, maximum: 86_400 }),
   autoClose: SecondsOrNull,
   autoComplete: wholeFrom(1),
@@ -128,7 +128,7 @@ export const SurveyContent = Type.Object({
     }),
   ),
   showLanguageSwitch: Nullable(Type.Boolean()),
-  /** Kept as written: the renderer knows many keys, and more with every release. */
+  /** Stored unchanged, because the renderer knows many keys, and more with every release. */
   styling: Nullable(MapOf(Type.Unknown())),
   overwrites: Nullable(Overwrites),
   surveyClosedMessage: Nullable(
@@ -189,7 +189,7 @@ export const surveyDefaults: Omit<SurveyContent, 'name' | 'blocks'> = {
   customHeadScriptsMode: 'add',
 };
 
-/** The fields of a reply. Those with a structure of their own were checked when they were written. */
+/** The fields of a reply. Fields with a structure of their own were checked when they were written. */
 export const SurveyReply = Type.Object({
   id: Type.String(),
   createdAt: Type.String(),

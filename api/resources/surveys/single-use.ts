@@ -10,7 +10,9 @@ import type { BareSurvey } from './store.ts';
 
 const purpose = 'formbricks.single-use.v1';
 
-/** @param surveyUrl the address of the survey @returns it with a new `suId`, if the survey has single-use links */
+/**
+ * @param surveyUrl the address of the survey @returns the address with a new `suId`, if the survey has single-use links
+ */
 export function newLink(
   { signer, random }: Pick<Context, 'signer' | 'random'>,
   surveyUrl: string,

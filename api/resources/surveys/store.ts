@@ -15,7 +15,7 @@ import type { SurveyContent } from './schema.ts';
 export interface Survey {
   readonly id: string;
   readonly workspaceId: string;
-  /** The workspace's legacy environment id, or its own. */
+  /** The id of the workspace for older clients, or its own. */
   readonly environmentId: string;
   readonly createdAt: Timestamp;
   readonly updatedAt: Timestamp;
@@ -27,7 +27,7 @@ export interface Survey {
   readonly languages: readonly SurveyLanguage[];
 }
 
-/** Without the data in other tables. */
+/** A survey without the data of other tables. */
 export type BareSurvey = Omit<Survey, 'segment' | 'triggers' | 'languages'>;
 
 /** By id, in one query. Ids without a row are left out. */
@@ -50,7 +50,7 @@ export async function findSurvey(db: Database, id: string): Promise<Survey | nul
   return survey ?? null;
 }
 
-/** null: there is no such survey. */
+/** null if there is no such survey. */
 export async function workspaceOfSurvey(db: Database, id: string): Promise<string | null> {
   if (!isId(id)) return null;
   const row = await db.selectFrom('surveys').select('workspaceId').where('id', '=', id).executeTakeFirst();
@@ -80,7 +80,7 @@ export async function findSurveys(db: Database, ids: readonly string[]): Promise
   return withReferences(db, await selectSurveys(db).where('surveys.id', 'in', ids).execute());
 }
 
-/** The surveys that SDKs see: app and website surveys in progress, the newest first. */
+/** The surveys that SDKs see: app and website surveys in progress, newest first. */
 export async function listLiveSurveys(
   db: Database,
   workspaceId: string,
@@ -123,7 +123,7 @@ export async function updateSurvey(db: Database, survey: Survey): Promise<void> 
   await claimPictures(db, survey);
 }
 
-/** Keeps the files that the survey shows. */
+/** Claims the files that the survey shows, so that they are not deleted. */
 function claimPictures(db: Database, { workspaceId, updatedAt, content }: Survey): Promise<void> {
   return claimFilesIn(db, { workspaceId, text: JSON.stringify(content), now: updatedAt });
 }
@@ -133,7 +133,7 @@ export async function deleteSurvey(db: Database, id: string): Promise<void> {
   await db.deleteFrom('surveys').where('id', '=', id).execute();
 }
 
-/** Changes nothing else of the survey. @param archivedAt null: restores it */
+/** Changes no other field of the survey. @param archivedAt null restores it */
 export async function setArchivedAt(
   db: Database,
   id: string,
@@ -149,7 +149,7 @@ export async function isInProgress(db: Database, id: string): Promise<boolean> {
   return row?.status === 'inProgress';
 }
 
-/** Ends a survey that is in progress. @returns false when it was not */
+/** Ends a survey that is in progress. @returns false if it was not */
 export async function completeSurvey(db: Database, id: string, now: Timestamp): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('surveys')
@@ -204,7 +204,7 @@ async function insertReferences(db: Database, survey: Survey): Promise<void> {
 
 type SurveyRow = SurveyTable & { readonly legacyEnvironmentId: string | null };
 
-/** For `toBareSurvey`. */
+/** Selects the columns for `toBareSurvey`. */
 export function selectSurveys(db: Database) {
   return db
     .selectFrom('surveys')

@@ -20,7 +20,7 @@ const documentCheckers: Readonly<Record<Operation, Checker<unknown>>> = {
 const elementCheckers = checkersOf(elementShapes);
 const endingCheckers = checkersOf(endingShapes);
 
-/** @returns dotted path -> problem; empty when the document is fine */
+/** @returns problems by dotted path; empty if the document is valid */
 export function shapeIssues(operation: Operation, document: unknown): Issues {
   if (!isRecord(document)) return { body: 'must be object' };
   const tooLarge = sizeIssues(document);

@@ -37,9 +37,9 @@ export function triggersIn(
 }
 
 /**
- * @param document of the shape that v3 takes
- * @param findings gets the problems of translations
- * @returns the fields that the document has, in the spelling of v1
+ * @param document with the shape of v3
+ * @param findings receives the problems of translations
+ * @returns the fields of the document, in the spelling of v1
  */
 export function toContentFields(
   document: Fields,
@@ -105,7 +105,7 @@ function picked(from: object, names: readonly string[]): Fields {
   return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
 }
 
-/** The path in the caller's document for a path of v1. */
+/** Converts a path of v1 to the path in the caller's document. */
 export function documentPath(path: string): string {
   const [first = ''] = path.split('.');
   if (distributionFields.some((name) => name === first)) return `distribution.${path}`;

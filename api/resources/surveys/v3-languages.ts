@@ -1,7 +1,7 @@
 /**
- * The languages of a survey on v3. Texts are written in the default language first, which never changes: otherwise
- * the same text would suddenly be in another language. A language that the workspace does not have yet is added to
- * it, because v3 has no other way to add one.
+ * The languages of a survey on v3. The default language comes first and never changes, because otherwise the same text
+ * would suddenly be in another language. A language that the workspace does not have yet is added to it, because v3 has
+ * no other way to add one.
  */
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -29,14 +29,14 @@ interface WantedLanguage {
 
 interface LanguagePlan {
   readonly locales: Locales;
-  /** null: they stay as they are. */
+  /** null if they stay as they are. */
   readonly languages: readonly WantedLanguage[] | null;
 }
 
 /**
- * @param document of the shape that v3 takes
+ * @param document with the shape of v3
  * @param stored the survey that it changes; null for a new one
- * @param findings gets the problems of the languages
+ * @param findings receives the problems of the languages
  */
 export function planLanguages(
   document: Readonly<Record<string, unknown>>,
@@ -116,7 +116,7 @@ function notTheDefault(identifier: string, defaultLanguage: string, isNew: boole
 }
 
 /**
- * @throws ApiError invalid_fields for a code that is no locale, forbidden when the workspace has too many languages
+ * @throws ApiError invalid_fields for a code that is not a locale, forbidden if the workspace has too many languages
  */
 export async function languageRows(
   trx: Database,
@@ -131,7 +131,7 @@ export async function languageRows(
   for (const { code, default: isDefault, enabled, path } of wanted) {
     let language = known.get(code);
     if (language === undefined) {
-      // Older versions have other forms of codes. They are accepted only if the workspace has them.
+      // Older versions have other formats of codes. They are accepted only if the workspace has them.
       if (!LOCALE.test(code)) throw invalidFields({ [path]: noLocale(code) });
       const made: Language = {
         id: newId(random),

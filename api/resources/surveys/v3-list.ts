@@ -16,11 +16,11 @@ type SurveyStatus = (typeof surveyStatuses)[number];
 
 interface SurveyFilter {
   readonly workspaceId: string;
-  /** Part of the name, ignoring case; null: any. */
+  /** Part of the name, ignoring case; null for any name. */
   readonly nameContains: string | null;
-  /** null: all that are not archived. */
+  /** null for all that are not archived. */
   readonly statuses: readonly SurveyStatus[] | null;
-  /** null: all. */
+  /** null for all. */
   readonly types: readonly ('link' | 'app')[] | null;
 }
 

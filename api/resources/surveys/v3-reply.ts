@@ -1,4 +1,4 @@
-/** A survey in the form of v3. Pure. */
+/** Converts a survey to the format of v3. Pure. */
 
 import { isRecord } from '#api/schemas.ts';
 import { withElements } from './logic.ts';
@@ -13,7 +13,7 @@ export function languagesOf(survey: Survey): readonly string[] {
   return [...new Set([fallback, ...survey.languages.map(({ language }) => language.code)])];
 }
 
-/** @param chosen languages to show, with a text for each; null: the survey's languages, with the texts that exist */
+/** @param chosen languages to show, with a text for each; null for the survey's languages, with the texts that exist */
 export function toSurveyResource(survey: Survey, chosen: readonly string[] | null) {
   const { content } = survey;
   const codes = languagesOf(survey);
@@ -69,11 +69,11 @@ function toBlock(block: Block): object {
 interface Shown {
   readonly defaultLanguage: string;
   readonly codes: readonly string[];
-  /** Texts that are not translated show the default language. */
+  /** Whether texts that are not translated get the text of the default language. */
   readonly isComplete: boolean;
 }
 
-/** `{ default, de }` -> `{ 'en-US', de }`, for every localized text. */
+/** Turns `{ default, de }` into `{ 'en-US', de }`, for every localized text. */
 function toLocales(value: unknown, shown: Shown): unknown {
   if (Array.isArray(value)) return value.map((item) => toLocales(item, shown));
   if (!isRecord(value)) return value;

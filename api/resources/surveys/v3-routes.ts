@@ -115,7 +115,7 @@ export const v3SurveyRoutes: Routes = async (app, { context }) => {
   );
 };
 
-/** @returns null when the parameter is absent @throws ApiError invalid_fields for an unknown value */
+/** @returns null if the parameter is absent @throws ApiError invalid_fields for an unknown value */
 function valuesOf<T extends string>(
   name: string,
   given: string | readonly string[] | undefined,

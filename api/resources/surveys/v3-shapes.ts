@@ -20,7 +20,7 @@ export const LocaleText = {
 interface Differences {
   /** Fields that have a default on v3. */
   readonly optional?: readonly string[];
-  /** Fields that have none on v3. */
+  /** Fields without a default on v3. */
   readonly required?: readonly string[];
 }
 
@@ -50,7 +50,7 @@ function closedPart(schema: unknown): Record<string, unknown> {
   return part;
 }
 
-/** By type. Each is checked separately, so that errors are about that type only. */
+/** Shapes by type. Each is checked separately, so that errors concern that type only. */
 export const elementShapes: ReadonlyMap<string, TSchema> = new Map(
   Object.entries(questionShapes).map(([type, shape]) => {
     const defaults = isQuestionType(type) ? questionDefaults[type] : undefined;
@@ -59,7 +59,7 @@ export const elementShapes: ReadonlyMap<string, TSchema> = new Map(
 );
 
 const ending = properties.endings.items;
-/** By type, like elements. */
+/** Shapes by type, as for elements. */
 export const endingShapes: ReadonlyMap<string, TSchema> = new Map([
   ['endScreen', closed(Type.Omit(ending, ['url', 'label']))],
   ['redirectToUrl', closed(Type.Pick(ending, ['id', 'type', 'url', 'label']), { required: ['url'] })],
@@ -73,9 +73,7 @@ const Languages = Type.Array(
     }),
     default: Type.Optional(Type.Boolean()),
     enabled: Type.Boolean(),
-    alias: Type.Optional(
-      Type.String({ description: 'As replies have it; what is sent here changes nothing.' }),
-    ),
+    alias: Type.Optional(Type.String({ description: 'As in replies; a sent value changes nothing.' })),
   }),
 );
 
@@ -134,7 +132,7 @@ function documentChange(element: TSchema, end: TSchema) {
   return Type.Partial(Type.Object(written(element, end)), { additionalProperties: false });
 }
 
-/** `type` decides which fields there are. */
+/** `type` decides which fields exist. */
 export const anyElement = Type.Union([...elementShapes.values()]);
 export const anyEnding = Type.Union([...endingShapes.values()]);
 
@@ -144,7 +142,7 @@ export const DocumentChange = documentChange(anyElement, anyEnding);
 
 const open = MapOf(Type.Unknown());
 
-/** The same, except for elements and endings, whose type decides their other fields. */
+/** The document without the schemas of elements and endings, because their type decides their other fields. */
 export const OpenNewDocument = newDocument(open, open);
 export const OpenDocumentChange = documentChange(open, open);
 

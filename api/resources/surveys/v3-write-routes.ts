@@ -1,7 +1,7 @@
 /**
  * Writes surveys on v3.
  *
- * Callers: API keys and sessions with the right to write to the workspace, also to delete.
+ * Callers: API keys and sessions with the right to write to the workspace, also for deletions.
  */
 import type { FastifyRequest, FastifySchemaCompiler } from 'fastify';
 import { type TSchema, Type } from 'typebox';
@@ -58,7 +58,7 @@ const Verdict = Type.Object({
   }),
 });
 
-/** Checks each element of a body against the shape of its type. The route's schema describes the same in one piece. */
+/** Checks each element of a body against the shape of its type. The route's schema describes the same as one schema. */
 function documentCompiler(operation: Operation): FastifySchemaCompiler<TSchema> {
   return (part) => {
     if (part.httpPart !== 'body') return validatorCompiler(part);
@@ -71,7 +71,7 @@ function documentCompiler(operation: Operation): FastifySchemaCompiler<TSchema> 
 
 const invalidBodyMessage = 'Invalid survey document';
 const creating = { invalidBodyMessage, refuses: ['forbidden', 'unprocessable_content'] } as const;
-/** conflict: an app survey has a segment of its own, and another segment may have its title. */
+/** conflict: an app survey has its own segment, and another segment may have its title. */
 const changing = { invalidBodyMessage, refuses: [...creating.refuses, 'conflict'] } as const;
 
 export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
@@ -136,7 +136,7 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
     );
   }
 
-  // The original product has these routes. Without an entry here they would count as ids of surveys, and answer 405.
+  // Formbricks has these routes. Without an entry here they would be read as ids of surveys, and get 405.
   for (const missing of ['generate', 'templates']) {
     app.route({
       method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
@@ -204,7 +204,7 @@ export const v3SurveyWriteRoutes: Routes = async (app, { context }) => {
   }
 };
 
-/** @throws ApiError forbidden when it was deleted meanwhile */
+/** @throws ApiError forbidden if it was deleted meanwhile */
 function found(survey: Survey | null): Survey {
   if (survey === null) throw outOfReach();
   return survey;

@@ -14,7 +14,7 @@ import { type Complete, completed, type WriteParts } from './write.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The parts that logic refers to. A change of one of them may leave a reference without a target. */
+/** The parts that logic refers to. Changing one of them may leave a reference without a target. */
 const referredTo = ['blocks', 'endings', 'hiddenFields', 'variables'];
 
 interface Draft {
@@ -25,7 +25,7 @@ interface Draft {
 /**
  * @param document of the shape that v3 takes
  * @param stored the survey that it changes; null for a new one
- * @param createdBy the user who creates it; null: a program does
+ * @param createdBy the user who creates it; null if a program does
  * @throws ApiError invalid_fields, unprocessable_content
  */
 export function readDraft(
@@ -58,7 +58,7 @@ export function readDraft(
         : await languageRows(trx, parts, survey.workspaceId, plan.languages);
     const body = distribution === undefined ? {} : { triggers: triggersIn(distribution) };
     const made = await completed(trx, parts, body, { ...survey, languages });
-    // A segment that surveys share stays unchanged. This survey gets its own.
+    // A segment that several surveys use stays unchanged. This survey gets its own.
     return filters === null ? made : { ...made, segment: await privateSegment(trx, parts, survey, filters) };
   };
   return { content, complete };
@@ -81,7 +81,7 @@ function refuse({ issues }: Findings): void {
   if (Object.keys(issues).length > 0) throw invalidDocument(issues);
 }
 
-/** Runs a write of a document. Refused fields get their names on v3. */
+/** Runs a write of a document. Its errors name refused fields as on v3. */
 export async function asDocument<T>(write: () => Promise<T>): Promise<T> {
   try {
     return await write();

@@ -72,14 +72,14 @@ interface RuleSet {
   readonly rules: readonly Rule[];
 }
 
-/** `rules[].params` may be anything here. `ruleIssues` checks them against their type. */
+/** `rules[].params` can be any value here. `ruleIssues` checks them by type. */
 export const ValidationRules = Type.Unsafe<RuleSet>(Rules);
 
 const checkers = new Map<string, Checker<unknown>>(
   Object.entries(ruleParams).map(([type, shape]) => [type, checker(shape)]),
 );
 
-/** @returns dotted path -> problem of a rule's parameters */
+/** @returns problems of a rule's parameters by dotted path */
 export function ruleIssues(set: RuleSet, path: string): Record<string, string> {
   return Object.assign(
     {},

@@ -29,7 +29,7 @@ export type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'states'>;
 /** Adds the other rows that the author refers to. */
 export type Complete = (trx: Database, survey: Survey) => Promise<Survey>;
 
-/** A survey with a new id, which refers to nothing yet. */
+/** Inserts a survey with a new id, which refers to no other rows yet. */
 export async function insertNewSurvey(
   trx: Database,
   { clock, random }: WriteParts,
@@ -58,8 +58,8 @@ export async function insertNewSurvey(
 
 /**
  * @param change gets the survey as it is inside the transaction, because another update may have come first
- * @returns null when the survey was deleted
- * @throws ApiError bad_request when it is archived, or would leave its draft without a trigger
+ * @returns null if the survey was deleted
+ * @throws ApiError bad_request if it is archived, or would leave its draft without a trigger
  */
 export async function rewriteSurvey(
   trx: Database,
@@ -80,9 +80,9 @@ export async function rewriteSurvey(
 
 /**
  * Archives a survey, or restores it with its former status. Repeating it has no further effect. An archived survey
- * takes no responses, is shown to nobody, does not start or end by itself, and cannot be changed.
+ * accepts no responses, is not shown, does not start or end by itself, and cannot be changed.
  *
- * @returns null when the survey was deleted
+ * @returns null if the survey was deleted
  */
 export async function archiveSurvey(
   trx: Database,
@@ -110,7 +110,7 @@ async function findSurveyToChange(trx: Database, id: string): Promise<Survey | n
 /**
  * Runs a write in a transaction, and purges the states of SDKs.
  *
- * @throws ApiError conflict when the slug, or the title that the survey's own segment needs, is taken
+ * @throws ApiError conflict if the slug, or the title that the survey's own segment needs, is taken
  */
 export async function saveSurvey<S extends Survey | null>(
   { db, states }: WriteParts,
@@ -160,7 +160,7 @@ function asConflict(error: unknown): unknown {
   return error;
 }
 
-/** Adds the languages, triggers and segment that a body of v1 names, or that the survey had. */
+/** Adds the languages, triggers and segment of a v1 body, or those that the survey had. */
 export async function completed(
   trx: Database,
   parts: WriteParts,

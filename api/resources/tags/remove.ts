@@ -1,13 +1,13 @@
 /**
- * Deletes a tag, or merges it into another one. Each is a single transaction. If many responses have the tag, they
- * lose it or get the other one a few at a time before, so that other writers need not wait. After an interruption the
- * tag has fewer responses, and the same request finishes the work. No response ever lacks both tags.
+ * Deletes a tag, or merges it into another one. Each is a single transaction. If many responses have the tag, they lose
+ * it or get the other one in small steps before, so that other writers need not wait. After an interruption the tag has
+ * fewer responses, and the same request finishes the work. No response ever lacks both tags.
  */
 import { hasManyWriters, lockRows } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { inSlices, SLICE_ROWS } from '#api/db/slices.ts';
 
-/** @returns false when the tag was gone */
+/** @returns false if the tag was already deleted */
 export function deleteTag(db: Database, id: string): Promise<boolean> {
   return removeTag(db, { id, intoId: null });
 }
@@ -15,7 +15,7 @@ export function deleteTag(db: Database, id: string): Promise<boolean> {
 /**
  * Gives every response that has the tag the other one, and deletes the tag.
  *
- * @returns false when either is gone, or they are in different workspaces
+ * @returns false if one of them was deleted, or they are in different workspaces
  */
 export function mergeTag(db: Database, id: string, intoId: string): Promise<boolean> {
   return removeTag(db, { id, intoId });
@@ -23,7 +23,7 @@ export function mergeTag(db: Database, id: string, intoId: string): Promise<bool
 
 interface Removal {
   readonly id: string;
-  /** null: the responses get no other tag. */
+  /** null if the responses get no other tag. */
   readonly intoId: string | null;
 }
 
@@ -44,7 +44,7 @@ async function removeTag(db: Database, removal: Removal): Promise<boolean> {
     );
   }
   return db.transaction().execute(async (trx) => {
-    // From here on no response gets the tag, and the other one stays.
+    // From here on no response gets the tag, and the other one cannot be deleted.
     await lockRows(trx, 'tags', intoId === null ? [id] : [id, intoId], 'delete');
     if (!(await isPossible(trx, removal))) return false;
     // Responses that got the tag meanwhile.
@@ -61,7 +61,7 @@ async function isPossible(trx: Database, { id, intoId }: Removal): Promise<boole
   return other !== undefined && one?.workspaceId === other.workspaceId;
 }
 
-/** Takes the tag from a few responses and gives them the other one. @returns how many there were */
+/** Removes the tag from a few responses and gives them the other one. @returns their number */
 async function takeSome(trx: Database, { id, intoId }: Removal, rowsMax: number): Promise<number> {
   const some = trx
     .selectFrom('responseTags')

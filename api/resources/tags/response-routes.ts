@@ -1,5 +1,5 @@
 /**
- * The tags of a response on v1. The original product has no such routes. A tag that the workspace does not have is
+ * The tags of a response on v1. Formbricks has no such routes. A tag that the workspace does not have is
  * created when a response gets it.
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST to write, DELETE to manage.

@@ -18,7 +18,7 @@ export async function findTag(db: Database, id: string): Promise<Tag | null> {
   return (await db.selectFrom('tags').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** By workspace, in each by name. This is the order of the index. */
+/** Lists tags by workspace, in each by name. This is the order of the index. */
 export async function listTags(
   db: Database,
   workspaceIds: readonly string[],
@@ -69,12 +69,12 @@ export async function findTagByName(db: Database, workspaceId: string, name: str
   return row ?? null;
 }
 
-/** @throws the driver's unique violation when the name is taken */
+/** @throws the driver's unique violation if the name is taken */
 export async function insertTag(db: Database, tag: Tag): Promise<void> {
   await db.insertInto('tags').values(tag).execute();
 }
 
-/** @returns false when the name is taken in the workspace */
+/** @returns false if the name is taken in the workspace */
 export async function renameTag(db: Database, id: string, name: string, now: Timestamp): Promise<boolean> {
   try {
     await db.updateTable('tags').set({ name, updatedAt: now }).where('id', '=', id).execute();
@@ -104,7 +104,7 @@ export async function tagResponse(db: Database, responseId: string, tagId: strin
     .execute();
 }
 
-/** @returns false when the response did not have it */
+/** @returns false if the response did not have it */
 export async function untagResponse(db: Database, responseId: string, tagId: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('responseTags')

@@ -26,7 +26,7 @@ export async function managedTeam(trx: Database, request: FastifyRequest, path: 
   return teamIn(trx, path);
 }
 
-/** For owners, managers and the team's own admins; anybody may leave. @throws ApiError not_found, unauthorized */
+/** For owners, managers and the team's own admins; every member may leave. @throws ApiError not_found, unauthorized */
 export async function staffedTeam(
   trx: Database,
   request: FastifyRequest,

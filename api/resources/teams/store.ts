@@ -14,14 +14,14 @@ import type { ListPage } from '#api/http/pagination.ts';
 export type Team = Decoded<TeamTable>;
 
 export interface TeamDetails extends Team {
-  /** In the order of their names. */
+  /** Sorted by name. */
   readonly members: readonly {
     readonly userId: string;
     readonly name: string;
     readonly email: string;
     readonly role: TeamRole;
   }[];
-  /** In the order of their names. */
+  /** Sorted by name. */
   readonly workspaces: readonly {
     readonly workspaceId: string;
     readonly name: string;
@@ -29,7 +29,7 @@ export interface TeamDetails extends Team {
   }[];
 }
 
-/** By name. @param userId only teams of this user; null: all of the organization */
+/** By name. @param userId only teams of this user; null for all of the organization */
 export function listTeams(
   db: Database,
   organizationId: string,
@@ -80,7 +80,7 @@ export async function withDetails(db: Database, team: Team): Promise<TeamDetails
   return { ...team, members, workspaces };
 }
 
-/** null: not in the team. */
+/** null if the user is not in the team. */
 export async function teamRoleOf(db: Database, teamId: string, userId: string): Promise<TeamRole | null> {
   const row = await db
     .selectFrom('teamMembers')
@@ -95,12 +95,12 @@ export function countTeams(db: Database, organizationId: string): Promise<number
   return countRows(db.selectFrom('teams').where('organizationId', '=', organizationId));
 }
 
-/** @throws the driver's unique violation when the name is taken */
+/** @throws the driver's unique violation if the name is taken */
 export async function insertTeam(db: Database, team: Team): Promise<void> {
   await db.insertInto('teams').values(team).execute();
 }
 
-/** @throws the driver's unique violation when the name is taken */
+/** @throws the driver's unique violation if the name is taken */
 export async function renameTeam(db: Database, id: string, name: string, now: Timestamp): Promise<void> {
   await db.updateTable('teams').set({ name, updatedAt: now }).where('id', '=', id).execute();
 }
@@ -162,7 +162,7 @@ export async function findTeamWorkspace(
   return row ?? null;
 }
 
-/** The permissions of an organization's teams. @param only null: of any */
+/** Lists the permissions of an organization's teams. @param only null for all teams */
 export function teamWorkspacesOf(
   db: Database,
   organizationId: string,

@@ -28,7 +28,7 @@ import {
 } from './store.ts';
 
 const OrganizationPath = Type.Object({ organizationId: Id });
-/** Older clients call a workspace a project. */
+/** Path parameters. Older clients call a workspace a project. */
 const pair = { teamId: Id, workspaceId: Type.Optional(Id), projectId: Type.Optional(Id) };
 const Permission = Type.Object({ ...pair, permission: TeamPermissionName });
 const Reply = Type.Object({
@@ -140,7 +140,8 @@ export const v2WorkspaceTeamRoutes: Routes = async (app, { context }) => {
   }
 
   /**
-   * Finds both, and what the team may do so far. @returns the permission after the work, or before it where it is gone
+   * Finds both, and the current permission of the team. @returns the permission after the work; if it was deleted, the
+   * one before
    */
   async function change(
     organizationId: string,

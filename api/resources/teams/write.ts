@@ -1,4 +1,4 @@
-/** Makes and renames teams. */
+/** Creates and renames teams. */
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { unlessTaken } from '#api/db/taken.ts';
@@ -7,12 +7,12 @@ import { newId } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { countTeams, insertTeam, renameTeam, type Team } from './store.ts';
 
-/** In an organization. */
+/** Maximum number in an organization. */
 export const TEAMS_MAX = 200;
 
 /**
- * @param allow locks the organization, and throws when the caller may not do this
- * @throws ApiError forbidden at the maximum, conflict when the name is taken
+ * @param allow locks the organization, and throws if the caller may not do this
+ * @throws ApiError forbidden at the maximum, conflict if the name is taken
  */
 export function createTeam(
   { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
@@ -34,8 +34,8 @@ export function createTeam(
 }
 
 /**
- * @param find locks the organization and finds the team, and throws when the caller may not change it
- * @throws ApiError conflict when the name is taken
+ * @param find locks the organization and finds the team, and throws if the caller may not change it
+ * @throws ApiError conflict if the name is taken
  */
 export function changeTeamName<T>(
   { db, clock }: Pick<Context, 'db' | 'clock'>,

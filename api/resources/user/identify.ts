@@ -29,7 +29,7 @@ export async function identify(
   userId: string,
   given: GivenAttributes,
 ): Promise<Identified> {
-  // Most requests bring nothing new about a known contact, so they need no transaction and no lock.
+  // Most requests change nothing for a known contact, so they need no transaction and no lock.
   const known = await findContactByUserId(db, workspaceId, userId);
   if (known !== null) {
     const attributes = (await attributesOf(db, [known.id])).get(known.id) ?? {};
@@ -52,7 +52,7 @@ function saysAnythingNew(given: GivenAttributes, stored: Attributes): boolean {
   );
 }
 
-/** @throws ApiError bad_request when `email` is not an address */
+/** @throws ApiError bad_request if `email` is not an address */
 export function checkEmail(given: GivenAttributes): void {
   if (Object.hasOwn(given, 'email') && !isEmail(given.email)) throw badRequest('Invalid email format');
 }

@@ -58,7 +58,7 @@ export const legacyUserRoutes: Routes = async (app, { context }) => {
     );
   }
 
-  /** Creates the contact when there is none, because old SDKs introduce their user this way. */
+  /** Creates the contact if there is none, because old SDKs introduce their user this way. */
   for (const name of ['identify/contacts', 'identify/people', 'app/people']) {
     app.get(
       `${base}/${name}/:userId`,

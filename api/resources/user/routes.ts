@@ -1,5 +1,5 @@
 /**
- * Tells an SDK the state of its user: the segments, and the surveys that were seen and answered. v1 and v2 are the
+ * Returns the state of a user to its SDK: the segments, and the surveys that were seen and answered. v1 and v2 are the
  * same.
  *
  * Callers: anybody.
@@ -18,7 +18,7 @@ import { checkEmail, identify } from './identify.ts';
 import { UserBody, UserReply } from './schema.ts';
 import { deviceOf, readUserState } from './state.ts';
 
-/** SDKs ask again after this time. */
+/** SDKs request the state again after this time. */
 const STATE_LIFETIME: Millis = 30 * 60 * 1000;
 
 export const userRoutes: Routes = async (app, { context }) => {
@@ -71,7 +71,7 @@ async function rejectMalformedId(request: FastifyRequest): Promise<void> {
   if (!isId(id)) throw badRequest('Invalid workspace ID format');
 }
 
-/** A missing user id has a text of its own. Other errors name their field. */
+/** A missing user id has its own message. Other errors name their field. */
 function refuseInvalid({ body, validationError }: FastifyRequest): void {
   if (validationError === undefined) return;
   const userId = isRecord(body) ? body.userId : undefined;

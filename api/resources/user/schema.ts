@@ -20,9 +20,9 @@ export const AttributesBody = Type.Object({ attributes: GivenAttributes });
 const state = {
   contactId: Type.String(),
   userId: Type.String(),
-  /** Ids. SDKs show only surveys whose segment is among them. */
+  /** Ids of the user's segments. SDKs show only surveys whose segment is in this list. */
   segments: Type.Array(Type.String()),
-  /** The newest first, like the survey ids of the responses. */
+  /** Newest first, like the survey ids of the responses. */
   displays: Type.Array(Type.Object({ surveyId: Type.String(), createdAt: Type.String() })),
   responses: Type.Array(Type.String()),
   lastDisplayAt: Nullable(Type.String()),

@@ -1,6 +1,6 @@
 /**
- * The state of a user for SDKs: the segments, and the surveys that were seen and answered. It takes two queries,
- * whatever their number, because the segments of the workspace are in memory.
+ * The state of a user for SDKs: the segments, and the surveys that were seen and answered. It takes two queries for any
+ * number of segments, because the segments of the workspace are in memory.
  */
 import type { Database } from '#api/db/schema.ts';
 import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
@@ -10,7 +10,7 @@ import type { AnsweredSurvey, Device, SeenSurvey } from '#api/resources/segments
 import { segmentsOf } from '#api/resources/segments/evaluate.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** The newest of a contact. SDKs and segment filters look no further back. */
+/** Number of newest displays of a contact that are read. SDKs and segment filters need no older ones. */
 const DISPLAYS_MAX = 1_000;
 const RESPONSES_MAX = 1_000;
 
@@ -41,7 +41,7 @@ export async function readUserState(
   };
 }
 
-/** The newest first, ties by id. */
+/** Newest first, ties by id. */
 function listDisplaysOfContact(
   db: Database,
   contactId: string,
@@ -57,7 +57,7 @@ function listDisplaysOfContact(
     .execute();
 }
 
-/** The newest first, ties by id. */
+/** Newest first, ties by id. */
 async function listResponsesOfContact(
   db: Database,
   contactId: string,

@@ -21,12 +21,12 @@ const v1Fields = {
   surveyIds: Type.Optional(Nullable(surveyIds)),
 };
 export const NewWebhook = Type.Object({ ...scopeFields, ...v1Fields });
-/** Absent fields stay as they are. */
+/** Absent fields are not changed. */
 export const WebhookChange = Type.Partial(Type.Object(v1Fields));
 
 const v2Fields = { name, url, source, triggers: triggerList, surveyIds };
 export const NewV2Webhook = Type.Object({ ...scopeFields, ...v2Fields });
-/** Absent fields stay as they are. The workspace cannot change. */
+/** Absent fields are not changed. The workspace cannot change. */
 export const V2WebhookChange = Type.Partial(Type.Object(v2Fields));
 
 const shown = {

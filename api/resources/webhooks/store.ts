@@ -10,12 +10,12 @@ export type Webhook = Decoded<WebhookTable, { triggers: readonly EventType[]; su
 
 const SECRET_BYTES = 32;
 
-/** A key for signatures, in the format of Standard Webhooks. */
+/** Returns a key for signatures, in the format of Standard Webhooks. */
 export function newWebhookSecret(random: Random): string {
   return `whsec_${Buffer.from(random(SECRET_BYTES)).toString('base64')}`;
 }
 
-/** Lists those of several workspaces, the oldest first, ties by id. */
+/** Lists those of several workspaces, oldest first, ties by id. */
 export async function listWebhooks(
   db: Database,
   workspaceIds: readonly string[],
@@ -44,7 +44,7 @@ export async function findWebhooks(db: Database, ids: readonly string[]): Promis
   return rows.map(toWebhook);
 }
 
-/** Does a webhook name one of these surveys? The column is a JSON list, and ids contain no wildcards. */
+/** Whether a webhook lists one of these surveys. The column is a JSON list, and ids contain no wildcards. */
 export function namesOneOf(surveyIds: readonly string[]): Expression<SqlBool> {
   const { lit, or } = expressionBuilder<Tables, 'webhooks'>();
   return surveyIds.length === 0
@@ -70,7 +70,7 @@ export async function updateWebhook(db: Database, webhook: Webhook): Promise<voi
     .execute();
 }
 
-/** Deletes its deliveries first, in slices: a receiver that was away for a week has many. */
+/** Deletes its deliveries first, in slices, because a receiver that was down for a week has many. */
 export async function deleteWebhook(db: Database, id: string): Promise<void> {
   await inSlices(async (rowsMax) => {
     const { numDeletedRows } = await db

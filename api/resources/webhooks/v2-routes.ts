@@ -18,7 +18,7 @@ import { NewV2Webhook, NewWebhookReply, V2WebhookChange, WebhookReply } from './
 import { deleteWebhook, findWebhook, findWebhooks, namesOneOf } from './store.ts';
 import { changeWebhook, createWebhook, surveysOf } from './write.ts';
 
-/** Surveys that the filter of a list may name. */
+/** Maximum number of surveys in the filter of a list. */
 const FILTER_SURVEYS_MAX = 100;
 
 /** Repeated, or separated by commas. */

@@ -17,16 +17,16 @@ import {
   type Webhook,
 } from './store.ts';
 
-/** In a workspace: every response notifies each of them. */
+/** Maximum number in a workspace, because every response notifies each of them. */
 const WEBHOOKS_MAX = 100;
 
 type WebhookFields = Pick<Webhook, 'name' | 'url' | 'source' | 'triggers' | 'surveyIds'>;
 
-/** Undefined fields stay as they are. */
+/** Undefined fields are not changed. */
 type WebhookChange = { readonly [Name in keyof WebhookFields]?: WebhookFields[Name] | undefined };
 
 /**
- * Checks the surveys that a webhook is about to name, inside the transaction.
+ * Checks the surveys of a webhook before it is written, inside the transaction.
  *
  * @throws ApiError
  */
@@ -34,19 +34,17 @@ type CheckSurveys = (trx: Database, surveyIds: readonly string[], workspaceId: s
 
 type Parts = Pick<Context, 'db' | 'clock' | 'random' | 'targets'>;
 
-/** Allows any ids: a webhook may name a survey that does not exist yet. */
+/** Allows any ids, because a webhook may name a survey that does not exist yet. */
 export const anySurveys: CheckSurveys = async () => {};
 
-/**
- * @throws ApiError bad_request for a target that webhooks may not reach, forbidden when the workspace has its maximum
- */
+/** @throws ApiError bad_request for a forbidden target, forbidden if the workspace has its maximum */
 export async function createWebhook(
   { db, clock, random, targets }: Parts,
   workspace: Workspace,
   fields: WebhookFields,
   checkSurveys: CheckSurveys,
 ): Promise<Webhook & { readonly secret: string }> {
-  // Outside of the transaction, because it asks a name server.
+  // Outside of the transaction, because it queries a name server.
   await assertTarget(fields.url, targets, await reachOf(db, workspace.id));
   const now = toTimestamp(clock());
   const made = {
@@ -68,7 +66,7 @@ export async function createWebhook(
   return made;
 }
 
-/** @throws ApiError as createWebhook does; not_found when it was deleted meanwhile */
+/** @throws ApiError as createWebhook does; not_found if it was deleted meanwhile */
 export async function changeWebhook(
   { db, clock, targets }: Parts,
   id: string,

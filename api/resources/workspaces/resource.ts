@@ -1,9 +1,9 @@
 /**
  * Adds the routes of a resource whose rows belong to a workspace. A routes file describes the resource once, and then
- * calls one function for each route of the usual shape. Routes of another shape are written out beside them.
+ * calls one function for each route of the usual shape. Routes of another shape are written out next to them.
  *
- * The method says who may call such a route: GET needs the right to read the workspace of the row, POST and PUT need
- * the right to write, DELETE needs the right to manage. The right to a row is checked before the body is read.
+ * The method decides which right such a route needs: GET needs the right to read the workspace of the row, POST and PUT
+ * the right to write, DELETE the right to manage. The right to a row is checked before the body is read.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Static, type TSchema, Type } from 'typebox';
@@ -26,7 +26,7 @@ interface Resource<R extends Row, Reply extends TSchema> {
   /** The path of the list. The path of a row is `url/:param`. */
   readonly url: string;
   readonly param: string;
-  /** The name that a 404 uses. */
+  /** The name in the message of a 404. */
   readonly type: ResourceType;
   readonly find: (db: Database, id: string) => Promise<R | null>;
   readonly reply: Reply;
@@ -40,7 +40,7 @@ interface Refusing {
   readonly refuses?: readonly Code[];
 }
 
-/** v1 looks for the row before it checks anything else in the request. */
+/** Routes on v1, which look for the row before they check anything else. */
 export function v1Resource<R extends Row, Reply extends TSchema>(
   app: FastifyInstance,
   context: WithDatabase,
@@ -53,7 +53,7 @@ export function v1Resource<R extends Row, Reply extends TSchema>(
   return {
     ...routes,
 
-    /** @param list in a stated order, with ties broken */
+    /** @param list must have a total order */
     list(
       limitMax: number,
       list: (db: Database, workspaceIds: readonly string[], page: ListPage) => Promise<readonly R[]>,
@@ -71,7 +71,7 @@ export function v1Resource<R extends Row, Reply extends TSchema>(
       );
     },
 
-    /** @param write makes a row in the workspace that the body names */
+    /** @param write creates a row in the workspace that the body names */
     create<Body extends TSchema>(
       { body, ...config }: Refusing & { readonly body: Body },
       write: (body: Static<Body>, workspace: Workspace) => Promise<R>,
@@ -85,7 +85,7 @@ export function v1Resource<R extends Row, Reply extends TSchema>(
         },
         async (request) => {
           const workspace = workspaceOf(request);
-          // The schema has checked it.
+          // The schema has already checked it.
           const made = await write(request.body as Static<Body>, workspace);
           return routes.show({ ...made, environmentId: workspace.environmentId });
         },
@@ -94,7 +94,7 @@ export function v1Resource<R extends Row, Reply extends TSchema>(
   };
 }
 
-/** v2 checks the shape of an id first, and answers a wrong one with 422. */
+/** Routes on v2, which check the shape of an id first, and return 422 for a wrong one. */
 export function v2Resource<R extends Row, Reply extends TSchema>(
   app: FastifyInstance,
   context: WithDatabase,
@@ -140,7 +140,7 @@ function rowRoutes<R extends Row, Reply extends TSchema>(
     ): void {
       app.put(oneUrl, { schema: { params, body, response }, config, ...loading }, async (request) => {
         const stored = rows.of(request);
-        // The schema has checked it.
+        // The schema has already checked it.
         const changed = await write(request.body as Static<Body>, stored, request);
         return show({ ...changed, environmentId: stored.environmentId });
       });

@@ -1,4 +1,4 @@
-/** Finds the row of a workspace that the path of a management route names by its id. */
+/** Finds the row of a workspace by the id in the path of a management route. */
 import type { FastifyRequest } from 'fastify';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Database } from '#api/db/schema.ts';

@@ -1,4 +1,4 @@
-/** Finds the workspace of a request: the path of a client route or the body of a management route names it. */
+/** Finds the workspace of a request, which is in the path of a client route or in the body of a management route. */
 import type { FastifyRequest } from 'fastify';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { may, type Right, rightOf } from '#api/auth/principal.ts';
@@ -32,15 +32,16 @@ async function existingWorkspace(db: Database, scope: string): Promise<Workspace
   return existing(await findWorkspace(db, scope), 'Workspace', scope);
 }
 
-/** The workspace id in the path, or the legacy environment id. There may be no such workspace. */
+/** Returns the workspace id in the path, or its id for older clients. There may be no such workspace. */
 export function pathScope({ params }: FastifyRequest): string {
   return isRecord(params) ? String(params.workspaceId) : '';
 }
 
 /**
- * A hook for management routes of a workspace itself, before the body is read: 404 unless it exists, 401 without the right.
+ * A hook for management routes of a workspace itself, before the body is read: 404 unless it exists, 401 without the
+ * right.
  *
- * @param right unset: the right that the method needs
+ * @param right default: the right that the method needs
  */
 export function loadManagementWorkspace(
   { db }: WithDatabase,
@@ -64,21 +65,24 @@ export function loadBodyWorkspace({ db }: WithDatabase): (request: FastifyReques
   return refusing(load, 'bad_request', 'not_found', 'unauthorized');
 }
 
-/** A hook for routes where the scope is optional: refuses one that is no text as other routes do, before the schema does. */
+/**
+ * A hook for routes with an optional scope. It refuses one that is not a text with the usual error, before the schema
+ * does.
+ */
 export const checkScope = refusing(async ({ body }: FastifyRequest): Promise<void> => {
   scopeIn(body);
 }, 'bad_request');
 
-/** The workspace that one of the hooks above found. */
+/** Returns the workspace that one of the hooks above found. */
 export function workspaceOf(request: FastifyRequest): Workspace {
   return slot.get(request);
 }
 
 /**
- * The scope id of a body; `workspaceId` wins over `environmentId`.
+ * Returns the scope id of a body; `workspaceId` takes precedence over `environmentId`.
  *
- * @returns null when there is none
- * @throws ApiError bad_request when it is not a string
+ * @returns null if there is none
+ * @throws ApiError bad_request if it is not a string
  */
 export function scopeIn(body: unknown): string | null {
   const scope = isRecord(body) ? (body.workspaceId ?? body.environmentId ?? null) : null;
@@ -87,10 +91,10 @@ export function scopeIn(body: unknown): string | null {
 }
 
 /**
- * The workspace of a body that names none. Several integrations leave it out, which works for keys that reach one
- * workspace.
+ * Returns the workspace of a body without one. Several integrations leave it out, which works for keys with access to
+ * one workspace.
  *
- * @throws ApiError bad_request when the key reaches several, unauthorized without the right that the method needs
+ * @throws ApiError bad_request if the key has several, unauthorized without the right that the method needs
  */
 export async function onlyWorkspace({ db }: WithDatabase, request: FastifyRequest): Promise<Workspace> {
   const [workspaceId, ...others] = principalOf(request).permissions.keys();
@@ -118,9 +122,9 @@ export async function reachableWorkspace(
 }
 
 /**
- * The workspace that a body names, on v2. A workspace out of reach is 403 there.
+ * Returns the workspace of a body, on v2. A workspace without access is 403 there.
  *
- * @throws ApiError bad_request when it names none, not_found, forbidden without the right that the method needs
+ * @throws ApiError bad_request if the body has none, not_found, forbidden without the right that the method needs
  */
 export async function v2BodyWorkspace(context: WithDatabase, request: FastifyRequest): Promise<Workspace> {
   const scope = scopeIn(request.body);
@@ -140,7 +144,7 @@ export async function v2Workspace(
 }
 
 /**
- * The workspace of a request on v3, where one that does not exist and one out of reach are both 403.
+ * Returns the workspace of a request on v3, where an unknown one and one without access are both 403.
  *
  * @param scope a workspace id or a legacy environment id
  * @throws ApiError forbidden

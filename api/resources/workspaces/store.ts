@@ -38,7 +38,7 @@ export const defaultSettings: WorkspaceSettings = {
   styling: { allowStyleOverwrite: true, brandColor: { light: '#64748b' } },
 };
 
-/** @param scopeId a workspace id or a legacy environment id; a workspace id wins */
+/** @param scopeId a workspace id or a legacy environment id; a workspace id takes precedence */
 export async function findWorkspace(db: Database, scopeId: string): Promise<Workspace | null> {
   if (!isId(scopeId)) return null;
   const rows = await db
@@ -90,7 +90,7 @@ export async function insertWorkspace(db: Database, workspace: Workspace): Promi
     .execute();
 }
 
-/** By id. This is the order of the index. */
+/** Lists workspaces by id. This is the order of the index. */
 export async function listWorkspaces(
   db: Database,
   ids: readonly string[],
@@ -142,7 +142,7 @@ export async function changeWorkspace(
   return { ...workspace, updatedAt: now };
 }
 
-/** Notes that an SDK asked for the workspace's state. No settings change, so `updatedAt` stays. */
+/** Records that an SDK requested the workspace's state. No settings change, so `updatedAt` stays. */
 export async function markAppSetUp(db: Database, workspaceId: string): Promise<void> {
   await db
     .updateTable('workspaces')
@@ -152,7 +152,7 @@ export async function markAppSetUp(db: Database, workspaceId: string): Promise<v
     .execute();
 }
 
-/** In the order of their codes. */
+/** Sorted by code. */
 export function listLanguages(db: Database, workspaceId: string): Promise<Language[]> {
   return db
     .selectFrom('languages')

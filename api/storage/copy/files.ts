@@ -13,16 +13,16 @@ interface CopyFilesOptions {
   readonly from: Storage;
   readonly to: Storage;
   readonly contentTypeOf: (key: string) => string;
-  /** Files at a time; each is in memory meanwhile, 10 MiB at most. */
+  /** Number of files at a time. Each is in memory meanwhile, at most 10 MiB. */
   readonly parallel: number;
-  /** Is told of each file when it is done. */
+  /** Called when a file is done. */
   readonly onFile?: (bytes: number) => void;
 }
 
 type FileProblem =
-  /** The database says that it is there. */
+  /** The file is in the database and not in the store. */
   | 'missing'
-  /** It has another size than the database says; it was copied all the same. */
+  /** Its size differs from the database; it was copied all the same. */
   | 'size'
   /** The bytes that were read back differ from those that were written. */
   | 'different';
@@ -31,12 +31,12 @@ export interface FilesCopied {
   /** Counts this run only. */
   readonly copied: number;
   readonly copiedBytes: number;
-  /** Were there already. */
+  /** Number of files that were already there. */
   readonly same: number;
-  /** Grants that nobody used. */
+  /** Number of unused grants. */
   readonly unused: number;
   readonly problems: number;
-  /** The first of them. */
+  /** The first problems. */
   readonly examples: readonly { readonly key: string; readonly problem: FileProblem }[];
 }
 
@@ -86,14 +86,14 @@ export async function copyFiles(options: CopyFilesOptions): Promise<FilesCopied>
       onFile('bytes' in outcome ? outcome.bytes : 0);
     }
   };
-  // The first failure ends the generator, and with it the others after their file.
+  // The first failure ends the generator. The other workers end after their current file.
   const ended = await Promise.allSettled(Array.from({ length: parallel }, work));
   const failed = ended.find((one) => one.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
   return { ...sum, examples };
 }
 
-/** How much there is to do, as far as the database knows. */
+/** Counts the remaining work, as far as the database knows. */
 export async function countFiles(db: Database): Promise<{ readonly files: number; readonly bytes: number }> {
   const { files, bytes } = await db
     .selectFrom('files')
@@ -132,7 +132,7 @@ async function copyFile({ db, from, to, contentTypeOf }: CopyFilesOptions, row: 
   const sizeProblem = row.size !== null && Number(row.size) !== bytes ? 'size' : null;
   const there = await to.open(key);
   if (there !== null && (await isSame(source, there))) return { kind: 'same', bytes, problem: sizeProblem };
-  // Closed, or read, by the comparison.
+  // The comparison has read or closed it.
   const again = there === null ? source : await from.open(key);
   const content = again === null ? null : await contentOf(again);
   if (content === null) return (await isGranted(db, key)) ? { kind: 'missing' } : { kind: 'unused' };
@@ -142,7 +142,7 @@ async function copyFile({ db, from, to, contentTypeOf }: CopyFilesOptions, row: 
   return { kind: 'copied', bytes: content.length, problem: isWhole ? sizeProblem : 'different' };
 }
 
-/** Reads as little as it can, and closes both. */
+/** Compares with as little reading as possible, and closes both. */
 async function isSame(one: OpenObject, other: OpenObject): Promise<boolean> {
   const [known, knownToo] = [md5In(one.etag), md5In(other.etag)];
   const [read, compared] = known === null ? [one, other] : [other, one];
@@ -157,7 +157,7 @@ async function isSame(one: OpenObject, other: OpenObject): Promise<boolean> {
   }
 }
 
-/** Closes it. */
+/** Compares the digest, and closes the object. */
 async function hasDigest(object: OpenObject, size: number, digest: string): Promise<boolean> {
   try {
     if (object.size !== size) return false;
@@ -169,7 +169,7 @@ async function hasDigest(object: OpenObject, size: number, digest: string): Prom
   }
 }
 
-/** Closes it. @returns null when it has gone meanwhile */
+/** Reads and closes the object. @returns null if it was deleted meanwhile */
 async function contentOf(object: OpenObject): Promise<Buffer | null> {
   if (object.size === 0) {
     await object.close();
@@ -183,7 +183,7 @@ function md5(content: Buffer): string {
   return createHash('md5').update(content).digest('hex');
 }
 
-/** Buckets mostly have the MD5 as the tag of a file; where they do not, it is read. */
+/** Returns the MD5, which most buckets use as the tag of a file; null if the file must be read. */
 function md5In(etag: string): string | null {
   return /^"([0-9a-f]{32})"$/.exec(etag)?.[1] ?? null;
 }

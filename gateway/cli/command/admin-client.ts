@@ -1,10 +1,10 @@
-/** A running gateway, asked over its admin listener. */
+/** Client of the admin listener of a running gateway. */
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { CommandContext } from './command.ts';
 
 const TIMEOUT_MS: Millis = 10_000;
-/** 503: the gateway answers and its store does not. */
+/** With 503 the gateway answers, but its store does not. */
 const EXIT_BY_STATUS: ReadonlyMap<number, ExitCode> = new Map([
   [400, EXIT.usage],
   [403, EXIT.usage],
@@ -35,7 +35,8 @@ export const ADMIN_OPTIONS = {
 /**
  * @param path such as /api/policies
  * @returns the reply's JSON document
- * @throws CommandError exit 3 when nobody answers or the store is away, 2 when the call or the token is refused, 1 with the gateway's own words else
+ * @throws CommandError exit 3 if the gateway or its store is unavailable, 2 if the call or the token is refused,
+ * otherwise 1 with the gateway's message
  */
 export async function askAdmin(
   { gateway, token }: AdminAccess,
@@ -60,7 +61,7 @@ export async function askAdmin(
   } catch (error) {
     if (error instanceof TypeError && (error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL')
       throw new CommandError(
-        `--gateway ${gateway} is no URL; write http://HOST:PORT of the admin listener`,
+        `--gateway ${gateway} is not a URL; write http://HOST:PORT of the admin listener`,
         EXIT.usage,
       );
     if ((error as Error).name === 'TimeoutError')

@@ -7,19 +7,19 @@ import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from './admin-cli
 import { type AddCommand, type CommandContext, type GlobalOptions, secondsOf } from './command.ts';
 
 interface AdminCommand<T> {
-  /** Also the last part of its path in the admin API, unless `path` is given. */
+  /** Also the last part of the path in the admin API, unless `path` is set. */
   readonly name: string;
   readonly path?: string;
   readonly describe: string;
   readonly example: readonly [command: string, effect: string];
   readonly options?: Readonly<Record<string, Options>>;
-  /** Further fields of the request. @throws CommandError if an option is wrong */
+  /** Returns further fields of the request. @throws CommandError if an option is wrong */
   readonly more?: (options: Readonly<Record<string, unknown>>) => object;
-  /** The first line of the output. */
+  /** Returns the first line of the output. */
   readonly tell?: (answer: T) => string;
-  /** Prints what follows the first line. */
+  /** Prints the lines after the first. */
   readonly print?: (answer: T, terminal: Terminal) => void;
-  /** 0 unless it is given. */
+  /** Default: 0. */
   readonly exitCode?: (answer: T) => ExitCode;
 }
 
@@ -27,15 +27,15 @@ interface AdminCommand<T> {
 interface Shadowed {
   /** The policy, and those that share its counter. */
   readonly policies: readonly string[];
-  /** ISO 8601; null: they deny. */
+  /** ISO 8601; null if the policies deny. */
   readonly shadowEndsAt: string | null;
   readonly changed: boolean;
 }
 
 const SUBJECT_OPTIONS = {
-  address: { type: 'string', describe: 'An address, to be sure that it is taken for one' },
-  key: { type: 'string', describe: 'A key, to be sure that it is taken for one' },
-  digest: { type: 'string', describe: 'A digest, to be sure that it is taken for one' },
+  address: { type: 'string', describe: 'Reads the value as an address' },
+  key: { type: 'string', describe: 'Reads the value as a key' },
+  digest: { type: 'string', describe: 'Reads the value as a digest' },
   identifier: {
     type: 'string',
     describe: 'Identifier of the policy file, where it has several for keys',
@@ -91,13 +91,13 @@ export function readFor(text: string, daysMax: number): number {
   const seconds = secondsOf(text);
   if (seconds !== null && seconds <= daysMax * 86_400) return seconds;
   throw new CommandError(
-    `--for ${text} cannot be; write 30s, 15m, 1h or 7d, at most ${daysMax}d`,
+    `--for ${text} is not a valid time; write 30s, 15m, 1h or 7d, at most ${daysMax}d`,
     EXIT.usage,
   );
 }
 
 function withOptions<T>(builder: Argv<GlobalOptions>, { options = {}, example }: AdminCommand<T>) {
-  // Options of any name, told to the compiler, would hide the names that are known.
+  // A type with arbitrary option names would hide the known names from the compiler.
   return builder
     .options(options as Readonly<Record<never, Options>>)
     .options(ADMIN_OPTIONS)
@@ -148,7 +148,7 @@ function printInspected({ identity, buckets, ban }: Inspected, terminal: Termina
   terminal.line(`${identity}: ${state}`);
   terminal.line();
   if (buckets.length === 0) {
-    terminal.line('No bucket holds anything in its current window.');
+    terminal.line('All buckets are empty in their current window.');
     return;
   }
   terminal.table(

@@ -1,4 +1,4 @@
-/** Reads policy files, requests and headers that are named on the command line. */
+/** Reads policy files, requests and headers from the arguments. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { loadPolicies } from '#gateway/policy/load.ts';
@@ -7,7 +7,7 @@ import type { RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts
 import { readHeader, requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 
-/** `-H`, which may be given several times. */
+/** `-H`, which can be repeated. */
 export const HEADER_OPTION = {
   alias: 'H',
   type: 'string',
@@ -23,7 +23,7 @@ export function loadPolicyFile(file: string): PolicySet {
 
 /** @throws CommandError exit 3 */
 export function readPolicyText(file: string): string {
-  return readText(file, 'name a policy file that is there');
+  return readText(file, 'name an existing policy file');
 }
 
 /** @param fix what to do if it cannot be read @throws CommandError exit 3 */
@@ -39,7 +39,7 @@ export function readText(file: string, fix: string): string {
 /** @throws CommandError exit 2 */
 export function readRequest(line: string, headers: readonly string[], from: string): RehearsedRequest {
   if (isIP(from) === 0)
-    throw new CommandError(`--from ${from} is no address; write one such as 192.0.2.1`, EXIT.usage);
+    throw new CommandError(`--from ${from} is not an address; write one such as 192.0.2.1`, EXIT.usage);
   return asUsageError(() => requestOf(line, headers, from));
 }
 

@@ -18,9 +18,9 @@ export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: ReadStream;
   readonly now: () => number;
-  /** Starts the gateway with these settings over the environment, in this process. Resolves once it is ready. */
+  /** Starts the gateway in this process, with these settings added to the environment. Resolves once it is ready. */
   readonly start: (settings: Readonly<Record<string, string>>) => Promise<void>;
-  /** Runs a command's body; what it throws ends with its exit code and one sentence. */
+  /** Runs a command's body. An error that it throws becomes an exit code and one sentence. */
   readonly run: (body: () => Promise<ExitCode> | ExitCode) => Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export type AddCommand = (program: Argv<GlobalOptions>, context: CommandContext)
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** @param text such as 30s, 15m, 1h or 7d @returns null if it is something else */
+/** @param text such as 30s, 15m, 1h or 7d @returns null for any other text */
 export function secondsOf(text: string): number | null {
   const [, digits, unit = ''] = /^([1-9]\d{0,8})([smhd])$/.exec(text) ?? [];
   return digits === undefined ? null : Number(digits) * (UNIT_SECONDS[unit] ?? 0);

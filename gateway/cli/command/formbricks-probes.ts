@@ -1,4 +1,4 @@
-/** Findings of `doctor --formbricks`: requests to Formbricks itself, and to the address that clients use. */
+/** Findings of `doctor --formbricks`, from requests to Formbricks itself and to the address that clients use. */
 import type { Finding } from '#gateway/operate/doctor/findings.ts';
 import {
   aroundFinding,
@@ -18,13 +18,13 @@ import { type AdminAccess, askAdmin } from './admin-client.ts';
 import { ask, isGateway, type PublicReply } from './public-address.ts';
 
 export interface FormbricksProbe {
-  /** Where Formbricks itself listens. */
+  /** Address of Formbricks, past all proxies. */
   readonly formbricks: URL;
-  /** Where clients are answered. */
+  /** Address that clients use. */
   readonly origin: URL;
-  /** `origin` was given, so it is what clients use. */
+  /** `origin` comes from an option, so clients really use it. */
   readonly isPublic: boolean;
-  /** Proxies on the way from `origin` to Formbricks, the gateway included; null: unknown. */
+  /** Number of proxies from `origin` to Formbricks, including the gateway; null if unknown. */
   readonly proxies: number | null;
   readonly admin: AdminAccess;
   readonly now: Millis;
@@ -37,7 +37,7 @@ export async function probeFormbricks(probe: FormbricksProbe): Promise<Finding[]
   try {
     const logins = await loginsOf(formbricks, chains.fresh);
     findings.push(loginFinding(await Promise.all(logins.map((path) => limitsOf(path, admin)))));
-    // Without --public the gateway was asked directly, past the proxies in front of it.
+    // Without --public the request went to the gateway directly, past the proxies in front of it.
     findings.push(hopsFinding(await hopsOf(formbricks, chains), isPublic ? proxies : null));
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error;
@@ -50,7 +50,7 @@ export async function probeFormbricks(probe: FormbricksProbe): Promise<Finding[]
 
 class Unreachable extends Error {}
 
-/** Asks Formbricks itself, with an empty JSON document: it is counted, and nothing happens. */
+/** Sends an empty JSON document to Formbricks, which counts it and does nothing else. */
 async function post(formbricks: URL, path: string, forwardedFor: string): Promise<PublicReply> {
   try {
     return await ask(
@@ -73,7 +73,7 @@ async function loginsOf(formbricks: URL, forwardedFor: string): Promise<string[]
   return found;
 }
 
-/** Which policies of the running gateway count a login. This charges nobody. */
+/** Returns the policies of the running gateway that count a login. This charges nobody. */
 async function limitsOf(path: string, admin: AdminAccess): Promise<SeenLogin> {
   const { policies } = (await askAdmin(admin, 'POST', '/api/explain', {
     request: `POST ${path}`,
@@ -84,10 +84,10 @@ async function limitsOf(path: string, admin: AdminAccess): Promise<SeenLogin> {
 }
 
 const RESET = '/api/auth/request-password-reset';
-/** Formbricks admits three a minute. */
+/** Formbricks admits three password resets a minute. */
 const RESETS_MAX = 8;
 
-/** Uses up the resets of one chain of addresses, then changes one address after the other. */
+/** Uses up the password resets of one chain of addresses, then changes one address after the other. */
 async function hopsOf(formbricks: URL, chains: Chains): Promise<SeenHops> {
   let tried = 0;
   while ((await post(formbricks, RESET, chains.fresh)).status !== 429)
@@ -98,7 +98,7 @@ async function hopsOf(formbricks: URL, chains: Chains): Promise<SeenHops> {
   return { kind: 'none' };
 }
 
-/** Chains of addresses from the block for benchmarks (RFC 2544), other ones each second. */
+/** Chains of addresses from the block for benchmarks (RFC 2544), different in each second. */
 class Chains {
   readonly #block: readonly [number, number];
 
@@ -111,7 +111,7 @@ class Chains {
     return this.changedAt(0);
   }
 
-  /** @param place from the right, from 1 */
+  /** @param place position from the right, beginning with 1 */
   changedAt(place: number): string {
     const [third, fourth] = this.#block;
     return Array.from({ length: HOPS_MAX }, (_, i) => {
@@ -142,7 +142,9 @@ async function keyRoutes(formbricks: URL, origin: URL): Promise<Finding[]> {
   }
 }
 
-/** Does the port of Formbricks answer at the host that clients use? @param given null: that host is unknown */
+/**
+ * Checks whether the port of Formbricks is open at the host that clients use. @param given null if that host is unknown
+ */
 async function around(formbricks: URL, given: URL | null): Promise<Finding> {
   if (given === null) return aroundFinding('', null);
   const address = new URL(formbricks);

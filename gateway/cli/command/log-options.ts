@@ -1,4 +1,4 @@
-/** Access logs as the command line names them. */
+/** Opens the access logs that the arguments name. */
 
 import { FORMATS, type FormatName } from '#gateway/workbench/replay/formats/logged-request.ts';
 import { UnknownFormatError } from '#gateway/workbench/replay/log-file.ts';
@@ -14,7 +14,7 @@ import { STANDARD_INPUT } from './command.ts';
 export const LOG_OPTIONS = {
   format: {
     choices: FORMATS,
-    describe: 'Format of the logs; told from their first lines unless given',
+    describe: 'Format of the logs; detected from their first lines by default',
   },
   'trusted-proxies': {
     type: 'string',
@@ -27,7 +27,7 @@ export const LOG_OPTIONS = {
   },
 } as const;
 
-/** Their positional argument. */
+/** The positional argument of these commands. */
 export const LOGS = {
   type: 'string',
   array: true,
@@ -48,7 +48,7 @@ interface OpenedLogs {
   readonly progress: Progress;
 }
 
-/** @throws CommandError exit 2 that says how to write an option, exit 3 for a file that is not there */
+/** @throws CommandError exit 2 with the correct form of an option, exit 3 for a missing file */
 export function openLogs(options: LogOptions, terminal: Terminal, now: () => number): OpenedLogs {
   const { logs: files, format, trustedProxies, header } = options;
   if (files.length > LOGS_MAX)
@@ -74,7 +74,7 @@ export function openLogs(options: LogOptions, terminal: Terminal, now: () => num
   }
 }
 
-/** Runs what reads the logs; an error of theirs becomes a sentence. */
+/** Runs a function that reads logs, and turns its errors into one sentence. */
 export async function readingLogs<T>(progress: Progress, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
@@ -94,9 +94,7 @@ function readable(error: unknown): unknown {
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   if (typeof code !== 'string' || typeof syscall !== 'string') return error;
   const what =
-    code === 'EISDIR'
-      ? 'is a folder; name the logs in it'
-      : `cannot be read (${code}); name a log that is there`;
+    code === 'EISDIR' ? 'is a folder; name the logs in it' : `cannot be read (${code}); name an existing log`;
   return new CommandError(`${path ?? 'the log'} ${what}`, EXIT.unreachable);
 }
 

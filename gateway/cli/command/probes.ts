@@ -8,7 +8,7 @@ import type { Seen } from '#gateway/request/probe.ts';
 import { type AdminAccess, askAdmin } from './admin-client.ts';
 import { ask, type PublicReply, TIMEOUT_MS } from './public-address.ts';
 
-/** From the block for benchmarks (RFC 2544). */
+/** An address from the block for benchmarks (RFC 2544). */
 const CLAIMED_ADDRESS = '198.18.27.53';
 const DAY_MS = 86_400_000;
 /** People renew a certificate a month before it expires. */
@@ -17,7 +17,7 @@ const NOWHERE = '/floodgate-doctor-looks-for-nothing';
 
 interface TrustProbe {
   readonly findings: readonly Finding[];
-  /** Proxies on the way to the application, the gateway included; null: the address does not lead to this gateway. */
+  /** Number of proxies to the application, including the gateway; null if the address does not lead to this gateway. */
   readonly proxies: number | null;
 }
 
@@ -49,7 +49,7 @@ export async function probeTrust(origin: URL, admin: AdminAccess, hops: number):
   if (seenPlain === null || seenClaiming === null) {
     const finding = bad(
       'public-address',
-      `${origin.origin} does not lead to this gateway: somebody else answered ${plain.status}`,
+      `${origin.origin} does not lead to this gateway: another server answered ${plain.status}`,
       'let the proxy in front forward to the gateway (GATEWAY_PORT) with all header fields, and --public name that proxy',
     );
     return { findings: [finding], proxies: null };
@@ -66,7 +66,7 @@ export async function probeTrust(origin: URL, admin: AdminAccess, hops: number):
 }
 
 function seenIn({ status, body }: PublicReply): Seen | null {
-  // 403: a proxy asked the gateway, which refuses probes there.
+  // 403: a proxy asked the decision listener, which refuses probes.
   if (status !== 200 && status !== 403) return null;
   try {
     const seen = JSON.parse(body) as Partial<Seen> | null;
@@ -76,7 +76,7 @@ function seenIn({ status, body }: PublicReply): Seen | null {
   }
 }
 
-/** Does the application take paths for the same that policies tell apart? */
+/** Checks whether the application reads paths as equal that policies distinguish. */
 export async function probeSpellings(origin: URL, spellings: readonly Spelling[]): Promise<Finding[]> {
   let replies: readonly (readonly [Spelling, PublicReply, PublicReply])[];
   let nothing: PublicReply;
@@ -96,19 +96,19 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
   const [first, ...others] = found;
   if (first === undefined)
     return [
-      good('path-spelling', `the application tells upper and lower case of paths apart (${tried} tried)`),
+      good('path-spelling', `the application distinguishes upper and lower case in paths (${tried} tried)`),
     ];
   const more = others.length === 0 ? '' : `, and ${others.length} more such paths`;
   return [
     bad(
       'path-spelling',
       `the application answers ${first.other} as ${first.path}, and policy ${first.policy} counts only the latter${more}`,
-      'write ignoreCase: true into the policy file, or let the application tell the cases of paths apart',
+      'write ignoreCase: true into the policy file, or make the application distinguish the case of paths',
     ),
   ];
 }
 
-/** Denied, or the application does not answer. */
+/** Whether the gateway denied it, or the application did not answer. */
 function isOwn({ status, headers }: PublicReply): boolean {
   return status === 429 || status >= 502 || headers['x-gateway-ratelimited'] !== undefined;
 }
@@ -118,7 +118,7 @@ function isSame(a: PublicReply, b: PublicReply, nothing: PublicReply): boolean {
   return a.status !== nothing.status || (a.body === b.body && a.body !== nothing.body);
 }
 
-/** Chain and expiry. @param now of the wall clock */
+/** Checks chain and expiry of the certificate. @param now by the wall clock */
 export function tlsFinding({ hostname, port }: URL, now: number): Promise<Finding> {
   const host = hostname.replace(/^\[|\]$/g, '');
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Requests to the public address, as clients make them. No certificate stops them. */
+/** Sends requests to the public address as clients do, with any certificate. */
 import { request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
@@ -17,12 +17,12 @@ export function originIn(option: 'public' | 'formbricks', text: string): URL {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     const example = option === 'public' ? 'https://HOST' : 'http://HOST:PORT';
-    throw new CommandError(`--${option} ${text} is no URL; write ${example}`, EXIT.usage);
+    throw new CommandError(`--${option} ${text} is not a URL; write ${example}`, EXIT.usage);
   }
   return url;
 }
 
-/** @param path as it is sent @throws what kept it from being answered */
+/** @param path sent unchanged @throws the error of the connection */
 export function ask(
   { protocol, hostname, port }: URL,
   path: string,
@@ -62,12 +62,12 @@ export function ask(
 /** The public listener refuses this path as malformed before it counts anything, and the application never sees it. */
 const MALFORMED = '/floodgate%2561prove';
 
-/** Is it the public listener of a gateway? @throws what kept it from being answered */
+/** Checks for the public listener of a gateway. @throws the error of the connection */
 export async function isGateway(origin: URL): Promise<boolean> {
   return (await ask(origin, MALFORMED)).body.includes('"code":"gateway_bad_request"');
 }
 
-/** @returns false where nobody answers too: whoever asks next says so */
+/** @returns false also if nothing answers, because the next request reports that */
 export async function isAdminListener(origin: URL): Promise<boolean> {
   try {
     return /the admin listener|GATEWAY_ADMIN_TOKEN/.test((await ask(origin, MALFORMED)).body);

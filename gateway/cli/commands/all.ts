@@ -1,4 +1,4 @@
-/** Each command by its name, in the order of the help text. Only what was asked for is loaded. */
+/** All commands, in the order of the help text. Only the called one is loaded. */
 import type { AddCommand } from '#gateway/cli/command/command.ts';
 
 export const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
@@ -25,7 +25,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   why: async () => (await import('./why.ts')).addWhy,
 };
 
-/** Names that other programs give to these commands, which are too far from ours for a guess by their letters. */
+/** Names that other programs give to these commands. They differ too much from ours for a guess by letters. */
 export const OTHER_NAMES: Readonly<Record<string, string>> = {
   test: 'check',
   validate: 'check',

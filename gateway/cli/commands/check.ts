@@ -1,4 +1,4 @@
-/** `check [FILE]`: is this policy file right? */
+/** `check [FILE]`: checks a policy file, and runs its tests. */
 
 import { readPolicyText } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';

@@ -1,4 +1,4 @@
-/** `diff OLD NEW`: what changes, and for whom? */
+/** `diff OLD NEW`: shows what changes, and for whom. */
 
 import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
@@ -12,7 +12,11 @@ export const addDiff: AddCommand = (program, context) =>
     (command) =>
       command
         .positional('old', { type: 'string', demandOption: true, describe: 'The policy file in use' })
-        .positional('new', { type: 'string', demandOption: true, describe: 'The one to replace it' })
+        .positional('new', {
+          type: 'string',
+          demandOption: true,
+          describe: 'The policy file to replace it with',
+        })
         .example(
           '$0 diff policies.yaml edited.yaml',
           'Lists limits that change and counters that start afresh',

@@ -1,4 +1,4 @@
-/** `digest`: Which digest names this client in policy files and logs? */
+/** `digest`: prints the digest of a client in policy files and logs. */
 
 import { subjectCommand } from '#gateway/cli/command/admin-command.ts';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';

@@ -1,4 +1,4 @@
-/** `doctor`: is the set-up of a running gateway right? */
+/** `doctor`: checks the set-up of a running gateway. */
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
@@ -60,7 +60,7 @@ async function doctor(options: DoctorArguments, context: CommandContext): Promis
 }
 
 interface Addresses {
-  /** null: not given. */
+  /** null without the option. */
   readonly given: URL | null;
   readonly formbricks: URL | null;
 }
@@ -78,10 +78,10 @@ async function examine(
   try {
     report = (await askAdmin(access, 'GET', '/api/doctor')) as GatewayReport;
   } catch (error) {
-    // Nothing more can be asked, and that is worth a finding.
+    // No further check is possible, so this becomes a finding.
     if (!(error instanceof CommandError && /GATEWAY_ADMIN_HOST/.test(error.message))) throw error;
     const fix =
-      'set GATEWAY_ADMIN_TOKEN, or GATEWAY_ADMIN_HOST=127.0.0.1; until then metrics are open to whoever gets there';
+      'set GATEWAY_ADMIN_TOKEN, or GATEWAY_ADMIN_HOST=127.0.0.1; until then everybody who reaches the address can read the metrics';
     return [
       bad(
         'admin-access',
@@ -93,12 +93,12 @@ async function examine(
   }
   const findings = reportFindings(report, { version: VERSION, now: (begun + now()) / 2 });
   const origin = given ?? directOrigin(access.gateway, report);
-  // Without the store there is no salt to make a token with, and its own finding says so.
+  // Without the store there is no salt for a token. Another finding reports the store.
   const isStoreAway = report.store !== null && report.store.problem !== null;
   const { findings: trust, proxies } = isStoreAway
     ? { findings: [], proxies: null }
     : await probeTrust(origin, access, report.trust.hops);
-  // A network that is too wide is said once.
+  // Report a network that is too wide only once.
   const isTold = findings.some(({ check }) => check === 'trusted-proxies');
   findings.push(...trust.filter(({ check }) => !(isTold && check === 'trusted-proxies')), ...tlsFindings);
   if (trust.every(({ check, ok }) => check !== 'public-address' || ok) && report.upstream.problem === null)
@@ -110,7 +110,7 @@ async function examine(
   return findings;
 }
 
-/** The public port of the machine that has the admin listener. */
+/** Returns the public port on the machine of the admin listener. */
 function directOrigin(gateway: string, { publicPort, isPublicTls }: GatewayReport): URL {
   const url = new URL(gateway);
   return new URL(`${isPublicTls ? 'https' : 'http'}://${url.hostname}:${publicPort}`);

@@ -1,4 +1,4 @@
-/** `explain 'METHOD PATH'`: what would the gateway do with this request, and why? */
+/** `explain 'METHOD PATH'`: shows what the gateway would do with a request, and why. */
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { HEADER_OPTION, loadPolicyFile, readRequest } from '#gateway/cli/command/arguments.ts';
@@ -39,7 +39,7 @@ export const addExplain: AddCommand = (program, context) =>
         .options(ADMIN_OPTIONS)
         .example(
           "$0 explain 'POST /api/v1/management/storage' -H 'x-api-key: fbk_1'",
-          'Says of every policy whether it applies, and why not; asks the running gateway, charges nothing',
+          'Shows for every policy whether it applies, and why not; uses the running gateway, charges nothing',
         )
         .example("$0 explain 'POST /login' --file new.yaml", 'The same of a file, with empty counters'),
     (options) => context.run(() => run(options, context)),

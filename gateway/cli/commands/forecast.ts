@@ -1,4 +1,4 @@
-/** `forecast`: what will so many clients cost? */
+/** `forecast`: estimates the memory and the commands for a number of clients. */
 
 import { loadPolicyFile, requireWhole } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
@@ -21,7 +21,7 @@ const PROCESSES_MAX = 10_000;
 export const addForecast: AddCommand = (program, context) =>
   program.command(
     'forecast',
-    'How much memory, and how many Redis commands a second, will so many clients take?',
+    'How much memory, and how many Redis commands a second, does a number of clients take?',
     (command) =>
       command
         .option('identities', { type: 'number', default: 20_000, describe: 'Clients in one window' })

@@ -1,4 +1,4 @@
-/** `import FILE`: another product's limits as a policy file. */
+/** `import FILE`: converts another product's limits to a policy file. */
 import { text as textOf } from 'node:stream/consumers';
 import { readText } from '#gateway/cli/command/arguments.ts';
 import { type AddCommand, type CommandContext, STANDARD_INPUT } from '#gateway/cli/command/command.ts';
@@ -25,12 +25,9 @@ export const addImport: AddCommand = (program, context) =>
         })
         .option('from', {
           choices: PRODUCTS,
-          describe: 'Whose file it is; told from its content unless given',
+          describe: 'Product of the file; detected from its content by default',
         })
-        .example(
-          '$0 import nginx.conf > policies.yaml',
-          'Says of each row where it came from, and what is lost',
-        )
+        .example('$0 import nginx.conf > policies.yaml', 'Tells the source of each row, and what is lost')
         .example(
           'kubectl get backendtrafficpolicy,httproute -o yaml | $0 import -',
           'The same of a cluster with Envoy Gateway',

@@ -1,4 +1,4 @@
-/** A policy file to begin with. */
+/** `init`: writes a policy file to begin with. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { AddCommand } from '#gateway/cli/command/command.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
@@ -15,7 +15,7 @@ export const addInit: AddCommand = (program, context) =>
         .option('from', {
           choices: EXAMPLES,
           default: 'json-api' as const,
-          describe: 'For what: a JSON API, a login, plans that clients buy, Formbricks',
+          describe: 'Purpose: a JSON API, a login, plans that clients buy, Formbricks',
         })
         .example('$0 init --from login', 'Writes policies.yaml with limits for a login'),
     ({ file, from, json }) =>
@@ -30,20 +30,20 @@ export const addInit: AddCommand = (program, context) =>
       }),
   );
 
-/** Without the comment that leads editors to the schema: its path holds beside the examples only. */
+/** Removes the comment that names the schema for editors, because its path is valid only next to the examples. */
 function exampleText(name: (typeof EXAMPLES)[number]): string {
   const file = new URL(`../../../examples/${name}.yaml`, import.meta.url);
   return readFileSync(file, 'utf8').replace(/^# yaml-language-server:.*\n(?:#\n)?/, '');
 }
 
-/** @throws CommandError when there is such a file, or none can be written */
+/** @throws CommandError if the file exists or cannot be written */
 function write(file: string, text: string): void {
   try {
     writeFileSync(file, text, { flag: 'wx' });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST')
-      throw new CommandError(`${file} is there already; name another, or remove it`, EXIT.usage);
+      throw new CommandError(`${file} already exists; name another, or remove it`, EXIT.usage);
     throw new CommandError(
       `${file} cannot be written (${code}); name a file in a folder that you may write to`,
       EXIT.unreachable,

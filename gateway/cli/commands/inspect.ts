@@ -1,4 +1,4 @@
-/** `inspect`: What has this client used, and is it banned? */
+/** `inspect`: shows how much a client has used, and whether it is banned. */
 
 import { subjectCommand } from '#gateway/cli/command/admin-command.ts';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';

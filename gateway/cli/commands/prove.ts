@@ -1,4 +1,4 @@
-/** `prove`: does a running gateway admit exactly what its policies say? */
+/** `prove`: tests whether a running gateway admits exactly its limits. */
 import { createInterface } from 'node:readline/promises';
 import { HEADER_OPTION, loadPolicyFile, readHeaders } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';

@@ -1,4 +1,4 @@
-/** `replay LOG…`: what would this policy file have done with yesterday's requests? */
+/** `replay LOG…`: decides the requests of a log by a policy file. */
 
 import { writeFileSync } from 'node:fs';
 import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
@@ -51,7 +51,7 @@ async function run(options: ReplayOptions, { terminal, now, env }: CommandContex
   const { against: other } = options;
   const against = other === undefined ? null : loadPolicyFile(other);
   const { logs, trust, progress } = openLogs(options, terminal, now);
-  // Digests are then those that the gateway has.
+  // With the salt, digests are the same as in the gateway.
   const salt = env.GATEWAY_IDENTITY_SECRET ?? '';
   const begunAt = now();
   const result = await readingLogs(progress, () => new Replay({ logs, set, against, trust, salt }).run());

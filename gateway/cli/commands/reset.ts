@@ -1,4 +1,4 @@
-/** `reset`: Lets a client begin afresh: clears its counters in all policies */
+/** `reset`: clears the counters of a client in all policies */
 
 import { subjectCommand } from '#gateway/cli/command/admin-command.ts';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';

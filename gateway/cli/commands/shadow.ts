@@ -1,4 +1,4 @@
-/** `shadow`: a policy counts and reports, and denies nothing, for a while. */
+/** `shadow`: lets a policy count and report for a while without denying. */
 
 import { forOption, policyCommand, readFor } from '#gateway/cli/command/admin-command.ts';
 import { SHADOW_DAYS_MAX } from '#gateway/operate/control/shadows.ts';

@@ -1,4 +1,4 @@
-/** The gateway itself: the way to start it where there is no checkout and no image. */
+/** `start`: starts the gateway where there is no checkout and no image. */
 import { existsSync } from 'node:fs';
 import type { AddCommand } from '#gateway/cli/command/command.ts';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
@@ -9,9 +9,9 @@ export const addStart: AddCommand = (program, context) =>
     'Starts the gateway, in the foreground',
     (command) =>
       command
-        .option('upstream', { type: 'string', describe: 'Where to forward; in place of GATEWAY_UPSTREAM' })
-        .option('policies', { type: 'string', describe: 'The policy file; in place of GATEWAY_POLICIES' })
-        .option('port', { type: 'string', describe: 'Public port; in place of GATEWAY_PORT' })
+        .option('upstream', { type: 'string', describe: 'Address to forward to; replaces GATEWAY_UPSTREAM' })
+        .option('policies', { type: 'string', describe: 'The policy file; replaces GATEWAY_POLICIES' })
+        .option('port', { type: 'string', describe: 'Public port; replaces GATEWAY_PORT' })
         .example('$0 start --upstream http://127.0.0.1:3000', 'With policies.yaml, on port 8080'),
     ({ upstream, policies, port }) =>
       context.run(async () => {

@@ -1,4 +1,4 @@
-/** `suggest LOG…`: what limits would fit the traffic of these logs? */
+/** `suggest LOG…`: proposes limits for the traffic of the logs. */
 
 import { requireWhole } from '#gateway/cli/command/arguments.ts';
 import { type AddCommand, type CommandContext, secondsOf } from '#gateway/cli/command/command.ts';
@@ -42,7 +42,7 @@ export const addSuggest: AddCommand = (program, context) =>
           default: 'x-api-key',
           describe: 'The header field that presents an API key, where the log has it',
         })
-        .option('routes', { type: 'number', default: 50, describe: 'So many routes, the busiest first' })
+        .option('routes', { type: 'number', default: 50, describe: 'Number of routes, the busiest first' })
         .options(LOG_OPTIONS)
         .example('$0 suggest access.log > policies.yaml', 'Writes limits that fit what clients really do'),
     (options) => context.run(() => run(options, context)),
@@ -53,7 +53,7 @@ async function run(options: SuggestOptions, { terminal, now }: CommandContext): 
   const keyHeader = options.key.toLowerCase();
   if (!/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(keyHeader))
     throw new CommandError(
-      `--key ${options.key} is no name of a header field; write one such as x-api-key`,
+      `--key ${options.key} is not the name of a header field; write one such as x-api-key`,
       EXIT.usage,
     );
   const routesMax = options.routes;
@@ -109,6 +109,9 @@ function print(
 function readWindow(text: string): number {
   const seconds = secondsOf(text);
   if (seconds === null || seconds > WINDOW_SECONDS_MAX)
-    throw new CommandError(`--window ${text} is no window; write one such as 30s, 1m, 12h or 7d`, EXIT.usage);
+    throw new CommandError(
+      `--window ${text} is not a window; write one such as 30s, 1m, 12h or 7d`,
+      EXIT.usage,
+    );
   return seconds;
 }

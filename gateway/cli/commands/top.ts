@@ -1,4 +1,4 @@
-/** `top`: what the gateway does at this moment. */
+/** `top`: shows the current activity of the gateway. */
 
 import type { ReadStream } from 'node:tty';
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
@@ -14,9 +14,9 @@ interface TopArguments extends AdminAccess, GlobalOptions {
   readonly once: boolean;
 }
 
-/** The later of two snapshots, with what happened in between. */
+/** The later of two snapshots, with the differences from the earlier one. */
 interface TopRates extends TopSnapshot {
-  /** Between the two. */
+  /** Time between the two snapshots. */
   readonly seconds: number;
   readonly requestsPerSecond: number;
   readonly policies: readonly (TopSnapshot['policies'][number] & {
@@ -52,7 +52,7 @@ async function top(options: TopArguments, { terminal, env, now, stdin }: Command
         if (!options.once) terminal.clear();
         print(rates, terminal);
       }
-      // A pipe gets one: whoever reads it does not press q.
+      // A pipe gets one snapshot, because its reader does not press q.
       if (options.once || options.json || !terminal.isScreen) return EXIT.ok;
       before = after;
     }
@@ -73,7 +73,7 @@ async function snapshot(access: AdminAccess, now: () => number): Promise<Timed> 
 
 function ratesOf({ snapshot: before, at: from }: Timed, { snapshot: after, at: to }: Timed): TopRates {
   const seconds = Math.max(0.001, (to - from) / 1000);
-  // A gateway that was restarted meanwhile begins at nothing.
+  // The counters of a gateway that was restarted in between begin at zero.
   const rate = (now: number, earlier: number): number =>
     Math.round((Math.max(0, now - earlier) / seconds) * 10) / 10;
   const known = new Map(before.policies.map((totals) => [totals.policy, totals]));
@@ -126,7 +126,7 @@ function print(rates: TopRates, terminal: Terminal): void {
   );
 }
 
-/** A terminal that somebody watches until they press q or Ctrl-C. */
+/** Draws on a terminal until the user presses q or Ctrl-C. */
 class Screen {
   readonly #stdin: ReadStream;
   readonly #ended: Promise<true>;
@@ -146,7 +146,7 @@ class Screen {
     stdin.on('data', this.#onData);
   }
 
-  /** @returns whether they want it to end */
+  /** @returns whether the user ends the command */
   async endsWithin(ms: number): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const waited = new Promise<false>((resolve) => {

@@ -1,4 +1,4 @@
-/** `unban`: Lets a banned client in again */
+/** `unban`: lifts the ban of a client */
 
 import { subjectCommand } from '#gateway/cli/command/admin-command.ts';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';

@@ -1,4 +1,4 @@
-/** `unshadow`: a policy denies again, before its shadow ends by itself. */
+/** `unshadow`: lets a policy deny again, before its shadow mode expires. */
 
 import { policyCommand } from '#gateway/cli/command/admin-command.ts';
 import { EXIT } from '#shared/cli/exit.ts';
@@ -8,7 +8,9 @@ export const addUnshadow = policyCommand({
   describe: 'Lets a policy deny again',
   example: ['$0 unshadow login', 'Within a second, in every process'],
   tell: ({ policies, changed }) =>
-    changed ? `Denies again: ${policies.join(', ')}` : 'Nobody kept it from denying; the file decides.',
+    changed
+      ? `Denies again: ${policies.join(', ')}`
+      : 'No operator had put it in shadow mode; the file decides.',
   // The operator most likely meant another policy.
   exitCode: ({ changed }) => (changed ? EXIT.ok : EXIT.no),
 });

@@ -1,4 +1,4 @@
-/** `why ID`: why was this request refused? */
+/** `why ID`: shows why a request was refused. */
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
@@ -29,7 +29,10 @@ export const addWhy: AddCommand = (program, context) =>
           describe: 'x-gateway-decision of the refused reply, or "decision" of its body',
         })
         .options(ADMIN_OPTIONS)
-        .example('$0 why 7k2q9x0m4c5t00000001', 'Names the policy, its line, who was counted and how much'),
+        .example(
+          '$0 why 7k2q9x0m4c5t00000001',
+          'Shows the policy, its line, the counted client and its usage',
+        ),
     (options) => context.run(() => why(options, context)),
   );
 
@@ -37,7 +40,7 @@ async function why(options: WhyOptions, { terminal, env }: CommandContext): Prom
   const { id, json } = options;
   if (!isDecisionId(id)) {
     throw new CommandError(
-      `"${id}" is no decision id; take the value of x-gateway-decision from the refused reply`,
+      `"${id}" is not a decision id; take the value of x-gateway-decision from the refused reply`,
       EXIT.usage,
     );
   }

@@ -1,13 +1,13 @@
 /**
  * Windows of a calendar (policy/calendar.ts). `a` counts the units of the current window, as for fixed windows.
  *
- * The script knows no time zones. So each call has the bounds of three windows: the one at the gateway's estimate of the
- * store's time, the one before and the one after. The store's clock decides which of them it is. The result is exact as
- * long as the estimate is off by less than a window.
+ * The script knows no time zones. So each call passes the bounds of three windows: the one at the gateway's estimate of
+ * the store's time, the one before and the one after. The store's clock decides which of them applies. The result is
+ * exact as long as the estimate is wrong by less than a window.
  *
- * In Redis the value is the number of the window times 2^32 plus the count. Numbers follow from local dates. So processes
- * whose ICU differs in the rules of a zone disagree for an hour or so, in which the later window counts, instead of
- * emptying each other's counters until the window ends.
+ * In Redis the value is the number of the window times 2^32 plus the count. Numbers are computed from local dates. If
+ * processes have different versions of a zone's rules, they disagree for about an hour. Then the later window counts,
+ * and they do not reset each other's counters until the window ends.
  */
 import type { Calendar, CalendarWindow } from '#gateway/policy/calendar.ts';
 import type { Millis } from '#shared/clock.ts';

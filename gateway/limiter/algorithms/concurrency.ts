@@ -1,15 +1,15 @@
 /**
- * Requests in flight: `a` counts them. Each holds a lease in the counter (leases.ts), which ends by itself if nobody renews
- * it.
+ * Requests in flight: `a` counts them. Each holds a lease in the counter (leases.ts), which expires unless it is
+ * renewed.
  *
- * In Redis the value is a sorted set of leases by when they end.
+ * In Redis the value is a sorted set of leases by their expiry.
  */
 import type { Millis } from '#shared/clock.ts';
 import type { Algorithm } from './algorithm.ts';
 
-/** A lease that nobody renews ends after so long. */
+/** A lease expires after this time unless it is renewed. */
 export const LEASE_MS: Millis = 30_000;
-/** Nobody knows when a request in flight will end. */
+/** Retry-After of a denial, because the end of a request in flight is unknown. */
 const TRY_AGAIN_MS: Millis = 1000;
 
 /** Adds the lease `member` to `key`. */

@@ -1,10 +1,10 @@
 /**
  * Fixed windows, aligned to the epoch. `a` counts the units of the current window.
  *
- * In Redis the value is the number of the window (modulo 2^20) times 2^32 plus the count: a value of an earlier window is
- * recognised whatever Redis thinks of the key's expiry at that very millisecond, and one INCRBY charges it. The expiry
- * only collects garbage, and a second late: from Redis 7.2 on it goes by the moment at which the script began, so at the
- * end of a window a counter could otherwise be gone before the window is.
+ * In Redis the value is the number of the window (modulo 2^20) times 2^32 plus the count. So a value of an earlier
+ * window is recognised even if Redis has not expired the key in that millisecond, and one INCRBY charges it. The expiry
+ * only frees memory, and is a second later than the end of the window. From Redis 7.2 on, expiry is compared with the
+ * time at which the script began, so a counter could otherwise disappear before its window ends.
  */
 import { type Algorithm, COUNT_MAX, untilWindowEnd } from './algorithm.ts';
 

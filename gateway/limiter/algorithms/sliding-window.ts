@@ -1,6 +1,6 @@
 /**
- * A sliding window, estimated from two aligned ones: `a` counts the units of the current one, `b` those of the one before,
- * of which as much counts as still lies within the last window's length: `a + ceil(b * left / window)`.
+ * A sliding window, estimated from two aligned windows: `a` counts the units of the current one, `b` those of the
+ * previous one. `b` counts in proportion to its overlap with the last window's length: `a + ceil(b * left / window)`.
  *
  * In Redis the value is a text: the number of the current window, `a` and `b`.
  */
@@ -69,7 +69,7 @@ function windowsBetween(earlier: Millis, later: Millis, windowMs: Millis): numbe
   return Math.floor(later / windowMs) - Math.floor(earlier / windowMs);
 }
 
-/** How much of a window may be left for its count to weigh no more than `room`. */
+/** Returns how much of a window may be left while its count weighs at most `room`. */
 function longestLeft(count: number, room: number, windowMs: Millis): Millis {
   return Math.floor((room * windowMs) / count);
 }

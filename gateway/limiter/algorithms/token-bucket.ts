@@ -1,9 +1,9 @@
 /**
- * A token bucket, as its backlog `a`: each unit adds as much as the window has milliseconds, and each millisecond drains as
- * much as the limit. The backlog does not depend on the limit, so another limit applies at once. All numbers are whole: a
- * limit times a window in milliseconds stays below 2^52 (policy/load.ts).
+ * A token bucket, stored as its backlog `a`: each unit adds the milliseconds of the window, and each millisecond
+ * removes the limit. The backlog does not depend on the limit, so another limit applies at once. All numbers are whole:
+ * a limit times a window in milliseconds stays below 2^52 (policy/load.ts).
  *
- * In Redis the value is a text: the moment of the last charge, and the backlog then.
+ * In Redis the value is a text: the time of the last charge, and the backlog at that time.
  */
 import { type Algorithm, type CounterState, PRODUCT_MAX, type Rule } from './algorithm.ts';
 

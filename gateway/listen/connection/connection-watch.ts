@@ -1,6 +1,6 @@
 /**
- * Cuts slow clients. Once a second it checks all connections for bodies that come too slowly and replies that are not read,
- * so that no request needs a timer of its own.
+ * Cuts slow clients. Once a second it checks all connections for slow bodies and unread replies, so that no request
+ * needs a timer of its own.
  */
 import type { Socket } from 'node:net';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
@@ -10,29 +10,32 @@ import type { Upstream } from '#gateway/proxy/upstream.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
 const CHECK_MS: Millis = 1000;
-/** A body that makes no progress in so many checks is cut. */
+/** Number of checks without progress after which a body is cut. */
 const SILENCE_CHECKS = 30;
-/** Progress in that time: about 500 bytes a second, less than the slowest mobile network. */
+/** Bytes that count as progress within these checks: about 500 bytes a second, less than the slowest mobile network. */
 const SILENCE_BYTES = 16_384;
-/** While other uploads wait for room, the slowest one below this speed is cut, measured over so many checks. */
+/**
+ * Number of checks over which speed is measured. While other uploads wait for room, the slowest one below this speed is
+ * cut.
+ */
 const PRESSED_CHECKS = 5;
 const PRESSED_BYTES_PER_CHECK = 20_480;
 
 interface SlowBody {
   response: ClientResponse;
-  /** Since the last progress. */
+  /** Value at the last progress. */
   bytesRead: number;
   checks: number;
-  /** At the beginning of the last PRESSED_CHECKS. */
+  /** Value at the beginning of the last PRESSED_CHECKS. */
   pressedBytesRead: number;
   pressedChecks: number;
 }
 
 interface UnreadReply {
-  /** Bytes that the kernel has taken. */
+  /** Bytes that the kernel has accepted. */
   bytesSent: number;
   since: Millis;
-  /** The client whose bound counts the reply; null: it is not counted yet. */
+  /** The client whose bound counts the reply; null while it is not counted. */
   client: Client | null;
 }
 
@@ -41,7 +44,7 @@ interface ConnectionWatchOptions {
   readonly clients: Clients;
   readonly upstream: Upstream;
   readonly clock: Clock;
-  /** Refuses a body that does not come, and closes its connection. */
+  /** Refuses a body that does not arrive, and closes its connection. */
   readonly refuseSilent: (connection: ClientConnection) => void;
   readonly checkMs?: Millis | undefined;
 }
@@ -52,7 +55,7 @@ export class ConnectionWatch {
   readonly #checkMs: Millis;
   readonly #bodies = new Map<ClientConnection, SlowBody>();
   readonly #unread = new Map<ClientConnection, UnreadReply>();
-  /** Connections cut because the client did not read, or did not send. */
+  /** Number of connections that were cut because the client did not read or send. */
   unreadCut = 0;
   silentCut = 0;
 
@@ -67,7 +70,7 @@ export class ConnectionWatch {
     clearInterval(this.#timer);
   }
 
-  /** The connection is closed. */
+  /** Called when the connection is closed. */
   forget(connection: ClientConnection): void {
     this.#bodies.delete(connection);
     this.#noLongerUnread(connection);
@@ -90,10 +93,11 @@ export class ConnectionWatch {
     this.#cutSilent(slowest.connection);
   }
 
-  /** @returns bytes of a slow upload over the last PRESSED_CHECKS; null: it is not slow */
+  /** @returns bytes of a slow upload over the last PRESSED_CHECKS; null if it is not slow */
   #checkBody(connection: ClientConnection, response: ClientResponse): number | null {
     const { body } = response.req;
-    // After the reply has begun, client and upstream may take turns. And if the buffer is full, the gateway does not read.
+    // After the reply has begun, client and upstream may alternate. And while the buffer is full, the gateway does not
+    // read.
     const isAwaited =
       !response.headersSent &&
       body !== null &&
@@ -168,7 +172,7 @@ export class ConnectionWatch {
   ): boolean {
     const { upstream, clients } = this.#options;
     if (unreadMs >= upstream.options.unreadTimeoutMs) return false;
-    // Replies that are read within a moment are not counted.
+    // Replies that are read within one check are not counted.
     if (unread.client !== null || unreadMs < this.#checkMs) return true;
     const known = response.exchange?.client ?? connection.client;
     if (known === null) return true;

@@ -8,8 +8,7 @@ export type Look = (bytes: Buffer) => number | 'more' | 'bad';
 type FirstBytes = 'good' | 'bad' | 'late' | 'gone';
 
 /**
- * Reads until `look` decides. It gets all bytes that have come so far.
- *
+ * Reads until `look` decides. It gets all bytes received so far.
  * @param done called once. The socket is paused, and open unless it is `gone`
  */
 export function readFirstBytes(

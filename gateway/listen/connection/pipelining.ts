@@ -1,7 +1,7 @@
 /**
- * Bounds pipelined requests that wait for their turn. node:http parses all bytes that have arrived before it calls back:
- * 64 KiB hold 1,000 requests and more, which takes 10 ms. So a client that goes beyond its share loses the connection, and
- * gets no new one for a second. Otherwise it could send the next 64 KiB at once.
+ * Bounds pipelined requests that wait in the queue. node:http parses all received bytes before it calls back: 64 KiB
+ * hold more than 1,000 requests, which takes 10 ms. So a client that exceeds its share loses the connection, and gets
+ * no new one for a second. Otherwise it could send the next 64 KiB at once.
  */
 import type { Socket } from 'node:net';
 import type { Bound, Refusal } from '#gateway/bounds/bounds.ts';
@@ -28,12 +28,12 @@ export class Pipelining {
     this.#penalties = new Penalties(options.clients, options.penaltyMs);
   }
 
-  /** @returns null: new connections of this client are accepted */
+  /** @returns null if new connections of this client are accepted */
   refusalFor(client: Client | null): Refusal | null {
     return this.#penalties.has(client) ? 'client' : null;
   }
 
-  /** Counts a request that waits. @returns false: the connection has been cut instead */
+  /** Counts a request that waits. @returns false if the connection was cut instead */
   take(connection: ClientConnection): boolean {
     const refusal = this.bound.take(connection.client);
     if (refusal === null) {
@@ -50,7 +50,7 @@ export class Pipelining {
     this.bound.give(connection.client);
   }
 
-  /** The connection is closed. */
+  /** Called when the connection is closed. */
   forget(connection: ClientConnection): void {
     this.bound.give(connection.client, connection.pipelined);
     connection.pipelined = 0;
@@ -60,7 +60,7 @@ export class Pipelining {
     const { client } = connection;
     connection.socket.destroy();
     if (client === null || refusal !== 'client' || !this.#penalties.add(client)) return;
-    // Connections accepted in this turn of the event loop have not been read yet.
+    // Connections accepted in this tick have not been read yet.
     for (const { socket, client: owner } of this.#options.connections.values())
       if (owner === client && socket.bytesRead === 0) socket.destroy();
   }

@@ -1,7 +1,7 @@
 /**
- * Cuts connections on which a body comes in too small pieces. node:http parses all bytes that have arrived before it calls
- * back: 64 KiB hold 10,000 chunks of one byte, which takes 10 ms. So, as with pipelining, a client that sends them fast gets
- * no new connection for a second.
+ * Cuts connections whose body arrives in too small pieces. node:http parses all received bytes before it calls back: 64
+ * KiB hold 10,000 chunks of one byte, which takes 10 ms. So, as with pipelining, a client that sends them fast gets no
+ * new connection for a second.
  */
 import type { Socket } from 'node:net';
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
@@ -14,7 +14,7 @@ import { PIECE_BYTES_MIN } from '#gateway/http/piece-count.ts';
 import { unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
-/** A client that takes longer to send the pieces does not delay others. */
+/** A client that takes longer for the pieces does not delay others. */
 const FLOOD_MS: Millis = 1000;
 
 export const SMALL_PIECES = unreadReply(
@@ -34,7 +34,7 @@ interface SmallPiecesOptions {
 export class SmallPieces implements PieceListener {
   readonly clock: Clock;
   readonly penalties: Penalties;
-  /** Bodies that were cut. */
+  /** Number of bodies that were cut. */
   cut = 0;
   readonly #options: SmallPiecesOptions;
 
@@ -49,7 +49,7 @@ export class SmallPieces implements PieceListener {
     const connection = this.#options.connections.get(socket);
     if (connection === undefined) return;
     stopParsing(socket);
-    // The reply is out, and the rest of the body was being dropped.
+    // The reply was written, and the rest of the body was being discarded.
     if (connection.pending === null) lingeringClose(socket);
     else this.#options.refuse(socket);
     const { client } = connection;
@@ -57,7 +57,7 @@ export class SmallPieces implements PieceListener {
     if (client !== null && isFlood && this.penalties.add(client)) this.#cutOthers(client);
   }
 
-  /** Otherwise what has arrived on them would be parsed before the requests of others. */
+  /** Otherwise their received bytes would be parsed before the requests of other clients. */
   #cutOthers(client: Client): void {
     for (const { socket, client: owner, pending } of this.#options.connections.values()) {
       if (owner !== client || socket.writableEnded) continue;

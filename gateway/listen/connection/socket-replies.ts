@@ -1,4 +1,4 @@
-/** Replies on the bare socket: to what node:http cannot read as a request, and to a body that does not come. */
+/** Replies on the bare socket: to bytes that node:http cannot parse, and to a body that does not arrive. */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
@@ -23,7 +23,7 @@ const PARSE_ERRORS: Readonly<Record<string, OwnReply>> = {
 
 interface SocketRepliesOptions {
   readonly connections: ReadonlyMap<Socket, ClientConnection>;
-  /** null: there is none. */
+  /** null if the access log is off. */
   readonly accessLog: AccessLog | null;
   readonly wallClock: Clock;
 }
@@ -35,9 +35,9 @@ export class SocketReplies {
     this.#options = options;
   }
 
-  /** node:http could not read a request, or not in time. */
+  /** Called if node:http could not read a request, or not in time. */
   onClientError({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void {
-    // A reply is out, and lingeringClose() waits for the end of the connection.
+    // The reply was written, and lingeringClose() waits for the end of the connection.
     if (socket.writableEnded && !socket.destroyed) return;
     // A reply to a silent connection could cross with its first request, and the client would take it for the answer.
     const silent =
@@ -47,17 +47,19 @@ export class SocketReplies {
     else this.refuse(socket, PARSE_ERRORS[code] ?? MALFORMED);
   }
 
-  /** Replies and closes the connection, unless another reply is due: the client must not mistake one for the other. */
+  /**
+   * Replies and closes the connection, unless another reply is due, because the client could mistake one for the other.
+   */
   refuse(socket: Duplex, reply: OwnReply): void {
     const pending = this.#options.connections.get(socket as Socket)?.pending ?? null;
     if (pending?.headersSent === true) {
-      // The gateway's own replies are written whole. One from the upstream would be cut here.
+      // The gateway's own replies are written whole. A reply from the upstream would be cut here.
       if (pending.exchange?.isClosed === false) socket.destroy();
       else lingeringClose(socket);
       return;
     }
     if (pending?.req.complete === true) {
-      // The unreadable bytes came after a whole request. That one is answered, and then the connection closes.
+      // The unreadable bytes came after a whole request. That request is answered, and then the connection closes.
       pending.shouldKeepAlive = false;
       return;
     }

@@ -4,16 +4,16 @@ import { HOP_BY_HOP } from '#gateway/http/hop-by-hop.ts';
 interface Http1Head {
   readonly method: string;
   readonly target: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
 }
 
 const DROPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, 'http2-settings']);
 
 /**
- * @param fields names and values in turn
+ * @param fields alternating names and values
  * @param hasBody DATA frames may follow
- * @returns null: the request is a CONNECT, or has no method or path
+ * @returns null if the request is a CONNECT, or has no method or path
  */
 export function requestHead(fields: readonly string[], hasBody: boolean): Http1Head | null {
   let method = '';
@@ -39,7 +39,7 @@ export function requestHead(fields: readonly string[], hasBody: boolean): Http1H
         host = value;
         break;
       case 'cookie':
-        // Clients may send each cookie in a field of its own (8.2.3).
+        // Clients may send each cookie in its own field (8.2.3).
         cookies += cookies === '' ? value : `; ${value}`;
         break;
       default:
@@ -60,7 +60,7 @@ export function requestHead(fields: readonly string[], hasBody: boolean): Http1H
 const SINGLE = new Set(['content-length', 'content-type', 'date']);
 
 /**
- * @param fields names and values in turn
+ * @param fields alternating names and values
  * @returns the same for node:http2; repeated fields stay repeated
  */
 export function replyHead(status: number, fields: readonly string[]): string[] {

@@ -7,40 +7,40 @@ import { counter, type Sample } from '#gateway/observe/metrics/metrics.ts';
 import type { Millis } from '#shared/clock.ts';
 
 interface FrameShareOptions {
-  /** A client has gone beyond its share, and its connections are cut. */
+  /** Called when a client has exceeded its share and its connections are cut. */
   readonly onFlood: () => void;
   readonly penaltyMs?: Millis;
 }
 
 interface FramedConnection {
-  /** Bytes that have come, after decryption. */
+  /** Number of received bytes, after decryption. */
   read(): number;
   cut(): void;
 }
 
 /** Counts the frames of one connection. */
 export interface FrameCount {
-  /** A request began. */
+  /** Called when a request begins. */
   requested(): void;
-  /** A DATA frame came with so many bytes. */
+  /** Called for each DATA frame, with its length. */
   received(bytes: number): void;
-  /** A body was cut because of its small pieces. Frames that are on their way still have to be handled. */
+  /** Called when a body is cut because of its small pieces. Frames on their way still have to be handled. */
   cutBody(): void;
-  /** The connection is closed. */
+  /** Called when the connection is closed. */
   end(): void;
 }
 
 const CHECK_MS: Millis = 100;
-/** 2 MiB are 160,000 of the smallest frames, which take a few hundredths of a second to handle. */
+/** 2 MiB hold 160,000 of the smallest frames, which take a few hundredths of a second to handle. */
 const BYTES_PER_CHECK = (2 * 1024 * 1024 * CHECK_MS) / 1000;
 const BURST_BYTES = 2 * 1024 * 1024;
-/** Bytes explained by a request. A request costs more than so many bytes of other frames. */
+/** Bytes allowed for each request. A request costs more than this number of bytes in other frames. */
 const REQUEST_BYTES = 32_768;
-/** The preface and the settings of a connection. */
+/** Bytes allowed for the preface and the settings of a connection. */
 const OPENING_BYTES = 1024;
 /** A smaller DATA frame counts as one of this size. */
 const BODY_FRAME_BYTES_MIN = 64;
-/** A body that is cut counts as so many bytes: the rest of its window in the smallest frames. */
+/** Bytes allowed for a body that is cut: the rest of its window in the smallest frames. */
 const CUT_BODY_BYTES = 524_288;
 const PENALTY_MS: Millis = 1000;
 const NO_COUNT: FrameCount = {
@@ -53,32 +53,32 @@ const NO_COUNT: FrameCount = {
 interface Counted {
   readonly client: string;
   readonly connection: FramedConnection;
-  /** Bytes that are explained by requests. */
+  /** Number of bytes allowed for its requests. */
   explained: number;
-  /** Other bytes that are already in the client's sum. */
+  /** Further bytes that the client's sum already contains. */
   charged: number;
 }
 
 export class FrameShare {
   readonly #options: FrameShareOptions;
   readonly #open = new Set<Counted>();
-  /** By client, unexplained bytes. The sum shrinks with each check. */
+  /** Unallowed bytes by client. The sum shrinks with each check. */
   readonly #excess = new Map<string, number>();
   readonly #penalized = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
-  /** How often a client went beyond its share. */
+  /** How often a client exceeded its share. */
   floods = 0;
 
   constructor(options: FrameShareOptions) {
     this.#options = options;
   }
 
-  /** No connection of this client is accepted at the moment. */
+  /** Whether new connections of this client are currently refused. */
   isPenalized(client: string): boolean {
     return this.#penalized.has(client);
   }
 
-  /** @param client null: a trusted proxy, whose frames are not counted */
+  /** @param client null for a trusted proxy, whose frames are not counted */
   begin(client: string | null, connection: FramedConnection): FrameCount {
     if (client === null) return NO_COUNT;
     const counted: Counted = { client, connection, explained: OPENING_BYTES, charged: 0 };
@@ -94,7 +94,7 @@ export class FrameShare {
       cutBody: () => {
         const excess = (this.#excess.get(client) ?? 0) + CUT_BODY_BYTES;
         this.#excess.set(client, excess);
-        // More of this client may come in the same turn of the event loop, before the next check.
+        // More bytes of this client may arrive in the same tick, before the next check.
         if (excess > BURST_BYTES) this.#cut(client);
       },
       end: () => {
@@ -108,7 +108,7 @@ export class FrameShare {
     return [
       counter(
         'floodgate_http2_floods_total',
-        'Clients that were cut because of what they sent beside requests.',
+        'Clients that were cut because of frames other than requests.',
         this.floods,
       ),
     ];

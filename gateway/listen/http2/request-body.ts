@@ -3,7 +3,7 @@ import type { ClientRequest } from 'node:http';
 import type { ServerHttp2Stream } from 'node:http2';
 import { JOINED_BYTES_MAX } from '#gateway/proxy/request-body.ts';
 
-/** @param takes called for each frame. It returns false to drop it */
+/** @param takes called for each frame. It returns false to discard it */
 export function passBody(
   stream: ServerHttp2Stream,
   call: ClientRequest,
@@ -38,7 +38,7 @@ export function passBody(
     call.end();
   });
   call.on('drain', () => stream.resume());
-  // The request takes no more of it.
+  // The request accepts no more of it.
   call.once('close', () => {
     if (!stream.closed) stream.pause();
   });

@@ -29,11 +29,11 @@ import { connectedEnds } from './stream-socket.ts';
 const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR } =
   constants;
 
-/** As long as for idle HTTP/1.1 connections. */
+/** The same as for idle HTTP/1.1 connections. */
 const IDLE_MS: Millis = 65_000;
 
 const OPTIONS: ServerOptions = {
-  // More than the 128 fields beyond which HTTP/1.1 refuses with a reply.
+  // Higher than the 128 fields beyond which HTTP/1.1 refuses with a reply.
   maxHeaderListPairs: 160,
   maxSessionMemory: 4,
   maxSessionInvalidFrames: 100,
@@ -56,27 +56,27 @@ const NO_STATUS = unreadReply(
   'gateway_upstream_unavailable',
   'the upstream answered with a status that HTTP/2 does not know',
 );
-/** RFC 9110 15. */
+/** The largest status code (RFC 9110 15). */
 const STATUS_MAX = 599;
-/** More than the largest header section of a reply. */
+/** Larger than the largest header section of a reply. */
 const HEADER_BYTES_MAX = 32_768;
 
-/** Between two checks of sessions that have ended. */
+/** Interval between two checks of sessions that have ended. */
 const CHECK_MS: Millis = 1000;
-/** Checks after the end of a session until its connection is cut. */
+/** Number of checks after the end of a session until its connection is cut. */
 const LINGER_CHECKS = 5;
 
 interface Http2Options {
   readonly frames: FrameShare;
-  /** Called with the server's end of the connection in memory. */
+  /** Called with the server's end of the in-memory connection. */
   readonly onStream: (socket: Socket, origin: RequestOrigin) => void;
-  /** The body of a stream came in too small pieces. */
+  /** Called if the body of a stream arrives in too small pieces. */
   readonly onSmallPieces: () => void;
 }
 
 interface Open {
   readonly socket: TLSSocket;
-  /** Checks since the session ended. */
+  /** Number of checks since the session ended. */
   checks: number;
 }
 
@@ -91,7 +91,7 @@ export class Http2Sessions {
 
   /** @param socket after a TLS handshake that chose `h2` */
   begin(socket: TLSSocket, origin: RequestOrigin, client: Client | null): void {
-    // Streams end when the client ends its side.
+    // The stream ends when the client ends its side.
     socket.allowHalfOpen = false;
     const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
     this.#sessions.set(session, { socket, checks: 0 });
@@ -112,7 +112,7 @@ export class Http2Sessions {
     );
   }
 
-  /** Takes no further streams; open ones may end. */
+  /** Accepts no further streams; open ones may end. */
   drain(): void {
     for (const session of this.#sessions.keys()) session.close();
   }
@@ -122,8 +122,8 @@ export class Http2Sessions {
   }
 
   /**
-   * Cuts connections whose session ended a while ago. A session closes its connection when the peer has read everything,
-   * but node:http2 has no timeout for that and does not notice a peer that is gone.
+   * Cuts connections whose session ended a while ago. A session closes its connection when the peer has read
+   * everything, but node:http2 has no timeout for that and does not notice a lost peer.
    */
   #check(): void {
     for (const [session, open] of this.#sessions)
@@ -194,7 +194,7 @@ export class Http2Sessions {
       passReply(reply, stream, head.method === 'HEAD');
     });
     call.on('error', () => {
-      // After the reply it does not matter that no more of the body is taken.
+      // After the reply, the rest of the body does not matter.
       if (isReplied || stream.destroyed) return;
       // REFUSED_STREAM tells the client that it may try again, because nothing has been processed (RFC 9113 8.7).
       stream.close(server.bytesRead > 0 ? NGHTTP2_INTERNAL_ERROR : NGHTTP2_REFUSED_STREAM);
@@ -217,7 +217,7 @@ function passReply(reply: IncomingMessage, stream: ServerHttp2Stream, isHead: bo
   }
   const isBodiless = isHead || statusCode === 204 || statusCode === 205 || statusCode === 304;
   reply.on('error', () => stream.close(NGHTTP2_INTERNAL_ERROR));
-  // The reply is whole, so the rest of the request's body is not needed (RFC 9113 8.1).
+  // The reply is complete, so the rest of the request's body is not needed (RFC 9113 8.1).
   stream.once('finish', () => {
     if (stream.readableEnded) return;
     stream.close(NGHTTP2_NO_ERROR);
@@ -228,7 +228,7 @@ function passReply(reply: IncomingMessage, stream: ServerHttp2Stream, isHead: bo
   else reply.pipe(stream);
 }
 
-/** Refuses a body that comes in too small pieces. */
+/** Refuses a body that arrives in too small pieces. */
 function refuseBody(stream: ServerHttp2Stream): void {
   if (mayRespond(stream)) {
     answer(stream, SMALL_PIECES);

@@ -1,6 +1,6 @@
 /**
- * A connection in memory between an HTTP/1.1 client and the HTTP/1.1 server. The server takes its end for a socket, so all
- * of its bounds and timeouts hold for streams of HTTP/2.
+ * An in-memory connection between an HTTP/1.1 client and the HTTP/1.1 server. The server treats its end as a socket, so
+ * all its bounds and timeouts apply to streams of HTTP/2.
  */
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -12,7 +12,7 @@ class End extends Duplex {
   bytesRead = 0;
   bytesWritten = 0;
   peer: End | null = null;
-  /** The other end has no room for it yet. */
+  /** Callback of a write that waits until the other end has room. */
   #written: (() => void) | null = null;
 
   constructor(remoteAddress: string) {
@@ -80,7 +80,7 @@ class End extends Duplex {
   }
 }
 
-/** @param remoteAddress the client's */
+/** @param remoteAddress address of the client */
 export function connectedEnds(remoteAddress: string): { readonly server: Socket; readonly client: Socket } {
   const [server, client] = [new End(remoteAddress), new End(remoteAddress)];
   server.peer = client;

@@ -1,6 +1,7 @@
 /**
- * A connection whose requests have been plain so far. The first one that is not, or that comes before the last reply is out,
- * goes to node:http together with the connection.
+ * A connection that has had only plain requests so far. The first request that is not plain, or that arrives before the
+ * last
+ * reply is written, goes to node:http together with the connection.
  */
 import type { Socket } from 'node:net';
 import { type ClientConnection, EMPTY_LINE } from '#gateway/http/client-connection.ts';
@@ -18,11 +19,11 @@ export interface PlainConnectionOptions extends ResponseOptions {
   readonly requestTimeoutMs: Millis;
   readonly keepAliveMs: Millis;
   readonly onRequest: (connection: ClientConnection, req: PlainRequest, res: PlainResponse) => void;
-  /** As node:http's event of this name. */
+  /** The same as node:http's event of this name. */
   readonly onClientError: (error: NodeJS.ErrnoException, socket: Socket) => void;
-  /** The connection, with all bytes that are not used yet, is node:http's. */
+  /** Gives the connection, with all unused bytes, to node:http. */
   readonly onHandOver: (socket: Socket) => void;
-  /** The connection is closed or handed over. */
+  /** Called when the connection is closed or handed over. */
   readonly onGone: (connection: PlainConnection) => void;
 }
 
@@ -44,14 +45,14 @@ export class PlainConnection {
   readonly #socket: Socket;
   /** The reply that is due or being written. */
   #response: PlainResponse | null = null;
-  /** The body that is still coming. */
+  /** The body that is arriving. */
   #body: PlainBody | null = null;
-  /** Bytes that came before the last reply was out. */
+  /** Bytes that arrived before the last reply was written. */
   #early: Buffer | null = null;
-  /** They came before the end of the reply was written. */
+  /** They arrived before the end of the reply was written. */
   #isPipelined = false;
   #isFresh = true;
-  /** When the connection, the request or the wait for it began. */
+  /** Start of the connection, of the current request, or of the wait for it. */
   #since: Millis;
 
   constructor(connection: ClientConnection, options: PlainConnectionOptions) {
@@ -98,7 +99,7 @@ export class PlainConnection {
       if (taken === bytes.length) return;
       bytes = bytes.subarray(taken);
     }
-    // The connection closes after its reply, and what comes now is dropped.
+    // The connection closes after its reply, and further bytes are dropped.
     if (!this.#socket.writable) return;
     // Some clients send one behind a body (RFC 9112 2.2). node:http would wait only 10 s for the request behind it.
     if (bytes.length === EMPTY_LINE.length && bytes.toString('latin1') === EMPTY_LINE) return;
@@ -110,7 +111,7 @@ export class PlainConnection {
     const options = this.#options;
     const socket = this.#socket;
     const head = plainHead(bytes);
-    // Pipelined requests that arrive together have a bound, which node:http's side keeps.
+    // node:http's side bounds pipelined requests that arrive together.
     if (head === null || bytes.length > head.bytes + head.contentLength) {
       this.#handOver(bytes);
       return;
@@ -130,13 +131,13 @@ export class PlainConnection {
   }
 
   #keepEarly(bytes: Buffer, isPipelined: boolean): void {
-    // The reader of a body may resume the socket, so more can come.
+    // The reader of a body may resume the socket, so more can arrive.
     this.#early = this.#early === null ? bytes : Buffer.concat([this.#early, bytes]);
     this.#isPipelined = isPipelined;
     this.#socket.pause();
   }
 
-  /** The system has taken the end of the reply. After an error, the socket closes. */
+  /** Called when the system has accepted the end of the reply. After an error, the socket closes. */
   readonly #onWritten = (error?: Error | null): void => {
     const response = this.#response;
     if (response === null || (error ?? null) !== null) return;
@@ -191,7 +192,7 @@ export class PlainConnection {
     this.#options.onGone(this);
     const response = this.#response;
     this.#response = null;
-    // An unread body of an answered request has no reader that could be told.
+    // An unread body of an answered request has no reader that needs the error.
     (response?.req.body ?? this.#body)?.destroy(new Error('the client has left'));
     response?.close(false);
   };

@@ -1,4 +1,4 @@
-/** All connections whose requests have been plain so far. One timer checks them all. */
+/** All connections that have had only plain requests so far. One timer checks them all. */
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
 import { PlainConnection, type PlainConnectionOptions } from './plain-connection.ts';
 

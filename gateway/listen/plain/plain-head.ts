@@ -1,29 +1,29 @@
 /**
- * Reads the header section of plain requests, and of no others. The grammar is far stricter than HTTP's (RFC 9112), so that
- * everybody reads such a request in the same way, above all node:http, which gets all other requests.
+ * Reads the header section of plain requests, and of no others. The grammar is much stricter than HTTP's (RFC 9112), so
+ * that every server reads such a request in the same way, above all node:http, which gets all other requests.
  */
 
 export interface PlainHead {
   readonly method: string;
   readonly target: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly rawHeaders: readonly string[];
-  /** 0: there is no body. */
+  /** 0 without a body. */
   readonly contentLength: number;
   /** The client keeps the connection open after the reply. */
   readonly keepsAlive: boolean;
-  /** Length of the section with the empty line behind it. */
+  /** Length of the header section, including the empty line at its end. */
   readonly bytes: number;
 }
 
-/** Less than node:http accepts. */
+/** Lower than the maximum of node:http. */
 const BYTES_MAX = 16_384;
 const FIELDS_MAX = 128;
 const END = Buffer.from('\r\n\r\n');
-/** The methods that applications use, and the characters that RFC 3986 allows in a path and a query, with brackets. */
+/** The usual methods, and the characters that RFC 3986 allows in a path and a query, plus brackets. */
 const REQUEST_LINE =
   /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (\/[A-Za-z0-9\-._~!$&'()*+,;=:@/?%[\]]*) HTTP\/1\.1\r\n/;
-/** Each line is a name, a colon and a value, and none is folded. */
+/** Each line is a name, a colon and a value, without line folding. */
 const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 const LENGTH = /^\d{1,15}$/;
 
@@ -37,7 +37,7 @@ const NOT_PLAIN: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** @returns null: the bytes do not begin with the whole header section of a plain request */
+/** @returns null if the bytes do not begin with the whole header section of a plain request */
 export function plainHead(bytes: Buffer): PlainHead | null {
   const end = bytes.indexOf(END);
   if (end < 0 || end > BYTES_MAX - END.length) return null;

@@ -49,7 +49,7 @@ export class PlainBody extends Readable implements RequestBody {
     this.socket = socket;
     this.#left = contentLength;
     this.#listener = listener;
-    // Readers learn of a broken body from `errored`.
+    // Readers check `errored` to detect a broken body.
     this.on('error', () => undefined);
   }
 
@@ -57,7 +57,7 @@ export class PlainBody extends Readable implements RequestBody {
     return this.#left === 0;
   }
 
-  /** Takes the part that belongs to the body. @returns the number of bytes */
+  /** Uses the bytes that belong to the body. @returns their number */
   arrive(bytes: Buffer): number {
     const piece = bytes.length <= this.#left ? bytes : bytes.subarray(0, this.#left);
     this.#left -= piece.length;

@@ -1,7 +1,7 @@
 /**
- * Writes the reply to a plain request. Its header section and a short body are one string, and so one write. If the reply is
- * not as long as it says, or a field cannot be written, the connection is closed: its client could mistake the rest for the
- * next reply.
+ * Writes the reply to a plain request. Its header section and a short body are one string, and so one write. If the
+ * reply does not have its announced length, or a field cannot be written, the connection is closed, because its client
+ * could mistake the rest for the next reply.
  */
 
 import type { Socket } from 'node:net';
@@ -13,7 +13,7 @@ import type { PlainRequest } from './plain-request.ts';
 
 export interface ResponseOptions {
   readonly date: DateField;
-  /** The value of Keep-Alive. */
+  /** Value of the Keep-Alive field. */
   readonly keepAlive: string;
 }
 
@@ -28,14 +28,14 @@ export class PlainResponse implements ClientResponse {
   socket: Socket | null;
   shouldKeepAlive: boolean;
   headersSent = false;
-  /** Nothing more will be written of it. */
+  /** Nothing more of it will be written. */
   isEnded = false;
   writableFinished = false;
   destroyed = false;
   statusCode = 200;
   readonly #options: ResponseOptions;
   readonly #onWritten: (error?: Error | null) => void;
-  /** The status line and the fields that are given; '' once they are written. */
+  /** The status line and the fields so far; '' once they are written. */
   #head = '';
   /** Further fields. */
   #checked = '';
@@ -43,13 +43,13 @@ export class PlainResponse implements ClientResponse {
   #lines = 1;
   #hasDate = false;
   #hasBody = true;
-  /** Bytes of the body that are still to be written; null: it is written in chunks. */
+  /** Number of body bytes still to be written; null if it is written in chunks. */
   #left: number | null = null;
   #isDoubtful = false;
   #isOver = false;
   #listeners: (() => void)[] | null = null;
 
-  /** @param onWritten called when the system has taken the end of the reply, or with an error */
+  /** @param onWritten called when the system has accepted the end of the reply, or with an error */
   constructor(
     req: PlainRequest,
     keepsAlive: boolean,
@@ -73,11 +73,11 @@ export class PlainResponse implements ClientResponse {
   }
 
   watchDrain(): void {
-    // The connection passes on each drain of its socket.
+    // The connection forwards each drain of its socket.
   }
 
   writeContinue(): void {
-    // Plain requests do not wait for it.
+    // There is no 100 Continue for plain requests.
   }
 
   writeHead(status: number, headers: string[]): void;
@@ -184,7 +184,7 @@ export class PlainResponse implements ClientResponse {
       socket.write(chunk);
       socket.uncork();
     }
-    // A callback of each write would cost half a microsecond.
+    // A callback for each write would cost half a microsecond.
     if (socket.writableLength === 0 && !socket.destroyed && socket.errored === null) this.#onWritten();
     else socket.write('', 'latin1', this.#onWritten);
   }
@@ -194,7 +194,7 @@ export class PlainResponse implements ClientResponse {
     this.socket?.destroy();
   }
 
-  /** @returns the head, or '' if it is already written; null: nothing can be written */
+  /** @returns the header section, or '' if it is already written; null if nothing can be written */
   #takeHead(): string | null {
     const { socket } = this;
     if (socket === null || !socket.writable) return null;
@@ -220,7 +220,7 @@ export class PlainResponse implements ClientResponse {
     return null;
   }
 
-  /** All of it is written, or its connection is closed. */
+  /** Called when all of it is written, or its connection is closed. */
   close(isWritten: boolean): void {
     if (this.#isOver) return;
     this.#isOver = true;

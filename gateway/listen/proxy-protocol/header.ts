@@ -10,9 +10,12 @@ type ProxyHeader =
   | { readonly kind: 'bad' }
   | {
       readonly kind: 'header';
-      /** The length of the header. */
+      /** Length of the header in bytes. */
       readonly bytes: number;
-      /** The client's address; null: the proxy made the connection itself, such as a health check, or names nobody. */
+      /**
+       * The client's address; null if the proxy made the connection itself, such as for a health check, or names no
+       * address.
+       */
       readonly address: string | null;
     };
 
@@ -36,7 +39,7 @@ const TCP4 = 0x11;
 const TCP6 = 0x21;
 const UNIX_STREAM = 0x31;
 
-/** @param bytes all that have come so far */
+/** @param bytes all bytes received so far */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   if (begins(bytes, V1_BEGINS)) return readV1(bytes);
   return begins(bytes, V2_BEGINS) ? readV2(bytes) : BAD;

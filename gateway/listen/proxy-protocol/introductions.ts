@@ -6,7 +6,7 @@ import { isTrustedPeer, type ProxyTrust } from '#shared/client-address.ts';
 import type { Millis } from '#shared/clock.ts';
 import { readProxyHeader } from './header.ts';
 
-/** For the whole header. Proxies send it in their first packet. */
+/** Timeout for the whole header. Proxies send it in their first packet. */
 const HEADER_MS: Millis = 5000;
 
 type IntroductionFailure = 'untrusted' | 'malformed' | 'timeout';
@@ -22,7 +22,7 @@ export class Introductions {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** May this peer send a PROXY header? If not, the caller closes the connection. */
+  /** Whether this peer may send a PROXY header. If not, the caller closes the connection. */
   accepts(socket: Socket): boolean {
     if (isTrustedPeer(socket.remoteAddress, this.#trust)) return true;
     this.failures.untrusted++;
@@ -31,8 +31,7 @@ export class Introductions {
 
   /**
    * Without a header in time the socket is closed.
-   *
-   * @param onIntroduced gets the client's address; null: the header names nobody, so the peer is the client
+   * @param onIntroduced gets the client's address; null if the header has none, so the peer is the client
    */
   begin(socket: Socket, onIntroduced: (address: string | null) => void): void {
     let address: string | null = null;
@@ -56,7 +55,7 @@ export class Introductions {
     });
   }
 
-  /** Cuts connections whose header has not come yet. */
+  /** Cuts connections whose header has not arrived yet. */
   cut(): void {
     for (const socket of this.#pending) socket.destroy();
   }
@@ -65,7 +64,7 @@ export class Introductions {
     return (Object.keys(this.failures) as IntroductionFailure[]).map((reason) =>
       counter(
         'floodgate_proxy_headers_refused_total',
-        'Connections without a PROXY header that can be believed.',
+        'Connections without a trusted PROXY header.',
         this.failures[reason],
         { reason },
       ),

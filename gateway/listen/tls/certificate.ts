@@ -11,10 +11,10 @@ import { expiryWarning, type KeyPair, type KeyPairFiles, keyBeside, keyPairLoade
 
 interface CertificateOptions {
   readonly files: KeyPairFiles;
-  /** The contents of the files at start. */
+  /** Contents of the files at the start. */
   readonly pair: KeyPair;
   readonly isHttp2: boolean;
-  /** Handshakes that one client may begin each second on average. */
+  /** Number of handshakes that one client may begin each second on average. */
   readonly handshakesPerClient: number;
   readonly clock: Clock;
   readonly wallClock: Clock;
@@ -81,7 +81,7 @@ export class Certificate {
       {
         ...gauge(
           'floodgate_tls_certificate_expiry_seconds',
-          'When the certificate in use ends, in seconds since the epoch.',
+          'When the certificate in use expires, in seconds since the epoch.',
           Math.floor(pair.expiresAt / 1000),
         ),
         aggregator: 'min',

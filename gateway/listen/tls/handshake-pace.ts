@@ -1,18 +1,21 @@
 /**
- * Bounds how fast one client begins handshakes. A handshake costs the gateway a signature and the client almost nothing. The
- * bound on connections does not help if the client closes them at once.
+ * Bounds how fast one client begins handshakes. A handshake costs the gateway a signature and the client almost
+ * nothing. A bound on connections is not enough if the client closes them at once.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
 interface HandshakePaceOptions {
-  /** For one client address, on average. */
+  /** Average for one client address. */
   readonly perSecond: number;
   readonly clock: Clock;
 }
 
-/** After a pause, a client may begin the handshakes of so much time at once. */
+/** After a pause, a client may begin the handshakes of this period at once. */
 const BURST_MS: Millis = 4000;
-/** About 150 bytes each. A forgotten client gets another burst, but only an attacker with so many addresses gains by it. */
+/**
+ * Maximum number of clients, of about 150 bytes each. A forgotten client gets another burst, which helps only attackers
+ * with more addresses.
+ */
 const CLIENTS_MAX = 4096;
 
 export class HandshakePace {
@@ -32,7 +35,8 @@ export class HandshakePace {
 
   /**
    * @param waitMaxMs the longest time that the client may wait
-   * @returns how long the client must wait before its handshake; null: too long, and the handshake is not counted
+   * @returns how long the client must wait before its handshake; null if that is too long, and the handshake is not
+   * counted
    */
   begin(client: string, waitMaxMs: Millis): Millis | null {
     const now = this.#clock();

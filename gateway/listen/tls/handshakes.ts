@@ -11,7 +11,7 @@ import type { Millis } from '#shared/clock.ts';
 import type { HandshakePace } from './handshake-pace.ts';
 import type { KeyPair } from './key-pair.ts';
 
-/** For a whole handshake, and for the wait before its first byte. */
+/** Timeout of a whole handshake, and of the wait for its first byte. */
 const HANDSHAKE_MS: Millis = 10_000;
 /** The record type of every ClientHello (RFC 8446 5.1). */
 const HANDSHAKE_RECORD = 22;
@@ -23,23 +23,23 @@ interface HandshakesOptions {
   readonly timeoutMs?: Millis;
   /** Protocols for ALPN, the preferred one first. */
   readonly protocols?: readonly string[];
-  /** null: without a limit. */
+  /** null for no limit. */
   readonly pace?: HandshakePace | null;
-  /** A client must wait, or its connection is closed, because it began too many handshakes. */
+  /** Called when a client must wait, or its connection is closed, because it began too many handshakes. */
   readonly onTooFast?: () => void;
 }
 
 export class Handshakes {
   readonly #server: Server;
-  /** By the socket below TLS, what to call with the secured one. */
+  /** Callbacks for the secured connection, by the socket below TLS. */
   readonly #pending = new Map<Socket, (secured: TLSSocket) => void>();
-  /** Those sockets by their addresses, because node:tls does not tell which socket it secured. */
+  /** Those sockets by address, because node:tls does not tell which socket it secured. */
   readonly #byAddress = new Map<string, Socket>();
   readonly #timeoutMs: Millis;
   readonly #pace: HandshakePace | null;
   readonly #onTooFast: () => void;
   readonly failures: Record<HandshakeFailure, number> = { timeout: 0, protocol: 0, closed: 0, pace: 0 };
-  /** Handshakes that had to wait. */
+  /** Number of handshakes that had to wait. */
   delayed = 0;
   #pair: KeyPair;
 
@@ -80,9 +80,9 @@ export class Handshakes {
 
   /**
    * @param socket not read yet. It is closed if the handshake fails
-   * @param client its address, for the pace; null: unknown
+   * @param client its address, for the pace; null if unknown
    * @param onSecure called at most once
-   * @param onPlain called instead if the client does not speak TLS
+   * @param onPlain called instead if the client does not use TLS
    */
   begin(
     socket: Socket,
@@ -117,12 +117,12 @@ export class Handshakes {
     });
   }
 
-  /** Cuts connections that are not secured yet. */
+  /** Cuts connections whose handshake is not complete. */
   cut(): void {
     for (const socket of this.#pending.keys()) socket.destroy();
   }
 
-  /** Lets a client that begins too many handshakes wait. */
+  /** Delays a client that begins too many handshakes. */
   #secureInTurn(socket: Socket, client: string | null): void {
     const waitMs = client === null || this.#pace === null ? 0 : this.#pace.begin(client, this.#timeoutMs);
     if (waitMs === 0) {
@@ -143,7 +143,8 @@ export class Handshakes {
   #secure(socket: Socket): void {
     const address = addressOf(socket);
     this.#byAddress.set(address, socket);
-    // A client that ends its side cannot finish a handshake. Later it may end its side and wait for the reply.
+    // A client that ends its side cannot finish a handshake. After the handshake it may end its side and wait for the
+    // reply.
     socket.allowHalfOpen = false;
     socket.once('close', () => {
       if (this.#byAddress.get(address) === socket) this.#byAddress.delete(address);

@@ -17,26 +17,26 @@ export interface KeyPairFiles {
 export interface KeyPair {
   readonly cert: string;
   readonly key: string;
-  /** When the certificate ends, in milliseconds since the epoch. */
+  /** When the certificate expires, in milliseconds since the epoch. */
   readonly expiresAt: Millis;
 }
 
-/** The name of the key, relative to the folder of the certificate, as FileWatch needs it. */
+/** Returns the name of the key, relative to the folder of the certificate, as FileWatch needs it. */
 export function keyBeside({ cert, key }: KeyPairFiles): string {
   return relative(dirname(cert), key);
 }
 
-/** @throws Error that says why the two cannot be used, and what to do */
+/** @throws Error with the reason why the two cannot be used, and what to do */
 export function keyPairLoader(files: KeyPairFiles): Load<KeyPair> {
   return (cert, _file, beside) => keyPair(cert, beside(keyBeside(files)), files);
 }
 
-/** @throws Error that says why the two cannot be used, and what to do */
+/** @throws Error with the reason why the two cannot be used, and what to do */
 export function readKeyPair(files: KeyPairFiles): KeyPair {
   return keyPair(readText(files.cert), readText(files.key), files);
 }
 
-/** @throws Error that says why it cannot be read */
+/** @throws Error with the reason why it cannot be read */
 function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -50,7 +50,7 @@ function keyPair(cert: string, key: string, files: KeyPairFiles): KeyPair {
   try {
     leaf = new X509Certificate(cert);
   } catch {
-    throw new Error(`${files.cert} is no certificate in PEM format`);
+    throw new Error(`${files.cert} is not a certificate in PEM format`);
   }
   try {
     createSecureContext({ cert, key });
@@ -68,7 +68,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException, files: KeyPairFiles)
   return `${files.cert} and ${files.key} cannot be used: ${message}`;
 }
 
-/** @returns a warning that the certificate has expired or soon will; null: nothing to warn of */
+/** @returns a warning that the certificate has expired or soon will; null without one */
 export function expiryWarning({ expiresAt }: KeyPair, file: string, wallClock: Clock): string | null {
   const days = Math.floor((expiresAt - wallClock()) / DAY_MS);
   if (days < 0) return `the certificate in ${basename(file)} has expired; renew it now`;
@@ -77,5 +77,5 @@ export function expiryWarning({ expiresAt }: KeyPair, file: string, wallClock: C
 }
 
 const DAY_MS: Millis = 86_400_000;
-/** Programs renew certificates earlier. */
+/** Renewal programs act earlier. */
 const DAYS_LEFT_MIN = 14;

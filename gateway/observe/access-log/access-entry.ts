@@ -1,5 +1,5 @@
 /**
- * Collects what the access log and the trace report about one request. It is filled while the request is processed and
+ * Collects the data of one request for the access log and the trace. It is filled while the request is processed, and
  * written once, at the end.
  */
 
@@ -45,7 +45,7 @@ const PATH_MAX = 1000;
 interface LoggedCharge {
   readonly charge: Pick<Charge, 'buckets'>;
   readonly identified: {
-    /** In the order of `Cover.identifiers`. */
+    /** In the same order as `Cover.identifiers`. */
     readonly identities: readonly (Identity | null)[];
     readonly provable: Identity | null;
   };
@@ -83,8 +83,8 @@ export class AccessEntry {
   #isOver = false;
 
   /**
-   * @param log null: no line is written
-   * @param trace null: the request is not recorded
+   * @param log null if no line is written
+   * @param trace null if the request is not recorded
    */
   constructor(
     log: AccessLog | null,
@@ -104,7 +104,7 @@ export class AccessEntry {
     this.#time = wallClock();
     this.#written = this.#socket.bytesWritten;
     this.#read = this.#socket.bytesRead;
-    // The path as sent, until the canonical one is known.
+    // The path as sent, until the canonical path is known.
     this.#path = pathOf(req.url ?? '');
     const end = (): void => this.end();
     res.once('close', end);
@@ -125,18 +125,18 @@ export class AccessEntry {
     this.#address = address;
   }
 
-  /** The store was asked. Ignored if the answer is already known. */
+  /** Called when the store is asked. Ignored if the answer is already known. */
   asked(at: Millis): void {
     if (this.#answeredAt === null) this.#askedAt = at;
   }
 
-  /** @param spent null: refused because the store is unavailable */
+  /** @param spent null if it was refused because the store is unavailable */
   spent(spent: Spent | null): void {
     this.#spent = spent;
     this.#answeredAt = this.#clock();
   }
 
-  /** Writes no line, because this is not a client's request. */
+  /** Prevents the line, because this is not a client's request. */
   withdraw(): void {
     this.#isOver = true;
     this.#forget();
@@ -215,7 +215,7 @@ export class AccessEntry {
     return identities;
   }
 
-  /** Names of identifiers whose credential was unproven, so that the address was charged as well. */
+  /** Returns the names of identifiers whose credential was unproven, so that the address was charged too. */
   #unproven(): string[] {
     const names: string[] = [];
     for (const [i, { policy, credential }] of (this.#charged?.charge.buckets ?? []).entries()) {
@@ -237,7 +237,7 @@ export class AccessEntry {
     return isAnswer && (this.#charged?.identified.provable ?? null) !== null;
   }
 
-  /** Content-Length; for a chunked body the bytes that were read during the request. */
+  /** Content-Length; for a chunked body the number of bytes read during the request. */
   #requestBytes(): number {
     const { headers } = this.#req;
     const announced = headers['content-length'];
@@ -246,7 +246,7 @@ export class AccessEntry {
   }
 }
 
-/** The line for bytes that could not be parsed as a request. */
+/** Returns the line for bytes that could not be parsed as a request. */
 export function unreadableLine(status: number, time: Millis): LogLine {
   return {
     time: new Date(time).toISOString(),

@@ -12,7 +12,7 @@ import { onceAMinute } from '#shared/once-a-minute.ts';
 import { LINE_BYTES_MAX, type LogLine, lineText } from './line-text.ts';
 
 export interface AccessLogSettings {
-  /** A file, or - for standard output. */
+  /** Path of a file, or - for standard output. */
   readonly file: string;
   /** Part of all requests that get a line, from 0 to 1. */
   readonly share: number;
@@ -63,7 +63,7 @@ export class AccessLog {
     this.#destination.on('error', (error: Error) => warn(error.message));
   }
 
-  /** Whether the next request gets a line. */
+  /** Whether the next request gets a line. Advances the sample. */
   takes(): boolean {
     const { share } = this.#options;
     if (share >= 1) return true;
@@ -75,12 +75,12 @@ export class AccessLog {
     if (!this.#isClosed) this.#destination.write(lineText(line));
   }
 
-  /** For log rotation: the file was moved, so open a new one. */
+  /** Opens a new file after log rotation has moved the old one. */
   reopen(): void {
     if (this.#options.file !== '-' && !this.#isClosed) this.#destination.reopen();
   }
 
-  /** Writes what is queued, for at most a second. */
+  /** Writes the queue, for at most a second. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -103,7 +103,7 @@ function assertWritable(file: string): void {
     closeSync(openSync(file, 'a'));
   } catch (error) {
     throw new ConfigError([
-      `GATEWAY_ACCESS_LOG: ${file} cannot be written (${(error as NodeJS.ErrnoException).code}); name a file in a folder that is there and that the gateway may write`,
+      `GATEWAY_ACCESS_LOG: ${file} cannot be written (${(error as NodeJS.ErrnoException).code}); name a file in an existing folder that the gateway may write to`,
     ]);
   }
 }

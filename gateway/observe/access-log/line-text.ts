@@ -66,7 +66,7 @@ function entriesWithin(entries: readonly [string, string][], bytesMax: number): 
   });
 }
 
-/** A character may take six bytes (\uXXXX). */
+/** Shortens a path. One character may take six bytes (\uXXXX). */
 function pathWithin(path: string, bytesMax: number): string {
   return written(path).length <= bytesMax ? path : path.slice(0, Math.floor(bytesMax / 6) - 1);
 }

@@ -7,7 +7,7 @@ export const DURATION_BOUNDS_SECONDS: readonly number[] = [
 const BOUNDS_MS = Float64Array.from(DURATION_BOUNDS_SECONDS, (seconds) => seconds * 1000);
 
 export class Histogram {
-  /** Count for each bound, not cumulative; the last one is above all bounds. */
+  /** Count for each bound, not cumulative; the last one is for larger values. */
   readonly counts = new Float64Array(BOUNDS_MS.length + 1);
   sumMs = 0;
 

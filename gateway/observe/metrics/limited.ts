@@ -7,11 +7,11 @@ import type { Millis } from '#shared/clock.ts';
 
 export interface LimitedIdentity {
   readonly identity: string;
-  /** An upper bound: it includes the count that the client took over. */
+  /** An upper bound, because it includes the count that the client took over. */
   readonly denied: number;
-  /** The policy that denied it last. */
+  /** The policy of its last denial. */
   readonly policy: string;
-  /** When it was denied last. */
+  /** The time of its last denial. */
   readonly lastAt: Millis;
 }
 

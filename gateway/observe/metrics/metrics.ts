@@ -50,7 +50,7 @@ const UNITS_HELP =
 const MISSING_HELP = 'Replies without the header that should report their units; the reserve stayed charged.';
 const BANS_HELP = 'Clients that a policy has banned; in shadow mode, that it would have banned.';
 const DECISIONS_HELP = 'Decisions by policy; shadow_denied would have been denied.';
-const DEGRADED_HELP = 'Decisions by policy that were made without the store, whatever they were.';
+const DEGRADED_HELP = 'Decisions by policy that were made without the store, allowed or denied.';
 
 export class Metrics {
   readonly #outcomes: Record<Outcome, number> = {
@@ -159,7 +159,11 @@ export class Metrics {
         "What the gateway adds before it forwards or answers: from a request's arrival to its decision.",
         this.decisionTime,
       ),
-      ...histogram('floodgate_store_duration_seconds', 'Of it, the wait for the store.', this.storeTime),
+      ...histogram(
+        'floodgate_store_duration_seconds',
+        'The part of the decision time that is spent waiting for the store.',
+        this.storeTime,
+      ),
       ...histogram(
         'floodgate_upstream_duration_seconds',
         "From the decision to the beginning of the upstream's reply.",

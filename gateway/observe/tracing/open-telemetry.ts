@@ -100,13 +100,13 @@ export class OpenTelemetry implements Tracing {
     const { exported, droppedFull, droppedUnsent } = this.#queue;
     const { recorded, overLimit } = this.#sampler;
     const requests = 'floodgate_traces_total';
-    const requestsHelp = 'Requests that were to be recorded.';
+    const requestsHelp = 'Requests sampled for recording.';
     const dropped = 'floodgate_spans_dropped_total';
     const droppedHelp = 'Spans that did not reach the collector.';
     return [
       counter(requests, requestsHelp, recorded, { result: 'recorded' }),
       counter(requests, requestsHelp, overLimit, { result: 'over_limit' }),
-      counter('floodgate_spans_exported_total', 'Spans that the collector took.', exported),
+      counter('floodgate_spans_exported_total', 'Spans that the collector accepted.', exported),
       counter(dropped, droppedHelp, droppedFull, { reason: 'queue' }),
       counter(dropped, droppedHelp, droppedUnsent, { reason: 'export' }),
     ];

@@ -39,7 +39,7 @@ export class LimitedSampler implements Sampler {
     attributes: Attributes,
     links: Link[],
   ): SamplingResult {
-    // A local parent: a span inside a recorded request.
+    // A local parent is a span inside a recorded request.
     const parent = trace.getSpanContext(context);
     if (parent !== undefined && parent.isRemote !== true) return RECORDED;
     const result = this.#inner.shouldSample(context, traceId, name, kind, attributes, links);

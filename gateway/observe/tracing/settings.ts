@@ -21,9 +21,9 @@ export interface TracingSettings {
   readonly sampler: (typeof SAMPLERS)[number];
   /** From 0 to 1. */
   readonly ratio: number;
-  /** Requests that one process records in a second. */
+  /** Maximum number of requests that one process records in a second. */
   readonly perSecondMax: number;
-  /** Spans that wait to be sent. */
+  /** Maximum number of spans that wait to be sent. */
   readonly queueMax: number;
   readonly batchMax: number;
   readonly delayMs: Millis;
@@ -38,7 +38,7 @@ export const TRACING_VARIABLES = [
   },
 ] as const satisfies readonly Variable[];
 
-/** OpenTelemetry documents these. The defaults are its own, except that tracing is off without an endpoint. */
+/** Documented by OpenTelemetry. The defaults are the same, except that tracing is off without an endpoint. */
 export const OPENTELEMETRY_VARIABLES = [
   { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', default: '' },
   { name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', default: '' },
@@ -55,7 +55,9 @@ export const OPENTELEMETRY_VARIABLES = [
 
 type Read = SettingsReader<(typeof TRACING_VARIABLES | typeof OPENTELEMETRY_VARIABLES)[number]['name']>;
 
-/** @returns null: no tracing. The other variables are not checked then, because they may be meant for other programs. */
+/**
+ * @returns null if tracing is off. Then the other variables are not checked, because they may be for other programs.
+ */
 export function readTracing(read: Read): TracingSettings | null {
   const endpoint =
     read.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') === ''

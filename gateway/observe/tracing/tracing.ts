@@ -12,7 +12,7 @@ import type { Millis } from '#shared/clock.ts';
 export interface Tracing {
   begin(method: string, rawHeaders: readonly string[], at: Millis): RequestTrace;
   samples(): Sample[];
-  /** Exports what is queued, for at most a second. */
+  /** Exports the queue, for at most a second. */
   close(): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ export interface RequestTrace {
   readonly isRecorded: boolean;
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** The request is forwarded. @param headers for the upstream; `traceparent` is replaced in place */
+  /** Called when the request is forwarded. @param headers for the upstream; `traceparent` is replaced in place */
   forward(headers: string[], at: Millis): void;
   /** Call once, and only if the request is recorded. */
   end(ended: EndedRequest): void;
@@ -28,12 +28,12 @@ export interface RequestTrace {
 
 export interface EndedRequest {
   readonly method: string;
-  /** Canonical, without the query. */
+  /** The canonical path, without the query. */
   readonly path: string;
   readonly scheme: 'http' | 'https';
-  /** Path pattern of the denying or tightest policy; null: no policy applies. */
+  /** Path pattern of the denying or tightest policy; null if no policy applies. */
   readonly route: string | null;
-  /** null: the client left before a reply began. */
+  /** null if the client left before a reply began. */
   readonly status: number | null;
   readonly decision: string;
   readonly decisionId: string | null;

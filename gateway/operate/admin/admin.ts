@@ -1,4 +1,4 @@
-/** The admin listener: apart from the public port, so that nobody outside reaches it by a path. */
+/** The admin listener. It has its own port, so that no path of the public port leads to it. */
 import type { IncomingMessage } from 'node:http';
 import Fastify, {
   type FastifyInstance,
@@ -18,7 +18,7 @@ interface AdminOptions {
   readonly ready: () => boolean;
   readonly storeAvailable: () => Promise<boolean>;
   readonly families: () => Promise<readonly (readonly Family[])[]>;
-  /** All paths but /healthz and /readyz require it; null if none is required. */
+  /** All paths but /healthz and /readyz require it; null if no token is required. */
   readonly token: string | null;
   readonly api: AdminApiOptions;
 }
@@ -26,9 +26,9 @@ interface AdminOptions {
 const BODY_BYTES_MAX = 65_536;
 const CONNECTIONS_MAX = 256;
 const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
-/** For a request with its body. */
+/** Timeout of a request with its body. */
 const BODY_MS_MAX = 10_000;
-/** For an upload, whose own bound is a little shorter. */
+/** Timeout of an upload, a little longer than its own bound. */
 const UPLOAD_MS_MAX = 130_000;
 
 export function buildAdmin(options: AdminOptions): FastifyInstance {
@@ -55,7 +55,8 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   app.get('/healthz', { config: { saysNothing: true } }, async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {
     if (!options.ready()) return reply.code(503).send({ status: 'not ready' });
-    // Without its store the gateway still decides, by each policy's onStoreFailure: it stays in rotation and says so.
+    // Without its store the gateway still decides, by each policy's onStoreFailure. So it stays in rotation and reports
+    // the state.
     return { status: 'ready', store: (await options.storeAvailable()) ? 'available' : 'unavailable' };
   });
   const onRequest = askForToken(options.token);
@@ -80,7 +81,7 @@ const CUT_SMALL_PIECES: PieceListener = {
   },
 };
 
-/** Node knows one bound for all requests of a server. */
+/** Cuts a slow body. Node has only one timeout for all requests of a server. */
 function cutSlowBody(request: IncomingMessage): void {
   if (request.complete) return;
   const timer = setTimeout(() => {
@@ -89,21 +90,24 @@ function cutSlowBody(request: IncomingMessage): void {
   request.once('close', () => clearTimeout(timer));
 }
 
-/** Interprets schemas instead of compiling them. A field that is not in the schema is an error. The first finding is told. */
+/**
+ * Interprets schemas instead of compiling them. A field that is not in the schema is an error. Reports only the first
+ * finding.
+ */
 const validatorCompiler: FastifySchemaCompiler<XSchema> =
   ({ schema, httpPart = 'request' }) =>
   (value: unknown) => {
     const [valid, findings] = Errors(schema, value);
     if (valid) return { value };
-    // An unknown field has a finding of its own, "schema is false", before the one that names it.
+    // An unknown field causes a finding "schema is false" before the one that names it.
     const finding = findings.find(({ keyword }) => keyword !== 'boolean');
-    const { instancePath, message } = finding ?? { instancePath: '', message: 'is not what the schema says' };
+    const { instancePath, message } = finding ?? { instancePath: '', message: 'does not fit the schema' };
     const unknown = finding?.keyword === 'additionalProperties' ? finding.params.additionalProperties : [];
     const names = unknown.length > 0 ? `: ${unknown.join(', ')}` : '';
     return { error: new Error(`${httpPart}${instancePath} ${message}${names}`) };
   };
 
-/** In place of Ajv, which Fastify would load: 10 MB in each process, for schemas that `validatorCompiler` reads. */
+/** Replaces Ajv, which Fastify would load: 10 MB in each process, for schemas that `validatorCompiler` interprets. */
 function unused(): never {
   throw new Error('the admin listener has a validator of its own');
 }

@@ -1,4 +1,4 @@
-/** The admin API: what the command line and the page ask a running gateway. Every change is logged. */
+/** The admin API, for the command line and the page. Every change is logged. */
 import { hash } from 'node:crypto';
 import type { FastifyError, FastifyInstance } from 'fastify';
 import {
@@ -50,7 +50,7 @@ async function addRoutes(api: FastifyInstance, options: AdminApiOptions): Promis
   api.register(trafficRoutes, {
     ...context,
     policyVersion: async () => {
-      // While the store is away nobody can say which they are, and that is news as well.
+      // During an outage of the store the shadow modes are unknown, which is a state of its own for this version.
       const known = await control.shadows().catch(() => null);
       const shadows = known === null ? 'unknown' : [...known].flat().join(' ');
       return hash('sha256', `${policies().version} ${policyRefusal()} ${shadows}`).slice(0, 16);

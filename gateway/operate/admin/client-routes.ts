@@ -1,4 +1,4 @@
-/** One client: what is known of it, and what an operator does to it. Every change is logged. */
+/** Routes for one client: its state, and the actions of operators. Every change is logged. */
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -22,7 +22,7 @@ const banSchema = input(
   ['subject', 'seconds'],
 );
 
-/** Bans in one reply. */
+/** Maximum number of bans in one reply. */
 const LISTED = 100;
 const countSchema = {
   type: 'string',

@@ -26,30 +26,30 @@ export interface AdminApiOptions extends GuardOptions {
   readonly policyText: () => string;
   /** The files that the policy file names. */
   readonly referencedTexts: () => ReadonlyMap<string, string>;
-  /** Why the current file is not in use; null: it is. */
+  /** Why the current file is not in use; null if it is. */
   readonly policyRefusal: () => string | null;
-  /** @throws if the store cannot be asked */
+  /** @throws if the store is unavailable */
   readonly findDecision: (id: string) => Promise<DecisionRecord | null>;
-  /** The newest first, see DecisionStore. @throws if the store cannot be asked */
+  /** Newest first, see DecisionStore. @throws if the store is unavailable */
   readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
-  /** Address of a refused client, by its digest; null: unknown, or operators may not see it. */
+  /** Address of a refused client, by its digest; null if unknown, or if operators may not see it. */
   readonly addressOf: (digest: string) => string | null;
-  /** For the log of a replay. */
+  /** Folder for the log of a replay. */
   readonly temporaryFolder: string;
-  /** The gateway is about to end. */
+  /** Aborted when the gateway stops. */
   readonly stopping: AbortSignal;
   readonly replayBounds?: ReplayBounds;
 }
 
-/** The subject of a change, and more for the log. */
+/** Subject of a change, with further fields for the log. */
 interface Changed {
   readonly policy?: string;
-  /** A digest. */
+  /** Digest of the client. */
   readonly identity?: string;
   readonly [more: string]: unknown;
 }
 
-/** Logs a change, and who made it. */
+/** Logs a change with its author. */
 type Audit = (request: FastifyRequest, change: string, what: Changed) => void;
 
 export interface AdminContext extends AdminApiOptions {

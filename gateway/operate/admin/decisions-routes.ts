@@ -1,4 +1,4 @@
-/** Stored refusals: one by its id, the newest ones, and a search. */
+/** Routes for stored refusals: one by its id, the newest ones, and a search. */
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import { DECISIONS_MAX, type DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
@@ -13,24 +13,24 @@ import {
   refusals,
 } from './reply-schemas.ts';
 
-/** In one reply. */
+/** Maximum number in one reply. */
 const PAGE_MAX = 100;
-/** Read at once. A search reads all that are kept, which is some megabytes. */
+/** Number of records read at once. A search reads all stored records, which is some megabytes. */
 const BATCH = 500;
 const SEARCHES_MAX = 2;
 
-const NOT_KEPT = `is not kept: the newest ${DECISIONS_MAX} decisions of the last 24 hours are, and of a flood only a sample. Metrics and the access log tell of all.`;
+const NOT_KEPT = `is not stored: only the newest ${DECISIONS_MAX} decisions of the last 24 hours are, and only a sample of a flood. Metrics and the access log count all of them.`;
 
 const searchSchema = input(
   {
     text: {
       type: 'string',
       maxLength: 200,
-      description: 'Stands in the id, the method and path, the policy, the digest or the kind of decision',
+      description: 'Text in the id, the method and path, the policy, the digest or the kind of decision',
     },
     policy: { type: 'string', maxLength: 1000, description: 'Its whole name' },
     identity: { type: 'string', maxLength: 22, description: 'The whole digest' },
-    before: { type: 'string', maxLength: 20, description: 'Id of the last one of the page before' },
+    before: { type: 'string', maxLength: 20, description: 'Id of the last decision of the previous page' },
   },
   [],
 );
@@ -52,7 +52,7 @@ export async function decisionsRoutes(
     if (!isDecisionId(id)) {
       throw new AdminError(
         400,
-        'this is no decision id; take the value of x-gateway-decision from the refused reply',
+        'this is not a decision id; take the value of x-gateway-decision from the refused reply',
       );
     }
     const record = await findDecision(id).catch(unavailable);
@@ -65,7 +65,7 @@ export async function decisionsRoutes(
     '/decisions/:id',
     {
       schema: {
-        summary: 'What stood behind a refusal?',
+        summary: 'Details of a refusal',
         params: idSchema,
         response: { 200: decisionSchema, ...errors },
       },
@@ -87,7 +87,7 @@ export async function decisionsRoutes(
     },
     async ({ params }) => {
       const decision = await find(params.id);
-      // Words are asked for by people: rarely.
+      // Loaded here, because searches by text are rare.
       const { textOf } = await import('#gateway/operate/decisions/decision-text.ts');
       const address = addressOf(decision.identity);
       return { decision: { ...decision, address }, ...textOf(decision, address) };
@@ -98,13 +98,13 @@ export async function decisionsRoutes(
     '/decisions',
     {
       schema: {
-        summary: 'Refusals that are kept, the newest first',
+        summary: 'Stored refusals, newest first',
         querystring: searchSchema,
         response: { 200: decisionsSchema, ...refusals(400, 503) },
       },
     },
     async ({ query }) => {
-      if (searches >= SEARCHES_MAX) throw new AdminError(503, 'other searches are under way; try again');
+      if (searches >= SEARCHES_MAX) throw new AdminError(503, 'other searches are running; try again');
       searches++;
       try {
         const page = await search(query, listDecisions);

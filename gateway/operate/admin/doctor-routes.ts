@@ -1,4 +1,4 @@
-/** `GET /api/doctor`: what the gateway knows of its own set-up; `POST /api/doctor/probe`: a token that marks a request. */
+/** `GET /api/doctor`: the gateway's report on its set-up; `POST /api/doctor/probe`: a token that marks a request. */
 import type { FastifyInstance } from 'fastify';
 import { Digester } from '#gateway/identity/digest.ts';
 import { gatewayReport } from '#gateway/operate/doctor/report.ts';

@@ -1,4 +1,4 @@
-/** A refusal of the admin API. The message says what to do. */
+/** A refusal of the admin API. The message tells how to correct the request. */
 export class AdminError extends Error {
   readonly statusCode: 400 | 404 | 503;
 

@@ -1,4 +1,4 @@
-/** `explain` with what the running gateway has counted; nothing is charged. */
+/** `explain` with the counters of the running gateway. It charges nothing. */
 
 import { isClientRoute } from '#gateway/http/header-names.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -39,7 +39,7 @@ export async function explainLive(
   return ban === null ? explanation : bannedExplanation(explanation, ban, now, rehearsal.pageFor(request));
 }
 
-/** @returns the clock that the counters go by */
+/** @returns the clock that the counters use */
 async function seed(rehearsal: Rehearsal, buckets: readonly Bucket[], control: Control): Promise<Millis> {
   let now: Millis = 0;
   const byIdentity = Map.groupBy(buckets, ({ identity }) => identity.digest);
@@ -69,7 +69,7 @@ async function seed(rehearsal: Rehearsal, buckets: readonly Bucket[], control: C
   return now;
 }
 
-/** @returns whether there are any; then it is known, too, which identities are proven */
+/** @returns whether there are any; then the proven identities are known too */
 async function seedBans(
   rehearsal: Rehearsal,
   identities: readonly Identity[],

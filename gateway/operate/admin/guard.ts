@@ -1,19 +1,21 @@
 /**
- * Checks who may use the admin API: everybody who has GATEWAY_ADMIN_TOKEN or has signed in with it on the page. If no
- * token is set, everybody on this machine may use it.
+ * Checks access to the admin API: a caller needs GATEWAY_ADMIN_TOKEN, or a session that began with it on the page. If
+ * no token is set, every program on this machine has access.
  *
- * A web page that the operator visits must not pass for the operator. Its requests come from another origin, and browsers
- * say so; they name another host where its name was made to lead here (DNS rebinding); its forms cannot send JSON; and
- * it does not know the proof of a session.
+ * A web page that the operator visits must not act for the operator. Its requests have another Origin; its Host is
+ * another name if that name resolves to this machine (DNS rebinding); its forms cannot send JSON; and it does not know
+ * the proof of a session.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PROOF_HEADER, type Session, type Sessions } from './sessions.ts';
 
-/** A name of this machine as a Host field: with a port, and IPv6 in brackets. */
+/** Host field with a name of this machine: with a port, and IPv6 in brackets. */
 const LOCAL_HOST_FIELD = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})(?::\d{1,5})?$/i;
 
-/** An address, or a name without a dot, such as a service's: nobody outside can make one lead here. */
+/**
+ * An address, or a name without a dot, such as a service's. Outsiders cannot make such a name resolve to this machine.
+ */
 const UNFORGED_HOST_FIELD = /^(?:\[[0-9a-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3}|[a-z0-9_-]+)(?::\d{1,5})?$/i;
 
 /** Forms of web pages can send neither. */
@@ -22,17 +24,17 @@ export const BYTES_TYPE = 'application/octet-stream';
 
 export interface GuardOptions {
   readonly token: string | null;
-  /** The listener can be reached from this machine only. */
+  /** Only this machine can reach the listener. */
   readonly isLoopback: boolean;
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** No token or session is needed. */
+    /** The route needs no token or session. */
     isOpen?: boolean;
-    /** Its reply is the same for everybody: it is not asked by which name it was called. */
+    /** The reply is the same for everybody, so its Host is not checked. */
     saysNothing?: boolean;
-    /** Its body: bytes, read as they come. */
+    /** The body consists of bytes that the route reads as a stream. */
     upload?: { readonly description: string };
   }
 }
@@ -45,8 +47,8 @@ export function guard(scope: FastifyInstance, options: GuardOptions, sessions: S
 }
 
 /**
- * Where no token is asked for: refuses who names this listener by a name that may have been made to lead here (DNS
- * rebinding). Browsers always send a Host field; probes of HTTP/1.0 may send none.
+ * Without a token: refuses a Host that outsiders could make resolve to this listener (DNS rebinding). Browsers always
+ * send a Host field; probes of HTTP/1.0 may send none.
  */
 export function addHostCheck(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ headers, routeOptions }, reply) => {
@@ -63,7 +65,7 @@ export function isBearer(authorization: string | undefined, token: string): bool
   return isSame(authorization ?? '', `Bearer ${token}`);
 }
 
-/** In a time that says nothing of where they differ. */
+/** Compares in constant time. */
 export function isSame(one: string, other: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(one), digest(other));
@@ -115,11 +117,11 @@ async function refuse(
   return;
 }
 
-/** Browsers send these headers. Programs do not. */
+/** Whether a browser sent it from another origin. Programs do not send these headers. */
 function isFromElsewhere({ headers }: FastifyRequest): boolean {
   const { origin, host } = headers;
   if (origin !== undefined && URL.parse(origin)?.host !== URL.parse(`http://${host}`)?.host) {
-    // Over TLS, which somebody in front ends, the usual port of the one is not that of the other.
+    // If a proxy in front ends TLS, the default ports of both sides differ.
     return URL.parse(origin)?.host !== URL.parse(`https://${host}`)?.host;
   }
   const site = headers['sec-fetch-site'];

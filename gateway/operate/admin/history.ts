@@ -1,31 +1,31 @@
 /**
- * The traffic of the last hour by policy, in rings of a fixed size: 120 spans of half a minute, 2 KB for each policy that
- * had traffic. Nothing is counted for it while requests come: every half minute, and every second while somebody looks,
- * what the metrics grew by is added to the span of the moment.
+ * The traffic of the last hour by policy, in rings of a fixed size: 120 spans of half a minute, 2 KB for each policy
+ * with traffic. Requests update nothing here. Every half minute, and every second while a page is open, the increase of
+ * the metrics is added to the current span.
  */
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 import { type PolicyTotals, TIME_BUCKETS, type Totals } from './totals.ts';
 
 export const SPAN_MS: Millis = 30_000;
 export const SPANS = 120;
-/** Policies with a ring of their own; of further ones only the sum over all is kept. */
+/** Maximum number of policies with their own ring. Further ones only count in the sum. */
 export const RINGS_MAX = 1000;
 
-/** In each span of a policy's ring, in this order. */
+/** Fields of each span of a policy's ring, in this order. */
 const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded'] as const;
 type Counts = readonly [allowed: number, denied: number, shadowDenied: number, degraded: number];
 
-/** The oldest span first; each count is missing where there was none in the whole hour. */
+/** Oldest span first; a count that is 0 for the whole hour is left out. */
 type Series = { readonly [K in (typeof COUNTS)[number]]?: readonly number[] };
 
 interface Traffic {
   readonly spanSeconds: number;
-  /** When the last span, which is not over, began; ISO 8601. */
+  /** Start of the current span; ISO 8601. */
   readonly lastSpanAt: string;
-  /** Since when there is a history; ISO 8601. */
+  /** Start of the history; ISO 8601. */
   readonly since: string;
   readonly policies: readonly ({ readonly policy: string } & Series)[];
-  /** Requests by outcome, as the metrics have it; those that no policy covers too. */
+  /** Requests by outcome, as in the metrics, including those without a policy. */
   readonly requests: Readonly<Record<string, readonly number[]>>;
   /** For each span one number for each bound, and one for longer times. */
   readonly boundsSeconds: readonly number[];
@@ -33,7 +33,7 @@ interface Traffic {
   readonly storeTime: readonly (readonly number[])[];
 }
 
-/** How much the metrics grew. */
+/** Increase of the metrics. */
 export interface Growth {
   readonly policies: ReadonlyMap<string, Counts>;
   readonly requests: Readonly<Record<string, number>>;
@@ -44,7 +44,7 @@ export interface Growth {
 class Ring {
   readonly width: number;
   readonly #cells: Uint32Array;
-  /** Spans up to this one are of the last hour. */
+  /** Number of the newest span of the history. */
   #last: number;
   /** The span that was added to last. */
   usedAt: number;
@@ -64,7 +64,7 @@ class Ring {
       this.#cells[from + i] = (this.#cells[from + i] ?? 0) + (values[i] ?? 0);
   }
 
-  /** One number of each span, the oldest first; undefined where all are 0. */
+  /** One number for each span, oldest first; undefined if all are 0. */
   series(at: number, i: number): readonly number[] | undefined {
     const values = this.#spans(at).map((from) => this.#cells[from + i] ?? 0);
     return values.some((value) => value > 0) ? values : undefined;
@@ -107,7 +107,7 @@ export class TrafficHistory {
     return this.#policies.size;
   }
 
-  /** @returns by how much it grew since the last time */
+  /** @returns the increase since the last call */
   add(totals: Totals): Growth {
     const growth = grownBy(totals, this.#before);
     this.#before = totals;
@@ -149,7 +149,7 @@ export class TrafficHistory {
   #ringOf(policy: string, at: number): Ring | null {
     const known = this.#policies.get(policy);
     if (known !== undefined) return known;
-    // Names of files that are not in use any more.
+    // These are names of files that are no longer in use.
     if (this.#policies.size >= RINGS_MAX)
       for (const [name, ring] of this.#policies) if (ring.usedAt <= at - SPANS) this.#policies.delete(name);
     if (this.#policies.size >= RINGS_MAX) return null;
@@ -164,7 +164,7 @@ function seriesOf(ring: Ring, at: number): Series {
   return Object.fromEntries(found.filter(([, series]) => series !== undefined));
 }
 
-/** A process that was replaced may have lost its last second: nothing grows by less than nothing. */
+/** A process that was replaced may have lost its last second, so a negative increase counts as 0. */
 function grownBy(now: Totals, before: Totals | null): Growth {
   const policies = new Map<string, Counts>();
   for (const [name, totals] of now.policies) {

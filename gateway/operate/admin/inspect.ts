@@ -15,14 +15,14 @@ export interface Inspected {
   /** Buckets that are not empty. */
   readonly buckets: readonly InspectedBucket[];
   readonly banned: boolean;
-  /** null: not banned. */
+  /** null if not banned. */
   readonly ban: ShownBan | null;
 }
 
 export interface ShownBan {
   readonly until: string;
   readonly reason: string;
-  /** The row of the policy file that made it; null: an operator did. */
+  /** The row of the policy file that made the ban; null if an operator made it. */
   readonly policy: string | null;
 }
 
@@ -30,11 +30,11 @@ interface InspectedBucket {
   /** The first policy of the bucket. */
   readonly policy: string;
   readonly bucket: string;
-  /** Requests that an address made with unproven credentials. */
+  /** Requests of an address with unproven credentials. */
   readonly unproven: boolean;
   readonly used: number;
   readonly limit: number;
-  /** When all of it is back, if nothing more is sent; ISO 8601, UTC. */
+  /** When all of it is available again, without further requests; ISO 8601, UTC. */
   readonly resetAt: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Sends the current state to all open pages once a second. The counters are read once and one text goes to all pages.
- * Nothing runs while no page is open. A page that does not read is disconnected, so nothing piles up.
+ * Sends the current state to all open pages once a second. The counters are read once, and all pages get the same text.
+ * Nothing runs while no page is open. A page that does not read is disconnected, so no data accumulates.
  */
 import type { ServerResponse } from 'node:http';
 import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
@@ -14,9 +14,9 @@ import { type Totals, totalsOf } from './totals.ts';
 
 export const LISTENERS_MAX = 16;
 const EVERY_MS: Millis = 1000;
-/** So much more than its first text that a listener has not read yet, and it is cut. */
+/** A listener is cut if it has not read this many bytes in addition to its first text. */
 const UNREAD_BYTES_MAX = 1_048_576;
-/** New refusals told in a second; the list has the others. */
+/** Maximum number of new refusals that are sent in a second; the list has the others. */
 const DENIALS_MAX = 20;
 
 export interface LiveFeedOptions {
@@ -24,11 +24,11 @@ export interface LiveFeedOptions {
   readonly history: TrafficHistory;
   readonly top: TopSource;
   readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
-  /** Changes with the policy file, and with what operators keep in shadow. */
+  /** Changes with the policy file, and with shadow modes of operators. */
   readonly policyVersion: () => Promise<string>;
   readonly marks: Marks;
   readonly addressOf: (digest: string) => string | null;
-  /** Adds marks for what has changed. */
+  /** Adds marks for changes of the state. */
   readonly seeState: (storeAwaySince: string | null) => void;
 }
 
@@ -36,7 +36,7 @@ interface Listener {
   readonly response: ServerResponse;
   /** Length of its first text; null before it is sent. */
   firstBytes: number | null;
-  /** Whether it may still look. */
+  /** Whether it may still receive data. */
   readonly isWelcome: () => boolean;
 }
 
@@ -51,7 +51,7 @@ export class LiveFeed {
   #denials: readonly DecisionRecord[] = [];
   #newestDenial: string | null = null;
   #marks: readonly Mark[] = [];
-  /** Cut because they did not read. */
+  /** Number of listeners that were cut because they did not read. */
   cut = 0;
 
   constructor(options: LiveFeedOptions) {
@@ -70,7 +70,7 @@ export class LiveFeed {
     return this.#timer !== undefined;
   }
 
-  /** Writes the whole traffic of the last hour, then what is new, until the response is closed. */
+  /** Sends the traffic of the last hour, then changes, until the response is closed. */
   async add(response: ServerResponse, isWelcome: () => boolean): Promise<void> {
     const listener: Listener = { response, isWelcome, firstBytes: null };
     this.#listeners.add(listener);
@@ -100,7 +100,7 @@ export class LiveFeed {
     this.#denials = [];
   }
 
-  /** One at a time; a slow one stands for those that were due meanwhile. Never rejects. */
+  /** Runs one at a time; runs that become due meanwhile are skipped. Never rejects. */
   #look(): Promise<void> {
     this.#looking ??= this.#tell().finally(() => {
       this.#looking = null;
@@ -137,7 +137,7 @@ export class LiveFeed {
       this.#denials = [];
       this.#marks = marks.list;
     } catch {
-      // The next second tries again.
+      // The next second repeats it.
     }
   }
 
@@ -155,7 +155,9 @@ export class LiveFeed {
     }
   }
 
-  /** Refusals since the last time, the newest first. Never rejects: while the store is away there are none. */
+  /**
+   * Returns refusals since the last call, newest first. Never rejects: during an outage of the store the list is empty.
+   */
   async #ask(): Promise<void> {
     const { listDecisions, policyVersion } = this.#options;
     const [newest, version] = await Promise.all([

@@ -4,16 +4,16 @@ import { type Clock, isoTime } from '#shared/clock.ts';
 export interface Mark {
   readonly at: string;
   readonly kind: 'reload' | 'change' | 'outage' | 'recovery';
-  /** For people. */
+  /** A text for people. */
   readonly text: string;
 }
 
-/** Sources of the marks. */
+/** The state that marks are derived from. */
 interface GatewayState {
   readonly policyVersion: string;
-  /** Why the current policy file is not in use; null: it is. */
+  /** Why the current policy file is not in use; null if it is. */
   readonly policyRefusal: string | null;
-  /** ISO 8601; null: no process decides without the store. */
+  /** ISO 8601; null if all processes use the store. */
   readonly storeAwaySince: string | null;
 }
 
@@ -28,7 +28,7 @@ export class Marks {
     this.#clock = clock;
   }
 
-  /** The oldest first. A new list after each change. */
+  /** Oldest first. A new list object after each change. */
   get list(): readonly Mark[] {
     return this.#marks;
   }

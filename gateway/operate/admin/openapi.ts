@@ -1,6 +1,6 @@
 /**
- * The description of the admin API (OpenAPI 3.1), made of the schemas of its routes. Loaded when somebody asks for it: the
- * listener itself has no use for it.
+ * The description of the admin API (OpenAPI 3.1), generated from the schemas of its routes. Loaded at the first request
+ * for it, because the listener itself does not use it.
  */
 import type { RouteOptions } from 'fastify';
 import { VERSION } from '#shared/version.ts';
@@ -26,19 +26,19 @@ export type DescribedRoute = Pick<RouteOptions, 'method' | 'url' | 'schema' | 'c
 
 const REASONS: Readonly<Record<string, string>> = {
   200: 'Done.',
-  204: 'Done; there is nothing to say.',
+  204: 'Done, without a body.',
   400: 'The request is wrong; the message says what to write.',
   401: 'The admin token is missing or wrong.',
   403: 'The listener is closed to this caller.',
-  404: 'There is no such thing, or no more.',
-  409: 'There are as many as there may be.',
-  408: 'The body came too slowly.',
-  413: 'The body is larger than it may be: 64 KiB, unless the operation says more.',
+  404: 'Not found, or already gone.',
+  409: 'The maximum is reached.',
+  408: 'The body arrived too slowly.',
+  413: 'The body is larger than the maximum, which is 64 KiB unless the operation states more.',
   415: 'The body is of another type.',
   429: 'Too many wrong tokens.',
-  503: 'The store cannot be asked, or too many ask at once.',
+  503: 'The store is unavailable, or there are too many requests.',
 };
-/** Replies of the guard. */
+/** Statuses of the guard's replies. */
 const GUARDED = ['401', '403'];
 const WITH_BODY = ['400', '413', '415'];
 
@@ -66,7 +66,7 @@ export function openapiOf(routes: readonly DescribedRoute[]): Part {
       title: 'Floodgate admin API',
       version: VERSION,
       description:
-        'What operators ask a running gateway, and change. On loopback nobody is asked for a token unless one is set; elsewhere there has to be one.',
+        'Operators use this API to read and change a running gateway. On loopback no token is needed unless one is set; on other addresses a token is required.',
     },
     security: [{ token: [] }, { session: [], proof: [] }],
     paths: Object.fromEntries([...paths].sort(([a], [b]) => a.localeCompare(b))),
@@ -78,7 +78,8 @@ export function openapiOf(routes: readonly DescribedRoute[]): Part {
           type: 'apiKey',
           in: 'header',
           name: 'x-floodgate-proof',
-          description: 'Of the session, as the reply to the sign-in has it: the cookie alone opens nothing',
+          description:
+            'The proof of the session from the reply to the sign-in; the cookie alone gives no access',
         },
       },
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => a.localeCompare(b))),
@@ -120,7 +121,7 @@ function operationOf(
   };
 }
 
-/** `GET /api/decisions/{id}` is getDecisionsId. */
+/** Returns the operation's id: `GET /api/decisions/{id}` becomes getDecisionsId. */
 function operationIdOf(method: string, path: string): string {
   const words = path.split(/\W+/).filter((word) => word !== '' && word !== 'api');
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');

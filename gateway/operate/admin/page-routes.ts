@@ -1,6 +1,6 @@
 /**
- * The page for operators: static files, read when somebody first asks. Its style follows that of all pages. What it shows
- * comes from the admin API.
+ * The page for operators: static files, read at the first request. It has the style of all pages of this project. Its
+ * data comes from the admin API.
  */
 import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -62,7 +62,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 let files: Promise<ReadonlyMap<string, PageFile>> | null = null;
 
-/** @returns null where there is no such file */
+/** @returns null if the file does not exist */
 async function pageFile(name: string): Promise<PageFile | null> {
   files ??= readAll();
   return (await files).get(name) ?? null;

@@ -1,4 +1,4 @@
-/** The policies: as loaded, tried with a request, and kept from denying for a while. */
+/** Routes for policies: list them, try a request, and set shadow mode. */
 import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
@@ -45,7 +45,7 @@ export async function policyRoutes(app: FastifyInstance, options: AdminContext):
     },
     async () => {
       const set = policies();
-      // The file can be shown also while the store is away.
+      // The file can also be shown during an outage of the store.
       const ends = await control.shadows().catch(() => null);
       return {
         file: set.file,
@@ -120,7 +120,7 @@ function named({ policies, file }: PolicySet, name: string): Policy {
   return found;
 }
 
-/** Rows that share a counter deny together, or none does. */
+/** Returns the policies that share the counter. They deny together, or none does. */
 function sharing({ policies }: PolicySet, { bucket }: Policy): string[] {
   return policies.filter((policy) => policy.bucket === bucket).map(({ name }) => name);
 }

@@ -1,6 +1,6 @@
 /**
- * `floodgate replay` in a process of its own: low in priority, bounded in memory and time, and gone with whoever wanted
- * it. The gateway's own process serves requests meanwhile.
+ * Runs `floodgate replay` in a separate process with low priority and bounded memory and time. It ends with its caller.
+ * The gateway's own process serves requests meanwhile.
  */
 import { spawn } from 'node:child_process';
 import { getCompileCacheDir } from 'node:module';
@@ -22,30 +22,33 @@ interface ReplayFilesOptions {
 
 export interface ReplayOutcome {
   readonly status: 200 | 400 | 408 | 413 | 503;
-  /** A text is JSON as it is: it may be long, and this process has requests to serve. */
+  /** A text is already JSON. It may be long, so this process does not parse it. */
   readonly document: object | string;
 }
 
 export const STOPPED: ReplayOutcome = { status: 503, document: { message: 'the replay was stopped' } };
 
 interface Ended {
-  /** null: it was killed. */
+  /** null if the process was killed. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 const PROGRAM = join(import.meta.dirname, '../../cli/floodgate.mjs');
-/** Ours, where there is one: most of a short replay is compiling. Node keeps a folder for each of its versions in it. */
+/**
+ * The compile cache of this process, if it has one, because a short replay mostly compiles. Node keeps a subfolder for
+ * each version.
+ */
 const cache = getCompileCacheDir();
 const compileCache = cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) };
 const HEAP_MIB = 256;
 const OUTPUT_MAX = 16_777_216;
-/** It ends with the gateway, also where that is killed. */
+/** Makes the process end with the gateway, even if that is killed. */
 const WITH_PARENT =
   'data:text/javascript,process.once("disconnect",()=>process.exit(3));process.channel.unref()';
 
-/** @throws what the command says of a mistake in itself */
+/** @throws the command's message about an error in itself */
 export async function replayFiles(options: ReplayFilesOptions): Promise<ReplayOutcome> {
   const { edited, inUse, log, signal } = options;
   const ended = await runProgram(['replay', log, '--file', edited, '--against', inUse, '--json'], options);
@@ -54,7 +57,7 @@ export async function replayFiles(options: ReplayFilesOptions): Promise<ReplayOu
   if (code === EXIT.ok) return { status: 200, document: stdout };
   if (code === EXIT.no || code === EXIT.usage)
     return { status: 400, document: { message: stderr.trim(), problems: await problemsOf(options) } };
-  // Node ends with 134 where the heap is full, and in a container its signal is seen.
+  // Node exits with 134 if the heap is full. In a container the signal becomes a code above 128.
   if (code === null || code > 128)
     return {
       status: 400,
@@ -66,7 +69,7 @@ export async function replayFiles(options: ReplayFilesOptions): Promise<ReplayOu
   throw new Error(`floodgate replay ended with ${code}: ${stderr}`);
 }
 
-/** Mistakes that `check` finds; empty if the edited file is right. */
+/** Returns the mistakes that `check` finds; empty if the edited file is right. */
 async function problemsOf(options: ReplayFilesOptions): Promise<readonly Problem[]> {
   const { code, stdout } = await runProgram(['check', options.edited, '--json'], options);
   if (code !== EXIT.no) return [];
@@ -94,7 +97,7 @@ function runProgram(
         if (said[name].length > OUTPUT_MAX) child.kill('SIGKILL');
       });
     child.on('error', (error) => {
-      // One that is stopped still has to end, before its folder goes.
+      // A stopped process must end before its folder is deleted.
       if (child.pid === undefined) reject(error);
     });
     child.on('close', (code) => resolve({ code, ...said }));
@@ -106,6 +109,6 @@ function lower(pid: number): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_LOW);
   } catch {
-    // It has ended, or the system has no such thing.
+    // It has ended, or the system has no such file.
   }
 }

@@ -1,4 +1,4 @@
-/** `POST /api/replay`: what would an edited policy file have done with the requests of an access log? One at a time. */
+/** `POST /api/replay`: decides the requests of an access log by an edited policy file. One replay runs at a time. */
 import type { FastifyInstance } from 'fastify';
 import type { AdminContext } from './context.ts';
 import { AdminError } from './errors.ts';
@@ -20,7 +20,7 @@ const querySchema = input(
     policyBytes: {
       type: 'string',
       pattern: '^[1-9][0-9]{0,8}$',
-      description: 'So many bytes of the body are the policy file; what follows is the log',
+      description: 'Number of bytes of the policy file at the start of the body; the log follows',
     },
   },
   ['policyBytes'],
@@ -74,7 +74,7 @@ export async function replayRoutes(app: FastifyInstance, options: AdminContext):
           bounds,
           signal,
           inUse: { text: policyText(), referenced: referencedTexts() },
-          // Digests are then those that the page shows elsewhere. While the store is away nobody knows them.
+          // With the salt, digests are the same as elsewhere on the page. During an outage of the store it is unknown.
           salt: () => control.salt().catch(() => ''),
           onReceived: (logBytes) => audit(request, 'replay', { policyBytes, logBytes }),
         });

@@ -1,4 +1,4 @@
-/** An upload to replay: into a private folder, through the command, and gone again, however it ends. */
+/** Receives an upload for a replay in a private folder, runs the command, and deletes the folder in every case. */
 import { mkdtemp, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -28,13 +28,13 @@ interface ReplayUploadOptions {
   readonly signal: AbortSignal;
 }
 
-/** No file beside a policy file has such a name, as none has a space. */
+/** Names for messages. They have spaces, so they differ from all files next to a policy file. */
 const NAMES = { edited: 'edited file', inUse: 'file in use', log: 'uploaded log' } as const;
 const FOLDER = 'floodgate-replay-';
-/** Longer than any lasts. What is older was left by a gateway that was killed. */
+/** Longer than any replay. Older folders are from a gateway that was killed. */
 const LEFT_MS: Millis = 600_000;
 
-/** @returns what to reply */
+/** @returns the reply */
 export async function replayUpload(body: Readable, options: ReplayUploadOptions): Promise<ReplayOutcome> {
   const { temporaryFolder, signal, clock } = options;
   await sweep(temporaryFolder, clock());
@@ -44,7 +44,7 @@ export async function replayUpload(body: Readable, options: ReplayUploadOptions)
     return (await receive(body, folder, options)) ?? (await run(folder, options));
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;
-    // The connection is gone, which may be noticed here first.
+    // The connection is closed, which may be noticed here first.
     if (signal.aborted || body.errored !== null) return STOPPED;
     if (code === undefined || syscall === undefined) throw error;
     return refusal(503, `the log cannot be kept in ${temporaryFolder} (${code}); make room there`);
@@ -60,7 +60,7 @@ async function run(folder: string, { salt, inUse, bounds, signal }: ReplayUpload
   return replayFiles({ ...NAMES, folder, salt: secret, signal, timeoutMs: bounds.runMs });
 }
 
-/** Writes both parts of the body. @returns null, or why not */
+/** Writes both parts of the body. @returns null, or the reason for a failure */
 async function receive(
   body: Readable,
   folder: string,
@@ -75,7 +75,7 @@ async function receive(
   try {
     for (;;) {
       const silence = new Alarm(bounds.silenceMs);
-      // Left to itself, a rejection of what nobody waits for would end the process: the race takes it.
+      // A rejection that nothing awaits would end the process, so the race handles it.
       const next = await Promise.race([pieces.next(), silence.rung, whole.rung, stopped]).finally(() =>
         silence.stop(),
       );
@@ -136,7 +136,7 @@ async function sweep(temporaryFolder: string, now: Millis): Promise<void> {
   const names = await readdir(temporaryFolder).catch(() => []);
   for (const name of names.filter((one) => one.startsWith(FOLDER))) {
     const path = join(temporaryFolder, name);
-    // Somebody else's, or gone by now: nothing that a replay should fail for.
+    // It belongs to another user, or is already deleted. Neither is a reason to fail.
     const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }));
     if (now - mtimeMs > LEFT_MS) await rm(path, { recursive: true, force: true }).catch(() => undefined);
   }

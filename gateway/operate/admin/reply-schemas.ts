@@ -1,4 +1,4 @@
-/** JSON Schemas of replies. The description of the API is made of them, and tests check replies against them. */
+/** JSON Schemas of replies. The description of the API uses them, and tests check replies against them. */
 
 export const text = { type: 'string' } as const;
 export const number = { type: 'number' } as const;
@@ -8,14 +8,14 @@ export const time = { type: 'string', format: 'date-time' } as const;
 const digest = {
   type: 'string',
   pattern: '^[\\w-]{22}$',
-  description: 'Digest of an address or a key: who has either can work it out, never the other way round',
+  description: 'Digest of an address or a key. It can be computed from these, but not reversed',
 } as const;
 
 export function nullable<T extends { readonly type: string }>(schema: T) {
   return { ...schema, type: [schema.type, 'null'] } as const;
 }
 
-/** All of them are there; more may be added one day. @param title what the description calls it; '': nothing */
+/** All fields are required; later versions may add more. @param title name in the description; '' for none */
 export function shape<T extends Readonly<Record<string, unknown>>>(title: string, properties: T) {
   return {
     ...(title === '' ? {} : { title }),
@@ -29,7 +29,7 @@ export function listOf<T>(items: T) {
   return { type: 'array', items } as const;
 }
 
-/** The body or the query of a request. @param required names of the fields that have to be there */
+/** The body or the query of a request. @param required names of the required fields */
 export function input<const P extends object, const R extends readonly (keyof P & string)[]>(
   properties: P,
   required: R,
@@ -48,7 +48,7 @@ export const messageSchema = shape('Message', {
 
 const address = {
   ...nullable(text),
-  description: 'Of the client; null: unknown, or GATEWAY_SHOW_ADDRESSES is off',
+  description: 'Address of the client; null if unknown, or if GATEWAY_SHOW_ADDRESSES is off',
 } as const;
 
 export const algorithm = {
@@ -58,22 +58,22 @@ export const algorithm = {
 const addresses = {
   type: 'object',
   additionalProperties: text,
-  description: 'By digest, those that are known; empty unless GATEWAY_SHOW_ADDRESSES is set',
+  description: 'Known addresses by digest; empty unless GATEWAY_SHOW_ADDRESSES is set',
 } as const;
 
 const decision = {
-  id: { ...text, description: 'As in x-gateway-decision of the refused reply' },
+  id: { ...text, description: 'Value of x-gateway-decision in the refused reply' },
   at: time,
   decision: { enum: ['deny', 'unavailable', 'listed', 'banned', 'busy'] },
   method: text,
   path: { ...text, description: 'Canonical, without the query' },
-  policy: { ...text, description: 'Of those that deny, the one with the longest wait' },
-  line: { ...integer, description: 'Of the policy in the file; 0 of what does not stand there' },
+  policy: { ...text, description: 'The denying policy with the longest wait' },
+  line: { ...integer, description: 'Line of the policy in the file; 0 if it is not in the file' },
   file: text,
   policyVersion: text,
   violated: listOf(text),
   limit: number,
-  used: { ...nullable(number), description: 'null: nobody could say' },
+  used: { ...nullable(number), description: 'null if unknown' },
   cost: number,
   windowSeconds: number,
   algorithm,
@@ -92,7 +92,7 @@ export const decisionSchema = shape('Decision', { ...decision, address });
 export const decisionsSchema = shape('', {
   decisions: listOf(shape('StoredDecision', decision)),
   addresses,
-  next: { ...nullable(text), description: 'What to send as before for more; null: there are no more' },
+  next: { ...nullable(text), description: 'Value of before for the next page; null if there is none' },
 });
 
 export const explainedDecisionSchema = shape('', {
@@ -100,7 +100,7 @@ export const explainedDecisionSchema = shape('', {
   what: text,
   reasons: listOf(text),
   facts: { ...listOf(listOf(text)), description: 'Names and values' },
-  advice: { ...text, description: 'What to do to let it pass' },
+  advice: { ...text, description: 'How to admit such requests' },
 });
 
 export const topSchema = shape('Top', {
@@ -109,7 +109,7 @@ export const topSchema = shape('Top', {
   store: shape('', {
     kind: { enum: ['redis', 'memory'] },
     available: flag,
-    awaySince: { ...nullable(time), description: 'Since when processes decide without it' },
+    awaySince: { ...nullable(time), description: 'When processes began to decide without it' },
     processesWithout: integer,
     replicas: { ...integer, description: 'Processes that share it, on all machines' },
   }),
@@ -127,12 +127,12 @@ export const topSchema = shape('Top', {
 export const explanationSchema = shape('Explanation', {
   decision: { enum: ['allow', 'deny', 'uncovered', 'malformed'] },
   path: text,
-  status: { ...nullable(integer), description: 'What the gateway answers; null where the application does' },
+  status: { ...nullable(integer), description: 'Status of the gateway; null if the application answers' },
   headers: { type: 'object', additionalProperties: text },
   reason: nullable(text),
   priority: {
     ...nullable(text),
-    description: 'Of the request while the application is overloaded; null without protect',
+    description: 'Priority of the request while the application is overloaded; null without protect',
   },
   policies: listOf(
     shape('ExplainedPolicy', {
@@ -157,7 +157,7 @@ const ban = {
   reason: text,
   policy: {
     ...nullable(text),
-    description: 'Row of the policy file that made the ban; null: an operator did',
+    description: 'Row of the policy file that made the ban; null if an operator did',
   },
 } as const;
 
@@ -187,11 +187,11 @@ const inspected = {
 export const inspectedSchema = shape('Client', inspected);
 export const resetSchema = shape('', {
   ...inspected,
-  cleared: { ...integer, description: 'Counters that held something' },
+  cleared: { ...integer, description: 'Counters that were not empty' },
 });
 export const changedSchema = shape('', {
   ...inspected,
-  changed: { ...flag, description: 'false: it was so already' },
+  changed: { ...flag, description: 'false if nothing changed' },
 });
 
 export const doctorSchema = {
@@ -218,7 +218,7 @@ export const doctorSchema = {
 
 export const probeSchema = shape('Probe', { token: text });
 
-const series = { ...listOf(number), description: 'The oldest span first; missing where all are 0' } as const;
+const series = { ...listOf(number), description: 'Oldest span first; missing if all are 0' } as const;
 
 export const trafficSchema = shape('Traffic', {
   spanSeconds: number,
@@ -231,19 +231,22 @@ export const trafficSchema = shape('Traffic', {
   }),
   requests: { type: 'object', additionalProperties: listOf(number), description: 'By outcome' },
   boundsSeconds: listOf(number),
-  decisionTime: { ...listOf(listOf(number)), description: 'How many took how long, span by span' },
+  decisionTime: { ...listOf(listOf(number)), description: 'Distribution of durations for each span' },
   storeTime: listOf(listOf(number)),
   marks: {
     ...listOf(shape('Mark', { at: time, kind: { enum: ['reload', 'change', 'outage', 'recovery'] }, text })),
-    description: 'The newest events of the gateway, the oldest first',
+    description: 'The latest events of the gateway, oldest first',
   },
 });
 
 export const policiesSchema = shape('Policies', {
   file: text,
   version: text,
-  refusal: { ...nullable(text), description: 'Why the file as it is now is not in use; null: it is' },
-  areShadowsKnown: { ...flag, description: 'false: the store cannot say which policies are in shadow' },
+  refusal: { ...nullable(text), description: 'Why the current file is not in use; null if it is' },
+  areShadowsKnown: {
+    ...flag,
+    description: 'false if the store is unavailable, so the shadow modes are unknown',
+  },
   text: { ...text, description: 'Of the file as loaded' },
   policies: listOf(
     shape('Policy', {
@@ -256,24 +259,24 @@ export const policiesSchema = shape('Policies', {
       windowSeconds: number,
       algorithm,
       mode: { enum: ['enforce', 'shadow'], description: 'As the file has it' },
-      shadowEndsAt: { ...nullable(time), description: 'null: no operator keeps it from denying' },
+      shadowEndsAt: { ...nullable(time), description: 'null if no operator has put it in shadow mode' },
     }),
   ),
 });
 
 export const shadowSchema = shape('', {
-  policies: { ...listOf(text), description: 'Names: of all that share the counter' },
+  policies: { ...listOf(text), description: 'Names of all policies that share the counter' },
   shadowEndsAt: nullable(time),
   changed: flag,
 });
 
 export const sessionSchema = shape('', {
-  isNeeded: { ...flag, description: 'false: no token is set' },
+  isNeeded: { ...flag, description: 'false if no token is set' },
   isSignedIn: flag,
   endsAt: nullable(time),
 });
 
 export const newSessionSchema = shape('', {
-  proof: { ...text, description: 'To be sent as x-floodgate-proof beside the cookie' },
+  proof: { ...text, description: 'Send it as x-floodgate-proof together with the cookie' },
   endsAt: time,
 });

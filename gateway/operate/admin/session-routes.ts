@@ -1,4 +1,4 @@
-/** Signing in on the page with the admin token, and out. */
+/** Routes to sign in on the page with the admin token, and to sign out. */
 import type { FastifyInstance } from 'fastify';
 import type { XStatic } from 'typebox/schema';
 import { isoTime } from '#shared/clock.ts';
@@ -9,7 +9,7 @@ import { cookieOf, SESSION_MS } from './sessions.ts';
 
 const signInSchema = input({ token: { type: 'string', minLength: 1, maxLength: 8192 } }, ['token']);
 
-/** For the admin API's scope: anybody may ask, but no page of another origin. */
+/** Belongs to the admin API's scope. It needs no token, but refuses pages of other origins. */
 export async function sessionRoutes(app: FastifyInstance, options: AdminContext): Promise<void> {
   const { token, log, sessions } = options;
   const config = { isOpen: true };
@@ -18,7 +18,7 @@ export async function sessionRoutes(app: FastifyInstance, options: AdminContext)
     '/session',
     {
       config,
-      schema: { summary: 'Is somebody signed in, and is that needed?', response: { 200: sessionSchema } },
+      schema: { summary: 'Is a sign-in needed, and is there one?', response: { 200: sessionSchema } },
     },
     async (request) => {
       const session = sessionOf(request, sessions);

@@ -1,8 +1,8 @@
 /**
  * Sessions of people who signed in on the page with the admin token. A session has two secrets: a cookie, which scripts
- * cannot read, and a proof, which the page keeps and sends as a header. Browsers send a cookie to every port of a host, and
- * so to the application as well; the cookie alone opens nothing. Sessions end after eight hours, at the sign-out, or with
- * the process.
+ * cannot read, and a proof, which the page keeps and sends as a header. Browsers send a cookie to every port of a host,
+ * so the application gets it too; therefore the cookie alone gives no access. Sessions end after eight hours, at the
+ * sign-out, or with the process.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -10,15 +10,15 @@ import type { Clock, Millis } from '#shared/clock.ts';
 const COOKIE = 'floodgate_session';
 export const PROOF_HEADER = 'x-floodgate-proof';
 export const SESSION_MS: Millis = 8 * 3_600_000;
-/** The oldest makes room. */
+/** Maximum number of sessions. Beyond it the oldest is dropped. */
 export const SESSIONS_MAX = 64;
-/** Wrong tokens of one address in a minute. */
+/** Maximum number of wrong tokens from one address in a minute. */
 export const MISTAKES_MAX = 10;
 const MISTAKES_MS: Millis = 60_000;
 const MISTAKEN_MAX = 1024;
 
 export interface Session {
-  /** For the log: not enough to be of use to anybody. */
+  /** A short name for the log, which gives no access. */
   readonly name: string;
   readonly endsAt: Millis;
 }
@@ -57,7 +57,7 @@ export class Sessions {
     return { ...session, cookie, proof };
   }
 
-  /** @param cookies the header @returns null where nobody is signed in */
+  /** @param cookies value of the Cookie field @returns null without a valid session */
   of(cookies: string | undefined, proof: unknown): Session | null {
     const id = idIn(cookies);
     const session = id === null ? undefined : this.#sessions.get(id);
@@ -74,7 +74,7 @@ export class Sessions {
     if (id !== null) this.#sessions.delete(id);
   }
 
-  /** @returns how long this address has to wait before it may try a token; 0: not at all */
+  /** @returns how long this address must wait before it may try a token; 0 if it need not wait */
   waitMs(address: string): Millis {
     const mistakes = this.#mistakes.get(address);
     const leftMs = (mistakes?.endsAt ?? 0) - this.#options.clock();
@@ -97,7 +97,7 @@ export class Sessions {
   }
 }
 
-/** @param isSecure the page was loaded over TLS, which somebody in front of us ends */
+/** @param isSecure the page was loaded over TLS, which a proxy in front ended */
 export function cookieOf(value: string, seconds: number, isSecure: boolean): string {
   return `${COOKIE}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
 }

@@ -12,12 +12,13 @@ export const subjectProperties = {
   subject: { type: 'string', minLength: 1, maxLength: 8192 },
   kind: {
     enum: ['address', 'key', 'digest'],
-    description: 'What the subject is; unset: an address or a digest where it reads like one, else a key',
+    description:
+      'Kind of the subject; by default an address or a digest if it looks like one, otherwise a key',
   },
   identifier: {
     type: 'string',
     maxLength: 200,
-    description: 'Which identifier of the policy file presents it',
+    description: 'The identifier of the policy file that it belongs to',
   },
 } as const;
 
@@ -26,7 +27,7 @@ export const subjectSchema = input(subjectProperties, ['subject']);
 export type Subject = XStatic<typeof subjectSchema>;
 
 const DIGEST = /^[\w-]{21}[AQgw]$/;
-/** No client has such an address. */
+/** Addresses that no client has. */
 const NOBODYS = new Set(['0.0.0.0', '::/64', '255.255.255.255']);
 
 /** @throws AdminError 400 */
@@ -41,12 +42,13 @@ export function identityFor({ subject, kind, identifier }: Subject, set: PolicyS
     case 'address':
       return addressIdentity(text, chosen(set, 'address', identifier), salt);
     case 'key': {
-      if (text === '') throw new AdminError(400, 'a blank key is nobody; give the key as clients send it');
+      if (text === '')
+        throw new AdminError(400, 'a blank key identifies no client; give the key as clients send it');
       const [only, ...others] = chosen(set, 'credential', identifier);
       if (only === undefined)
         throw new AdminError(
           400,
-          `"${shortened(text)}" is no address, and the policy file has no identifier for keys`,
+          `"${shortened(text)}" is not an address, and the policy file has no identifier for keys`,
         );
       if (others.length > 0)
         throw new AdminError(
@@ -62,7 +64,7 @@ export function identityFor({ subject, kind, identifier }: Subject, set: PolicyS
 
 function addressIdentity(text: string, identifiers: readonly SimpleIdentifier[], salt: string): Identity {
   if (isIP(text) === 0)
-    throw new AdminError(400, `"${shortened(text)}" is no address; write one such as 192.0.2.1`);
+    throw new AdminError(400, `"${shortened(text)}" is not an address; write one such as 192.0.2.1`);
   const prefixes = new Set(identifiers.map((one) => (one.kind === 'address' ? one.ipv6Prefix : 64)));
   const addresses = new Set(
     [...(prefixes.size === 0 ? [64] : prefixes)].map((prefix) =>
@@ -93,7 +95,7 @@ function chosen(
   throw new AdminError(400, `the policy file has no such identifier "${shortened(name)}"; it has: ${names}`);
 }
 
-/** Messages stay short, and a whole key never stands in one. */
+/** Shortens a text, so that messages stay short and never contain a whole key. */
 function shortened(text: string): string {
   return text.length <= 6 ? text : `${text.slice(0, 6)}…`;
 }

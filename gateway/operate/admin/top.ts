@@ -1,4 +1,4 @@
-/** One snapshot of what the gateway does: totals since its start, from which whoever asks twice gets rates. */
+/** One snapshot of the gateway's activity: totals since its start. Two snapshots give rates. */
 
 import type { Family } from '#gateway/observe/metrics/exposition.ts';
 import { type LimitedIdentity, limitedSince, mergeLimited } from '#gateway/observe/metrics/limited.ts';
@@ -9,13 +9,13 @@ import { type PolicyTotals, totalsOf } from './totals.ts';
 export interface TopSource {
   readonly kind: 'redis' | 'memory';
   readonly processes: () => Promise<readonly ProcessReport[]>;
-  /** Includes processes that ended. */
+  /** Includes processes that have ended. */
   readonly families: () => Promise<readonly (readonly Family[])[]>;
 }
 
 export interface TopSnapshot {
   readonly at: string;
-  /** Processes of this gateway. */
+  /** Number of processes of this gateway. */
   readonly processes: number;
   readonly store: StoreState;
   readonly requests: Readonly<Record<string, number>>;
@@ -25,7 +25,7 @@ export interface TopSnapshot {
   readonly limitedSince: string;
 }
 
-/** A client that was denied most often, and the policy that denied it last. */
+/** One of the clients denied most often, with the policy that denied it last. */
 interface LimitedClient extends Omit<LimitedIdentity, 'lastAt'> {
   /** ISO 8601. */
   readonly lastAt: string;
@@ -34,11 +34,11 @@ interface LimitedClient extends Omit<LimitedIdentity, 'lastAt'> {
 interface StoreState {
   readonly kind: 'redis' | 'memory';
   readonly available: boolean;
-  /** Since when the first of the processes decides without it; ISO 8601; null: none does. */
+  /** When the first of the processes began to decide without the store; ISO 8601; null if none does. */
   readonly awaySince: string | null;
-  /** Processes of this gateway that decide without it. */
+  /** Number of processes of this gateway that decide without the store. */
   readonly processesWithout: number;
-  /** Processes that share it, on all machines. */
+  /** Number of processes that share the store, on all machines. */
   readonly replicas: number;
 }
 
@@ -68,7 +68,7 @@ export function storeState(kind: StoreState['kind'], processes: readonly Process
   };
 }
 
-/** Merges the clients denied most often by all processes, in descending order. */
+/** Merges the lists of all processes of clients denied most often, in descending order. */
 export function mostLimited(
   processes: readonly ProcessReport[],
   now: Millis,

@@ -7,7 +7,7 @@ export interface PolicyTotals {
   readonly allowed: number;
   readonly denied: number;
   readonly shadowDenied: number;
-  /** Decided without the store, whatever was decided. */
+  /** Number of requests decided without the store, whatever the result. */
   readonly degraded: number;
 }
 
@@ -16,23 +16,23 @@ export interface Totals {
   readonly policies: ReadonlyMap<string, PolicyTotals>;
   /** Requests by the time that the gateway added: one number for each bound, and one for longer times. */
   readonly decisionTime: readonly number[];
-  /** The same for the wait for the store. */
+  /** Requests by the time that they waited for the store, in the same format. */
   readonly storeTime: readonly number[];
-  /** Checks that the store did not answer, by kind. */
+  /** Number of checks that the store did not answer, by kind. */
   readonly storeFailures: Readonly<Record<string, number>>;
-  /** Requests decided without the store. */
+  /** Number of requests decided without the store. */
   readonly degraded: number;
-  /** Requests that the upstream did not answer, by kind. */
+  /** Number of requests that the upstream did not answer, by kind. */
   readonly upstreamFailures: Readonly<Record<string, number>>;
-  /** Refusals of which nothing is kept. */
+  /** Number of refusals without a record. */
   readonly unrecorded: number;
-  /** null: the application is not protected. */
+  /** null without `protect` in the policy file. */
   readonly protection: ProtectionTotals | null;
 }
 
 interface ProtectionTotals {
   readonly mode: string;
-  /** Requests that may be in progress at the application. */
+  /** Current limit of requests in progress at the application. */
   readonly limit: number;
   readonly waiting: number;
   readonly refused: number;
@@ -56,7 +56,7 @@ export function totalsOf(processes: readonly (readonly Family[])[]): Totals {
   const protection = { mode: '', limit: 0, waiting: 0, refused: 0 };
   let last: Mutable<PolicyTotals> | undefined;
   const policyOf = ({ policy = '' }: Labels): Mutable<PolicyTotals> => {
-    // The values of one policy follow each other.
+    // The values of one policy are consecutive.
     if (last?.policy === policy) return last;
     last = policies.get(policy);
     if (last !== undefined) return last;
@@ -121,7 +121,7 @@ function addTo(record: Record<string, number>, name: string, value: number): voi
   record[name] = (record[name] ?? 0) + value;
 }
 
-/** Turns cumulative buckets into single ones. */
+/** Converts cumulative buckets into single ones. */
 function single(cumulated: readonly number[]): number[] {
   return cumulated.map((value, i) => value - (cumulated[i - 1] ?? 0));
 }

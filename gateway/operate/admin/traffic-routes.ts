@@ -13,7 +13,7 @@ import { totalsOf } from './totals.ts';
 
 interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'policyVersion'> {}
 
-/** Twice in a span, so that none goes by unseen. */
+/** Twice in each span, so that every span gets a value. */
 const NOTE_MS: Millis = SPAN_MS / 2;
 
 export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutesOptions): Promise<void> {
@@ -23,7 +23,7 @@ export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutes
     marks.see({ policyVersion: policies().version, policyRefusal: policyRefusal(), storeAwaySince });
   const feed = new LiveFeed({ ...options, history, seeState });
   const note = (): void => {
-    // With listeners the feed does it every second. A worker that is just ending is asked again soon.
+    // With listeners the feed does it every second. A worker that is about to end is skipped until the next time.
     if (feed.size === 0)
       void Promise.all([top.families(), top.processes()]).then(
         ([families, processes]) => {
@@ -56,7 +56,7 @@ export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutes
     '/live',
     {
       schema: {
-        summary: 'The last hour, and then every second what is new, as server-sent events',
+        summary: 'The last hour, and then the changes of every second, as server-sent events',
         response: { 200: { type: 'string', mediaType: 'text/event-stream' }, ...refusals(503) },
       },
     },

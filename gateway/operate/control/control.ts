@@ -1,6 +1,6 @@
 /**
- * Changes by hand: operators read and clear the counters of an identity, ban it, or put policies in shadow. A change is in
- * the store for all replicas (store-control.ts), or in the only process (memory-control.ts).
+ * Changes by operators: they read and clear the counters of an identity, ban it, or put policies in shadow mode. A
+ * change is in the store for all replicas (store-control.ts), or in the only process (memory-control.ts).
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -16,9 +16,9 @@ import type { StoreReport } from './store-report.ts';
 export interface Look {
   /** Time on the clock of the windows; milliseconds since the epoch. */
   readonly now: Millis;
-  /** One for each counter. */
+  /** One state for each counter. */
   readonly states: readonly CounterState[];
-  /** When the proof of the credential ends; may be past. null: it is unproven, or an address. */
+  /** When the proof of the credential expires, possibly in the past. null if it is unproven, or an address. */
   readonly provenUntil: Millis | null;
 }
 
@@ -26,7 +26,7 @@ export interface Control {
   salt(): Promise<string>;
   /** @param limits of this identity for each counter. Default: those of the policies */
   look(identity: Identity, counters: readonly Counter[], limits?: readonly number[]): Promise<Look>;
-  /** Every process forgets the counters within a second. @returns how many counters were not empty */
+  /** Clears the counters. Every process forgets them within a second. @returns how many counters were not empty */
   reset(identity: Identity, counters: readonly Counter[]): Promise<number>;
   /** Replaces an existing ban. @throws TooManyBansError */
   ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban>;
@@ -43,27 +43,28 @@ export interface Control {
   /** @returns whether there was a ban */
   unban(identity: Identity): Promise<boolean>;
   banOf(identity: Identity): Promise<Ban | null>;
-  /** Active bans. @param countMax of those listed */
+  /** Lists active bans. @param countMax of the list */
   listBans(countMax: number): Promise<BanList>;
   /**
-   * Until it ends, the policies of this bucket count and report but do not deny. Replaces an existing shadow.
+   * Puts the policies of this bucket in shadow mode: they count and report but do not deny. Replaces an existing shadow
+   * mode.
    *
    * @returns when it ends
    * @throws TooManyShadowsError
    */
   shadow(bucket: string, forMs: Millis): Promise<Millis>;
-  /** @returns whether it was in shadow */
+  /** @returns whether it was in shadow mode */
   unshadow(bucket: string): Promise<boolean>;
-  /** The end of each shadow, by bucket. */
+  /** Returns the end of each shadow mode, by bucket. */
   shadows(): Promise<ReadonlyMap<string, Millis>>;
-  /** null: there is none. @throws ControlUnavailableError */
+  /** null without a store. @throws ControlUnavailableError */
   storeReport(): Promise<StoreReport | null>;
   close(): void;
 }
 
-/** The store cannot be asked. The message gives the reason. */
+/** The store is unavailable. The message gives the reason. */
 export class ControlUnavailableError extends Error {
-  /** The store may have executed the call all the same, as its answer is missing. */
+  /** The answer is missing, so the store may have executed the call. */
   readonly mayBeDone: boolean;
 
   constructor(

@@ -21,7 +21,7 @@ interface MemoryControlOptions {
 interface Offences {
   readonly denials: number;
   readonly denialsEndAt: Millis;
-  /** 0: it has never been banned. */
+  /** 0 if it has never been banned. */
   readonly banEndsAt: Millis;
   readonly bans: number;
 }
@@ -31,7 +31,7 @@ const OFFENCES_MAX = 10_000;
 
 export class MemoryControl implements Control {
   readonly #options: MemoryControlOptions;
-  /** By digest and policy. Shadow mode must not push out what is known of real bans. */
+  /** By digest and policy. Shadow mode has its own table, so that it does not displace entries of real bans. */
   readonly #offences = { enforce: new Map<string, Offences>(), shadow: new Map<string, Offences>() };
 
   constructor(options: MemoryControlOptions) {
@@ -80,7 +80,7 @@ export class MemoryControl implements Control {
     const isLonger = known === null || (known.policy !== null && known.endsAt < now + ms);
     if (isDue && reason !== '' && isLonger)
       this.#ban(identity, ms, { reason, policy: ban.bucket }, POLICY_BANS_MAX);
-    // The newest stands last, so the oldest is dropped.
+    // The newest is last, so that the oldest is dropped.
     offences.delete(key);
     offences.set(key, {
       denials: counted,
@@ -141,7 +141,7 @@ export class MemoryControl implements Control {
   }
 
   close(): void {
-    // Nothing is open.
+    // There is no connection.
   }
 
   get #now(): Millis {

@@ -1,10 +1,10 @@
 /**
- * Bans clients whom a policy with `ban` denies again and again.
+ * Bans clients that a policy with `ban` denies again and again.
  *
- * Denials are counted in the store, so all gateways count together. They are sent a tenth of a second later, as one number
- * for each client and policy: a flood of denials costs the store little. While the store is away, nobody is banned, and the
- * denials wait, at most as long as denials of the policy count together. If the store's answer is missing, it may have
- * counted them, so they are not sent again.
+ * Denials are counted in the store, so all gateways count together. They are sent a tenth of a second later, as one
+ * number for each client and policy, so that a flood of denials costs the store little. During an outage of the store
+ * nobody is banned, and denials wait, at most as long as denials of the policy count together. If the store's answer is
+ * missing, it may have counted them, so they are not sent again.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
@@ -13,7 +13,7 @@ import { onceAMinute } from '#shared/once-a-minute.ts';
 import { type Control, ControlUnavailableError } from './control.ts';
 
 const BATCH_MS: Millis = 100;
-/** Clients and policies in one batch. Further ones are not counted. */
+/** Maximum number of clients and policies in one batch. Further ones are not counted. */
 const BATCH_MAX = 4096;
 const CALLS_AT_ONCE = 8;
 
@@ -21,14 +21,14 @@ interface Denials {
   readonly ban: PolicyBan;
   readonly identity: Identity;
   readonly mode: 'enforce' | 'shadow';
-  /** When the first of them was. */
+  /** Time of the first of them. */
   readonly since: Millis;
   readonly count: number;
 }
 
 interface OffendersOptions {
   readonly control: Pick<Control, 'countDenials'>;
-  /** @param row of the policy file */
+  /** @param row name of the row in the policy file */
   readonly onBan: (row: string, mode: Denials['mode']) => void;
   readonly clock: Clock;
   readonly log: { warn(fields: object, message: string): void };
@@ -47,7 +47,7 @@ export class Offenders {
     this.#warn = onceAMinute(clock, (reason: string) => log.warn({ reason }, 'clients could not be banned'));
   }
 
-  /** A policy with `ban` has denied a request, or would have in shadow mode. */
+  /** Called when a policy with `ban` has denied a request, or would have in shadow mode. */
   note(ban: PolicyBan, identity: Identity, mode: Denials['mode']): void {
     this.#add({ ban, identity, mode, since: this.#options.clock(), count: 1 });
     this.#flushLater();
@@ -83,7 +83,7 @@ export class Offenders {
       log.warn(fields, mode === 'enforce' ? 'a client is banned' : 'a client would be banned');
     } catch (error) {
       this.#warn((error as Error).message);
-      // The store may be back when the next batch is sent.
+      // The store may be available when the next batch is sent.
       if (error instanceof ControlUnavailableError && !error.mayBeDone) this.#add(denials);
     }
   }

@@ -1,6 +1,6 @@
 /**
- * The policies that operators have put in shadow, as this process knows them. By bucket, because policies that share one
- * must agree. Requests do not ask here: a change makes a new policy table.
+ * The policies that operators have put in shadow mode, as this process knows them. They are identified by bucket,
+ * because policies that share one must agree. Requests do not read this: a change makes a new policy table.
  */
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -11,7 +11,7 @@ export const SHADOW_MS_MAX: Millis = SHADOW_DAYS_MAX * 86_400_000;
 
 interface ShadowsOptions {
   readonly clock: Clock;
-  /** The set of buckets in shadow has changed. */
+  /** Called when the set of buckets in shadow mode has changed. */
   readonly onChange: () => void;
 }
 
@@ -33,7 +33,7 @@ export class Shadows {
     this.replace(new Map(this.#endsAt).set(bucket, endsAt));
   }
 
-  /** @returns whether it was there */
+  /** @returns whether it existed */
   delete(bucket: string): boolean {
     const left = new Map(this.#endsAt);
     const was = left.delete(bucket);

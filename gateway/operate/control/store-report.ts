@@ -3,24 +3,24 @@ import { storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export interface StoreReport {
-  /** Such as 7.2.4; null: unknown. */
+  /** Such as 7.2.4; null if unknown. */
   readonly version: string | null;
-  /** null: unknown. */
+  /** null if unknown. */
   readonly evictionPolicy: string | null;
-  /** 0: no limit. */
+  /** 0 for no limit. */
   readonly memoryBytesMax: number;
   readonly evictedKeys: number;
-  /** A sample of some hundred keys. */
+  /** Number of keys in the sample, some hundred. */
   readonly sampledKeys: number;
-  /** Keys of the sample that other programs wrote. */
+  /** Number of sampled keys that other programs wrote. */
   readonly foreignKeys: number;
-  /** Other databases that have keys. */
+  /** Number of other databases that have keys. */
   readonly otherDatabases: number;
   /** Milliseconds since the epoch. */
   readonly now: Millis;
 }
 
-/** Reads a sample of the keys: a scan of millions would stop the store for everybody. */
+/** Reads a sample of the keys, because a scan of millions would stop the store for everybody. */
 export const REPORT = storeScript(`
 local time = redis.call('TIME')
 local function info(section)

@@ -7,7 +7,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 export interface RefusedAddress {
   readonly identity: string;
   readonly address: string;
-  /** When it is forgotten. */
+  /** When the entry is dropped. */
   readonly until: Millis;
 }
 
@@ -17,7 +17,7 @@ const SWEEP_MS: Millis = 1000;
 export class Addresses {
   readonly #keptMs: Millis;
   readonly #clock: Clock;
-  /** By digest. The entry that is forgotten next comes first. */
+  /** By digest. The entry that is dropped next comes first. */
   readonly #known = new Map<string, RefusedAddress>();
   /** Digests whose entries fresh() has yet to return. */
   readonly #fresh = new Set<string>();
@@ -36,13 +36,13 @@ export class Addresses {
   note(identity: string, address: string): void {
     const until = this.#clock() + this.#keptMs;
     const known = this.#known.get(identity);
-    // A flood does not renew its entry with each request.
+    // A flood does not renew its entry with every request.
     if (known?.address === address && until - known.until < this.#keptMs / 10) return;
     this.take([{ identity, address, until }]);
     this.#fresh.add(identity);
   }
 
-  /** Takes entries of another process. */
+  /** Adds entries of another process. */
   take(entries: readonly RefusedAddress[]): void {
     for (const entry of entries) {
       this.#known.delete(entry.identity);
@@ -58,7 +58,7 @@ export class Addresses {
     return entries;
   }
 
-  /** @returns null: unknown */
+  /** @returns null if unknown */
   find(identity: string): string | null {
     const entry = this.#known.get(identity);
     return entry !== undefined && entry.until > this.#clock() ? entry.address : null;

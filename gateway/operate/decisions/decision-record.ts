@@ -10,27 +10,27 @@ export interface DecisionRecord {
   /** ISO 8601. */
   readonly at: string;
   /**
-   * unavailable: the store is away, and the policy says deny. listed: the list deny names the client. banned: an operator
-   * has banned the client. busy: a bound of the gateway is reached.
+   * unavailable: the store is unavailable, and the policy has `onStoreFailure: deny`. listed: the list deny names the
+   * client. banned: a ban of an operator or a policy. busy: a bound of the gateway is reached.
    */
   readonly decision: 'deny' | 'unavailable' | 'listed' | 'banned' | 'busy';
   readonly method: string;
   /** Canonical, without the query, cut to 200 characters. */
   readonly path: string;
-  /** The denying policy with the longest wait; or the list, the ban or the bound. */
+  /** The denying policy with the longest wait, or the name of the list, ban or bound. */
   readonly policy: string;
-  /** Its line in the policy file, from 1; 0: the file does not have it. */
+  /** Its line in the policy file, from 1; 0 if it is not in the file. */
   readonly line: number;
   readonly file: string;
-  /** The first characters of the file's SHA-256. */
+  /** The first characters of the policy file's SHA-256. */
   readonly policyVersion: string;
   /** Names of all policies that deny. */
   readonly violated: readonly string[];
-  /** The limit that applied. While the store is away that is the share of the process. */
+  /** The limit that applied. During an outage of the store that is the share of the process. */
   readonly limit: number;
-  /** null: unknown. */
+  /** null if unknown. */
   readonly used: number | null;
-  /** How much the request would use. */
+  /** Units that the request would use. */
   readonly cost: number;
   readonly windowSeconds: number;
   readonly algorithm: Algorithm;
@@ -40,11 +40,11 @@ export interface DecisionRecord {
   readonly identity: string;
   /** Name of the identifier in the policy file. */
   readonly identifier: string;
-  /** The counter is an address's for unproven credentials. */
+  /** The counter is that of an address for unproven credentials. */
   readonly isUnproven: boolean;
   readonly addressFrom: string;
   readonly decidedBy: 'store' | 'local';
-  /** The process knew that the counter was exhausted, so it did not ask the store. */
+  /** The process knew that the counter was exhausted, so it did not call the store. */
   readonly fromMemory: boolean;
   /** The process that decided. */
   readonly replica: string;
@@ -52,16 +52,16 @@ export interface DecisionRecord {
 
 /** Keeps the newest records; their number and age are bounded. */
 export interface DecisionStore {
-  /** @throws when they cannot be written */
+  /** @throws if they cannot be written */
   write(records: readonly DecisionRecord[]): Promise<void>;
-  /** @throws when the store cannot be asked */
+  /** @throws if the store is unavailable */
   find(id: string): Promise<DecisionRecord | null>;
   /**
-   * The newest first.
+   * Lists records, newest first.
    *
-   * @param before list records older than the one with this id; null: list from the newest
-   * @param count the most that are listed
-   * @throws when the store cannot be asked
+   * @param before id of a record; only older ones are listed. null lists from the newest
+   * @param count maximum number of records
+   * @throws if the store is unavailable
    */
   list(before: string | null, count: number): Promise<readonly DecisionRecord[]>;
   close(): void;

@@ -13,7 +13,7 @@ interface DecisionText {
   readonly advice: string;
 }
 
-/** @param address of the client; null: unknown */
+/** @param address of the client; null if unknown */
 export function textOf(record: DecisionRecord, address: string | null = null): DecisionText {
   const { at, method, path, policy, file, line, policyVersion, violated, endsAt } = record;
   const others = violated.filter((name) => name !== policy);
@@ -34,7 +34,7 @@ export function textOf(record: DecisionRecord, address: string | null = null): D
 function reasonOf(record: DecisionRecord): string[] {
   const { decision, policy, limit, used, windowSeconds, algorithm, cost = 1, isUnproven } = record;
   if (decision === 'unavailable')
-    return [`The store was away, and policy ${policy} says onStoreFailure: deny. The client got 503.`];
+    return [`The store was unavailable, and policy ${policy} has onStoreFailure: deny. The client got 503.`];
   if (decision === 'listed')
     return [`The list deny of the policy file names this ${policy === CLOSED_ROUTE ? 'route' : 'client'}.`];
   if (decision === 'banned')

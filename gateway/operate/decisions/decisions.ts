@@ -12,19 +12,19 @@ import type { Refusal } from './refusal.ts';
 
 const BATCH_MS: Millis = 100;
 const AGAIN_MS: Millis = 1000;
-/** Refusals of each batch that are always recorded. */
+/** Number of refusals in each batch that are always recorded. */
 const KEPT_ANYWAY = 20;
-/** The largest batch. Beyond KEPT_ANYWAY, each record is the first of its identity and window. */
+/** The largest batch. Beyond KEPT_ANYWAY, only the first refusal of each identity and window is recorded. */
 const BATCH_MAX = 120;
-/** Records of one identity in a minute, in addition to the first ones of windows. */
+/** Maximum number of records of one identity in a minute, in addition to the first ones of windows. */
 const REPEATS_MAX = 60;
 const REPEATS_MS: Millis = 60_000;
 const PENDING_MAX = 1000;
-/** Pairs of counter and identity whose recorded window is remembered. */
+/** Maximum number of pairs of counter and identity whose recorded window is remembered. */
 const SEEN_MAX = 16_384;
 const PATH_MAX = 200;
 
-/** A refused request, as far as its record needs it. */
+/** The parts of a refused request that its record needs. */
 export interface RefusedRequest {
   readonly method: string;
   /** Canonical path and query. */
@@ -41,7 +41,7 @@ export interface Refused {
 
 interface DecisionsOptions {
   readonly store: DecisionStore;
-  /** Decisions are made in the store, not in this process. */
+  /** Whether decisions are made in the store, not in this process. */
   readonly isStoreUsed: () => boolean;
   readonly wallClock: Clock;
   /** At least 8 random bytes. */
@@ -53,16 +53,16 @@ export class Decisions {
   readonly #options: DecisionsOptions;
   readonly #ids: DecisionIds;
   #pending: DecisionRecord[] = [];
-  /** Records since the last batch. */
+  /** Number of records since the last batch. */
   #kept = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** By counter and digest, the end of the window in which a refusal was recorded. */
+  /** End of the window in which a refusal was recorded, by counter and digest. */
   readonly #seen = new Map<string, Map<string, Millis>>();
   #seenSize = 0;
-  /** By digest, how many repeated refusals were recorded in this minute. */
+  /** Number of repeated refusals that were recorded in this minute, by digest. */
   readonly #repeats = new Map<string, number>();
   #repeatsUntil: Millis = 0;
-  /** Refusals that were not recorded, because there were too many. */
+  /** Number of refusals that were not recorded, because there were too many. */
   unrecorded = 0;
 
   constructor(options: DecisionsOptions) {
@@ -89,17 +89,17 @@ export class Decisions {
     return id;
   }
 
-  /** @throws when the store cannot be asked */
+  /** @throws if the store is unavailable */
   async find(id: string): Promise<DecisionRecord | null> {
     return this.#pending.find((record) => record.id === id) ?? this.#options.store.find(id);
   }
 
-  /** The newest first, without those that are not written yet. @throws when the store cannot be asked */
+  /** Newest first, without records that are not written yet. @throws if the store is unavailable */
   list(before: string | null, count: number): Promise<readonly DecisionRecord[]> {
     return this.#options.store.list(before, count);
   }
 
-  /** Tries once to write what is left. */
+  /** Makes one attempt to write the remaining records. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     if (this.#pending.length > 0) await this.#options.store.write(this.#pending).catch(() => undefined);
@@ -181,7 +181,7 @@ export class Decisions {
     try {
       await this.#options.store.write(batch);
     } catch {
-      // The limiter reports that the store is away.
+      // The limiter reports the outage.
       const all = [...batch, ...this.#pending];
       this.unrecorded += Math.max(0, all.length - PENDING_MAX);
       this.#pending = all.slice(-PENDING_MAX);

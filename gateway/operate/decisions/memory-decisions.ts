@@ -8,7 +8,7 @@ import {
 } from './decision-record.ts';
 
 export class MemoryDecisions implements DecisionStore {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #records = new Map<string, DecisionRecord>();
   readonly #wallClock: Clock;
 

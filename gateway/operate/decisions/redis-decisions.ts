@@ -17,8 +17,8 @@ import {
 const SILENCE_MS: Millis = 2000;
 
 /**
- * KEYS records by id, ids by time; ARGV how many records are kept, for how many ms, then ids and records in turn. A batch
- * may be written twice, so existing records stay as they are.
+ * KEYS: records by id, ids by time. ARGV: maximum number of records, lifetime in ms, then alternating ids and records.
+ * A batch may be written twice, so existing records stay unchanged.
  */
 const WRITE = storeScript(`
 local time = redis.call('TIME')
@@ -41,7 +41,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
 return 1
 `);
-/** KEYS records by id, ids by time; ARGV list records older than this id, how many. Returns records, the newest first. */
+/** KEYS: records by id, ids by time. ARGV: id, count. Returns records that are older than the id, newest first. */
 const LIST = storeScript(`
 local from = 0
 if ARGV[1] ~= '' then
@@ -53,7 +53,7 @@ local ids = redis.call('ZREVRANGE', KEYS[2], from, from + ARGV[2] - 1)
 if #ids == 0 then return {} end
 return redis.call('HMGET', KEYS[1], unpack(ids))
 `);
-/** KEYS records by id; ARGV the id. */
+/** KEYS: records by id. ARGV: the id. */
 const FIND = storeScript(`return redis.call('HGET', KEYS[1], ARGV[1])`);
 
 const RECORDS_KEY = 'fg:{decisions}:records';

@@ -26,7 +26,10 @@ type Recorded = Pick<
 >;
 
 export interface Refusal extends Recorded {
-  /** Names the counter that refused. The first refusal of an identity by each counter is recorded before repeated ones. */
+  /**
+   * Name of the counter that refused. The first refusal of an identity by each counter is recorded before repeated
+   * ones.
+   */
   readonly counter: string;
   readonly resetMs: Millis;
   /** Decided in this process, not in the store. */
@@ -65,19 +68,19 @@ export function policyRefusal(
   };
 }
 
-/** The policy of a refusal by a ban that an operator made. */
+/** Stands for the policy if an operator made the ban. */
 export const OPERATOR_BAN = 'operator ban';
 
-/** @param endsInMs when the ban ends @param policy that made it; null: an operator did */
+/** @param endsInMs time until the ban ends @param policy that made it; null if an operator did */
 export function banRefusal(identity: Identity, endsInMs: Millis, policy: string | null): Refusal {
   const name = policy === null ? OPERATOR_BAN : `ban by policy ${policy}`;
   return { ...withoutPolicy(name, identity), decision: 'banned', resetMs: endsInMs };
 }
 
-/** The policy of a refusal by an entry of the list deny that closes a route. */
+/** Stands for the policy if an entry of the list deny closes a route. */
 export const CLOSED_ROUTE = 'closed route';
 
-/** By an entry of the list deny. */
+/** Describes a refusal by an entry of the list deny. */
 export function listRefusal(
   { names, line }: Pick<ListEntry, 'names' | 'line'>,
   identity: Identity,
@@ -93,7 +96,7 @@ const HOLDERS: Readonly<Record<BoundRefusal, string>> = {
   total: 'all clients',
 };
 
-/** @param client null: the bound counts for nobody in particular */
+/** @param client null if only the total of the bound counted */
 export function boundRefusal(
   bound: Bound,
   reason: BoundRefusal,
@@ -112,10 +115,10 @@ export function boundRefusal(
   };
 }
 
-/** Names the adaptive limit in place of a policy. */
+/** Stands for the policy if the adaptive limit refuses. */
 export const PROTECT = 'protect';
 
-/** The application is overloaded. */
+/** Describes a refusal because the application is overloaded. */
 export function overloadRefusal(
   { limit, held }: Pick<Bound, 'limit' | 'held'>,
   priority: Priority,

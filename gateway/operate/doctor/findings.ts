@@ -1,4 +1,7 @@
-/** Finds mistakes in a set-up and says how to mend them. Pure: it reads the gateway's report and the results of probes. */
+/**
+ * Finds mistakes in a set-up and says how to correct them. Pure: it reads the gateway's report and the results of
+ * probes.
+ */
 import type { Seen } from '#gateway/request/probe.ts';
 import type { GatewayReport } from './report.ts';
 
@@ -6,7 +9,7 @@ export interface Finding {
   readonly check: CheckName;
   readonly ok: boolean;
   readonly message: string;
-  /** '' where nothing is to be done. */
+  /** '' if there is nothing to do. */
   readonly fix: string;
 }
 
@@ -32,7 +35,7 @@ const CLOCK_MS_MAX = 2000;
 const NODE_MIN = [24, 7] as const;
 const REDIS_MIN = [6, 2] as const;
 
-/** @param here the command's own version and clock, the latter when the report was asked for, in the middle of it */
+/** @param here version and clock of the command; the time is that in the middle of the request for the report */
 export function reportFindings(
   report: GatewayReport,
   here: { readonly version: string; readonly now: number },
@@ -173,7 +176,7 @@ function clock({ now, store }: GatewayReport, here: number): Finding {
   if (Math.abs(aheadMs) > CLOCK_MS_MAX)
     return bad(
       'clock',
-      `the clock of Redis, by which windows go, is ${seconds(aheadMs)} of the gateway's`,
+      `the clock of Redis, which windows use, is ${seconds(aheadMs)} of the gateway's`,
       fix,
     );
   if (Math.abs(now - here) > CLOCK_MS_MAX)
@@ -200,17 +203,17 @@ function wideTrust({ trust: { tooWide } }: GatewayReport): Finding[] {
   return [
     bad(
       'trusted-proxies',
-      `GATEWAY_TRUSTED_PROXIES has networks with strangers in them: ${tooWide.join(', ')}; any of them may name any client`,
+      `GATEWAY_TRUSTED_PROXIES has networks that contain unrelated hosts: ${tooWide.join(', ')}; any of them may name any client`,
       'list the addresses of your own proxies only',
     ),
   ];
 }
 
-/** How the gateway saw two requests of this machine: one as it is, one that claims to be another client's. */
+/** How the gateway saw two requests of this machine: a normal one, and one that claims another client's address. */
 interface Probes {
   readonly plain: Seen;
   readonly claiming: Seen;
-  /** Digest of the client that it claims to be. */
+  /** Digest of the claimed address. */
   readonly claimed: string;
   /** Trusted proxies; 0: GATEWAY_TRUSTED_PROXIES is no hop count. */
   readonly hops: number;
@@ -225,7 +228,7 @@ export function trustFinding({ plain, claiming, claimed, hops }: Probes): Findin
       'requests come without the X-Forwarded-For that GATEWAY_TRUSTED_PROXIES promises, so all clients are counted as one',
       isBehindProxy
         ? 'the number of hops is larger than the number of proxies in front: make it smaller'
-        : 'let the proxy append to X-Forwarded-For, or set GATEWAY_TRUSTED_PROXIES to none where there is no proxy',
+        : 'let the proxy append to X-Forwarded-For, or set GATEWAY_TRUSTED_PROXIES to none if there is no proxy',
     );
   }
   if (isBehindProxy && !plain.isPeerTrusted) {

@@ -1,40 +1,40 @@
-/** Finds mistakes in a set-up in front of Formbricks, from what probes have seen. Pure. */
+/** Finds mistakes in a set-up in front of Formbricks, from the results of probes. Pure. */
 import { bad, type Finding, good } from './findings.ts';
 
-/** Routes at which releases log in, the current one first. */
+/** Login routes of all releases, the current one first. */
 export const LOGIN_PATHS = ['/api/auth/sign-in/email', '/api/auth/callback/credentials'] as const;
 
-/** They tell anybody whether an API key is valid. */
+/** Routes that tell everybody whether an API key is valid. */
 export const KEY_ROUTES = ['/api/envoy-auth', '/api/traefik-auth'] as const;
 
-/** Places of X-Forwarded-For that are tried. */
+/** Number of positions of X-Forwarded-For that are tried. */
 export const HOPS_MAX = 4;
 
 export interface SeenLogin {
   readonly path: string;
-  /** Policies of the gateway that count it and may deny it. */
+  /** Policies of the gateway that count the request and may deny it. */
   readonly limitedBy: readonly string[];
 }
 
 export interface SeenKeyRoute {
   readonly path: string;
-  /** null: the application could not be asked. */
+  /** null if the application could not be reached. */
   readonly directStatus: number | null;
   readonly publicStatus: number;
-  /** The gateway has answered, not the application. */
+  /** The gateway answered, not the application. */
   readonly isRefused: boolean;
 }
 
-/** How Formbricks takes the client address out of X-Forwarded-For. */
+/** How Formbricks reads the client address from X-Forwarded-For. */
 export type SeenHops =
-  /** It is the entry at this place from the right. */
+  /** It uses the entry at this position from the right. */
   | { readonly kind: 'place'; readonly place: number }
-  /** All clients are one for it. */
+  /** It counts all clients as one. */
   | { readonly kind: 'none' }
-  /** It limits nobody, so nothing shows whom it counts. */
+  /** It limits nothing, so its choice cannot be observed. */
   | { readonly kind: 'unlimited' };
 
-/** @param logins those that the application has */
+/** @param logins routes that exist in the application */
 export function loginFinding(logins: readonly SeenLogin[]): Finding {
   if (logins.length === 0)
     return bad(
@@ -64,13 +64,13 @@ export function keyRoutesFinding(routes: readonly SeenKeyRoute[]): Finding {
   );
 }
 
-/** A proxy in front may have closed it as well, and older releases do not have it. */
+/** Whether clients can reach the route. A proxy in front may also deny it, and older releases do not have it. */
 function isOpen({ directStatus, publicStatus, isRefused }: SeenKeyRoute): boolean {
   if (isRefused || publicStatus === 404) return false;
   return directStatus === null || directStatus === publicStatus;
 }
 
-/** @param proxies on the way from clients to Formbricks; null: unknown */
+/** @param proxies number of proxies between clients and Formbricks; null if unknown */
 export function hopsFinding(seen: SeenHops, proxies: number | null): Finding {
   const fix =
     proxies === null
@@ -80,13 +80,13 @@ export function hopsFinding(seen: SeenHops, proxies: number | null): Finding {
     case 'unlimited':
       return bad(
         'hop-count',
-        'Formbricks limits no password resets, so nothing shows whom it takes for the client',
+        'Formbricks limits no password resets, so its choice of the client address cannot be observed',
         `${fix}; remove RATE_LIMITING_DISABLED, and see whether Formbricks reaches its Redis`,
       );
     case 'none':
       return bad(
         'hop-count',
-        'Formbricks takes all clients for one, so one of them can use up all limits',
+        'Formbricks counts all clients as one, so one of them can use up all limits',
         fix,
       );
     case 'place':
@@ -102,7 +102,7 @@ export function hopsFinding(seen: SeenHops, proxies: number | null): Finding {
     );
   if (place === proxies)
     return good('hop-count', `Formbricks expects ${counted(place)} on the way, and there are ${proxies}`);
-  const whom = place > proxies ? 'it takes all clients for one' : 'it takes a proxy for the client';
+  const whom = place > proxies ? 'it counts all clients as one' : 'it counts a proxy as the client';
   return bad(
     'hop-count',
     `Formbricks expects ${counted(place)} on the way, and there are ${proxies}: ${whom}`,
@@ -114,7 +114,7 @@ function counted(proxies: number): string {
   return `${proxies} ${proxies === 1 ? 'proxy' : 'proxies'}`;
 }
 
-/** @param open whether the port of the application answers clients; null: unknown */
+/** @param open whether clients can reach the port of the application; null if unknown */
 export function aroundFinding(address: string, open: boolean | null): Finding {
   if (open === null)
     return good('around-gateway', 'not tried; give --public, and clients are tried at that host');

@@ -1,7 +1,7 @@
-/** How many descriptors this process may have open. */
+/** Reads how many file descriptors this process may have open. */
 import { readFileSync } from 'node:fs';
 
-/** @returns null where the system does not say, or there is no limit */
+/** @returns null if the system does not report it, or there is no limit */
 export function openFilesMax(): number | null {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8');

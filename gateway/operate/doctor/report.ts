@@ -10,18 +10,18 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { unixPart } from '#shared/unix-socket.ts';
 import { type Spelling, spellingsOf } from './spellings.ts';
 
-/** Sources that only the doctor needs, not the rest of the admin API. */
+/** Data that only doctor needs, not the rest of the admin API. */
 export interface DoctorSources {
   readonly config: {
     /** Origin, without a path. */
     readonly upstream: string;
     readonly bounds: BoundSettings;
     readonly adminHost: string;
-    /** null: the public listener speaks plain HTTP. */
+    /** null if the public listener uses plain HTTP. */
     readonly tls: object | null;
   };
   readonly readPolicyFile: (file: string) => string;
-  /** Descriptors that a process may have open; null where the system does not say. */
+  /** Returns how many file descriptors a process may have open; null if the system does not report it. */
   readonly openFilesMax: () => number | null;
   /** Version of this gateway; `nodeVersion` is that of Node.js. */
   readonly version: string;
@@ -39,17 +39,17 @@ export interface GatewayReport {
   readonly now: Millis;
   readonly policies: PolicyReport;
   readonly trust: TrustReport;
-  /** Paths to try in other letters. */
+  /** Paths for the test of upper and lower case. */
   readonly spellings: readonly Spelling[];
   readonly openFiles: { readonly max: number | null; readonly needed: number };
-  /** problem: null when it answers. */
+  /** problem: null if it answers. */
   readonly upstream: { readonly origin: string; readonly problem: string | null };
-  /** null: counters are in the memory of the process. */
+  /** null if counters are in the memory of the process. */
   readonly store:
     | { readonly problem: string }
     | (StoreReport & {
         readonly problem: null;
-        /** By how much the store's clock is ahead of the gateway's. */
+        /** How far the store's clock is ahead of the gateway's. */
         readonly aheadMs: Millis;
       })
     | null;
@@ -57,18 +57,18 @@ export interface GatewayReport {
 
 interface PolicyReport {
   readonly file: string;
-  /** In use. */
+  /** Version in use. */
   readonly version: string;
-  /** Whether the file says what is in use. */
+  /** Compares the file with the policies in use. */
   readonly state: 'same' | 'changed' | 'refused' | 'unreadable';
-  /** Why it is not in use; null where it is, or is about to be. */
+  /** Why the file is not in use; null if it is in use, or soon will be. */
   readonly reason: string | null;
 }
 
 interface TrustReport {
   readonly kind: ProxyTrust['kind'];
   readonly hops: number;
-  /** Networks so large that strangers are in them. */
+  /** Trusted networks that are so large that they contain unrelated hosts. */
   readonly tooWide: readonly string[];
 }
 
@@ -82,9 +82,9 @@ interface ReportParts extends DoctorSources {
 }
 
 const UPSTREAM_MS: Millis = 3000;
-/** File descriptors of the process itself: the store, logs, listeners, the runtime. */
+/** File descriptors of the process itself: for the store, logs, listeners and the runtime. */
 const OWN_FILES = 64;
-/** A shorter prefix has strangers in it: 10.0.0.0/8 and fc00::/7 are the largest private networks. */
+/** Networks with a shorter prefix contain unrelated hosts. 10.0.0.0/8 and fc00::/7 are the largest private networks. */
 const PREFIX_BITS_MIN = { ipv4: 8, ipv6: 7 } as const;
 
 export async function gatewayReport(parts: ReportParts): Promise<GatewayReport> {
@@ -129,7 +129,7 @@ function trustReport(trust: ProxyTrust): TrustReport {
   return { kind: 'cidrs', hops: 0, tooWide: tooWide.map(([network, bits]) => `${network}/${bits}`) };
 }
 
-/** @returns null when it answers, whatever it answers */
+/** @returns null if it sends any reply */
 async function upstreamProblem(origin: string): Promise<string | null> {
   try {
     await headOf(origin, AbortSignal.timeout(UPSTREAM_MS));
@@ -142,7 +142,7 @@ async function upstreamProblem(origin: string): Promise<string | null> {
   }
 }
 
-/** Waits for any reply. fetch knows no Unix sockets. */
+/** Waits for any reply. fetch does not support Unix sockets. */
 async function headOf(origin: string, signal: AbortSignal): Promise<void> {
   const socketPath = unixPart(origin);
   if (socketPath !== null) {

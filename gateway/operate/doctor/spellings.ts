@@ -1,4 +1,4 @@
-/** Paths that a policy limits, and the same in other letters, which none of its routes matches. */
+/** Finds paths that a policy limits, and spellings of them in other case, which no route matches. */
 import { createMatcher } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 
@@ -8,7 +8,7 @@ export interface Spelling {
   readonly other: string;
 }
 
-/** Each is two requests of `floodgate doctor`. */
+/** Maximum number of spellings. Each takes two requests of `floodgate doctor`. */
 const SPELLINGS_MAX = 16;
 
 export function spellingsOf(set: PolicySet): Spelling[] {

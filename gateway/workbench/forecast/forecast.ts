@@ -11,7 +11,7 @@ import { createMatcher } from '#gateway/policy/match.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 
 interface ForecastOptions {
-  /** Clients in one window; each has an address and, for each identifier of credentials, one of those. */
+  /** Number of clients in one window. Each has an address, and one credential for each identifier of credentials. */
   readonly identities: number;
   readonly requestsPerSecond: number;
   readonly processes: number;
@@ -21,63 +21,63 @@ export interface Forecast {
   readonly identities: number;
   readonly requestsPerSecond: number;
   readonly processes: number;
-  /** `used_memory` of Redis, of 64 bits with jemalloc. */
+  /** `used_memory` of a 64-bit Redis with jemalloc. */
   readonly redisBytes: number;
   readonly redisKeys: number;
   /** Resident memory of all processes. */
   readonly processBytes: number;
-  /** As in `total_commands_processed`, which includes commands of scripts. */
+  /** Like `total_commands_processed`, which includes commands of scripts. */
   readonly commandsPerSecond: number;
   /** The memory of counters in Redis. */
   readonly counters: readonly CounterForecast[];
 }
 
 interface CounterForecast {
-  /** The first policy of the bucket; null: the markers of proven credentials, for 30 days. */
+  /** The first policy of the bucket; null for the markers of proven credentials, which last 30 days. */
   readonly policy: string | null;
-  /** It counts what addresses spend on unproven credentials. */
+  /** It counts the usage of addresses with unproven credentials. */
   readonly unproven: boolean;
   readonly keys: number;
   readonly bytes: number;
 }
 
-/** An empty server with a few connections. */
+/** Memory of an empty server with a few connections. */
 const SERVER_BYTES = 1_048_576;
-/** The entry of a key in the dictionary and in that of expiries. */
+/** Memory of a key's entries in the dictionary and in that of expiries. */
 const ENTRY_BYTES = 32;
 const NUMBER_BYTES = 16;
-/** In front of a key's text and behind it. */
+/** Bytes around a key's text. */
 const TEXT_BYTES = 4;
-/** The object of a short text. */
+/** Memory of the object of a short text. */
 const OBJECT_BYTES = 16;
-/** A sorted set of few entries is one list. */
+/** A small sorted set is stored as one list. */
 const LEASES_BYTES = 7;
 const LEASE_BYTES = 32;
-/** Moments and window numbers grow longer by a digit in centuries. */
+/** A recent time. Times and window numbers get another digit only after centuries. */
 const TIME_MS = 1.8e12;
-/** A place in each of the two dictionaries; there are as many as the next power of two. */
+/** Memory of a slot in each of the two dictionaries, whose size is the next power of two. */
 const PLACE_BYTES = 16;
 const DIGEST_LENGTH = 22;
 const PREFIX_LENGTH = 'fg:{'.length;
 const PROVEN_SUFFIX = '}:proven';
 
-/** Under load, with few identities; docs/performance.md. */
+/** Memory of a process under load, with few identities; docs/performance.md. */
 const PROCESS_BYTES = 160_000_000;
-/** A process remembers no more beside a store (limiter/outage.ts). */
+/** The most counters that a process remembers with a store (limiter/outage.ts). */
 const COUNTERS_KNOWN_MAX = 262_144;
 const CREDENTIALS_KNOWN_MAX = 65_536;
 
-/** The script itself, the clock that it asks, and one command that reads all counters. */
+/** The script itself, its query of the time, and one command that reads all counters. */
 const COMMANDS_PER_SCRIPT = 3;
-/** Requests in flight are counted, and those that ended are removed before one is added. */
+/** Counts the requests in flight, removes expired leases, and adds one. */
 const COMMANDS_PER_LEASE = 4;
-/** Commands per second of an idle process: one heartbeat, and checks for changes by operators. */
+/** Commands per second of an idle process: one heartbeat, and queries for changes by operators. */
 const COMMANDS_PER_PROCESS = 12;
 
 export function forecast(set: PolicySet, options: ForecastOptions): Forecast {
   const { identities, requestsPerSecond, processes } = options;
   const counters = countersOf(set).map((counter): CounterForecast => {
-    // The store holds the leases of requests in flight, and of processes that died lately.
+    // The store holds the leases of requests in flight, and of processes that died recently.
     const { algorithm, identifier } = counter.policy;
     const clients = identifier.kind === 'everyone' ? 1 : identities;
     const keys =
@@ -93,7 +93,7 @@ export function forecast(set: PolicySet, options: ForecastOptions): Forecast {
   });
   const credentials = credentialIdentifiers(set) * identities;
   if (credentials > 0) {
-    // Their value is a small number, of which the server has one object for all.
+    // Their value is a small number, for which the server has one shared object.
     const bytes = credentials * keyBytes(PROVEN_SUFFIX.length);
     counters.push({ policy: null, unproven: false, keys: credentials, bytes });
   }
@@ -136,7 +136,7 @@ function valueBytes({ policy: { algorithm, limit, capacity, windowMs } }: Counte
   }
 }
 
-/** A short text and its object are one allocation. */
+/** A short text and its object share one allocation. */
 function textBytes(length: number): number {
   return allocated(OBJECT_BYTES + length + TEXT_BYTES);
 }
@@ -145,7 +145,7 @@ function digits(number: number): number {
   return String(Math.floor(number)).length;
 }
 
-/** Size classes of jemalloc. */
+/** Rounds up to the size classes of jemalloc. */
 function allocated(bytes: number): number {
   const step = bytes <= 128 ? 16 : 32;
   return Math.ceil(bytes / step) * step;
@@ -168,7 +168,7 @@ function commandsOf(counters: readonly Counter[], requestsPerSecond: number): nu
   return requestsPerSecond * (COMMANDS_PER_SCRIPT + written + leases * COMMANDS_PER_LEASE + release);
 }
 
-/** The cover with the most counters. */
+/** Returns the counters of the cover that has most of them. */
 function largestCover(set: PolicySet): readonly Counter[] {
   const match = createMatcher(set);
   let largest: readonly Counter[] = [];

@@ -1,6 +1,6 @@
 /**
- * Envoy Gateway: the limits of a BackendTrafficPolicy, on the routes of the HTTPRoutes that it targets. There as here all
- * rules that match apply, each with a counter for each route.
+ * Envoy Gateway: the limits of a BackendTrafficPolicy, on the routes of the HTTPRoutes that it targets. As in a policy
+ * file, all matching rules apply, each with a counter for each route.
  */
 import {
   BY_ADDRESS,
@@ -15,7 +15,7 @@ import {
 import { exactPattern, expressionPaths, narrower, type Paths, prefixPattern } from './path-pattern.ts';
 import type { Tree } from './tree.ts';
 
-/** Requests that one match of an HTTPRoute, or one rule, is about. */
+/** The requests that one match of an HTTPRoute, or one rule, selects. */
 interface Requests extends Paths {
   readonly methods: readonly string[] | null;
 }
@@ -26,7 +26,7 @@ interface Target extends Requests {
 
 const ALL: Requests = { methods: null, paths: ['*'], notes: [] };
 
-/** @throws ImportError when there is nothing of Envoy Gateway in it */
+/** @throws ImportError if the file has nothing of Envoy Gateway */
 export function importEnvoy(documents: readonly Tree[]): Imported {
   const resources = documents.flatMap((document) =>
     /List$/.test(document.at('kind').text ?? '') ? document.at('items').items() : [document],
@@ -147,7 +147,7 @@ class Reading {
         path,
         who,
         ...limit,
-        // Each Envoy has a bucket of so many tokens; the shared service counts in windows.
+        // Each Envoy has a bucket with this number of tokens. The shared service counts in windows.
         burst: isLocal ? limit.limit : null,
         mode: rule.at('shadowMode').isTrue ? 'shadow' : 'enforce',
         group:
@@ -170,7 +170,7 @@ class Reading {
     }
   }
 
-  /** @returns who is counted and on which requests; null: told why it cannot be */
+  /** @returns the counted clients and the requests; null if they cannot be expressed, which is reported */
   #select(
     rule: Tree,
     what: string,
@@ -187,7 +187,7 @@ class Reading {
         const name = header.at('name').text ?? '';
         if (header.at('type').text !== 'Distinct' || header.at('invert').isTrue)
           return refuse(
-            `it holds for some values of the header ${name}; a limit here holds for every client alike`,
+            `it applies to some values of the header ${name}; a limit here applies to every client alike`,
           );
         who.push(byHeader(name));
       }
@@ -196,7 +196,7 @@ class Reading {
         const range = source.at('value').text ?? '';
         if (source.at('type').text !== 'Distinct' || source.at('invert').isTrue)
           return refuse(`it counts all of ${range} as one; here each address is counted by itself`);
-        if (!/\/0$/.test(range)) return refuse(`it holds for clients in ${range} only`);
+        if (!/\/0$/.test(range)) return refuse(`it applies to clients in ${range} only`);
         who.push(BY_ADDRESS);
         notes.push(IPV6_NOTE);
       }

@@ -1,4 +1,4 @@
-/** Another product's configuration as a policy file. */
+/** Converts another product's configuration to a policy file. */
 import { importEnvoy } from './envoy.ts';
 import { ImportError, type Imported, type Product } from './imported.ts';
 import { importKong, looksLikeKong } from './kong.ts';
@@ -31,8 +31,8 @@ export interface ImportResult extends PolicyText {
 
 /**
  * @param file its name, for comments
- * @param from null: told from the content
- * @throws ImportError that says what is wrong with the file
+ * @param from null to recognize the product by the content
+ * @throws ImportError with the mistake in the file
  */
 export function importText(text: string, file: string, from: Product | null): ImportResult {
   if (Buffer.byteLength(text) > BYTES_MAX) throw new ImportError('it has more than 4 MiB; split it');
@@ -50,7 +50,7 @@ export function importText(text: string, file: string, from: Product | null): Im
 function refuseForeignSyntax(text: string): void {
   if (/^\s*\[{1,2}http\.\w+/m.test(text))
     throw new ImportError('TOML is not read; write the dynamic file of Traefik as YAML');
-  // In a YAML file nothing else begins so, outside of quotes.
+  // Outside of quotes, nothing else in a YAML file begins like this.
   if (/^[^#'"`]*\{\{-?\s*[.\w]/m.test(text))
     throw new ImportError('it is a template; give it what "helm template" makes of it');
 }

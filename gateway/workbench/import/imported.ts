@@ -7,30 +7,30 @@ export type Product = 'envoy' | 'ratelimit' | 'nginx' | 'traefik' | 'kong';
 
 export type Who = { readonly kind: 'address' } | { readonly kind: 'header'; readonly header: string };
 
-/** One place of the file that is read. */
+/** A place in the source file. */
 interface Source {
   readonly line: number;
-  /** The text there, in the words of the product. */
+  /** The text at that place, in the product's own terms. */
   readonly what: string;
 }
 
 export interface ImportedRow {
-  /** The policy is named after it. */
+  /** Used for the name of the policy. */
   readonly hint: string;
-  /** null: every method. */
+  /** null for every method. */
   readonly methods: readonly string[] | null;
-  /** As in a policy file; `*`: every path. */
+  /** As in a policy file; `*` for every path. */
   readonly path: string;
   readonly who: Who;
   readonly limit: number;
-  /** 0: the limit is for requests in flight. */
+  /** 0 if the limit is for requests in flight. */
   readonly windowSeconds: number;
-  /** Size of the token bucket; null: a fixed window. */
+  /** Size of the token bucket; null for a fixed window. */
   readonly burst: number | null;
   readonly mode: 'enforce' | 'shadow';
   readonly onStoreFailure: 'local' | 'deny';
   readonly headers: boolean;
-  /** Rows of one group share a counter; null: a counter of its own. */
+  /** Rows of one group share a counter; null for a counter of its own. */
   readonly group: string | null;
   /** Other limits, by the name of the plan. */
   readonly plans: ReadonlyMap<string, number>;
@@ -85,7 +85,7 @@ export class Imported {
   }
 }
 
-/** The file is not what it should be. The message has the line and says what to do. */
+/** The file is not valid. The message has the line and the fix. */
 export class ImportError extends Error {}
 
 export const BY_ADDRESS: Who = { kind: 'address' };
@@ -95,7 +95,7 @@ export function byHeader(name: string): Who {
   return { kind: 'header', header: name.toLowerCase() };
 }
 
-/** @returns the only identity that is counted, or why a policy cannot count them */
+/** @returns the only counted identity, or the reason why a policy cannot count them */
 export function onlyOne([only, ...others]: readonly Who[]): Who | string {
   if (only === undefined) return 'it counts all clients together; here each client is counted by itself';
   return others.length === 0
@@ -116,10 +116,10 @@ export const UNITS: readonly string[] = Object.keys(SECONDS_OF);
 export type Limit = Pick<ImportedRow, 'limit' | 'windowSeconds' | 'notes'>;
 
 /**
- * A limit for a unit of time.
+ * Reads a limit for a unit of time.
  *
  * @param missing the reason if there is no limit, or no such unit
- * @returns the limit, or why a policy cannot have it
+ * @returns the limit, or the reason why a policy cannot have it
  */
 export function limitPer(unit: string, limit: number | null, missing: string): Limit | string {
   const name = unit.toLowerCase();

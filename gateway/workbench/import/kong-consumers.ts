@@ -1,4 +1,4 @@
-/** Kong: rate-limiting of consumers and of their groups, as limits of plans that bear the consumers' names. */
+/** Kong: rate-limiting of consumers and of their groups, as limits of plans named after the consumers. */
 import { PLAN } from '#gateway/policy/overrides.ts';
 import { type Imported, limitPer, UNITS } from './imported.ts';
 import type { Tree } from './tree.ts';
@@ -27,12 +27,15 @@ export class ConsumerLimits {
       const members = this.#members.get(group.at('name').text ?? '') ?? [];
       for (const plugin of group.at('plugins').items()) this.#limit(plugin, members);
     }
-    // After the groups: a consumer's own limit takes precedence.
+    // After the groups, because a consumer's own limit takes precedence.
     for (const consumer of consumers)
       for (const plugin of consumer.at('plugins').items()) this.#limit(plugin, [nameOf(consumer)]);
   }
 
-  /** @param plugin of the file itself, which names a consumer or a group @param isEverywhere not of one route or service */
+  /**
+   * @param plugin at the top of the file, for a consumer or a group @param isEverywhere not for a single route or
+   * service
+   */
   add(plugin: Tree, isEverywhere: boolean): void {
     const consumer = plugin.at('consumer', 'username').text ?? plugin.at('consumer').text;
     const group = plugin.at('consumer_group', 'name').text ?? plugin.at('consumer_group').text ?? '';
@@ -46,13 +49,13 @@ export class ConsumerLimits {
       );
   }
 
-  /** Limits of each consumer that has one for this unit. */
+  /** Returns the limit of each consumer for this unit, if it has one. */
   of(unit: string): ReadonlyMap<string, number> {
     this.#used.add(unit);
     return new Map([...(this.#units.get(unit) ?? [])].map(([name, { limit }]) => [name, limit]));
   }
 
-  /** Reports limits for units in which no policy has a limit. */
+  /** Reports limits for units that no policy uses. */
   refuseUnused(): void {
     for (const [unit, limits] of this.#units) {
       if (this.#used.has(unit)) continue;
@@ -72,7 +75,7 @@ export class ConsumerLimits {
       this.#imported.refuse(plugin, what, 'it is switched off (enabled: false)');
       return;
     }
-    if (names.length === 0) this.#imported.refuse(plugin, what, 'nobody in this file belongs to it');
+    if (names.length === 0) this.#imported.refuse(plugin, what, 'no consumer in this file belongs to it');
     for (const unit of UNITS) {
       const value = plugin.at('config', unit).number;
       if (value === null) continue;
@@ -89,7 +92,7 @@ export class ConsumerLimits {
           this.#imported.refuse(
             plugin,
             what,
-            `${name} is no name of a plan: it has letters, digits and ._~- only`,
+            `${name} is not the name of a plan: it has letters, digits and ._~- only`,
           );
         else if (limits.size >= PLANS_MAX && !limits.has(name))
           this.#imported.refuse(plugin, what, `a policy has at most ${PLANS_MAX} overrides`);

@@ -1,6 +1,6 @@
 /**
- * Kong: the plugin rate-limiting of a declarative file. Of several that are set for a request Kong uses the most specific
- * one only; here every policy whose route matches applies.
+ * Kong: the plugin rate-limiting of a declarative file. If several plugins apply to a request, Kong uses only the most
+ * specific one. In a policy file every matching policy applies.
  */
 import { BY_ADDRESS, byHeader, ImportError, Imported, limitPer, UNITS, type Who } from './imported.ts';
 import { ConsumerLimits } from './kong-consumers.ts';
@@ -20,7 +20,7 @@ interface Scope {
   readonly what: string;
   readonly hint: string;
   readonly routes: readonly KongRoute[];
-  /** The whole of Kong, one service, one route. */
+  /** 0 for all of Kong, 1 for a service, 2 for a route. */
   readonly rank: 0 | 1 | 2;
 }
 
@@ -36,22 +36,22 @@ const OTHER_PLUGINS: Readonly<Record<string, string>> = {
 };
 const EVERYWHERE: KongRoute = { name: 'all', service: null, methods: null, paths: ['*'], notes: [], line: 1 };
 
-/** @throws ImportError when it is no declarative file of Kong */
+/** @throws ImportError if the file is not a declarative file of Kong */
 export function importKong([document]: readonly Tree[]): Imported {
   if (document === undefined || !looksLikeKong(document))
     throw new ImportError(
-      'it has no lists of services, routes or plugins, so it is no declarative file of Kong; make one with deck gateway dump',
+      'it has no lists of services, routes or plugins, so it is not a declarative file of Kong; make one with deck gateway dump',
     );
   const reading = new Reading(document);
   reading.read();
   reading.imported.planHeader = {
     header: 'x-consumer-username',
-    note: 'Who is which consumer is told in x-consumer-username, which Kong writes: set GATEWAY_TRUSTED_PROXIES to it.',
+    note: 'Kong names the consumer in x-consumer-username: set GATEWAY_TRUSTED_PROXIES to its address.',
   };
   return reading.imported;
 }
 
-/** Files are often without the version that Kong asks for. */
+/** Recognizes files without the version, which Kong requires but files often omit. */
 export function looksLikeKong(document: Tree): boolean {
   if (document.at('_format_version').isPresent) return true;
   return ['services', 'routes', 'plugins', 'consumers'].some((key) => document.at(key).items().length > 0);
@@ -212,7 +212,7 @@ class Reading {
     }
   }
 
-  /** Routes of others within those of the scope: Kong sends a request to one route only. */
+  /** Returns other routes within those of the scope. Kong sends a request to only one route. */
   #alsoCounted(scope: Scope): string[] {
     if (scope.rank === 0) return [];
     const hasOwn = new Set(
@@ -235,7 +235,7 @@ class Reading {
       .map(({ name, line }) => `counts route ${name} of line ${line} too, which Kong does not`);
   }
 
-  /** @returns whom the plugin counts, or why nobody can be counted so */
+  /** @returns the clients that the plugin counts, or the reason why they cannot be counted */
   #who(config: Tree, scope: Scope, notes: string[]): Who | string {
     const limitBy = config.at('limit_by').text ?? 'consumer';
     switch (limitBy) {
@@ -262,7 +262,7 @@ class Reading {
     }
   }
 
-  /** The header of key-auth where this holds. */
+  /** Returns the header of the key-auth plugin of this scope. */
   #keyHeader(scope: Scope): string | null {
     const found = this.#plugins.find(
       (one) =>

@@ -3,10 +3,10 @@ import { ImportError } from './imported.ts';
 
 export interface Directive {
   readonly name: string;
-  /** Without their quotes. */
+  /** Words without their quotes. */
   readonly args: readonly string[];
   readonly line: number;
-  /** null: the directive ends with a semicolon. */
+  /** null if the directive ends with a semicolon. */
   readonly block: readonly Directive[] | null;
 }
 
@@ -33,7 +33,7 @@ class Reader {
     this.#text = text;
   }
 
-  /** @param depth 0: the file itself, which ends without a brace */
+  /** @param depth 0 for the file itself, which ends without a brace */
   block(depth: number): Directive[] {
     if (depth > DEPTH_MAX) throw new ImportError(`line ${this.#line}: blocks are nested too deeply`);
     const opened = this.#line;
@@ -111,7 +111,7 @@ class Reader {
       }
       if (character === '\n') this.#line++;
       const next = this.#text[this.#at + 1] ?? '';
-      // Before anything else a backslash is one of the value, of a regular expression say.
+      // Before any other character a backslash is literal, for example in a regular expression.
       if (character === '\\' && (next === quote || next === '\\')) {
         text += next;
         this.#at++;
@@ -125,7 +125,7 @@ class Reader {
     for (; this.#at < this.#text.length; this.#at++) {
       const character = this.#text[this.#at] ?? '';
       if (character === '\\') this.#at++;
-      // ${name} is a part of the word; other braces are one within quotes only.
+      // ${name} is part of the word; other braces are part of it only within quotes.
       else if (character === '$' && this.#text[this.#at + 1] === '{') {
         const end = this.#text.indexOf('}', this.#at);
         if (end > 0) this.#at = end;
@@ -134,7 +134,7 @@ class Reader {
     return this.#text.slice(begin, this.#at);
   }
 
-  /** Up to the brace that closes the block; those in strings and comments of Lua are none. */
+  /** Skips to the closing brace of the block. Braces in strings and comments of Lua do not count. */
   #skipBraces(line: number): void {
     const piece =
       /--\[\[[\s\S]*?\]\]|--[^\n]*|\[\[[\s\S]*?\]\]|"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|[{}]/g;

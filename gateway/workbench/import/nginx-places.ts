@@ -1,4 +1,4 @@
-/** Reads which limits the requests of each server and location have: `limit_req_zone` and `limit_req`. */
+/** Reads the limits of each server and location: `limit_req_zone` and `limit_req`. */
 import { BY_ADDRESS, byHeader, ImportError, type Imported, type Who } from './imported.ts';
 import type { Directive } from './nginx-conf.ts';
 import { exactPattern, expressionPaths, type Paths, prefixNotes, prefixPattern } from './path-pattern.ts';
@@ -6,7 +6,7 @@ import { exactPattern, expressionPaths, type Paths, prefixNotes, prefixPattern }
 export interface Zone {
   readonly name: string;
   readonly who: Who;
-  /** Requests in so many seconds. */
+  /** Number of requests in that time. */
   readonly requests: number;
   readonly seconds: number;
 }
@@ -20,12 +20,12 @@ export interface Use {
 
 interface Limits {
   readonly uses: readonly Use[];
-  /** One of them has no counterpart. */
+  /** Whether one of the zones has no counterpart. */
   readonly hasRefused: boolean;
   readonly isDryRun: boolean;
 }
 
-/** A server or location with the limits of its requests, if any. */
+/** A server or location, with the limits of its requests. */
 export interface Place extends Limits, Paths {
   readonly what: string;
   readonly hint: string;
@@ -61,7 +61,7 @@ export class Places {
   read(all: readonly Directive[]): void {
     const blocks = all.flatMap(({ name, block }) => (name === 'http' && block !== null ? [block] : []));
     if (blocks.length > 0) this.#tellUnsupported(all);
-    // A file of conf.d has no http block of its own.
+    // A file in conf.d has no http block.
     for (const block of blocks.length > 0 ? blocks : [all]) {
       for (const { name, args } of block)
         if (name === 'map' || name === 'geo') this.#mapped.add(args.at(-1) ?? '');
@@ -72,7 +72,7 @@ export class Places {
       const outer = this.#limitsOf(block, { uses: [], hasRefused: false, isDryRun: false });
       const servers = block.filter(({ name }) => name === 'server');
       for (const server of servers) this.#server(server, outer);
-      // A file of locations alone, which a server includes.
+      // A file that has only locations, which a server includes.
       if (servers.length === 0 && block.length > 0)
         this.#server({ name: 'http', args: [], block, line: 1 }, outer);
     }
@@ -124,13 +124,13 @@ export class Places {
       if (typeof read === 'string') {
         if (hasOwn) this.#imported.refuse({ line }, what, read);
       } else if (hasOwn || limits.uses.length === 0)
-        // Others are counted as what is around them.
+        // Other requests are counted like the surrounding block.
         this.all.push({ what, hint: hintOf(args), ...read, ...limits, line, server });
       this.#locations(block, limits, server);
     }
   }
 
-  /** A block with limits of its own has none of those around it. */
+  /** A block with its own limits does not inherit those of the surrounding block. */
   #limitsOf(block: readonly Directive[], outer: Limits): Limits {
     const hasOwn = block.some(({ name }) => name === 'limit_req');
     const uses = hasOwn ? this.#usesOf(block) : outer.uses;
@@ -174,7 +174,7 @@ export class Places {
   }
 }
 
-/** Its requests are answered before NGINX counts any: limit_req comes after return. */
+/** Whether NGINX answers all requests before it counts them, because limit_req runs after return. */
 function onlyRedirects(server: readonly Directive[]): boolean {
   if (has(server, 'return')) return true;
   const locations = server.filter(({ name }) => name === 'location');
@@ -201,7 +201,7 @@ function option(args: readonly string[], name: string): string | null {
   return args.find((arg) => arg.startsWith(`${name}=`))?.slice(name.length + 1) ?? null;
 }
 
-/** @returns whom the key of a zone counts, or why nobody can be counted by it */
+/** @returns the clients that the key of a zone counts, or the reason why they cannot be counted */
 function whoOf(key: string): Who | string {
   const variable = /^\$\{?(\w+)\}?$/.exec(key)?.[1]?.toLowerCase();
   if (variable === 'binary_remote_addr' || variable === 'remote_addr') return BY_ADDRESS;
@@ -210,7 +210,7 @@ function whoOf(key: string): Who | string {
   return `$${variable} says nothing about who the client is; count by $binary_remote_addr or $http_NAME`;
 }
 
-/** @returns paths, or why the location has none */
+/** @returns paths, or the reason why the location has none */
 function pathsOf(args: readonly string[]): Paths | string {
   const [first = '', second] = args;
   if (first.startsWith('@')) return 'a named location has no path';

@@ -1,6 +1,7 @@
 /**
- * NGINX: `limit_req_zone` and `limit_req`. A request is in exactly one location. It has the limits of the block around it
- * unless the location has its own. Here every policy whose route matches applies. Each row says what that changes.
+ * NGINX: `limit_req_zone` and `limit_req`. A request is in exactly one location. The location inherits the limits of
+ * the surrounding block unless it has its own. In a policy file every matching policy applies. A note in each row tells
+ * the difference.
  */
 
 import { Imported, type ImportedExclusion } from './imported.ts';
@@ -38,7 +39,7 @@ function addRows(zone: Zone, uses: readonly PlacedUse[], places: Places, importe
     if (use.burst !== burst)
       notes.push(`burst=${burst} instead of ${use.burst}, as where the zone ${zone.name} has the largest`);
     if (isDelaying) notes.push('without nodelay NGINX delays requests of the burst; here they pass at once');
-    if (places.servers > 1) notes.push(`of ${place.what} only in NGINX; a policy holds for every host`);
+    if (places.servers > 1) notes.push(`of ${place.what} only in NGINX; a policy applies to every host`);
     for (const { what, line } of otherwiseCounted(place, zone, places, imported.exclude))
       notes.push(`counts ${what} of line ${line} too, which NGINX does not`);
     if (isShared && !isOneMode)
@@ -61,7 +62,7 @@ function addRows(zone: Zone, uses: readonly PlacedUse[], places: Places, importe
   }
 }
 
-/** Places that a policy of this place counts as well, although NGINX does not. */
+/** Returns places that the policy counts too, although NGINX does not. */
 function otherwiseCounted(
   place: Place,
   zone: Zone,

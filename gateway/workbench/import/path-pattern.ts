@@ -1,18 +1,18 @@
-/** Paths as other products match them, as paths of a policy file. */
+/** Converts paths in the notation of other products to that of a policy file. */
 import { coveredBy, parseRoute } from '#gateway/policy/route.ts';
 
-/** Alternatives of one expression become rows of their own, up to so many. */
+/** Maximum number of rows for the alternatives of one expression. */
 const ALTERNATIVES_MAX = 16;
 const EXPRESSION_LENGTH_MAX = 2000;
 const PATH_LENGTH_MAX = 1900;
 
-/** @param path canonical or not @returns the path and everything below it; null when no path of ours says it */
+/** @param path canonical or not @returns the path and everything below it; null if a policy file cannot express it */
 export function prefixPattern(path: string): string | null {
   const bare = path.replace(/\/+$/, '');
   return validPath(bare === '' ? '*' : `${escaped(bare)}/*`);
 }
 
-/** @returns exactly this path; null when no path of ours says it */
+/** @returns exactly this path; null if a policy file cannot express it */
 export function exactPattern(path: string): string | null {
   const bare = path.replace(/(?<=.)\/+$/, '');
   return validPath(escaped(bare));
@@ -20,20 +20,20 @@ export function exactPattern(path: string): string | null {
 
 /** @returns how a route differs from a prefix that may end within a segment */
 export function prefixNotes(path: string): string[] {
-  return path.endsWith('/') ? [] : [`whole segments only: ${path} and what is below, not ${path}x`];
+  return path.endsWith('/') ? [] : [`whole segments only: ${path} and everything below, not ${path}x`];
 }
 
 export interface Paths {
   readonly paths: readonly string[];
-  /** How they differ from the original. */
+  /** Differences from the original. */
   readonly notes: readonly string[];
 }
 
 /**
- * The few regular expressions that say what a path of a policy file says: literals, one segment of any or of some
+ * Converts the few regular expressions that a policy file can express: literals, one segment of any or of some
  * characters, alternatives, everything below.
  *
- * @param isWhole the expression has to match the whole path, as if it stood between ^ and $
+ * @param isWhole the expression must match the whole path, as if it were between ^ and $
  * @param name of the expression in notes
  * @returns null for any other
  */
@@ -56,7 +56,7 @@ export function expressionPaths(expression: string, isWhole: boolean, name = exp
   return paths.size === 0 ? null : { paths: [...paths], notes: [...wider, ...cut] };
 }
 
-/** `/a/(b|c)` is `/a/b` and `/a/c`. @returns null where there are too many, or groups within groups */
+/** Expands `/a/(b|c)` to `/a/b` and `/a/c`. @returns null if there are too many, or groups within groups */
 function alternatives(body: string): string[] | null {
   const group = /\((?:\?:)?([\w./\\-]+(?:\|[\w./\\-]+)+)\)(?![?*+{])/.exec(body);
   if (group === null) return [body];
@@ -72,7 +72,7 @@ function alternatives(body: string): string[] | null {
   return all;
 }
 
-/** One segment of whatever characters. */
+/** One segment of any characters. */
 const ANY_SEGMENT = /^(?:\(\?<\w+>|\()?(?:\[\^\/(?:\\?\?|#)*\]\+|\[\^\/\]\{1,\})\)?$/;
 /** One segment of some characters. */
 const SOME_SEGMENT = /^(?:\(\?<\w+>|\()?(?:\[[\w\\.~:@-]+\]|\\w|\\d)(?:\+|\{\d+(?:,\d*)?\})\)?$/;
@@ -111,7 +111,7 @@ function patternOf(body: string, isAtEnd: boolean): Pattern | null {
       isWider = true;
     } else {
       const literal = part.replaceAll(/\\([.\-_~@:])/g, '$1');
-      // A dot matches any character, and whoever writes one in a path hardly means it; the rest is no literal.
+      // A dot in a path is usually meant literally. The other characters are no literals.
       if (/[\\^$*+?()[\]{}|]/.test(literal)) return null;
       segments.push(escaped(literal));
       isCut = isLast && goesOn;
@@ -120,7 +120,7 @@ function patternOf(body: string, isAtEnd: boolean): Pattern | null {
   return finished(segments, isPrefix, isWider, isCut);
 }
 
-/** At slashes outside of brackets. */
+/** Splits at slashes outside of brackets. */
 function splitSegments(path: string): string[] {
   const parts: string[] = [];
   let depth = 0;
@@ -147,7 +147,7 @@ function finished(
   return text === null ? null : { text, isWider, isCut };
 }
 
-/** Percent-encodes characters that have a meaning in a route, or none in a URL. */
+/** Percent-encodes characters that have a meaning in a route, or are invalid in a URL. */
 function escaped(path: string): string {
   return path.replaceAll(/[^A-Za-z0-9\-_~!$&'()+,=@./%:]|(?<=^|\/):/g, (character) =>
     [...Buffer.from(character)]
@@ -166,20 +166,20 @@ function validPath(path: string): string | null {
   }
 }
 
-/** A part of all requests. */
+/** A set of requests. */
 export interface RequestSet {
   readonly methods: readonly string[] | null;
   readonly path: string;
 }
 
-/** @returns the requests of both; null if there are none, or if no single path matches them */
+/** @returns the requests in both; null if there are none, or if no single path matches them */
 export function narrower(a: RequestSet, b: RequestSet): RequestSet | null {
   const methods = commonMethods(a.methods, b.methods);
   const path = isWithin(a.path, b.path) ? a.path : isWithin(b.path, a.path) ? b.path : null;
   return path === null || methods?.length === 0 ? null : { methods, path };
 }
 
-/** @param inner, outer paths as a policy file writes them */
+/** @param inner, outer paths in the notation of a policy file */
 export function isWithin(inner: string, outer: string): boolean {
   return coveredBy(parseRoute(`* ${inner}`), [parseRoute(`* ${outer}`)]).length > 0;
 }

@@ -1,25 +1,25 @@
-/** Imported rows as the text of a policy file: every row says where it came from and in what it differs. */
+/** Writes imported rows as a policy file. Comments in each row tell its source and the differences. */
 
 import { METHODS } from '#gateway/http/node-http.ts';
 import { LIMIT_MAX } from '#gateway/policy/schema-parts.ts';
 import { windowText } from '#gateway/workbench/number-text.ts';
 import type { Imported, ImportedExclusion, ImportedRow, Unsupported, Who } from './imported.ts';
 
-/** A policy of the file that is written. */
+/** A policy of the written file. */
 interface WrittenPolicy {
   readonly name: string;
   readonly route: string;
   readonly identifier: string;
   readonly limit: number;
-  /** '' where the limit is of requests in flight. */
+  /** '' for a limit of requests in flight. */
   readonly window: string;
   readonly algorithm: 'fixed-window' | 'token-bucket' | 'concurrency';
   /** null unless it is a token bucket. */
   readonly burst: number | null;
-  /** Name of the policy whose counter it shares; null: a counter of its own. */
+  /** Name of the policy whose counter it shares; null for its own counter. */
   readonly bucket: string | null;
   readonly mode: 'enforce' | 'shadow';
-  /** FILE:LINE and what stands there. */
+  /** FILE:LINE and the text there. */
   readonly source: string;
   readonly notes: readonly string[];
 }
@@ -35,7 +35,7 @@ const EXCLUSIONS_MAX = 1000;
 const IDENTIFIERS_MAX = 16;
 /** A token bucket counts units of a request divided by milliseconds. */
 const UNITS_MAX = 2 ** 52;
-/** A name may have 64 characters: this leaves room for a number. */
+/** A name may have 64 characters, so this leaves room for a number. */
 const NAME_LENGTH = 56;
 const FORWARDING: ReadonlySet<string> = new Set([
   'x-forwarded-for',
@@ -71,7 +71,7 @@ export function policyText(imported: Imported, file: string, product: string): P
       continue;
     }
     const name = unusedName(row.hint, names);
-    // A counter is called after the first row that uses it.
+    // A counter has the name of the first row that uses it.
     const key = keyOfGroup(row, identifier);
     const bucket = row.group === null ? null : (groups.get(key) ?? null);
     if (row.group !== null && bucket === null) groups.set(key, name);
@@ -112,7 +112,7 @@ export function policyText(imported: Imported, file: string, product: string): P
   return { text: `${lines.join('\n')}\n`, policies, unsupported };
 }
 
-/** Counts the client address in place of a header that any client may write. */
+/** Counts the client address instead of a header that any client may set. */
 function withoutForwarding(row: ImportedRow): ImportedRow {
   if (row.who.kind !== 'header' || !FORWARDING.has(row.who.header)) return row;
   const note = `counts the client address in place of ${row.who.header}: set GATEWAY_TRUSTED_PROXIES to the proxies that write it`;
@@ -124,7 +124,7 @@ function withoutDoubles(all: readonly Unsupported[]): Unsupported[] {
 }
 
 function reasonAgainst({ methods, limit, burst, windowSeconds, who }: ImportedRow): string | null {
-  if (who.kind === 'header' && !HEADER.test(who.header)) return `${who.header} is no name of a header`;
+  if (who.kind === 'header' && !HEADER.test(who.header)) return `${who.header} is not the name of a header`;
   if (Math.max(limit, burst ?? 0) > LIMIT_MAX) return `a limit is at most ${LIMIT_MAX}`;
   if (burst !== null && Math.max(limit, burst) * windowSeconds * 1000 > UNITS_MAX)
     return `a token bucket cannot count ${Math.max(limit, burst)} in ${windowSeconds} s`;
@@ -136,12 +136,12 @@ function reasonAgainst({ methods, limit, burst, windowSeconds, who }: ImportedRo
   return null;
 }
 
-/** HEAD counts as GET. */
+/** Replaces HEAD by GET, because HEAD counts as GET. */
 function methodsOf(methods: readonly string[]): string[] {
   return [...new Set(methods.map((method) => (method === 'HEAD' ? 'GET' : method)))];
 }
 
-/** Rows that share a counter must mean the same by it. */
+/** Returns a key that is equal only for rows that can share a counter. */
 function keyOfGroup(
   { group, limit, windowSeconds, burst, mode, headers, onStoreFailure, plans }: ImportedRow,
   identifier: string,
@@ -163,7 +163,7 @@ class Identifiers {
   readonly #byHeader = new Map<string, string>();
   #hasAddress = false;
 
-  /** @returns null where there are as many as there may be */
+  /** @returns null if the maximum is reached */
   nameOf(who: Who): string | null {
     if (who.kind === 'address') {
       this.#hasAddress = true;
@@ -236,7 +236,7 @@ function block(
   ].join('\n');
 }
 
-/** A unique name of valid characters. */
+/** Returns a unique name of valid characters. */
 function unusedName(hint: string, taken: Set<string>): string {
   const bare = hint
     .toLowerCase()
@@ -251,12 +251,12 @@ function unusedName(hint: string, taken: Set<string>): string {
   return name;
 }
 
-/** One line, whatever stood in the other file. */
+/** Returns one line, whatever the text from the other file contains. */
 function comment(text: string): string {
   return `# ${text.replaceAll(/\p{C}|\p{Zl}|\p{Zp}|\s+/gu, ' ').slice(0, 500)}`;
 }
 
-/** In quotes where YAML would take it for something else. */
+/** Adds quotes if YAML would read the text as another value. */
 function quoted(text: string): string {
   const isPlain =
     /^[A-Za-z/][\w /.,@-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);

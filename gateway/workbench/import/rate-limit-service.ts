@@ -1,6 +1,6 @@
 /**
- * envoyproxy/ratelimit: descriptors, whose entries mean what the actions of Envoy make of a request. Those that this file
- * itself explains are read: the address, a header, and a path or a method that stands as a value.
+ * envoyproxy/ratelimit: descriptors. Actions of Envoy set the meaning of their entries. Only entries whose meaning is
+ * clear from this file are converted: the address, a header, and a path or a method as a value.
  */
 import {
   BY_ADDRESS,
@@ -15,7 +15,7 @@ import {
 import { exactPattern, prefixPattern } from './path-pattern.ts';
 import type { Tree } from './tree.ts';
 
-/** The conditions of a descriptor and of those around it. */
+/** The conditions of a descriptor and of the surrounding ones. */
 interface Described {
   readonly what: readonly string[];
   readonly who: readonly Who[];
@@ -28,7 +28,7 @@ interface Described {
 const EVERYTHING: Described = { what: [], who: [], methods: null, path: '*', hint: 'all', notes: [] };
 const DEPTH_MAX = 16;
 
-/** @throws ImportError when there are no descriptors in it */
+/** @throws ImportError if the file has no descriptors */
 export function importRateLimitService(documents: readonly Tree[]): Imported {
   const imported = new Imported();
   for (const document of documents) {
@@ -92,13 +92,13 @@ function addLimit(descriptor: Tree, described: Described, imported: Imported): v
         ...(only.kind === 'address' ? [IPV6_NOTE] : []),
         ...limit.notes,
         ...(rate.at('replaces').isPresent
-          ? ['replaces others there; here all policies that match apply']
+          ? ['its replaces disables other limits there; here all policies that match apply']
           : []),
       ],
     });
 }
 
-/** @returns why the entry has no counterpart */
+/** @returns the reason why the entry has no counterpart */
 function withEntry(outer: Described, key: string, value: string | null): Described | string {
   if (value === null) {
     if (/^(?:masked_)?remote_address$/.test(key)) return { ...outer, who: [...outer.who, BY_ADDRESS] };
@@ -109,7 +109,7 @@ function withEntry(outer: Described, key: string, value: string | null): Describ
     case 'generic_key': {
       const path = value.startsWith('/') ? prefixPattern(value) : null;
       if (path === null) return 'it names no path, so its route is not known: write a policy for it';
-      const note = `${value} is taken for this path and what is below; Envoy's routes say which requests have it`;
+      const note = `${value} is read as this path and everything below; Envoy's routes decide which requests have it`;
       return { ...outer, path, hint: value, notes: [...outer.notes, note] };
     }
     case 'path':
@@ -122,8 +122,8 @@ function withEntry(outer: Described, key: string, value: string | null): Describ
       return { ...outer, methods: [value] };
     case 'remote_address':
     case 'masked_remote_address':
-      return 'it holds for one client; write it as overrides of a policy, with for: { address: … }';
+      return 'it applies to one client; write it as overrides of a policy, with for: { address: … }';
     default:
-      return `it holds for one value of ${key}; a limit here holds for every client alike`;
+      return `it applies to one value of ${key}; a limit here applies to every client alike`;
   }
 }

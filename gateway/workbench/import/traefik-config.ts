@@ -1,9 +1,9 @@
-/** Routers and middlewares of Traefik, wherever they are written: in a dynamic file, in labels of Compose, in Kubernetes. */
+/** Reads routers and middlewares of Traefik from a dynamic file, from labels of Compose, or from Kubernetes. */
 import { Tree } from './tree.ts';
 
 export interface TraefikConfig {
   readonly routers: readonly TraefikRouter[];
-  /** By name, without the provider behind the @. */
+  /** By name, without the provider after the @. */
   readonly middlewares: ReadonlyMap<string, Tree>;
 }
 
@@ -82,7 +82,7 @@ function fromLabels(labels: Tree, { routers, middlewares }: Draft): void {
   }
 }
 
-/** A list of NAME=VALUE, or a map. */
+/** Reads a list of NAME=VALUE, or a map. */
 function labelsOf(labels: Tree): { readonly label: string; readonly value: string; readonly line: number }[] {
   const listed = labels.items().flatMap((item) => {
     const [, label = '', value = ''] = /^([^=]+)=([\s\S]*)$/.exec(item.text ?? '') ?? [];
@@ -91,7 +91,7 @@ function labelsOf(labels: Tree): { readonly label: string; readonly value: strin
   const mapped = labels
     .entries()
     .map(([label, value]) => ({ label, value: value.text ?? '', line: value.line }));
-  // Compose writes a dollar twice.
+  // Compose files escape a dollar as two.
   return [...listed, ...mapped].map((one) => ({ ...one, value: one.value.replaceAll('$$', '$') }));
 }
 
@@ -100,7 +100,7 @@ function setAt(options: object, path: readonly string[], value: string): void {
   for (const [i, key] of path.entries()) {
     const known: unknown = Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined;
     const next = i === path.length - 1 ? value : typeof known === 'object' && known !== null ? known : {};
-    // Not by assignment: a label may say __proto__.
+    // An assignment would be unsafe, because a label may contain __proto__.
     Object.defineProperty(at, key, { value: next, enumerable: true, configurable: true, writable: true });
     if (typeof next === 'object') at = next;
   }

@@ -1,4 +1,4 @@
-/** The rule of a Traefik router, as the requests that it is about. */
+/** Converts the rule of a Traefik router to the requests that it matches. */
 import {
   exactPattern,
   expressionPaths,
@@ -94,7 +94,7 @@ class RuleReader {
       case 'hostheader':
       case 'hostregexp':
       case 'hostsni':
-        this.notes.add('Traefik matches the host too; a policy holds for every host');
+        this.notes.add('Traefik matches the host too; a policy applies to every host');
         return [EVERYTHING];
       default:
         throw new RuleError(`its match by ${name} has no counterpart: a route is methods and a path`);

@@ -1,6 +1,6 @@
 /**
- * Traefik: the middlewares rateLimit and inFlightReq, on the rules of the routers that use it. A request is of one router there, and each
- * router counts by itself; here every policy whose route matches applies.
+ * Traefik: the middlewares rateLimit and inFlightReq, on the rules of the routers that use it. In Traefik a request
+ * belongs to one router, and each router counts by itself. In a policy file every matching policy applies.
  */
 
 import { BY_ADDRESS, byHeader, ImportError, Imported, IPV6_NOTE, type Limit, type Who } from './imported.ts';
@@ -16,7 +16,7 @@ interface ReadLimit extends Limit {
 
 interface ReadRouter extends RuleRequests {
   readonly router: TraefikRouter;
-  /** Names of those that limit. */
+  /** Names of middlewares that limit. */
   readonly limits: readonly string[];
 }
 
@@ -27,7 +27,7 @@ const CONCURRENCY_MAX = 10_000;
 const MIDDLEWARES_MAX = 1000;
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** @throws ImportError when there is no middleware in it */
+/** @throws ImportError if the file has no middleware */
 export function importTraefik(documents: readonly Tree[]): Imported {
   const config = readTraefik(documents);
   if (config.middlewares.size === 0)
@@ -77,7 +77,7 @@ class Reading {
     }
   }
 
-  /** Follows chains. */
+  /** Follows chains of middlewares. */
   #limitsOf(names: readonly string[], depth: number): string[] {
     return names.flatMap((name) => {
       const middleware = this.#config.middlewares.get(name);
@@ -139,7 +139,7 @@ class Reading {
       this.imported.refuse({ line }, what, 'no rule of a router that uses it can be carried over');
       return;
     }
-    const note = 'no router of this file uses it, so it holds for every path: write its route';
+    const note = 'no router of this file uses it, so it applies to every path: write its route';
     const source = { line, what };
     this.imported.add({
       ...limit,
@@ -150,15 +150,15 @@ class Reading {
   }
 }
 
-/** @returns the limit, or why there is none */
+/** @returns the limit, or the reason why there is none */
 function limitOf(options: Tree): ReadLimit | string {
   const average = field(options, 'average').number ?? 0;
   if (average === 0) return 'average 0 limits nothing';
-  if (!Number.isSafeInteger(average) || average < 1) return `average ${average} is no whole number`;
+  if (!Number.isSafeInteger(average) || average < 1) return `average ${average} is not a whole number`;
   const period = field(options, 'period').text ?? '1s';
   const periodMs = durationMs(period);
   if (periodMs === null || !Number.isInteger(periodMs) || periodMs < 1)
-    return `the period ${period} is no whole number of milliseconds`;
+    return `the period ${period} is not a whole number of milliseconds`;
   const burst = field(options, 'burst').number ?? 1;
   if (!Number.isSafeInteger(burst) || burst < 1) return `with a burst of ${burst} nothing passes`;
   // The same rate in whole seconds.
@@ -169,7 +169,7 @@ function limitOf(options: Tree): ReadLimit | string {
   return { who, limit: average * times, windowSeconds: (periodMs * times) / 1000, burst, notes };
 }
 
-/** @returns the limit of requests in flight, or why there is none */
+/** @returns the limit of requests in flight, or the reason why there is none */
 function inFlightOf(options: Tree): ReadLimit | string {
   const amount = field(options, 'amount').number ?? 0;
   if (!Number.isSafeInteger(amount) || amount < 1 || amount > CONCURRENCY_MAX)

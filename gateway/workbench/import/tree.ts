@@ -1,4 +1,4 @@
-/** A YAML or JSON file as a tree of unknown values that know their line. */
+/** A YAML or JSON file as a tree of unknown values, each with its line. */
 import { isNode, LineCounter, parseAllDocuments } from 'yaml';
 import { ImportError } from './imported.ts';
 
@@ -19,7 +19,7 @@ export class Tree {
     this.#path = path;
   }
 
-  /** From 1. If the value is missing, the line of the nearest part that is there. */
+  /** Line number from 1. For a missing value, the line of its nearest existing owner. */
   get line(): number {
     return this.#lineOf(this.#path);
   }
@@ -28,14 +28,14 @@ export class Tree {
     return this.value !== undefined && this.value !== null;
   }
 
-  /** A text, or a number or truth as text; null for anything else. */
+  /** A text, or a number or boolean as text; null for anything else. */
   get text(): string | null {
     const { value } = this;
     if (typeof value === 'string') return value;
     return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
   }
 
-  /** Also of a text that is one; null for anything else. */
+  /** A number, or a text that contains one; null for anything else. */
   get number(): number | null {
     const { text } = this;
     if (text === null || text.trim() === '') return null;

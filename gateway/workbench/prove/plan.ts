@@ -7,9 +7,9 @@ import { REQUESTS_PER_SECOND } from './prove-policy.ts';
 const SAFE = ['HEAD', 'GET'] as const;
 const ALL = [...SAFE, 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/** A token bucket that refills faster cannot be emptied: this is a quarter of the requests sent per second. */
+/** A token bucket that refills faster cannot be emptied. The value is a quarter of the requests sent per second. */
 const REFILL_MAX = REQUESTS_PER_SECOND / 4;
-/** Connections of one client, each with a request in flight. */
+/** Maximum number of connections of one client, each with a request in flight. */
 const IN_FLIGHT_MAX = 100;
 
 export interface Planned {
@@ -18,7 +18,7 @@ export interface Planned {
 }
 
 interface PlanOptions {
-  /** Also methods that may change data. */
+  /** Includes methods that may change data. */
   readonly allMethods: boolean;
   /** Policies with a larger limit are skipped. */
   readonly limitMax: number;
@@ -58,7 +58,7 @@ function reasonToSkip(
   if (algorithm === 'token-bucket' && limit / windowSeconds > REFILL_MAX)
     return `it gets back ${Math.round(limit / windowSeconds)} a second, faster than it can be used up from here`;
   if (algorithm === 'concurrency' && limit > IN_FLIGHT_MAX)
-    return `it lets ${limit} requests be in flight, and a gateway may refuse one client so many connections`;
+    return `it allows ${limit} requests in flight, and a gateway may refuse one client that many connections`;
   if (cost.kind !== 'units' || cost.units !== 1) return 'its requests cost more than one each';
   if (count !== 'request') return `it counts only each ${count}, which the application decides`;
   if (capacity > limitMax) return `its limit is above --limit-max ${limitMax}`;
@@ -72,7 +72,7 @@ function reasonToSkip(
   return 'another policy denies all of its requests earlier';
 }
 
-/** How many requests may be sent at once, so that no policy denies them for that. */
+/** Returns how many requests may be sent at once without a denial by any policy. */
 export function inFlightMaxOf({ policies }: PolicySet): number {
   const limits = policies
     .filter(({ algorithm, mode }) => algorithm === 'concurrency' && mode === 'enforce')

@@ -8,20 +8,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** How many requests more than the limit are sent. */
+/** Number of requests that are sent beyond the limit. */
 export const IN_FLIGHT_EXTRA = 5;
-/** Admitted requests get no answer. After this long without a denial no more are expected. */
+/** Admitted requests get no reply. After this time without a denial, no more denials are expected. */
 const SILENCE_MS: Millis = 500;
 const ANSWER_MS: Millis = 10_000;
 
 interface HeldBack {
   readonly sent: number;
   readonly denied: number;
-  /** Statuses of replies that are neither: the application's, or a bound's. */
+  /** Statuses of other replies: the application's, or that of a bound. */
   readonly others: readonly number[];
 }
 
-/** @throws CommandError where nobody answers */
+/** @throws CommandError if no gateway answers */
 export async function sendInFlight(
   url: URL,
   method: string,

@@ -1,4 +1,4 @@
-/** Does a running gateway admit exactly the limit of a policy? One policy, one client that nobody has counted yet. */
+/** Tests whether a running gateway admits exactly the limit of a policy, as a client without any usage. */
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Policy } from '#gateway/policy/policy.ts';
@@ -6,11 +6,11 @@ import { type SampleRequest, sampleClient } from '#gateway/workbench/rehearsal/s
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { IN_FLIGHT_EXTRA, noGateway, sendInFlight } from './prove-in-flight.ts';
 
-/** Fewer than the gateway lets one client have at the upstream. */
+/** Lower than the share of one client at the upstream. */
 const PARALLEL = 32;
 const TIMEOUT_MS = 30_000;
 const ATTEMPTS = 3;
-/** Speed of a slow gateway, used to find a window with enough time left. */
+/** Requests per second of a slow gateway, used to find a window with enough time left. */
 export const REQUESTS_PER_SECOND = 200;
 
 interface ProofOptions {
@@ -30,7 +30,7 @@ export interface Proof {
   /** How much a token bucket may have refilled during the test; otherwise 0. */
   readonly refilled: number;
   readonly exact: boolean;
-  /** Why it is not, where that is known. */
+  /** The reason for a failure, if it is known. */
   readonly note: string | null;
 }
 
@@ -88,7 +88,7 @@ export async function prove(policy: Policy, request: SampleRequest, options: Pro
   return { policy: name, sent, admitted, limit, refilled: 0, exact: false, note };
 }
 
-/** How many requests are sent: more than the limit and all refills. */
+/** Returns how many requests to send: more than the limit and all refills. */
 function wantedOf({ algorithm, capacity, limit, windowSeconds }: Policy): number {
   if (algorithm === 'concurrency') return capacity + IN_FLIGHT_EXTRA;
   const more = capacity + Math.max(5, Math.ceil(capacity / 10));
@@ -118,7 +118,7 @@ function noteOf(admitted: number, limit: number): string {
 
 type Ask = () => Promise<Headers>;
 
-/** Each call sends one request of the same client. */
+/** Returns a function that sends one request of the same client per call. */
 function asker(policy: Policy, request: SampleRequest, options: ProofOptions, attempt: number): Ask {
   const { method } = request;
   const { url, headers } = clientOf(policy, request, options, attempt);
@@ -144,7 +144,7 @@ function asker(policy: Policy, request: SampleRequest, options: ProofOptions, at
   };
 }
 
-/** A client that nobody has counted yet. */
+/** Returns a client without any usage. */
 function clientOf(
   policy: Policy,
   { target }: SampleRequest,
@@ -152,7 +152,7 @@ function clientOf(
   attempt: number,
 ): { readonly url: URL; readonly headers: Headers } {
   const chance = createHash('sha256').update(`${policy.name} ${attempt} ${options.now()}`).digest();
-  // From the block for benchmarks (RFC 2544). It counts if the gateway trusts this machine.
+  // From the block for benchmarks (RFC 2544). The gateway uses it if it trusts this machine.
   const address = `198.${18 + ((chance[0] ?? 0) & 1)}.${chance[1]}.${chance[2]}`;
   const client = sampleClient(policy, chance.toString('hex', 3, 19));
   const headers = new Headers([['x-forwarded-for', address], ...client.headers.map(([...field]) => field)]);
@@ -177,7 +177,7 @@ function isDenied(headers: Headers): boolean {
   return headers.get('x-gateway-ratelimited') === 'true';
 }
 
-/** The limit that the gateway tells; null where it tells none. */
+/** The limit in the reply's headers; null without them. */
 function quotaOf(headers: Headers, name: string): number | null {
   for (const item of (headers.get('ratelimit-policy') ?? '').split(',')) {
     const [, policy, quota] = /^\s*"([^"]*)";q=(\d+)/.exec(item) ?? [];
@@ -186,18 +186,18 @@ function quotaOf(headers: Headers, name: string): number | null {
   return null;
 }
 
-/** Seconds left of the window and requests left in it; by this machine's clock where replies do not tell. */
+/** Remaining seconds of the window and remaining requests; by this machine's clock if replies do not tell. */
 function stateOf(
   headers: Headers,
   { name, algorithm, windowSeconds, calendar }: Policy,
   now: number,
 ): { readonly left: number; readonly remaining: number | null } {
-  // It has no end; what was used comes back steadily.
+  // There is no end of a window, because tokens refill steadily.
   const endless = algorithm === 'token-bucket' ? Number.POSITIVE_INFINITY : null;
   for (const item of (headers.get('ratelimit') ?? '').split(',')) {
     const [, policy, remaining, reset] = /^\s*"([^"]*)";r=(\d+);t=(\d+)/.exec(item) ?? [];
     if (policy !== name) continue;
-    // A sliding window is empty again when the next one is over.
+    // A sliding window is empty again after the next window.
     const left = Number(reset) - (algorithm === 'sliding-window' ? windowSeconds : 0);
     return { left: endless ?? left, remaining: Number(remaining) };
   }

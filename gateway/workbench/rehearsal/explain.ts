@@ -1,4 +1,4 @@
-/** One request, explained: every policy of the file, whether it applies, why not, and what its counter says. */
+/** Explains one request: for every policy of the file, whether it applies, why not, and the state of its counter. */
 
 import type { Priority } from '#gateway/bounds/priority.ts';
 import { type Identifier, partsOf, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
@@ -15,14 +15,14 @@ import type { DecidedRequest, Rehearsed } from './rehearsed.ts';
 
 export interface Explanation {
   readonly decision: 'allow' | 'deny' | 'uncovered' | 'malformed';
-  /** Canonical; as sent where it is malformed. */
+  /** The canonical path, or the path as sent if it is malformed. */
   readonly path: string;
   /** The status that the gateway sends; null if the application answers. */
   readonly status: number | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** Why it is malformed, excluded or denied; null when there is nothing to say. */
+  /** Why it is malformed, excluded or denied; null if none of these. */
   readonly reason: string | null;
-  /** Whether it waits behind others while the application is overloaded; null: the application is not protected. */
+  /** Its priority while the application is overloaded; null without `protect`. */
   readonly priority: Priority | null;
   /** In the order of the file. */
   readonly policies: readonly ExplainedPolicy[];
@@ -34,24 +34,24 @@ interface ExplainedPolicy {
   readonly matched: boolean;
   /** Why it applies or not. */
   readonly reason: string;
-  /** Digest of who is counted; null where nobody is. */
+  /** Digest of the counted client; null if none is counted. */
   readonly identity: string | null;
   readonly bucket: string;
-  /** The most that can be used at once. */
+  /** The maximum at once. */
   readonly limit: number;
   readonly windowSeconds: Seconds;
   readonly algorithm: Algorithm;
-  /** In this window, before this request; null if nobody is counted. */
+  /** Usage in this window before this request; null if no client is counted. */
   readonly used: number | null;
-  /** null if nobody is counted. */
+  /** null if no client is counted. */
   readonly cost: number | null;
   readonly remaining: number | null;
 }
 
-/** Puts live counts into a rehearsal, where there are any, before it is asked. */
+/** Copies live counters into a rehearsal before it decides. */
 type Seed = (rehearsal: Rehearsal, request: RehearsedRequest) => Promise<void>;
 
-/** Where the gateway looks for it, if that is not plain. */
+/** Describes the place of a value, unless it is obvious. */
 const WHERE: Readonly<Record<SimpleIdentifier['kind'], string>> = {
   address: '',
   everyone: '',
@@ -98,7 +98,7 @@ export async function explain(
   };
 }
 
-/** Why no policy is asked; null if they are. */
+/** Returns why no policy is evaluated; null if policies are. */
 function bypassOf(
   { exclude }: PolicySet,
   asked: Exclude<Rehearsed, { kind: 'malformed' }>,
@@ -223,7 +223,7 @@ function bucketOf(policy: Policy, decided: DecidedRequest | null, forUnproven: b
   return decided?.spent.buckets.find(({ counter }) => counts(counter)) ?? null;
 }
 
-/** -1 where it is not charged: the credential is proven. */
+/** Returns -1 if the bucket is not charged, because the credential is proven. */
 function usedBy({ spent }: DecidedRequest, bucket: Bucket): number {
   return spent.states[spent.buckets.indexOf(bucket)]?.used ?? -1;
 }

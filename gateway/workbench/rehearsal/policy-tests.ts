@@ -1,4 +1,4 @@
-/** Runs the tests of a policy file: each against counters of its own, in memory. */
+/** Runs the tests of a policy file, each with its own counters in memory. */
 
 import type { Priority } from '#gateway/bounds/priority.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
@@ -23,7 +23,7 @@ export function runTests(set: PolicySet): TestFailure[] {
 }
 
 /**
- * A policy file, ready to be used.
+ * Loads a policy file and runs its tests.
  *
  * @throws PolicyFileError with every mistake, or with every test that fails
  */

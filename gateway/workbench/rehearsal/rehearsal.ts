@@ -1,7 +1,7 @@
 /**
- * What would the gateway decide? The live loader, matcher, identities, limiter and replies, with counters in memory
- * and a clock of one's own, without a socket and without an upstream. `explain`, the tests of a policy file and `replay`
- * ask it, so none of them can disagree with the gateway.
+ * Finds out what the gateway would decide. It uses the live loader, matcher, identities, limiter and replies, with
+ * counters in memory and its own clock, without a socket or an upstream. `explain`, the tests of a policy file and
+ * `replay` use it, so they always agree with the gateway.
  */
 
 import type { Priority } from '#gateway/bounds/priority.ts';
@@ -49,9 +49,9 @@ interface RehearsalOptions {
   readonly trust?: ProxyTrust;
   /** Salt of the digests. Use the gateway's to get the same digests. */
   readonly salt?: string;
-  /** How many counters are remembered, a power of two; 40 bytes each. The default is enough for one client. */
+  /** Maximum number of remembered counters, a power of two; 40 bytes each. The default is enough for one client. */
   readonly countersMax?: number;
-  /** How many credentials are remembered, a power of two; 40 bytes each. */
+  /** Maximum number of remembered credentials, a power of two; 40 bytes each. */
   readonly credentialsMax?: number;
 }
 
@@ -61,25 +61,25 @@ const NO_TRUST: ProxyTrust = { kind: 'none' };
 export interface RehearsedRequest {
   readonly method: string;
   readonly target: string;
-  /** Names and values in turn. A Host field is added where there is none. */
+  /** Alternating names and values. A Host field is added if there is none. */
   readonly rawHeaders: readonly string[];
-  /** The connection it comes on, with its address. */
+  /** The connection of the request, with its address. */
   readonly socket: PeerSocket;
-  /** Unset: nobody knows it. */
+  /** undefined if the body is unknown. */
   readonly body?: string | undefined;
-  /** The client's plan, as a trusted proxy would name it. */
+  /** The client's plan, as a trusted proxy would send it. */
   readonly plan?: string | undefined;
 }
 
 /** Identities of a request in a log of the gateway, which has digests only. */
 export interface KnownIdentities {
-  /** In the order of `Cover.identifiers`; null where the request presents no such credential. */
+  /** In the order of `Cover.identifiers`; null if the request does not present that credential. */
   readonly identities: readonly (Identity | null)[];
   /** Digest of the client's address. */
   readonly address: () => Identity;
-  /** Does this credential have to be charged to the address as well? */
+  /** Whether this credential is also charged to the address. */
   readonly isUnproven: (credential: Identity) => boolean;
-  /** The credential that the answer proves; null: none. */
+  /** The credential that the reply proves; null if none. */
   readonly provable: Identity | null;
 }
 
@@ -91,9 +91,9 @@ export interface KnownClient {
 
 export class Rehearsal {
   readonly enforcement: Enforcement;
-  /** Counts and proofs, to be filled with live ones. */
+  /** Remembered counters and proofs, initially empty. The caller can copy live ones. */
   readonly known: KnownCounters;
-  /** Empty, to be filled with live ones. */
+  /** Initially empty. The caller can copy live ones. */
   readonly bans = new Bans();
   readonly #limiter: MemoryLimiter;
   readonly #asker = new Asker();
@@ -123,7 +123,7 @@ export class Rehearsal {
     return weighed.kind === 'decided' ? tell(weighed, this.pageFor(request)) : weighed;
   }
 
-  /** For a browser that loads a page; null: the reply is JSON. */
+  /** Returns the page for a browser that loads a page; null for a JSON reply. */
   pageFor({ rawHeaders }: Pick<RehearsedRequest, 'rawHeaders'>): Page | null {
     return prefersHtml(rawHeaders) ? this.enforcement.table.page : null;
   }
@@ -143,7 +143,7 @@ export class Rehearsal {
     return this.known.size;
   }
 
-  /** Finds the identities that a request is counted for, without charging them. */
+  /** Finds the identities of a request, without charging them. */
   read({ method, target, rawHeaders, body, socket, plan }: RehearsedRequest): ReadRequest {
     const { enforcement } = this;
     const { table } = enforcement;
@@ -181,10 +181,10 @@ export class Rehearsal {
   }
 
   /**
-   * The same for a request of which a log of the gateway tells the digests.
+   * Does the same with digests from a log of the gateway.
    *
-   * @param sender who it is, once it is known what is counted
-   * @param known what else the log tells of the client
+   * @param sender returns the client, given the identifiers that count
+   * @param known further data of the client from the log
    */
   weighKnown(
     method: string,
@@ -221,7 +221,7 @@ export class Rehearsal {
       this.#believe(identity, isUnproven(identity));
     }
     const proofs = null;
-    // A log of ours tells no addresses.
+    // A log of the gateway contains no addresses.
     const facts = cover.hasOverrides ? { address: null, plan, words: [] } : null;
     const isProven = (credential: Identity): boolean => !isUnproven(credential);
     const charge = chargeFor(cover, { identities, proofs }, address, isProven, facts, unitsKnown);
@@ -231,10 +231,10 @@ export class Rehearsal {
   }
 
   /**
-   * The upstream's status says whether the request's credential works, and whether the request counts.
+   * Settles a request by the reply, which tells whether its credential works and whether it counts.
    *
-   * @param ending null: the upstream was not asked
-   * @param headers of the reply, names and values in turn; null: unknown
+   * @param ending null if the upstream was not asked
+   * @param headers of the reply, alternating names and values; null if unknown
    */
   answered(
     { charged, spent }: Pick<WeighedRequest, 'charged' | 'spent'>,
@@ -245,12 +245,12 @@ export class Rehearsal {
     if (charged.hasOutcomes) this.#limiter.conclude(outcomesOf(spent, 0, ending, headers));
   }
 
-  /** It is no longer in flight. */
+  /** Called when the request is no longer in flight. */
   ended({ spent }: Pick<WeighedRequest, 'spent'>): void {
     this.#limiter.release(spent, 0);
   }
 
-  /** Takes over what the gateway knew of a credential. */
+  /** Stores what the gateway knew of a credential. */
   #believe(credential: Identity, isUnproven: boolean): void {
     if (this.#limiter.isProven(credential) !== isUnproven) return;
     if (isUnproven) this.#limiter.withdraw(credential);
@@ -268,13 +268,13 @@ export class Rehearsal {
 
 const nobody = (): readonly Identity[] => [];
 
-/** A log tells neither header fields nor lengths. */
+/** Returns the cost without header fields and lengths, which a log does not have. */
 function unitsKnown({ cost }: CoverCounter): number {
   if (cost.kind === 'reply-header') return cost.reserve;
   return cost.kind === 'units' ? cost.units : 1;
 }
 
-/** Takes the answer of a limiter that answers at once. */
+/** Receives the answer of a limiter that answers at once. */
 class Asker implements Pick<Spender, 'onSpent' | 'onStoreUnavailable'> {
   spent: Spent | null = null;
 
@@ -292,7 +292,7 @@ function hasField(rawHeaders: readonly string[], lower: string): boolean {
   return false;
 }
 
-/** The header section with the fields that every client sends. */
+/** Adds the fields that every client sends. */
 function completed(rawHeaders: readonly string[], body: string): readonly string[] {
   const headers = hasField(rawHeaders, 'host') ? rawHeaders : [...rawHeaders, 'Host', 'localhost'];
   if (body === '') return headers;

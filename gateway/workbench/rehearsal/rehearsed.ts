@@ -1,4 +1,4 @@
-/** The answers of a rehearsal, step by step: identified, decided, and with what the client is told. */
+/** The results of a rehearsal by step: identified, decided, and with the reply. */
 import { isClientRoute } from '#gateway/http/header-names.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Decision, Verdict } from '#gateway/limiter/decision.ts';
@@ -19,14 +19,14 @@ interface Malformed {
   readonly reason: string;
 }
 
-/** The list deny names the client or the route. */
+/** An entry of the list deny matches the client or the route. */
 interface ListedRequest {
   readonly kind: 'listed';
   readonly path: string;
   readonly cover: Cover | null;
   readonly entry: ListEntry;
   readonly status: number;
-  /** Headers of the reply; names and values in turn. */
+  /** Headers of the reply, alternating names and values. */
   readonly headers: readonly string[];
   /** All identities of the request. */
   readonly identities: () => readonly Identity[];
@@ -36,13 +36,13 @@ interface ListedRequest {
 interface Uncovered {
   readonly kind: 'uncovered';
   readonly path: string;
-  /** Policies whose route matches, but none of which counts the client; null: there are none. */
+  /** Policies whose route matches, but none of which counts the client; null if there are none. */
   readonly cover: Cover | null;
-  /** The entry of the list allow that names the client; null: there is none. */
+  /** The entry of the list allow that matches the client; null if there is none. */
   readonly allowedBy: ListEntry | null;
   /** All identities of the request. */
   readonly identities: () => readonly Identity[];
-  /** The identity whose ban refuses the request; null: none does. */
+  /** The identity whose ban refuses the request; null if there is none. */
   readonly ban: Identity | null;
 }
 
@@ -53,7 +53,7 @@ interface Covered {
   readonly charged: ChargedTo;
   /** All identities of the request. */
   readonly identities: () => readonly Identity[];
-  /** The identity whose ban refuses the request; null: none does. */
+  /** The identity whose ban refuses the request; null if there is none. */
   readonly ban: Identity | null;
 }
 
@@ -63,7 +63,7 @@ type Uncharged = Malformed | ListedRequest | Uncovered;
 /** A request before anything is charged for it. */
 export type ReadRequest = Uncharged | Covered;
 
-/** A decision without what the client is told of it. */
+/** A decision without its reply. */
 export type Weighed = Uncharged | WeighedRequest;
 
 export type Rehearsed = Uncharged | DecidedRequest;
@@ -71,13 +71,13 @@ export type Rehearsed = Uncharged | DecidedRequest;
 export interface DecidedRequest {
   readonly kind: 'allow' | 'deny';
   readonly path: string;
-  /** Those that apply, in the order of the file. */
+  /** The policies that apply, in the order of the file. */
   readonly policies: readonly Policy[];
   readonly charged: ChargedTo;
   readonly spent: Spent;
-  /** Headers of the reply; names and values in turn. */
+  /** Headers of the reply, alternating names and values. */
   readonly headers: readonly string[];
-  /** The policies that deny, empty when it is allowed. */
+  /** The denying policies; empty if the request is allowed. */
   readonly violated: readonly Verdict[];
   readonly shadowDenials: readonly Policy[];
 }
@@ -106,7 +106,7 @@ export function listedRequest(
   return { kind: 'listed', path, cover: null, entry, status, headers: headersOf(reply), identities };
 }
 
-/** @param page for a browser that loads a page; null: the reply is JSON */
+/** @param page for a browser that loads a page; null for a JSON reply */
 export function tell(
   { path, cover, charged, spent, decision }: WeighedRequest,
   page: Page | null,

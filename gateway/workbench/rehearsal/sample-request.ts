@@ -1,4 +1,6 @@
-/** A request that a policy, and no tighter one, limits: made from its route, and confirmed by a rehearsal. */
+/**
+ * Makes a request that a policy limits, and no tighter policy. It is built from the route and confirmed by a rehearsal.
+ */
 import { partsOf } from '#gateway/identity/identifier.ts';
 import type { Policy, PolicySet } from '#gateway/policy/policy.ts';
 import { Rehearsal } from './rehearsal.ts';
@@ -12,8 +14,8 @@ export interface SampleRequest {
 
 /**
  * @param methods that may be used; those of the route, HEAD for GET
- * @param segment stands for every parameter of the route
- * @returns null when every such request is denied earlier by another policy, or counted by none, or needs a token
+ * @param segment value of every parameter of the route
+ * @returns null if another policy denies every such request earlier, if no policy counts it, or if it needs a token
  */
 export function sampleRequest(
   set: PolicySet,
@@ -32,10 +34,10 @@ export function sampleRequest(
   return null;
 }
 
-/** A client as a request presents it. */
+/** The identity of a client in a request. */
 interface SampleClient {
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Behind the path; '' or beginning with `?`. */
+  /** The query after the path: '' or beginning with `?`. */
   readonly query: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Counts the requests of each client, exactly. The clients of a run are stored once, in a Map, and each count is an array
- * of numbers. A Map for each policy needs more than 1 GB for a million clients when two files are compared.
+ * Counts the requests of each client exactly. The clients of a run are stored once, in a Map, and each count is an
+ * array of numbers. A Map for each policy would need more than 1 GB for a million clients when two files are compared.
  */
 
 export interface Frequent {
@@ -8,13 +8,13 @@ export interface Frequent {
   readonly count: number;
 }
 
-/** A client takes about 90 bytes, and 4 to 8 bytes in each count. */
+/** Maximum number of clients. A client takes about 90 bytes, and 4 to 8 bytes in each count. */
 export const CLIENTS_MAX = 4_194_304;
 
 export class Clients {
   readonly #max: number;
   readonly #numbers = new Map<string, number>();
-  /** There were more clients than that. The others are not counted. */
+  /** There were more than CLIENTS_MAX clients. The others are not counted. */
   isFull = false;
 
   constructor(max = CLIENTS_MAX) {
@@ -30,7 +30,7 @@ export class Clients {
       this.isFull = true;
       return null;
     }
-    // A copy: a slice of a log's line would keep the whole portion of the log in memory.
+    // This copies the text, because a slice of a line would keep the whole portion of the log in memory.
     this.#numbers.set(Buffer.from(digest, 'latin1').toString('latin1'), number);
     return number;
   }
@@ -44,7 +44,7 @@ export class Clients {
 export class ClientCounts {
   readonly #clients: Clients;
   #counts = new Uint32Array(64);
-  /** How many clients have a count. */
+  /** Number of clients with a count. */
   size = 0;
 
   constructor(clients: Clients) {
@@ -64,7 +64,7 @@ export class ClientCounts {
     this.#counts[client] = count + 1;
   }
 
-  /** The clients with the highest counts, the highest first. */
+  /** Returns the clients with the highest counts, in descending order. */
   most(max: number): readonly Frequent[] {
     const found: Frequent[] = [];
     let client = 0;

@@ -1,7 +1,7 @@
-/** Requests of a log that are in flight, on the clock of the log. */
+/** Tracks requests of a log that are in flight, by the clock of the log. */
 import type { Millis } from '#shared/clock.ts';
 
-/** More than a gateway has at once. If there are more, the one that ends first is ended early. */
+/** More than a gateway has at once. Beyond it, the request that ends first is ended early. */
 const HELD_MAX = 65_536;
 
 interface Held<T> {
@@ -10,7 +10,7 @@ interface Held<T> {
 }
 
 export class InFlight<T> {
-  /** Sorted: the last one ends first. */
+  /** Sorted: the last element ends first. */
   readonly #held: Held<T>[] = [];
   readonly #onEnd: (what: T) => void;
 
@@ -29,7 +29,7 @@ export class InFlight<T> {
     this.#held.splice(low, 0, { endsAt, what });
   }
 
-  /** Ends all requests whose time has come. */
+  /** Ends all requests that are over at this time. */
   endBy(now: Millis): void {
     while ((this.#held.at(-1)?.endsAt ?? Number.POSITIVE_INFINITY) <= now) this.#endFirst();
   }

@@ -1,6 +1,6 @@
 /**
- * Decides logged requests under one policy file, with the live code. Nothing is guessed: if a line does not have the
- * identifier of a policy, that policy is left out for the request, and the request is counted as incomplete.
+ * Decides logged requests by one policy file, with the live code. It never guesses: if a line does not have the
+ * identifier of a policy, that policy is skipped for the request, and the request is counted as incomplete.
  */
 
 import type { PeerSocket } from '#gateway/http/request-origin.ts';
@@ -43,10 +43,10 @@ export interface Judged {
 /** Enough counters and credentials for ten million lines of a million clients; 210 MB when full. */
 const COUNTERS_MAX = 4_194_304;
 const CREDENTIALS_MAX = 1_048_576;
-/** Connections that are remembered, by address; twice as many at most. */
+/** Maximum number of remembered connections by address, in each of two generations. */
 const SOCKETS_MAX = 32_768;
 const COVERS_MAX = 4096;
-/** The identity of an address in the log is that of its /64. */
+/** An IPv6 address in the log is counted by its /64. */
 const LOGGED_PREFIX = 64;
 const NO_POLICIES: readonly Policy[] = [];
 const NO_IDENTITIES: readonly Identity[] = [];
@@ -63,7 +63,7 @@ export class Judge {
   #digests: LoggedDigests | null = null;
   readonly #clock: Clock;
   readonly #inFlight: InFlight<WeighedRequest>;
-  /** Requests in flight of which nobody knows how long they would have been. */
+  /** Number of requests in flight whose duration is unknown. */
   endless = 0;
   readonly #sender = (cover: Cover): KnownIdentities => this.#knownIdentities(cover);
 
@@ -81,7 +81,7 @@ export class Judge {
     this.#identifierOf = new Map(set.policies.map(({ name, identifier }) => [name, identifier.name]));
   }
 
-  /** Counters have been forgotten, or are about to be. */
+  /** Whether counters have been dropped, or will be soon. */
   get isFull(): boolean {
     return this.#rehearsal.remembered >= COUNTERS_MAX;
   }
@@ -108,20 +108,20 @@ export class Judge {
     return { weighed, unknown: this.#unknown(weighed, (identifier) => !isTold(identifier, sender)) };
   }
 
-  /** Passes on the outcome of an admitted request. */
+  /** Applies the outcome of an admitted request. */
   answered({ weighed }: Judged, { status, digests, durationMs }: LoggedRequest): void {
     if (weighed.kind !== 'decided') return;
     const wasDenied = digests?.decision === 'deny';
     const hasLeft = status === 0 || status === CLIENT_LEFT;
     this.#rehearsal.answered(weighed, wasDenied ? null : hasLeft ? 'left' : status);
     if (weighed.spent.leases === null) return;
-    // The duration of a request that was denied then is unknown.
+    // If the log says that a request was denied, its duration is unknown.
     const isKnown = durationMs !== null && !wasDenied;
     if (!isKnown) this.endless++;
     this.#inFlight.add(weighed, this.#clock() + (isKnown ? durationMs : 0));
   }
 
-  /** Policies of the cover that charge nobody, because the line does not tell whom. */
+  /** Returns policies of the cover that charge nobody, because the line does not have the identity. */
   #unknown(weighed: Weighed, isUnknown: (identifier: Identifier) => boolean): readonly Policy[] {
     if (weighed.kind === 'malformed' || weighed.cover === null) return NO_POLICIES;
     const { identifiers, policies } = weighed.cover;
@@ -158,7 +158,7 @@ export class Judge {
     };
   }
 
-  /** The gateway looked for such a credential when it wrote the line, and found none. */
+  /** Whether the gateway looked for such a credential when it wrote the line, and found none. */
   #isAbsent({ name }: Identifier, { policies }: LoggedDigests): boolean {
     let lookedAt = this.#lookedAt.get(policies);
     if (lookedAt === undefined) {
@@ -170,7 +170,7 @@ export class Judge {
     return lookedAt.has(name);
   }
 
-  /** One object for each address, as the live code keeps what it knows of a connection by its socket. */
+  /** Returns one object for each address, because the live code stores data of a connection by its socket. */
   #socketOf(address: string): PeerSocket {
     let socket = this.#sockets.get(address);
     if (socket !== undefined) return socket;
@@ -184,14 +184,14 @@ export class Judge {
   }
 }
 
-/** In logs of NGINX and Traefik. */
+/** Status in logs of NGINX and Traefik for a client that left. */
 const CLIENT_LEFT = 499;
 const MALFORMED: Judged = {
   weighed: { kind: 'malformed', status: 400, reason: 'as logged' },
   unknown: NO_POLICIES,
 };
 
-/** Names a client may be known by in lists, and its plan. */
+/** Returns names of a client for lists, and its plan. */
 function knownOf({ identities, address, plan }: LoggedDigests): KnownClient {
   return {
     plan,
@@ -203,7 +203,7 @@ function knownOf({ identities, address, plan }: LoggedDigests): KnownClient {
   };
 }
 
-/** The gateway refused it before it asked any policy. */
+/** Whether the gateway refused it before it matched policies. */
 function isRefusedUncounted(digests: LoggedDigests | null): boolean {
   return digests?.decision === 'malformed' || digests?.decision === 'banned';
 }
@@ -217,7 +217,7 @@ function digestOf(identifier: Identifier, digests: LoggedDigests | null): string
   return identifier.kind === 'address' && identifier.ipv6Prefix === LOGGED_PREFIX ? address : null;
 }
 
-/** Tells whether the log shows if the request presents such a credential. */
+/** Whether the log shows if the request presents such a credential. */
 function isTold(identifier: Identifier, { holds, concealed }: LoggedSender): boolean {
   if (!isPresented(identifier)) return true;
   if (readsBody(identifier)) return false;
@@ -227,7 +227,7 @@ function isTold(identifier: Identifier, { holds, concealed }: LoggedSender): boo
     .every((header) => header === null || (holds(header) && !concealed.includes(header)));
 }
 
-/** null: it is in the request line, which every log has. */
+/** null if it is in the request line, which every log has. */
 function headerOf(source: CredentialSource): string | null {
   switch (source.kind) {
     case 'header':
@@ -265,7 +265,7 @@ const SET_ASIDE: ReadonlySet<string> = new Set([
   'x-forwarded-host',
 ]);
 
-/** A slice of a log's line would keep the whole portion of the log in memory. */
+/** Copies a text, because a slice of a log's line would keep the whole portion of the log in memory. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }

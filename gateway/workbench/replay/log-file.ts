@@ -1,4 +1,4 @@
-/** One log, line by line. Lines that say nothing are counted, and the first kept. */
+/** Reads one log line by line. Malformed lines are counted, and the first ones are kept. */
 import type { Readable } from 'node:stream';
 import { detectReader, type HeaderFields, readerOf } from '#gateway/workbench/replay/formats/all.ts';
 import type {
@@ -17,13 +17,13 @@ export interface UnreadableLine {
 
 /** Counts of all logs of a run. */
 export interface LineCounts {
-  /** Without empty lines. */
+  /** Number of lines without the empty ones. */
   lines: number;
   unreadable: number;
   readonly samples: UnreadableLine[];
 }
 
-/** The line at hand: most are read only when their turn comes, so that little is kept of those that wait. */
+/** The current line. Most lines are parsed only when they are next, so that waiting lines take little memory. */
 export interface LogLine {
   readonly file: LineSource;
   readonly at: Millis;
@@ -36,14 +36,14 @@ export interface LogLine {
 }
 
 export interface LineSource {
-  /** @returns null, and counts it, when the line says nothing */
+  /** @returns null for a malformed line, which is counted */
   read(text: string, start: number, end: number, line: number, at: Millis): LoggedRequest | null;
 }
 
 interface LogFileOptions {
   readonly name: string;
   readonly input: string | Readable;
-  /** null: told from the first lines. */
+  /** null to recognize the format by the first lines. */
   readonly format: FormatName | null;
   readonly headers: HeaderFields;
   readonly counts: LineCounts;
@@ -53,7 +53,7 @@ const SAMPLES_MAX = 5;
 const SAMPLE_LENGTH = 120;
 const LINES_TO_DETECT = 50;
 
-/** No line of the beginning is a request in a format that is known. */
+/** No line of the beginning is a request in a known format. */
 export class UnknownFormatError extends Error {}
 
 export class LogFile implements LogLine, LineSource {
@@ -89,7 +89,7 @@ export class LogFile implements LogLine, LineSource {
     return this.#source.cutShort;
   }
 
-  /** Goes to the next line that has a time. @returns false: `more` has to be called */
+  /** Advances to the next line with a time. @returns false if `more` must be called */
   advance(): boolean {
     const { text } = this;
     const { counts } = this.#options;
@@ -116,7 +116,7 @@ export class LogFile implements LogLine, LineSource {
   }
 
   /**
-   * Reads on.
+   * Reads the next portion.
    *
    * @returns false at the end
    * @throws UnknownFormatError, or the error of a file that cannot be read
@@ -159,7 +159,7 @@ export class LogFile implements LogLine, LineSource {
     counts.unreadable++;
     if (counts.samples.length >= SAMPLES_MAX) return;
     const shown = text.slice(start, Math.min(end, start + SAMPLE_LENGTH)).replace(CUT, '');
-    // A copy: a slice would keep the whole portion.
+    // This copies the text, because a slice would keep the whole portion.
     counts.samples.push({ file: this.name, line, text: Buffer.from(shown).toString() });
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Several logs as one: rotated parts of a log in whatever order they are named, and logs of several machines. They are
- * begun in the order of their first requests, and those that overlap are merged.
+ * Reads several logs as one: rotated parts of a log in any order, and logs of several machines. They are read in the
+ * order of their first requests, and overlapping ones are merged.
  */
 import { statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -10,12 +10,12 @@ import type { Millis } from '#shared/clock.ts';
 import { type LineCounts, LogFile, type LogLine } from './log-file.ts';
 
 export interface LogFilesOptions {
-  /** At most LOGS_MAX. */
+  /** At most LOGS_MAX files. */
   readonly files: readonly LogInput[];
-  /** null: told from the first lines of each. */
+  /** null to recognize the format by the first lines of each. */
   readonly format: FormatName | null;
   readonly headers: HeaderFields;
-  /** Called now and then. @param bytesTotal 0 where it is not known */
+  /** Called regularly. @param bytesTotal 0 if unknown */
   readonly onProgress: (bytesRead: number, bytesTotal: number) => void;
 }
 
@@ -25,19 +25,19 @@ interface LogInput {
   readonly input: string | Readable;
 }
 
-/** Each holds a portion of its text until its turn comes. */
+/** Maximum number of logs, because each holds a portion of its text while it waits. */
 export const LOGS_MAX = 64;
 
 export class LogFiles {
   readonly counts: LineCounts = { lines: 0, unreadable: 0, samples: [] };
-  /** Logs that could not be read to their end, and why. */
+  /** Logs that could not be read to their end, with the reason. */
   readonly cutShort: string[] = [];
   readonly formats = new Set<FormatName>();
   readonly #options: LogFilesOptions;
   readonly #files: readonly LogFile[];
   readonly #bytesTotal: number;
 
-  /** @throws the error of a file that is not there */
+  /** @throws the error of a missing file */
   constructor(options: LogFilesOptions) {
     this.#options = options;
     const { files, format, headers } = options;
@@ -49,7 +49,7 @@ export class LogFiles {
   }
 
   /**
-   * Hands out all lines, those of overlapping logs by their time.
+   * Calls back for all lines, ordered by time across overlapping logs.
    *
    * @throws UnknownFormatError, or the error of a file that cannot be read
    */
@@ -68,11 +68,11 @@ export class LogFiles {
     }
   }
 
-  /** Hands out one log's lines up to a time. @returns false at its end */
+  /** Calls back for one log's lines up to a time. @returns false at its end */
   async #drain(file: LogFile, until: Millis, take: (line: LogLine) => void): Promise<boolean> {
     do {
       take(file);
-      // Without waiting, as long as there are lines at hand.
+      // Runs without waiting as long as lines are available.
       while (file.advance()) {
         if (file.at > until) return true;
         take(file);

@@ -1,20 +1,20 @@
 /**
- * The text of a log, whole lines at a time, from a file or standard input, compressed with gzip or not. What is in
- * memory is bounded: a few portions, and never more of a line than LINE_MAX.
+ * Reads the text of a log in whole lines, from a file or standard input, with or without gzip. Memory is bounded: a few
+ * portions, and at most LINE_MAX of a line.
  */
 import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
 
-/** Longer lines are no requests: a request line has at most 16 KiB. */
+/** Longer lines are not requests, because a request line has at most 16 KiB. */
 export const LINE_MAX = 65_536;
-/** Begins what is left of a line that was too long; no reader understands it. */
+/** Begins the rest of a line that was too long, so that no reader understands it. */
 export const CUT = '\u0001';
 
-/** Larger texts are kept outside of V8's heap, where reading them takes half as long again. */
+/** Larger texts are stored outside of V8's heap, where reading them takes half as long again. */
 const PORTION_BYTES = 262_144;
-/** After so many, others get their turn: the progress bar, a signal. */
+/** Number of portions after which other tasks get a turn, such as the progress bar or a signal. */
 const PORTIONS_PER_TURN = 32;
 const SHOWN_OF_CUT = 200;
 const NEWLINE = 10;
@@ -27,11 +27,11 @@ export class LogText {
   #restBytes = 0;
   #isSkipping = false;
   #hasEnded = false;
-  /** Text that is whole lines, and was not handed out yet. */
+  /** Text of whole lines that was not returned yet. */
   #ready: string | null = null;
-  /** Bytes of the file as it is, compressed or not. */
+  /** Number of bytes read from the file, before decompression. */
   bytesRead = 0;
-  /** Why the log ended before its end; null when it did not. */
+  /** Why the log ended too early; null if it did not. */
   cutShort: string | null = null;
 
   /** @param input a path, or a stream such as standard input */
@@ -52,7 +52,7 @@ export class LogText {
       if (chunk === null) return this.#last();
       const end = chunk.lastIndexOf(NEWLINE) + 1;
       if (end > 0) {
-        // The first line completes the rest of the last portion. It is joined alone and handed out first.
+        // The first line completes the rest of the last portion. It is joined alone and returned first.
         const begin = this.#restBytes === 0 && !this.#isSkipping ? 0 : chunk.indexOf(NEWLINE) + 1;
         const first = begin === 0 ? null : this.#complete(chunk.subarray(0, begin));
         const lines = begin === end ? null : chunk.toString('utf8', begin, end);
@@ -75,14 +75,14 @@ export class LogText {
       return done === true ? null : value;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      // The file is perhaps still being written. The lines up to here count.
+      // The file may still be written. The lines so far count.
       if (code?.startsWith('Z_') !== true) throw error;
       this.cutShort = 'the compressed data is damaged, or ends too early';
       return null;
     }
   }
 
-  /** Looks at the first bytes: a name says nothing. */
+  /** Detects gzip by the first bytes, not by the file name. */
   async #open(): Promise<AsyncIterator<Buffer>> {
     let first: Buffer = Buffer.alloc(0);
     while (first.length < GZIP_MAGIC.length) {
@@ -110,7 +110,7 @@ export class LogText {
     try {
       for await (const chunk of chunks) {
         if (gunzip.destroyed) return;
-        // A copy: the portion is read into again.
+        // This copies the chunk, because the portion is overwritten by the next read.
         if (!gunzip.write(Buffer.from(chunk)))
           await new Promise<void>((resolve) => whenWritable(gunzip, resolve));
       }
@@ -129,12 +129,12 @@ export class LogText {
       this.#restBytes = head.length;
       return;
     }
-    // A copy: the portion itself need not live on for its last line.
+    // This copies the chunk, so that the portion need not stay in memory for its last line.
     this.#rest.push(Buffer.from(chunk));
     this.#restBytes += chunk.length;
   }
 
-  /** @param end of the line that is kept, with its newline */
+  /** @param end of the current line, with its newline */
   #complete(end: Buffer): string {
     const rest = Buffer.concat(this.#rest);
     const wasSkipping = this.#isSkipping;
@@ -161,7 +161,7 @@ function whenWritable(stream: ReturnType<typeof createGunzip>, resolve: () => vo
   stream.on('close', done);
 }
 
-/** Each is valid until the next one is asked for: of a file they are read into one place, which stays in the caches. */
+/** Each portion is valid until the next one is read. All are read into one buffer, which stays in the caches. */
 async function* portionsOf(path: string): AsyncGenerator<Buffer, undefined> {
   if (!statSync(path).isFile()) {
     yield* createReadStream(path, { highWaterMark: PORTION_BYTES });

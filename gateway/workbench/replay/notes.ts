@@ -10,15 +10,15 @@ interface Circumstances {
   readonly results: readonly PolicyResult[];
   /** Requests that came too late in the log for their time. */
   readonly late: number;
-  /** Logs that ended too early, and why. */
+  /** Logs that ended too early, with the reason. */
   readonly cutShort: readonly string[];
-  /** Requests with X-Forwarded-For where no proxy is trusted. */
+  /** Requests with X-Forwarded-For although no proxy is trusted. */
   readonly chained: number;
-  /** Requests in flight of which the log does not tell how long they took. */
+  /** Requests in flight whose duration is not in the log. */
   readonly endless: number;
-  /** The log is ours: it has digests. */
+  /** Whether the log is from Floodgate, with digests. */
   readonly hasDigests: boolean;
-  /** Counters were forgotten. */
+  /** Whether counters were dropped because the table was full. */
   readonly isFull: boolean;
 }
 
@@ -39,11 +39,11 @@ export function notesOf({
     );
   if (endless > 0)
     notes.push(
-      `limits of requests in flight need to know how long each took; ${counted(endless, 'request')}, of which the log does not tell it or which were denied then, were taken to end at once`,
+      `limits of requests in flight need the duration of each request; ${counted(endless, 'request')} without one, or denied in the log, were treated as ending at once`,
     );
   if (hasDigests && goesBeyondDigests(set))
     notes.push(
-      'overrides and lists by address or User-Agent do not count here, as the log has digests; name clients by digest or plan',
+      'overrides and lists by address or User-Agent are ignored, because the log has only digests; name clients by digest or plan',
     );
   for (const { name, cost } of set.policies)
     if (cost.kind === 'reply-header')
@@ -51,17 +51,17 @@ export function notesOf({
         `logs do not report the units of replies, so each request under ${name} counts ${cost.reserve}, its reserve`,
       );
   if (set.policies.some(({ ban }) => ban !== null))
-    notes.push('bans by policies do not count here: a banned client appears as denied by the policy');
+    notes.push('bans by policies are ignored: a banned client appears as denied by the policy');
   if (set.protect !== null)
-    notes.push('protect does not count here: a log does not tell how many requests the application can take');
+    notes.push('protect is ignored: a log does not show how many requests the application can handle');
   if (late > 0)
     notes.push(
-      `${counted(late, 'request')} stood so far behind younger ones that they were counted at the time of those`,
+      `${counted(late, 'request')} came so late after younger ones that they were counted at the time of those`,
     );
-  for (const log of cutShort) notes.push(`${log}; what came before counts`);
+  for (const log of cutShort) notes.push(`${log}; the lines before are counted`);
   if (isFull)
     notes.push(
-      'there were more counters than are remembered (4,194,304); those unused for longest were forgotten, so long windows may deny too little',
+      'there were more counters than are remembered (4,194,304); the least recently used were dropped, so long windows may deny too little',
     );
   if (results.some(({ isEstimate }) => isEstimate))
     notes.push(
@@ -87,6 +87,6 @@ function unknownNotes({ policies }: PolicySet, results: readonly PolicyResult[])
   }
   return [...most].map(
     ([name, unknown]) =>
-      `policies by ${name} cannot be judged where the log does not tell it: left out of ${counted(unknown, 'request')}`,
+      `policies by ${name} were skipped for ${counted(unknown, 'request')}, because the log does not have it`,
   );
 }

@@ -1,7 +1,7 @@
 /**
- * Access logs, decided anew: what would this policy file have allowed and denied? The live code decides, on the clock of
- * the log. A request that is denied is charged nowhere, as live; one that the log says was denied is decided like any
- * other.
+ * Decides the requests of access logs again by a policy file, to show what it would have allowed and denied. The live
+ * code decides, by the clock of the log. As in a gateway, a denied request is charged nowhere. A request that was
+ * denied in the log is decided like any other.
  */
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import type { FormatName, LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
@@ -19,7 +19,7 @@ import { type Span, Timeline } from './timeline.ts';
 interface ReplayOptions {
   readonly logs: LogFiles;
   readonly set: PolicySet;
-  /** The policy file to compare with; null: none. */
+  /** The policy file to compare with; null for none. */
   readonly against: PolicySet | null;
   /** For addresses in logs of other programs. */
   readonly trust: ProxyTrust;
@@ -42,7 +42,7 @@ export interface ReplayResult {
   readonly denied: number;
   readonly uncovered: number;
   readonly malformed: number;
-  /** Policies apply, and the log does not tell whom they count. */
+  /** Requests with policies whose counted client is not in the log. */
   readonly unknown: number;
   readonly policies: readonly PolicyResult[];
   /** Decisions of the gateway that wrote the log; null for logs of other programs. */
@@ -56,7 +56,7 @@ export interface ReplayResult {
 
 interface LoggedOutcome {
   readonly denied: number;
-  /** Allowed then, denied now; and the reverse. */
+  /** Allowed in the log and denied now; and the reverse. */
   readonly newlyDenied: number;
   readonly newlyAllowed: number;
 }

@@ -13,18 +13,18 @@ export interface PolicyResult {
   readonly windowSeconds: number;
   readonly algorithm: Policy['algorithm'];
   readonly mode: Policy['mode'];
-  /** Requests that it counted. Rows that share a bucket are told as the first of them. */
+  /** Requests that it counted. Rows that share a bucket are reported as the first of them. */
   readonly allowed: number;
   readonly denied: number;
-  /** Requests that it would have denied, were it not in shadow mode. */
+  /** Requests that it would have denied without shadow mode. */
   readonly shadowDenied: number;
-  /** Requests of which the log does not tell whom this policy counts. */
+  /** Requests for which the log does not have the client that this policy counts. */
   readonly unknown: number;
   readonly identities: number;
   readonly identitiesDenied: number;
-  /** There were too many clients to count all: the numbers of clients are lower bounds. */
+  /** There were too many clients to count all, so the numbers of clients are lower bounds. */
   readonly isEstimate: boolean;
-  /** ISO 8601; null when it denies nobody. */
+  /** ISO 8601; null if it denied nobody. */
   readonly firstDeniedAt: string | null;
   readonly mostDenied: readonly Frequent[];
 }
@@ -37,7 +37,7 @@ export class Tally {
   denied = 0;
   uncovered = 0;
   malformed = 0;
-  /** Requests that policies cover of which none can be judged. */
+  /** Requests with policies none of which can be decided. */
   unknown = 0;
 
   /** @param clients of the run */
@@ -75,7 +75,7 @@ export class Tally {
     this.allowed++;
     const shadowDenials = decision.kind === 'allow' ? decision.shadowDenials : [];
     for (const { credential, policy, identity } of spent.buckets) {
-      // The charge of the address for an unproven credential is the same request.
+      // The charge of the address for an unproven credential belongs to the same request.
       if (credential !== null) continue;
       const tally = this.#of(policy.index);
       tally.seen.add(identity.digest);

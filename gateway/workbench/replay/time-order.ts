@@ -1,19 +1,19 @@
 /**
- * Puts requests into the order in which they arrived. Several workers write to one log, and a line is written when its
- * reply ends. So a slow request stands behind fast ones that arrived later.
+ * Sorts requests by their arrival. Several workers write to one log, and a line is written when its reply ends. So a
+ * slow request comes after fast ones that arrived later.
  */
 
 import type { LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { LineSource, LogLine } from './log-file.ts';
 
-/** A line can stand behind this many lines that are younger. */
+/** Maximum number of later requests that may come before a line. */
 const LINES_BEHIND_MAX = 65_536;
 
-/** Gets the requests. The time never goes back. */
+/** Receives the requests. The time never decreases. */
 type TakeRequest = (request: LoggedRequest, at: Millis) => void;
 
-/** A line that waits. It is parsed when its turn comes, so that little is kept of it until then. */
+/** A line that waits. It is parsed at the end of its wait, so that it takes little memory. */
 interface HeldLine extends Omit<LogLine, 'at'> {
   readonly file: LineSource;
   readonly at: Millis;
@@ -23,7 +23,7 @@ export class TimeOrder {
   readonly #take: TakeRequest;
   #held: HeldLine[] = [];
   #now: Millis = Number.NEGATIVE_INFINITY;
-  /** Requests that stood too far behind younger ones. They are counted at the time of those. */
+  /** Requests that came too late after younger ones. They are counted at the time of those. */
   late = 0;
 
   constructor(take: TakeRequest) {
@@ -36,12 +36,12 @@ export class TimeOrder {
     if (this.#held.length >= 2 * LINES_BEHIND_MAX) this.#handOut(LINES_BEHIND_MAX);
   }
 
-  /** Hands out all that is left. */
+  /** Passes on all remaining lines. */
   end(): void {
     this.#handOut(this.#held.length);
   }
 
-  /** Hands out the oldest lines. Lines of the same time keep their order. */
+  /** Passes on the oldest lines. Lines of the same time keep their order. */
   #handOut(count: number): void {
     const held = this.#held.sort((a, b) => a.at - b.at);
     this.#held = held.slice(count);

@@ -2,7 +2,7 @@
 import type { Millis } from '#shared/clock.ts';
 
 const SPANS = 240;
-/** Seconds, minutes, hours, days. Beyond the last, each width is twice the one before. */
+/** Seconds, minutes, hours, days. After the last, each width is twice the previous one. */
 const WIDTHS_S = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
 ];
@@ -20,7 +20,7 @@ export class Timeline {
   #denied = new Uint32Array(SPANS);
   #last = 0;
 
-  /** Times never go back. */
+  /** Times must not decrease. */
   add(at: Millis, isDenied: boolean): void {
     if (Number.isNaN(this.#begin)) this.#begin = Math.floor(at / this.widthMs) * this.widthMs;
     let place = Math.floor((at - this.#begin) / this.widthMs);
@@ -42,7 +42,7 @@ export class Timeline {
     }));
   }
 
-  /** Takes the next width that is a multiple of this one; spans begin at multiples of it. */
+  /** Uses the next width that is a multiple of the current one, because spans begin at multiples of it. */
   #widen(): void {
     const width = this.widthMs;
     const wider = WIDTHS_S.map((s) => s * 1000).find((ms) => ms > width && ms % width === 0) ?? width * 2;

@@ -1,18 +1,18 @@
-/** Limits worth considering: round numbers around what clients really make. */
+/** Proposes limits: round numbers near the real traffic of clients. */
 import type { Frequencies } from './frequencies.ts';
 
 export interface Candidate {
   /** Requests in a window. */
   readonly limit: number;
-  /** Clients that made more in some window; an estimate where not all were followed. */
+  /** Clients with more requests in some window. It is an estimate if only a sample was followed. */
   readonly identitiesDenied: number;
 }
 
-/** Fewer would stop somebody who clicks twice. */
+/** A lower limit would deny somebody who clicks twice. */
 export const LIMIT_MIN = 5;
 const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
 
-/** The next number that people would choose, not below this one. */
+/** Returns the next round number that is at least this one. */
 function roundUp(value: number): number {
   let power = 1;
   while (power * 10 < value) power *= 10;
@@ -23,14 +23,14 @@ function roundUp(value: number): number {
   return power * 10;
 }
 
-/** Twice what 99 of 100 windows need. */
+/** Returns twice the number that 99 of 100 windows need. */
 export function suggestedLimit(p99: number): number {
   return roundUp(Math.max(LIMIT_MIN, 2 * p99));
 }
 
 /**
- * @param most of each client, the requests of its busiest window
- * @param oneIn so many clients, one was followed
+ * @param most for each client, the requests of its busiest window
+ * @param oneIn inverse of the sampling rate of clients
  */
 export function candidatesOf(
   { p95, p99, max }: { readonly p95: number; readonly p99: number; readonly max: number },

@@ -16,7 +16,7 @@ export class Frequencies {
 
   /**
    * @param shares ascending, from 0 to 1
-   * @returns for each, the smallest number that so many are not above; 0 where there are none
+   * @returns for each share, the smallest value that this share of all values does not exceed; 0 without values
    */
   percentiles(shares: readonly number[]): readonly number[] {
     const sorted = [...this.#times].sort(([a], [b]) => a - b);

@@ -1,14 +1,14 @@
 /**
- * How many requests does each client make on each route in a window, and what is the most it ever made? A flat table of
- * bounded size. When it is full, only every second client is followed any further, then every fourth, and so on: digests
- * are as good as random, so those who are left speak for all.
+ * Counts the requests of each client on each route by window, and the maximum of any window, in a flat table of bounded
+ * size. When it is full, only every second client is followed, then every fourth, and so on. Digests are as good as
+ * random, so the rest is a fair sample.
  */
 import type { DigestWords } from '#gateway/identity/digest.ts';
 import type { Millis } from '#shared/clock.ts';
 
-/** A power of two; at most half of them are used. 24 bytes each. */
+/** Number of entries, a power of two; at most half of them are used. 24 bytes each. */
 const PLACES = 1_048_576;
-/** Words of a record: the route plus one, two of the digest, the window, its requests, the most of any window. */
+/** Words of a record: the route plus one, two of the digest, the window, its requests, the maximum of any window. */
 const WORDS = 6;
 const A = 1;
 const B = 2;
@@ -31,7 +31,7 @@ export class Peaks {
   readonly #onWindow: PeaksOptions['onWindow'];
   #words: Uint32Array;
   #size = 0;
-  /** One client in so many is followed; a power of two. */
+  /** One of this number of clients is followed; a power of two. */
   oneIn = 1;
 
   constructor({ windowMs, onWindow, places = PLACES }: PeaksOptions) {
@@ -40,7 +40,7 @@ export class Peaks {
     this.#words = new Uint32Array(places * WORDS);
   }
 
-  /** Times never go back. */
+  /** Times must not decrease. */
   add(route: number, [a, b]: DigestWords, at: Millis): void {
     if ((a & (this.oneIn - 1)) !== 0) return;
     const words = this.#words;
@@ -63,7 +63,7 @@ export class Peaks {
     }
   }
 
-  /** Ends all windows, and tells each client's most. */
+  /** Ends all windows, and reports the maximum of each client. */
   end(onClient: (route: number, most: number) => void): void {
     const words = this.#words;
     for (let record = 0; record < words.length; record += WORDS) {
@@ -81,7 +81,7 @@ export class Peaks {
     words[record + COUNT] = 0;
   }
 
-  /** Keeps every second client. */
+  /** Drops every second client. */
   #thin(): void {
     this.oneIn *= 2;
     const old = this.#words;
@@ -97,7 +97,7 @@ export class Peaks {
   }
 }
 
-/** The place of a record, or an empty place for it. */
+/** Returns the index of a record, or an empty index for it. */
 function find(words: Uint32Array, route: number, a: number, b: number): number {
   const mask = words.length / WORDS - 1;
   for (let place = (b ^ Math.imul(route, ROUTE_STEP)) & mask; ; place = (place + 1) & mask) {

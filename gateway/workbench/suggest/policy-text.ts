@@ -1,4 +1,4 @@
-/** Suggestions as a policy file to start from: in shadow mode, so that it denies nobody before somebody has looked. */
+/** Writes suggestions as a policy file in shadow mode, so that it denies nobody before it is reviewed. */
 
 import { parseRoute } from '#gateway/policy/route.ts';
 import { count, windowText } from '#gateway/workbench/number-text.ts';
@@ -7,10 +7,10 @@ import { ADDRESS } from './senders.ts';
 import type { SuggestedRoute, Suggestions } from './suggest.ts';
 
 const NAME_MAX = 64;
-/** Characters that a literal of a route has to escape. */
+/** Characters that must be escaped in a literal of a route. */
 const NOT_LITERAL = /[^A-Za-z0-9\-_~!$&'()+,=:@.%]/g;
 
-/** @param keyHeader where keys are presented */
+/** @param keyHeader name of the header that presents keys */
 export function policyText(suggestions: Suggestions, keyHeader: string): string {
   const { routes, from, to, requests, windowSeconds } = suggestions;
   const names = new Set<string>();
@@ -52,7 +52,7 @@ function row(
 `;
 }
 
-/** @returns null for a route that a policy file cannot say */
+/** @returns null for a route that a policy file cannot express */
 function routeText(route: string): string | null {
   const [method = '', path = ''] = route.split(' ');
   const segments = path

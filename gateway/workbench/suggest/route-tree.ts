@@ -1,24 +1,24 @@
 /**
- * Folds the paths of a log into routes. Numbers, UUIDs and long random segments become {id}, and so does every segment
- * at a place where more than LITERALS_MAX different ones were seen. The number of routes is bounded.
+ * Groups the paths of a log into routes. Numbers, UUIDs and long random segments become {id}. So does every segment at
+ * a position with more than LITERALS_MAX different ones. The number of routes is bounded.
  */
 
-/** Different segments at one place before they are taken for names of things: users, files, slugs. */
+/** Number of different segments at one position beyond which they count as names of users, files or articles. */
 const LITERALS_MAX = 64;
 const ROUTES_MAX = 2000;
-/** Deeper paths end in one segment that stands for the rest. */
+/** The end of a deeper path becomes one segment. */
 const DEPTH_MAX = 12;
 const CACHED_MAX = 8192;
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const RANDOM = /^[A-Za-z0-9_~.-]{16,}$/;
-/** Words and years: an article's title, not an id. */
+/** Words and years, as in an article's title. Not an id. */
 const SLUG = /^(?:[a-z]+|\d+)(?:[-_](?:[a-z]+|\d+)){2,}$/i;
 
-/** No word has so many consonants in a row. */
+/** Five consonants in a row, which words do not have. */
 const UNSPEAKABLE = /[bcdfghjklmnpqrstvwxz]{5}/i;
 
-/** Does this segment name one thing of many? */
+/** Whether this segment identifies one object of many. */
 export function isId(segment: string): boolean {
   if (/^\d+$/.test(segment) || UUID.test(segment)) return true;
   const isLong = RANDOM.test(segment) && !SLUG.test(segment);
@@ -32,7 +32,7 @@ export function isId(segment: string): boolean {
 interface Node {
   literals: Map<string, Node>;
   param: Node | null;
-  /** Too many names were seen here: all are the parameter. */
+  /** Too many names were seen here, so all are the parameter. */
   isFolded: boolean;
   /** All deeper paths. */
   rest: Node | null;
@@ -48,7 +48,7 @@ export class RouteTree {
     return this.#texts;
   }
 
-  /** Shows a path before requests are counted: what has many names at one place is known from the beginning. */
+  /** Learns a path before requests are counted, so that positions with many names are known from the beginning. */
   learn(path: string): void {
     let node = this.#root;
     for (const segment of segmentsOf(path)) node = step(node, segment) ?? node;
@@ -56,7 +56,7 @@ export class RouteTree {
 
   /**
    * @param path canonical
-   * @returns numbers of all routes that match, as all policies that match apply; none when there are too many routes
+   * @returns numbers of all matching routes, because all matching policies apply; none if there are too many routes
    */
   routesOf(method: string, path: string): readonly number[] {
     const key = `${method} ${path}`;
@@ -94,17 +94,17 @@ function newNode(): Node {
   return { literals: new Map(), param: null, isFolded: false, rest: null, routes: new Map() };
 }
 
-/** At most DEPTH_MAX; what is deeper is one segment, the rest. */
+/** Returns at most DEPTH_MAX segments. Deeper ones become one segment. */
 function segmentsOf(path: string): readonly string[] {
   if (path === '/') return [];
   const segments = path.slice(1).split('/');
   return segments.length <= DEPTH_MAX ? segments : [...segments.slice(0, DEPTH_MAX - 1), REST];
 }
 
-/** No segment of a path is empty. */
+/** A marker that no path contains, because its segments are never empty. */
 const REST = '';
 
-/** The node of this segment, made if it is new; null if there are too many. */
+/** Returns the node of this segment, created if needed; null if there are too many. */
 function step(node: Node, segment: string): Node | null {
   if (segment === REST) {
     node.rest ??= newNode();
@@ -123,7 +123,7 @@ function step(node: Node, segment: string): Node | null {
   return next;
 }
 
-/** All literals become the parameter; only while no route has a number below. */
+/** Replaces all literals by the parameter. Call it only while no route below has a number. */
 function fold(node: Node, param: Node): void {
   for (const literal of node.literals.values()) merge(param, literal);
   node.literals = new Map();

@@ -33,7 +33,7 @@ export class Senders {
     this.#keyHeader = keyHeader;
   }
 
-  /** @returns null where the line does not tell */
+  /** @returns null if the line does not have it */
   of({ digests, sender }: LoggedRequest): Sender | null {
     if (digests !== null) return fromDigests(digests);
     return sender === null ? null : (this.#key(sender) ?? this.#address(sender));
@@ -62,7 +62,7 @@ export class Senders {
   }
 }
 
-/** The first digest that is not the address's is that of a credential. */
+/** Returns the first digest that is not the address's, which is that of a credential. */
 function fromDigests({ identities, address }: LoggedDigests): Sender | null {
   for (let i = 0; i < identities.length; i += 2) {
     const digest = identities[i + 1] ?? '';

@@ -1,6 +1,6 @@
 /**
- * What limits would fit the requests of these logs? Paths are folded into routes, requests counted for each client and
- * window, and some limits tried: how many clients would each have denied?
+ * Proposes limits for the requests of logs. It groups paths into routes, counts requests for each client and window,
+ * and computes how many clients each of some limits would have denied.
  */
 import { canonicalTarget } from '#gateway/policy/target.ts';
 import type { LoggedRequest } from '#gateway/workbench/replay/formats/logged-request.ts';
@@ -20,7 +20,7 @@ interface SuggestOptions {
   readonly windowSeconds: Seconds;
   /** Lower-case name of the header field that presents a key. */
   readonly keyHeader: string;
-  /** How many routes are reported, the busiest first. */
+  /** Maximum number of reported routes, the busiest first. */
   readonly routesMax: number;
 }
 
@@ -28,15 +28,15 @@ export interface SuggestedRoute {
   readonly route: string;
   readonly identifier: string;
   readonly requests: number;
-  /** Different clients. */
+  /** Number of different clients. */
   readonly identities: number;
-  /** Requests of one client in one window, of all windows in which it made any. */
+  /** Median of the requests of one client in one window, over all windows with requests. */
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
   readonly max: number;
   readonly candidates: readonly Candidate[];
-  /** Twice p99, rounded up: room for what is unusual. */
+  /** Twice p99, rounded up, to leave room for exceptions. */
   readonly suggested: Candidate;
 }
 
@@ -44,13 +44,13 @@ export interface Suggestions {
   readonly from: string | null;
   readonly to: string | null;
   readonly requests: number;
-  /** Requests of which the log does not tell who sent them. */
+  /** Requests whose sender is not in the log. */
   readonly unknown: number;
   readonly windowSeconds: Seconds;
   readonly routes: readonly SuggestedRoute[];
-  /** Requests on routes that are not told. */
+  /** Requests on routes that are not reported. */
   readonly others: number;
-  /** One client in so many was followed. */
+  /** One of this number of clients was followed. */
   readonly oneIn: number;
 }
 
@@ -70,7 +70,7 @@ interface Noted {
   readonly sender: Sender;
 }
 
-/** How many requests are read to learn the routes before the first is counted. */
+/** Number of requests that are read to learn the routes before the first is counted. */
 const LEARNED = 20_000;
 const IDENTIFIERS_MAX = 16;
 

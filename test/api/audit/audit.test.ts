@@ -8,7 +8,7 @@ const env = { AUDIT_LOG_ENABLED: '1' };
 const entriesOf = (api: TestApi) =>
   api.context.db.selectFrom('auditEvents').selectAll().orderBy('timestamp').orderBy('id').execute();
 
-t.test('one record per failure, with who, what, where from and why', async (t) => {
+t.test('writes one record for each failure: who, what, where from and why', async (t) => {
   const api = await startApi({ env });
   t.teardown(() => api.close());
   const owner = await api.context.db.selectFrom('users').select('id').executeTakeFirstOrThrow();
@@ -35,7 +35,7 @@ t.test('one record per failure, with who, what, where from and why', async (t) =
   ]);
 });
 
-t.test('the reasons', async (t) => {
+t.test('the reason of each failure', async (t) => {
   const api = await startApi({ env });
   t.teardown(() => api.close());
   const { db } = api.context;
@@ -68,7 +68,7 @@ t.test('the reasons', async (t) => {
   );
 });
 
-t.test('three per account in five minutes, then every tenth', async (t) => {
+t.test('records three failures of an account in five minutes, then every tenth', async (t) => {
   const api = await startApi({ env });
   t.teardown(() => api.close());
   for (let i = 0; i < 25; i++) await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
@@ -84,7 +84,7 @@ t.test('three per account in five minutes, then every tenth', async (t) => {
   t.equal(api.context.audit.stats().written, 7, 'a new window');
 });
 
-t.test('every attempt at deleting a file: who, which, and how it ended', async (t) => {
+t.test('records every attempt to delete a file: who, which file, and the result', async (t) => {
   const api = await startApi({ env });
   t.teardown(() => api.close());
   const { db } = api.context;
@@ -141,7 +141,7 @@ t.test('every attempt at deleting a file: who, which, and how it ended', async (
   t.strictSame(await entriesOf(api), [], 'reading is no deletion');
 });
 
-t.test('nothing without AUDIT_LOG_ENABLED', async (t) => {
+t.test('without AUDIT_LOG_ENABLED nothing is recorded', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   await openBrowser(api).logIn('owner@example.com', 'Wrong1234');

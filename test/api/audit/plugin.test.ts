@@ -51,7 +51,7 @@ const cases: readonly (readonly [string, string, string | null, string?])[] = [
   ['POST', '/api/v1/license/recheck', null],
   ['GET', '/api/v1/management/surveys', null],
 ];
-t.test('methods and routes in the words of the log', async (t) => {
+t.test('turns methods and routes into the terms of the log', async (t) => {
   for (const [method, route, expected] of cases) {
     const written = writtenBy(method, route);
     const text =
@@ -62,7 +62,7 @@ t.test('methods and routes in the words of the log', async (t) => {
   }
 });
 
-t.test('what a key writes: who, what, which, from where', async (t) => {
+t.test('records changes made with a key: who, what, which row, from where', async (t) => {
   const api = await begin(t);
   const key = await api.context.db.selectFrom('apiKeys').selectAll().executeTakeFirstOrThrow();
   const survey = await addSurvey(api);
@@ -94,7 +94,7 @@ t.test('what a key writes: who, what, which, from where', async (t) => {
   t.match(await entriesOf(api), [{ ...known, action: 'deleted' }]);
 });
 
-t.test('what is refused is a failure with its reason; of many, few are written', async (t) => {
+t.test('records a refusal as a failure with its reason, and only a few of many', async (t) => {
   const api = await begin(t);
   const reader = { 'x-api-key': await api.addKey({ [workspaceId]: 'read' }) };
   const create = (body: object) => api.client('POST', '/api/v1/management/action-classes', body, reader);
@@ -122,7 +122,7 @@ t.test('what is refused is a failure with its reason; of many, few are written',
   t.same(await entriesOf(api), [], 'nobody we know');
 });
 
-t.test('what a person does: keys, members, invites', async (t) => {
+t.test('records what a person does with keys, members and invites', async (t) => {
   const api = await begin(t);
   const organizationId = await firstOrganization(api);
   const owner = await logInOwner(api);
@@ -175,7 +175,7 @@ t.test('what a person does: keys, members, invites', async (t) => {
   t.notMatch(JSON.stringify(accepted), new RegExp(`ben@example|Password1|${token}`));
 });
 
-t.test('the life of an account', async (t) => {
+t.test('records what happens to an account, from sign-up to deletion', async (t) => {
   const api = await begin(t);
   const actionsOf = async () =>
     (await entriesOf(api)).map(({ action, actorId, targetId, status }) => {
@@ -215,7 +215,7 @@ t.test('the life of an account', async (t) => {
   t.same(await actionsOf(), ['authenticationSucceeded', 'updated', 'updated']);
 });
 
-t.test('nothing without AUDIT_LOG_ENABLED', async (t) => {
+t.test('without AUDIT_LOG_ENABLED nothing is recorded', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   await addSurvey(api);

@@ -1,4 +1,4 @@
-/** Old entries of the audit log are deleted in slices. A setting says how old they may become. */
+/** Old entries of the audit log are deleted in slices. A setting says after how many days. */
 import t from 'tap';
 import { forgetAuditEvents, oldAuditEvents } from '#api/audit/audit.ts';
 import { readConfig } from '#api/config.ts';
@@ -32,7 +32,7 @@ async function addEvents({ context: { db } }: TestApi, count: number, timestamp:
 const left = async ({ context: { db } }: TestApi): Promise<number> =>
   (await db.selectFrom('auditEvents').select('id').execute()).length;
 
-t.test('what is older goes, a slice at a time, and stops when it is told to', async (t) => {
+t.test('deletes old entries in slices, and stops when told to', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const limit = toTimestamp(startOfTime);
@@ -53,7 +53,7 @@ for (const [days, kept] of [
   ['0', 2],
 ] as const) {
   t.test(
-    `AUDIT_RETENTION_DAYS=${days}: the job keeps ${kept} of one from 60 and one from 100 days ago`,
+    `AUDIT_RETENTION_DAYS=${days}: keeps ${kept} of two entries that are 60 and 100 days old`,
     async (t) => {
       const api = await startApi({ env: { AUDIT_RETENTION_DAYS: days } });
       t.teardown(() => api.close());
@@ -64,6 +64,6 @@ for (const [days, kept] of [
   );
 }
 
-t.test('the default is ninety days', async (t) => {
+t.test('keeps entries for ninety days by default', async (t) => {
   t.equal(readConfig({}, '/').config.auditRetentionDays, 90);
 });

@@ -2,7 +2,7 @@ import t from 'tap';
 import { createPasswords, hashPassword, normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import { countingRandom } from '#test/support/api-app.ts';
 
-t.test('what a password needs', async (t) => {
+t.test('the rules for a password', async (t) => {
   t.equal(passwordProblem('Password1'), null);
   t.equal(passwordProblem('Ärgerlich9'), null, 'upper case beyond ASCII');
   for (const wrong of ['Passw1', `Aa1${'x'.repeat(126)}`, 'password1', 'Password']) {
@@ -10,7 +10,7 @@ t.test('what a password needs', async (t) => {
   }
 });
 
-t.test('a hash verifies its password only, and differs each time', async (t) => {
+t.test('a hash verifies only its own password, and two hashes of one password differ', async (t) => {
   const random = countingRandom();
   const passwords = createPasswords(random);
   const stored = await passwords.hash('Password1');
@@ -22,7 +22,7 @@ t.test('a hash verifies its password only, and differs each time', async (t) => 
   t.notOk(await passwords.verify('Password1', null), 'nobody');
 });
 
-t.test('a hash made by another program verifies', async (t) => {
+t.test('verifies a hash that another program made', async (t) => {
   const { argon2Sync } = await import('node:crypto');
   const hash = argon2Sync('argon2id', {
     message: 'Password1',
@@ -36,7 +36,7 @@ t.test('a hash made by another program verifies', async (t) => {
   t.ok(await createPasswords(countingRandom()).verify('Password1', stored), 'with the cost that it names');
 });
 
-t.test('a verification derives once, whatever it is given', async (t) => {
+t.test('each verification derives one key, whatever the input', async (t) => {
   const costs: unknown[] = [];
   const passwords = createPasswords(countingRandom(), async (_password, _salt, cost) => {
     costs.push(cost);
@@ -49,7 +49,7 @@ t.test('a verification derives once, whatever it is given', async (t) => {
   t.equal(new Set(costs.map((cost) => JSON.stringify(cost))).size, 1, 'all at the same cost');
 });
 
-t.test('addresses', async (t) => {
+t.test('which email addresses are valid', async (t) => {
   t.equal(normalizeEmail(' Me@Example.COM '), 'me@example.com');
   t.equal(normalizeEmail("o'brien+x@mail.example.co"), "o'brien+x@mail.example.co");
   for (const wrong of [

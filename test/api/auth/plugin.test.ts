@@ -28,14 +28,14 @@ for (const [name, headers, expected] of cases) {
   });
 }
 
-t.test('a key that reaches no workspace counts as none', async (t) => {
+t.test('a key without workspaces counts as no key', async (t) => {
   const key = await api.addKey({});
   const reply = await api.client('GET', '/api/v1/management/responses', undefined, { 'x-api-key': key });
   t.equal(reply.status, 401);
   t.equal(reply.json.code, 'not_authenticated');
 });
 
-t.test('lastUsedAt is written at most every 30 seconds', async (t) => {
+t.test('writes lastUsedAt at most every 30 seconds', async (t) => {
   const fresh = await startApi();
   t.teardown(() => fresh.close());
   const used = async (): Promise<string | null> => {

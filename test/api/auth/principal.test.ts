@@ -30,7 +30,7 @@ t.test('manage includes write, write includes read, and nothing includes another
   t.strictSame(workspacesWith(principal, 'write'), ['w', 'm']);
 });
 
-t.test('what a method needs', async (t) => {
+t.test('the permission that each method requires', async (t) => {
   const rights = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].map(rightOf);
   t.strictSame(rights, ['read', 'read', 'write', 'write', 'write', 'manage']);
 });

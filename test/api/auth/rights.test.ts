@@ -5,14 +5,17 @@ import { addSurvey, apiKey, type Reply, startApi, workspaceId } from '#test/supp
 import type { Browser } from '#test/support/login.ts';
 import { addPerson, addTeam } from '#test/support/people.ts';
 
-t.test('owners and managers manage; of several teams the most counts', async (t) => {
-  t.equal(permissionIn('owner', []), 'manage');
-  t.equal(permissionIn('manager', ['read']), 'manage');
-  t.equal(permissionIn('member', []), null);
-  t.equal(permissionIn('member', ['read']), 'read');
-  t.equal(permissionIn('member', ['readWrite']), 'write');
-  t.equal(permissionIn('member', ['read', 'manage', 'readWrite']), 'manage');
-});
+t.test(
+  'owners and managers have all rights; a member of several teams has the highest of their rights',
+  async (t) => {
+    t.equal(permissionIn('owner', []), 'manage');
+    t.equal(permissionIn('manager', ['read']), 'manage');
+    t.equal(permissionIn('member', []), null);
+    t.equal(permissionIn('member', ['read']), 'read');
+    t.equal(permissionIn('member', ['readWrite']), 'write');
+    t.equal(permissionIn('member', ['read', 'manage', 'readWrite']), 'manage');
+  },
+);
 
 const api = await startApi();
 t.teardown(() => api.close());
@@ -68,7 +71,7 @@ const ABOUT_PEOPLE =
 interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly url: string;
-  /** True if the route names no row: it lists rows or creates one. */
+  /** Whether the route names no row: it lists rows or creates one. */
   readonly isCollection: boolean;
 }
 
@@ -105,7 +108,7 @@ const newV3Survey = {
   name: 'x',
   blocks: [{ name: 'B', elements: [{ id: 'q', type: 'openText', headline: { 'en-US': 'What?' } }] }],
 };
-/** v3 looks at the body before it looks at rights, and refuses what it does not know. */
+/** v3 checks the body before the rights, and refuses unknown fields. */
 const v3Bodies: Readonly<Record<string, object>> = {
   'POST /api/v3/surveys': newV3Survey,
   'POST /api/v3/surveys/validate': { operation: 'create', data: newV3Survey },
@@ -118,11 +121,11 @@ const send = (browser: Browser, { method, url }: Operation): Promise<Reply> =>
 
 const REFUSED = [401, 403];
 
-t.test('the walk covers the management API', async (t) => {
+t.test('the test of all routes covers the management API', async (t) => {
   t.ok(operations.length > 50, `${operations.length} operations`);
 });
 
-t.test('a member without a team on the workspace sees nothing of it, and changes nothing', async (t) => {
+t.test('a member without a team on the workspace can neither see nor change it', async (t) => {
   const { browser, id } = await addPerson(api, 'Stranger', 'member');
   await addTeam(api, 'Elsewhere', { [id]: 'admin' }, { ws2: 'manage' });
   for (const operation of operations) {
@@ -137,7 +140,7 @@ t.test('a member without a team on the workspace sees nothing of it, and changes
   }
 });
 
-t.test('a member of no team at all is told that the right is missing, not the login', async (t) => {
+t.test('a member without any team gets the error for a missing right, not for a missing login', async (t) => {
   const { browser } = await addPerson(api, 'Nobody', 'member');
   const reply = await browser.call('GET', '/api/v1/management/responses');
   t.equal(reply.status, 401);
@@ -145,7 +148,7 @@ t.test('a member of no team at all is told that the right is missing, not the lo
   t.same((await browser.call('GET', '/api/v1/management/surveys')).json, { data: [] });
 });
 
-t.test('read through a team: everything can be seen, nothing changed', async (t) => {
+t.test('a team with read: its members see everything and change nothing', async (t) => {
   const { browser, id } = await addPerson(api, 'Reader', 'member');
   await addTeam(api, 'Readers', { [id]: 'contributor' }, { [workspaceId]: 'read' });
   const file = `/storage/${workspaceId}/private/a.pdf`;
@@ -159,7 +162,7 @@ t.test('read through a team: everything can be seen, nothing changed', async (t)
   t.equal((await browser.call('GET', file)).status, 404, 'allowed, and not there');
 });
 
-t.test('readWrite through a team: no deleting; manage through a team: that too', async (t) => {
+t.test('a team with readWrite: its members cannot delete; with manage they can', async (t) => {
   const writer = await addPerson(api, 'Writer', 'member');
   await addTeam(api, 'Writers', { [writer.id]: 'contributor' }, { [workspaceId]: 'readWrite' });
   const manager = await addPerson(api, 'Chief', 'member');
@@ -178,14 +181,14 @@ t.test('readWrite through a team: no deleting; manage through a team: that too',
   t.equal((await manager.browser.call('GET', '/api/v1/api-keys')).status, 401);
 });
 
-t.test('a team gives nothing to those who are not, or no longer, in its organization', async (t) => {
+t.test('a team gives no rights to people outside its organization', async (t) => {
   const outsider = await addPerson(api, 'Outsider', null);
   await addTeam(api, 'Left', { [outsider.id]: 'admin' }, { [workspaceId]: 'manage' });
   t.same((await outsider.browser.call('GET', '/api/v1/management/surveys')).json, { data: [] });
   t.equal((await outsider.browser.call('GET', '/api/v1/management/responses')).status, 401);
 });
 
-t.test('a key is nobody’s team matter', async (t) => {
+t.test('the rights of a key do not depend on teams', async (t) => {
   const reply = await api.client('GET', '/api/v1/management/contacts', undefined, { 'x-api-key': apiKey });
   t.equal(reply.json.data.length, 1);
 });

@@ -4,7 +4,7 @@ import { migrate } from '#api/db/migrate.ts';
 import { countingRandom } from '#test/support/api-app.ts';
 import { openPrivateDatabase } from '#test/support/database.ts';
 
-t.test('a signature is the HMAC-SHA-256 as hex', async (t) => {
+t.test('a signature is the HMAC-SHA-256 in hexadecimal', async (t) => {
   // This is test case 2 of RFC 4231.
   const signer = createSigner(Buffer.from('Jefe'));
   const expected = '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843';
@@ -16,7 +16,7 @@ t.test('a signature is the HMAC-SHA-256 as hex', async (t) => {
   }
 });
 
-t.test('the secret is made once', async (t) => {
+t.test('creates the secret once', async (t) => {
   const db = await openPrivateDatabase(t);
   await migrate(db);
   const random = countingRandom();

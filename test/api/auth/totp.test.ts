@@ -18,14 +18,14 @@ t.test('the vectors of RFC 6238, appendix B, for SHA-1', async (t) => {
   }
 });
 
-t.test('the code of the step before and after is taken, no other', async (t) => {
+t.test('accepts the codes of the steps before and after, and no others', async (t) => {
   const now = 1_234_567_890_000;
   const step = stepAt(now);
   const found = [-2, -1, 0, 1, 2].map((off) => stepOf(secret, totpCode(secret, step + off), now));
   t.strictSame(found, [null, step - 1, step, step + 1, null]);
 });
 
-t.test('what is no code is refused', async (t) => {
+t.test('refuses a malformed code', async (t) => {
   for (const code of [
     '',
     '12345',
@@ -40,7 +40,7 @@ t.test('what is no code is refused', async (t) => {
   }
 });
 
-t.test('the address has the secret in Base32, and escapes names', async (t) => {
+t.test('the otpauth: address has the secret in Base32 and escapes names', async (t) => {
   t.equal(
     totpUri(secret, { issuer: 'A & B', account: 'ada@example.com' }),
     'otpauth://totp/A%20%26%20B:ada%40example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=A%20%26%20B&digits=6&period=30',

@@ -56,13 +56,13 @@ const permit = (key: string, permission: Permission) =>
 const countSurveys = async (name: string): Promise<number> =>
   (await db.selectFrom('surveys').select('id').where('name', '=', name).execute()).length;
 
-t.test('200: a slow request whose sender may still do it', async (t) => {
+t.test('200: a slow request whose sender still has the right', async (t) => {
   const key = await api.addKey({ [workspaceId]: 'write' });
   t.equal((await send(newSurvey(key), async () => {})).status, 200);
   t.equal((await send(newSurvey(key), () => permit(key, 'manage'))).status, 200, 'or more than before');
 });
 
-t.test('401: the key was revoked while the body was on its way', async (t) => {
+t.test('401: the key was revoked while the body arrived', async (t) => {
   const key = await api.addKey({ [workspaceId]: 'manage' });
   const { status, json } = await send(newSurvey(key), () =>
     db.deleteFrom('apiKeys').where('id', 'in', hashOf(key)).execute(),
@@ -72,7 +72,7 @@ t.test('401: the key was revoked while the body was on its way', async (t) => {
   t.equal(await countSurveys(key), 0);
 });
 
-t.test('401, on v3 403: the key may do less than at the beginning', async (t) => {
+t.test('401, on v3 403: the key lost rights while the body arrived', async (t) => {
   const key = await api.addKey({ [workspaceId]: 'manage' });
   const created = await send(newSurvey(key), () => permit(key, 'read'));
   t.equal(created.status, 401);
@@ -105,7 +105,7 @@ const remove = async ({ id }: Person): Promise<void> => {
     .execute();
 };
 
-t.test('401: the session was ended while the body was on its way', async (t) => {
+t.test('401: the session was ended while the body arrived', async (t) => {
   const { headers, person } = await manager('Ann');
   const { status } = await send({ method: 'POST', url: keysUrl, headers, body: { label: 'Late' } }, () =>
     db.deleteFrom('sessions').where('userId', '=', person.id).execute(),
@@ -114,7 +114,7 @@ t.test('401: the session was ended while the body was on its way', async (t) => 
   t.strictSame(await keysOf(person), []);
 });
 
-t.test('401: the role was taken away while the body was on its way', async (t) => {
+t.test('401: the role was removed while the body arrived', async (t) => {
   const { headers, person } = await manager('Ben');
   const { status } = await send({ method: 'POST', url: keysUrl, headers, body: { label: 'Late' } }, () =>
     db.updateTable('memberships').set({ role: 'member' }).where('userId', '=', person.id).execute(),
@@ -123,7 +123,7 @@ t.test('401: the role was taken away while the body was on its way', async (t) =
   t.strictSame(await keysOf(person), []);
 });
 
-t.test('401: also in the last moment, nobody who was removed makes, changes or revokes a key', async (t) => {
+t.test('401: a member removed at the last moment cannot create, change or revoke a key', async (t) => {
   const { headers, person } = await manager('Cid');
   const made = await person.browser.call('POST', keysUrl, { label: 'Mine' });
   const { id } = made.json.data;

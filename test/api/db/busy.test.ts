@@ -26,7 +26,7 @@ const submit = () =>
     data: { q1: 'x' },
   });
 
-t.test('a write is answered 503 with Retry-After, in the error shape of its surface', async (t) => {
+t.test('503 with Retry-After for a write, in the error shape of its surface', async (t) => {
   other.exec('begin immediate');
   const [client, v1] = await Promise.all([
     submit(),
@@ -41,7 +41,7 @@ t.test('a write is answered 503 with Retry-After, in the error shape of its surf
   t.equal((await submit()).status, 200, 'and taken when the lock is free');
 });
 
-t.test('a start waits while another process sets up the same file', async (t) => {
+t.test('a start waits while another process creates the tables of the same file', async (t) => {
   const file = join(temporaryFolder(t), 'db.sqlite');
   // Opening blocks this process, so another one holds the lock. It locks the whole file, as a change of the journal
   // mode does.
@@ -64,7 +64,7 @@ t.test('a start waits while another process sets up the same file', async (t) =>
   t.equal(holder.exitCode, 0);
 });
 
-t.test('reads with an API key go on, and the note of the use is written later', async (t) => {
+t.test('reads with an API key go on, and lastUsedAt is written later', async (t) => {
   await db.updateTable('apiKeys').set({ lastUsedAt: null }).execute();
   other.exec('begin immediate');
   const reply = await api.manage('GET', '/api/v1/management/me');

@@ -41,7 +41,7 @@ const failure = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-t.test('text is sorted and compared by its bytes', async (t) => {
+t.test('sorts and compares text by its bytes', async (t) => {
   const db = await open(t);
   const names = [
     '',
@@ -89,7 +89,7 @@ t.test('text is sorted and compared by its bytes', async (t) => {
   t.equal(lower.rows[0]?.text, 'é');
 });
 
-t.test('numbers, counts, sums and what is true', async (t) => {
+t.test('numbers, counts, sums and booleans', async (t) => {
   const db = await open(t);
   const large = Number.MAX_SAFE_INTEGER - 1;
   await db.deleteFrom('storageUsage').execute();
@@ -122,7 +122,7 @@ t.test('numbers, counts, sums and what is true', async (t) => {
   t.strictSame(await db.selectFrom('secrets').selectAll().where('name', 'in', []).execute(), []);
 });
 
-t.test('text comes back as it was', async (t) => {
+t.test('returns text as it was stored', async (t) => {
   const db = await open(t);
   const values = [
     '',
@@ -149,7 +149,7 @@ t.test('text comes back as it was', async (t) => {
   );
 });
 
-t.test('a refused row tells which index refused it', async (t) => {
+t.test('a refused row names the index that refused it', async (t) => {
   const db = await open(t);
   await addWorkspace(db);
   await insertSecrets(db, ['a']);
@@ -181,7 +181,7 @@ t.test('a refused row tells which index refused it', async (t) => {
   t.notOk(isUniqueViolation(noParent));
 });
 
-t.test('long text is unique, found, and no problem for an index', async (t) => {
+t.test('long text can be unique and found, and fits an index', async (t) => {
   const db = await open(t);
   await addWorkspace(db);
   // An index cannot compress this text.
@@ -220,7 +220,7 @@ t.test('long text is unique, found, and no problem for an index', async (t) => {
   }
 });
 
-t.test('what is unique in PostgreSQL is so by a digest that nobody finds twice', async (t) => {
+t.test('long unique values in PostgreSQL are compared by a digest without known collisions', async (t) => {
   const db = await open(t);
   if (!isPostgres(db)) {
     t.comment('SQLite indexes the text itself');
@@ -237,7 +237,7 @@ t.test('what is unique in PostgreSQL is so by a digest that nobody finds twice',
   t.ok(rows.every(({ definition }) => definition.includes('sha256(')));
 });
 
-t.test('a transaction that fails is undone, and the next one is not', async (t) => {
+t.test('rolls a failed transaction back, and the next one succeeds', async (t) => {
   const db = await open(t);
   await t.rejects(
     db.transaction().execute(async (trx) => {

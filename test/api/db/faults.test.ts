@@ -48,35 +48,32 @@ const full = {
   details: { error: 'database_full' },
 };
 
-t.test(
-  'a database that may not grow: 503 that says so, once in the log, and well again by itself',
-  async (t) => {
-    let now = Date.UTC(2026, 0, 1);
-    const { api, db, lines } = await apiOn(t, null, () => now);
-    const survey = await addSurvey(api);
-    const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(db);
-    await sql`pragma max_page_count = ${sql.raw(String(rows[0]?.page_count))}`.execute(db);
-    const long = 'x'.repeat(60_000);
-    const replies = [];
-    for (let i = 0; i < 4; i += 1) replies.push(await answer(api, survey.id, long));
-    t.match(replies.at(-1), { status: 503, headers: { 'retry-after': '30' }, json: full });
-    t.equal((await api.manage('GET', `/api/v1/management/surveys/${survey.id}`)).status, 200, 'reads go on');
-    const v3 = await api.manage('POST', '/api/v3/action-classes', {
-      ...{ workspaceId, name: long.slice(0, 200), type: 'code', key: 'k', description: long },
-    });
-    if (v3.status === 503) t.match(v3.json, { status: 503, code: 'service_unavailable' });
-    t.match(problemsIn(lines), [/^database_full: DATABASE_URL: there is no space left .*free some/]);
-    t.notMatch(JSON.stringify(lines), /xxxx/, 'nothing of what was written');
+t.test('a full database: 503 with the reason, one log line, and recovery without a restart', async (t) => {
+  let now = Date.UTC(2026, 0, 1);
+  const { api, db, lines } = await apiOn(t, null, () => now);
+  const survey = await addSurvey(api);
+  const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(db);
+  await sql`pragma max_page_count = ${sql.raw(String(rows[0]?.page_count))}`.execute(db);
+  const long = 'x'.repeat(60_000);
+  const replies = [];
+  for (let i = 0; i < 4; i += 1) replies.push(await answer(api, survey.id, long));
+  t.match(replies.at(-1), { status: 503, headers: { 'retry-after': '30' }, json: full });
+  t.equal((await api.manage('GET', `/api/v1/management/surveys/${survey.id}`)).status, 200, 'reads go on');
+  const v3 = await api.manage('POST', '/api/v3/action-classes', {
+    ...{ workspaceId, name: long.slice(0, 200), type: 'code', key: 'k', description: long },
+  });
+  if (v3.status === 503) t.match(v3.json, { status: 503, code: 'service_unavailable' });
+  t.match(problemsIn(lines), [/^database_full: DATABASE_URL: there is no space left .*free some/]);
+  t.notMatch(JSON.stringify(lines), /xxxx/, 'nothing of what was written');
 
-    await sql`pragma max_page_count = 1000000`.execute(db);
-    t.equal((await answer(api, survey.id, long)).status, 200, 'no transaction was left open');
-    now += 1_000;
-    t.match(await api.client('GET', '/ready'), { status: 200, json: { status: 'ready' } });
-    t.ok(lines.some(({ level, msg }) => level === 30 && /written again/.test(msg)));
-  },
-);
+  await sql`pragma max_page_count = 1000000`.execute(db);
+  t.equal((await answer(api, survey.id, long)).status, 200, 'no transaction was left open');
+  now += 1_000;
+  t.match(await api.client('GET', '/ready'), { status: 200, json: { status: 'ready' } });
+  t.ok(lines.some(({ level, msg }) => level === 30 && /written again/.test(msg)));
+});
 
-t.test('a real disk that is full', async (t) => {
+t.test('a real full disk', async (t) => {
   const folder = temporaryFolder(t);
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', folder]).status !== 0) {
     t.comment('skipped: a file system of three MiB can be made by root alone');
@@ -127,14 +124,14 @@ async function damagedDatabase(t: Test): Promise<{ path: string; surveyId: strin
   await db.destroy();
   const { size } = statSync(path);
   const file = openSync(path, 'r+');
-  // The schema is at the beginning, the answers are at the end.
+  // The schema is at the beginning of the file, the answers are at the end.
   for (let at = Math.floor(size / 8192) * 4096; at < size; at += 4096)
     writeSync(file, Buffer.alloc(4096, 0xa5), 0, 4096, at);
   closeSync(file);
   return { path, surveyId: survey.id };
 }
 
-t.test('a damaged file: 503 that says so, and never ready again', async (t) => {
+t.test('a damaged file: 503 with the reason, and not ready until a restart', async (t) => {
   const { path, surveyId } = await damagedDatabase(t);
   const lines: Line[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
@@ -164,7 +161,7 @@ t.test('a damaged file: 503 that says so, and never ready again', async (t) => {
   }
 });
 
-t.test('a start on a damaged file says so in one sentence', async (t) => {
+t.test('a start on a damaged file prints one sentence', async (t) => {
   const path = join(temporaryFolder(t), 'db.sqlite');
   const db = openDatabase({ kind: 'file', path });
   await migrate(db);

@@ -9,7 +9,7 @@ function postgres(url: string): PostgresLocation {
   return location;
 }
 
-t.test('a server', async (t) => {
+t.test('the address of a server', async (t) => {
   for (const scheme of ['postgres', 'postgresql']) {
     const location = postgres(`${scheme}://me:p%40ss%2F@db.example.com:6432/feed%20back`);
     const { password, ...rest } = location;
@@ -51,7 +51,7 @@ t.test('settings of the connections', async (t) => {
   t.strictSame(parseDatabaseUrl('file:///x.sqlite', '/srv'), { kind: 'file', path: '/x.sqlite' });
 });
 
-t.test('TLS checks whoever answers, unless the address says that it does not', async (t) => {
+t.test('TLS verifies the server, unless the address switches that off', async (t) => {
   const tls = (query: string) => postgres(`postgres://me@h/x?${query}`).tls;
   t.match(tls('sslmode=disable'), { kind: 'off' });
   t.match(tls('sslmode=verify-full&sslrootcert=/etc/ca.pem'), {

@@ -6,7 +6,7 @@ import { migrate, SchemaTooNew } from '#api/db/migrate.ts';
 import { migrations } from '#api/db/migrations/index.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-t.test('every migration runs once', async (t) => {
+t.test('runs every migration once', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
   const names = migrations.map(({ name }) => name);
@@ -15,7 +15,7 @@ t.test('every migration runs once', async (t) => {
   t.strictSame(await migrate(db), []);
 });
 
-t.test('a file keeps what was migrated, with the settings that the service relies on', async (t) => {
+t.test('a file keeps its migrations, and has the settings that the service needs', async (t) => {
   const folder = temporaryFolder(t);
   const location = { kind: 'file', path: join(folder, 'new/folder/db.sqlite') } as const;
   const first = openDatabase(location);
@@ -25,7 +25,7 @@ t.test('a file keeps what was migrated, with the settings that the service relie
   t.teardown(() => second.destroy());
   t.strictSame(await migrate(second), []);
   t.match((await sql`pragma journal_mode`.execute(second)).rows, [{ journal_mode: 'wal' }]);
-  // Asks the connection that writes, inside a transaction. The default is full (2), normal is 1.
+  // Reads the setting of the writing connection, inside a transaction. The default is full (2), normal is 1.
   const synchronous = async (db: typeof second) =>
     (await db.transaction().execute((trx) => sql`pragma synchronous`.execute(trx))).rows;
   t.match(await synchronous(second), [{ synchronous: 2 }]);
@@ -36,7 +36,7 @@ t.test('a file keeps what was migrated, with the settings that the service relie
   t.match((await sql`pragma busy_timeout`.execute(second)).rows, [{ timeout: 0 }]);
 });
 
-t.test('a database of a newer version is refused', async (t) => {
+t.test('refuses a database of a newer version', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
   await migrate(db);
@@ -44,7 +44,7 @@ t.test('a database of a newer version is refused', async (t) => {
   await t.rejects(migrate(db), { constructor: SchemaTooNew, message: /999-future/ });
 });
 
-t.test('a database from before the migrator goes on', async (t) => {
+t.test('migrates a database that is older than the migrator', async (t) => {
   const location = { kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') } as const;
   const old = openDatabase(location);
   const [first, ...rest] = migrations;
@@ -62,7 +62,7 @@ t.test('a database from before the migrator goes on', async (t) => {
   t.strictSame(await migrate(db), []);
 });
 
-t.test('two processes that start on one new database both live', async (t) => {
+t.test('two processes can start on one new database at once', async (t) => {
   const location = { kind: 'file', path: join(temporaryFolder(t), 'db.sqlite') } as const;
   const [one, other] = [openDatabase(location), openDatabase(location)];
   t.teardown(() => Promise.all([one.destroy(), other.destroy()]));
@@ -74,10 +74,10 @@ t.test('two processes that start on one new database both live', async (t) => {
   );
 });
 
-t.test('a migration that fails leaves nothing behind', async (t) => {
+t.test('a failed migration changes nothing', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
-  // This is in the way of a table of a later migration.
+  // A table of a later migration already exists.
   await sql`create table "events" ("id" text)`.execute(db);
   await t.rejects(migrate(db), /events/);
   const { rows } = await sql`select name from sqlite_master where name = 'organizations'`.execute(db);
@@ -86,7 +86,7 @@ t.test('a migration that fails leaves nothing behind', async (t) => {
   t.equal((await migrate(db)).length, migrations.length);
 });
 
-t.test('every foreign key has an index to find the rows that go with it', async (t) => {
+t.test('every foreign key has an index', async (t) => {
   const db = openDatabase({ kind: 'memory' });
   t.teardown(() => db.destroy());
   await migrate(db);

@@ -25,7 +25,7 @@ const insertSecret = (db: Database, name: string) =>
 const names = async (db: Database) =>
   (await db.selectFrom('secrets').select('name').orderBy('name').execute()).map(({ name }) => name);
 
-t.test('writes and transactions wait for another writer, reads and timers go on', async (t) => {
+t.test('writes and transactions wait for another writer, reads and timers do not', async (t) => {
   const { db, other } = await setUp(t);
   await insertSecret(db, 'before');
   other.exec('begin immediate');
@@ -40,7 +40,7 @@ t.test('writes and transactions wait for another writer, reads and timers go on'
   t.strictSame(await names(db), ['before', 'statement', 'transaction']);
 });
 
-t.test('a writer that does not end is told as DatabaseBusy, to all who wait at once', async (t) => {
+t.test('if a writer does not end, all waiting callers get DatabaseBusy at once', async (t) => {
   const { db, other } = await setUp(t, 50);
   other.exec('begin immediate');
   const results = await Promise.allSettled([
@@ -56,7 +56,7 @@ t.test('a writer that does not end is told as DatabaseBusy, to all who wait at o
   t.strictSame(await names(db), ['d'], 'the turn was given back');
 });
 
-t.test('a read outside of a transaction does not see what is not committed', async (t) => {
+t.test('a read outside a transaction does not see uncommitted changes', async (t) => {
   const { db } = await setUp(t);
   const gate = Promise.withResolvers<void>();
   const inserted = Promise.withResolvers<void>();
@@ -74,7 +74,7 @@ t.test('a read outside of a transaction does not see what is not committed', asy
 });
 
 for (const kind of ['memory', 'file'] as const) {
-  t.test(`a transaction that fails is undone and passes its turn on (${kind})`, async (t) => {
+  t.test(`rolls a failed transaction back and runs the next one (${kind})`, async (t) => {
     const db = openDatabase(
       kind === 'memory' ? { kind } : { kind, path: join(temporaryFolder(t), 'db.sqlite') },
     );
@@ -91,7 +91,7 @@ for (const kind of ['memory', 'file'] as const) {
   });
 }
 
-t.test('a refused row tells which index refused it', async (t) => {
+t.test('a refused row names the index that refused it', async (t) => {
   const { db } = await setUp(t);
   await insertSecret(db, 'a');
   const error: unknown = await insertSecret(db, 'a').catch((reason: unknown) => reason);
@@ -101,7 +101,7 @@ t.test('a refused row tells which index refused it', async (t) => {
   t.notOk(isUniqueViolation(new Error('no')));
 });
 
-t.test('who waits when the database is closed is refused', async (t) => {
+t.test('refuses waiting callers when the database is closed', async (t) => {
   const path = join(temporaryFolder(t), 'db.sqlite');
   const db = openDatabase({ kind: 'file', path });
   await migrate(db);
@@ -116,7 +116,7 @@ t.test('who waits when the database is closed is refused', async (t) => {
   await open.catch(() => undefined);
 });
 
-t.test('connections are used again, one after the other and never twice at once', async (t) => {
+t.test('reuses a connection, but never for two callers at once', async (t) => {
   const memory = new SqliteDatabase(':memory:');
   const driver = createSqliteDialect({ writer: memory, reader: memory }).createDriver();
   t.teardown(() => driver.destroy());

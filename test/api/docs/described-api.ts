@@ -24,7 +24,7 @@ import { startReceiver } from '../events/support.ts';
 
 export interface DescribedApi {
   readonly api: TestApi;
-  /** The variables that the test sets beside the usual ones. */
+  /** Variables that the test sets in addition to the usual ones. */
   readonly env: Readonly<Record<string, string>>;
   readonly origin: string;
   readonly description: Description;
@@ -38,7 +38,7 @@ export interface DescribedApi {
   readonly seen: ReadonlyMap<string, ReadonlySet<number>>;
 }
 
-/** @param connections requests that may be on their way at once */
+/** @param connections maximum number of concurrent requests */
 export async function startDescribedApi(
   t: Test,
   options: ApiOptions = {},
@@ -58,7 +58,7 @@ export async function startDescribedApi(
   const origin = await api.app.listen({ host: '127.0.0.1', port: 0 });
   const { close, send } = openHttp(origin, connections);
   t.teardown(close);
-  // An API that is still starting answers nothing, so another one describes it.
+  // An API that is still starting refuses every request, so another one describes it.
   const describing = options.isReady === undefined ? api : await startApi();
   if (describing !== api) t.teardown(() => describing.close());
   const description = readDescription((await describing.client('GET', '/api/docs/openapi.json')).json);
@@ -107,7 +107,7 @@ export function deliveryOf(api: TestApi): IdOf {
   };
 }
 
-/** These files stand for the scripts that an operator puts there. */
+/** Creates a folder with scripts like those of an operator. */
 function sdkFolder(t: Test): string {
   const folder = temporaryFolder(t);
   for (const name of ['formbricks.umd.cjs', 'surveys.umd.cjs'])

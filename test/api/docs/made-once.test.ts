@@ -1,4 +1,4 @@
-/** The description is made once, when somebody first asks for it. */
+/** The description is generated once, for its first reader. */
 import { subscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance } from 'fastify';
 import t from 'tap';
@@ -24,18 +24,21 @@ subscribe('fastify.initialization', (message) => {
   });
 });
 
-t.test('made for the first who asks, not at the start, and once with several asking at once', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
-  await api.app.listen({ host: '127.0.0.1', port: 0 });
-  t.equal((await api.manage('GET', WATCHED)).status, 200);
-  t.equal(made, 0);
+t.test(
+  'creates the value for the first caller, not at the start, and once for concurrent callers',
+  async (t) => {
+    const api = await startApi();
+    t.teardown(() => api.close());
+    await api.app.listen({ host: '127.0.0.1', port: 0 });
+    t.equal((await api.manage('GET', WATCHED)).status, 200);
+    t.equal(made, 0);
 
-  const ask = (format: string) => api.client('GET', `/api/docs/openapi.${format}`);
-  const [first, second, yaml] = await Promise.all([ask('json'), ask('json'), ask('yaml')]);
-  t.ok(WATCHED in first.json.paths);
-  t.equal(second.text, first.text);
-  t.match(yaml.text, WATCHED);
-  await ask('json');
-  t.equal(made, 1);
-});
+    const ask = (format: string) => api.client('GET', `/api/docs/openapi.${format}`);
+    const [first, second, yaml] = await Promise.all([ask('json'), ask('json'), ask('yaml')]);
+    t.ok(WATCHED in first.json.paths);
+    t.equal(second.text, first.text);
+    t.match(yaml.text, WATCHED);
+    await ask('json');
+    t.equal(made, 1);
+  },
+);

@@ -1,4 +1,4 @@
-/** The description has all routes of the API and nothing else, and its examples are true. */
+/** The description has exactly the routes of the API, and its examples are valid. */
 import { subscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance } from 'fastify';
 import t from 'tap';
@@ -37,7 +37,7 @@ const documented = Object.entries<Record<string, Record<string, unknown>>>(docum
 /** Returns the path as the router writes it. */
 const routeOf = (path: string): string => path.replace('{fileName}', '*').replace(/\{(\w+)\}/g, ':$1');
 
-t.test('200: OpenAPI 3.1, as JSON and as YAML, for generators of any origin', async (t) => {
+t.test('200: OpenAPI 3.1 as JSON and YAML, readable from every origin', async (t) => {
   t.equal(reply.status, 200);
   t.equal(document.openapi, '3.1.0');
   t.equal(reply.headers['access-control-allow-origin'], '*');
@@ -46,7 +46,7 @@ t.test('200: OpenAPI 3.1, as JSON and as YAML, for generators of any origin', as
   t.strictSame(parse(yaml.text, { maxAliasCount: 0 }), document);
 });
 
-t.test('every operation that is described exists', (t) => {
+t.test('every described operation exists', (t) => {
   t.ok(documented.length > 60, `${documented.length} operations`);
   for (const { method, path } of documented) {
     t.ok(api.app.hasRoute({ method: method as 'GET', url: routeOf(path) }), `${method} ${path}`);
@@ -54,49 +54,43 @@ t.test('every operation that is described exists', (t) => {
   t.end();
 });
 
-/** The original product has these, and their paths look like the id of a survey. */
+/** Formbricks has these, and their paths look like the id of a survey. */
 const absent = ['/api/v3/surveys/generate', '/api/v3/surveys/templates'];
 
-t.test(
-  'every route is described, but for preflights, refusals of methods, and the description itself',
-  async (t) => {
-    const described = new Set(documented.map(({ method, path }) => `${method} ${routeOf(path)}`));
-    for (const { isHidden, method, url } of routes) {
-      // Fastify answers HEAD wherever there is GET.
-      if (method === 'HEAD' || method === 'OPTIONS' || url.startsWith('/api/docs')) continue;
-      if (!isHidden) {
-        t.ok(described.has(`${method} ${url}`), `${method} ${url} is described`);
-        continue;
-      }
-      const { status } = await api.manage(method as 'GET', url.replace(/[:*]\w*/g, 'x'));
-      const refusal = absent.includes(url) ? 404 : 405;
-      t.equal(status, refusal, `${method} ${url} is hidden because it only refuses`);
+t.test('every route is described, except preflights, 405 routes and the description itself', async (t) => {
+  const described = new Set(documented.map(({ method, path }) => `${method} ${routeOf(path)}`));
+  for (const { isHidden, method, url } of routes) {
+    // Fastify answers HEAD wherever there is GET.
+    if (method === 'HEAD' || method === 'OPTIONS' || url.startsWith('/api/docs')) continue;
+    if (!isHidden) {
+      t.ok(described.has(`${method} ${url}`), `${method} ${url} is described`);
+      continue;
     }
-  },
-);
+    const { status } = await api.manage(method as 'GET', url.replace(/[:*]\w*/g, 'x'));
+    const refusal = absent.includes(url) ? 404 : 405;
+    t.equal(status, refusal, `${method} ${url} is hidden because it only refuses`);
+  }
+});
 
-t.test(
-  'operations have words, a tag, a unique id, credentials where they are asked for, and replies',
-  (t) => {
-    const ids = documented.map(({ operation }) => operation.operationId);
-    t.equal(new Set(ids).size, ids.length);
-    const tags = new Set(document.tags.map(({ name }: { name: string }) => name));
-    for (const { method, operation, path } of documented) {
-      const { responses, security, summary, tags: own } = operation;
-      t.match(summary, /^[A-Z].{4}/, `${method} ${path}`);
-      t.ok(Array.isArray(own) && own.length === 1 && tags.has(own[0]));
-      t.ok(isRecord(responses) && Object.keys(responses).length > 0);
-      const isManaged = /^\/api\/v1\/(management|webhooks|me|surveys|responses)/.test(path);
-      if (isManaged) t.match(security, [{ apiKey: [] }], `${path} asks for a key`);
-      if (isManaged) t.ok(isRecord(responses) && '401' in responses);
-      if (path.includes('/client/')) t.strictSame(security, [], `${path} asks for nothing`);
-      for (const [, name] of path.matchAll(/\{(\w+)\}/g)) {
-        t.match(JSON.stringify(operation.parameters), `"name":"${name}"`, `${path} describes ${name}`);
-      }
+t.test('each operation has a text, a tag, a unique id, its credentials and its replies', (t) => {
+  const ids = documented.map(({ operation }) => operation.operationId);
+  t.equal(new Set(ids).size, ids.length);
+  const tags = new Set(document.tags.map(({ name }: { name: string }) => name));
+  for (const { method, operation, path } of documented) {
+    const { responses, security, summary, tags: own } = operation;
+    t.match(summary, /^[A-Z].{4}/, `${method} ${path}`);
+    t.ok(Array.isArray(own) && own.length === 1 && tags.has(own[0]));
+    t.ok(isRecord(responses) && Object.keys(responses).length > 0);
+    const isManaged = /^\/api\/v1\/(management|webhooks|me|surveys|responses)/.test(path);
+    if (isManaged) t.match(security, [{ apiKey: [] }], `${path} asks for a key`);
+    if (isManaged) t.ok(isRecord(responses) && '401' in responses);
+    if (path.includes('/client/')) t.strictSame(security, [], `${path} asks for nothing`);
+    for (const [, name] of path.matchAll(/\{(\w+)\}/g)) {
+      t.match(JSON.stringify(operation.parameters), `"name":"${name}"`, `${path} describes ${name}`);
     }
-    t.end();
-  },
-);
+  }
+  t.end();
+});
 
 /** Returns the schema with everything that it refers to, as one document that a validator can compile. */
 function compiled(schema: unknown) {
@@ -113,7 +107,7 @@ function compiled(schema: unknown) {
   return Compile({ ...whole, $defs: definitions });
 }
 
-t.test('every example of an error has the shape it is shown with', (t) => {
+t.test('every example of an error fits its schema', (t) => {
   let checked = 0;
   for (const [name, response] of Object.entries<Record<string, unknown>>(document.components.responses)) {
     for (const media of Object.values(isRecord(response.content) ? response.content : {})) {
@@ -130,7 +124,7 @@ t.test('every example of an error has the shape it is shown with', (t) => {
   t.end();
 });
 
-t.test('every success says what it is, and what its body has', (t) => {
+t.test('every success has a description and a schema of its body', (t) => {
   for (const { method, operation, path } of documented) {
     for (const [status, response] of Object.entries(
       isRecord(operation.responses) ? operation.responses : {},

@@ -1,6 +1,6 @@
 /**
- * Every refusal that the description has for an operation happens: without credentials, without the right, without the
- * row, and where something is taken or closed. wrong-requests.test.ts has refusals of shapes.
+ * Every described refusal of an operation happens: without credentials, without the right, without the row, and for
+ * taken or closed rows. wrong-requests.test.ts has refusals of shapes.
  */
 import t from 'tap';
 import { startDescribedApi } from './described-api.ts';
@@ -12,7 +12,7 @@ t.beforeEach(tidy);
 
 const isClientError = (status: number): boolean => status >= 400 && status < 500;
 
-t.test('without credentials, with wrong ones, from a page of another origin: 401 or 403', async (t) => {
+t.test('401 or 403: without credentials, with wrong ones, or from a page of another origin', async (t) => {
   for (const operation of operations.filter(({ credentials }) => credentials.length > 0)) {
     const request = await world.requestFor(operation);
     const strangers: Record<string, string>[] = [
@@ -32,7 +32,7 @@ t.test('without credentials, with wrong ones, from a page of another origin: 401
   }
 });
 
-t.test('with a key of another workspace, or one that may only read: refused, or empty', async (t) => {
+t.test('a key for another workspace, or a read-only key, gets an error or an empty list', async (t) => {
   await api.addWorkspace('elsewhere');
   const foreign = await api.addKey({ elsewhere: 'manage' });
   const reader = await api.addKey({ [world.options.workspaceId]: 'read' });
@@ -45,7 +45,7 @@ t.test('with a key of another workspace, or one that may only read: refused, or 
   t.pass('as described');
 });
 
-t.test('ids of nothing, and what is no id: refused', async (t) => {
+t.test('unknown and malformed ids', async (t) => {
   for (const operation of operations.filter(({ path }) => path.includes('{'))) {
     await tidy();
     const ids = await world.idsFor(operation);
@@ -68,10 +68,10 @@ t.test('ids of nothing, and what is no id: refused', async (t) => {
   }
 });
 
-/** Bodies name rows in these fields. */
+/** Fields of bodies that name rows. */
 const namesIn = ['surveyId', 'workspaceId'];
 
-t.test('queries and bodies that name what is not there: refused', async (t) => {
+t.test('queries and bodies that refer to missing rows', async (t) => {
   for (const operation of operations.filter(({ method }) => method === 'GET')) {
     const request = await world.requestFor(operation);
     for (const name of namesIn.filter((one) =>
@@ -92,7 +92,7 @@ t.test('queries and bodies that name what is not there: refused', async (t) => {
   t.pass('as described');
 });
 
-t.test('taken, used, closed: as each operation has it', async (t) => {
+t.test('taken, used or closed: the error of each operation', async (t) => {
   for (const operation of operations) {
     for (const [status, requests] of Object.entries(refused[operation.name] ?? {})) {
       const ids = await world.idsFor(operation);
@@ -118,10 +118,7 @@ t.test('while sign-up is closed: 403, with a page for browsers', async (t) => {
   }
 });
 
-/**
- * These refusals have tests of their own, because they need two requests at once, a rare key, megabytes or another
- * setting.
- */
+/** Refusals with their own tests, because they need concurrent requests, a rare key, megabytes or another setting. */
 const elsewhere: ReadonlySet<string> = new Set([
   'GET /auth/signup 403',
   'GET /api/v1/me 404',
@@ -133,7 +130,7 @@ const elsewhere: ReadonlySet<string> = new Set([
 ]);
 const statuses: ReadonlySet<string> = new Set(['401', '403', '404', '409', '412', '416']);
 
-t.test('nothing is described that does not happen', async (t) => {
+t.test('every described error was received', async (t) => {
   for (const { name, responses } of operations) {
     const unseen = Object.keys(responses).filter(
       (status) =>

@@ -1,6 +1,5 @@
 /**
- * Lists requests that an operation refuses for a reason of its own, by operation and status. The last request of each
- * list is refused.
+ * Lists requests that only this operation refuses, by operation and status. The last request of each list is refused.
  */
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { addSurvey } from '#test/support/api-app.ts';
@@ -83,7 +82,7 @@ const client: Readonly<Record<string, Refused>> = Object.fromEntries(
 );
 
 const organization = '/api/v1/organizations/{organizationId}';
-/** A survey that shares a segment asks for one of its own, whose title is taken. */
+/** A survey that shares a segment needs its own, whose title is taken. */
 async function targeting(place: Place) {
   const shared = await make(place, '/segments', { title: place.world.unique() });
   const { id } = await addSurvey(place.api, { type: 'app', status: 'draft', segmentId: shared });
@@ -91,14 +90,14 @@ async function targeting(place: Place) {
   return { id, url: `/api/v3/surveys/${id}`, request: { targeting: { filters: [] } } };
 }
 
-/** Asks about the person who is logged in, who is the last owner. */
+/** A request about the logged-in person, who is the last owner. */
 const lastOwner: Successes = async ({ ids, request, world }) => {
   const members = await asOwner(world, 'GET', `/api/v1/organizations/${ids.organizationId}/members`);
   const owner = members.find(({ role }: { role: string }) => role === 'owner');
   return [{ ...request, url: request.url.replace(ids.userId ?? '', owner.id) }];
 };
 
-/** @returns the address of somebody who has an account */
+/** @returns the address of a person with an account */
 async function accountOf(place: Place): Promise<string> {
   return (await account(place)).email;
 }
@@ -111,10 +110,10 @@ async function acceptFor({ request, world }: Place, email: string): Promise<Requ
 const oldForm: Successes = async ({ request }) => [
   { ...request, headers: { accept: 'text/html' }, body: 'csrfToken=old' },
 ];
-/** Sends one of our forms while nobody is logged in. */
+/** Sends one of our forms without a login. */
 const withoutSession: Successes = async ({ request, world }) => [await form(world, request.url, {})];
 
-/** As a page of another origin sends it. */
+/** Adds the headers of a page of another origin. */
 const fromElsewhere: Successes = async ({ request }) => [
   { ...request, headers: { ...request.headers, origin: 'https://elsewhere.example' } },
 ];
@@ -250,7 +249,7 @@ export const refused: Readonly<Record<string, Refused>> = {
   'PUT /api/v1/responses/{responseId}': { 409: finishedAnother },
   'PUT /api/v2/management/responses/{id}': { 409: finishedAnother },
   'GET /api/v2/management/contact-attribute-keys': {
-    // refusals.test.ts adds this workspace. The key does not reach it.
+    // refusals.test.ts adds this workspace. The key has no access to it.
     403: async ({ request }) => [{ ...request, url: `${request.url}?workspaceId=elsewhere` }],
   },
   'POST /api/v2/management/contact-attribute-keys': { 409: twice },

@@ -1,6 +1,6 @@
 /**
- * Asks every operation of the description, with valid and invalid requests. The description has each status that comes
- * back, with the body that it shows. Routes that are added later are included.
+ * Sends valid and invalid requests to every operation of the description. The description has each received status and
+ * its body. Routes that are added later are included.
  */
 import t from 'tap';
 import { gatewayRoutes } from '#api/surfaces/client.ts';
@@ -11,15 +11,15 @@ import { openHttp } from '#test/support/http-send.ts';
 import { startDescribedApi } from './described-api.ts';
 import { successes } from './successes.ts';
 
-/** This is more than the largest limit of the application. */
+/** More than the largest limit of the application. */
 const REQUESTS_MAX = 120;
 
 const described = await startDescribedApi(t);
 const { api, ask, description, operations, seen, tidy, world } = described;
 
 /**
- * These are limited by the gateway, by the handler once it knows the session or the account, or only while too many
- * requests hash passwords.
+ * Operations that are limited by the gateway, by the handler once it knows the session or the account, or only while
+ * too many requests hash passwords.
  */
 const limitedOtherwise: ReadonlySet<string> = new Set([
   ...[...gatewayRoutes].map((route) => route.replaceAll(/:(\w+)/g, '{$1}')),
@@ -41,7 +41,7 @@ const isSuccess = (status: number): boolean => status < 400;
 const documentedSuccesses = (operation: Operation): readonly number[] =>
   Object.keys(operation.responses).map(Number).filter(isSuccess);
 
-t.test('asked as described, every operation answers with each of its successes', async (t) => {
+t.test('valid requests receive every described success', async (t) => {
   for (const operation of operations) {
     const documented = documentedSuccesses(operation);
     const ids = await world.idsFor(operation);
@@ -59,7 +59,7 @@ t.test('asked as described, every operation answers with each of its successes',
   }
 });
 
-t.test('a method that a path does not have: 405, in the shape of the surface', async (t) => {
+t.test('405: a method that a path does not have, in the shape of the surface', async (t) => {
   const byPath = Map.groupBy(operations, ({ path }) => path);
   const shapes = { v1: 'ErrorV1', v2: 'ErrorV2', v3: 'ProblemV3' };
   for (const [path, of] of byPath) {
@@ -81,7 +81,7 @@ t.test('a method that a path does not have: 405, in the shape of the surface', a
   }
 });
 
-t.test('the same once more: taken, used, gone', async (t) => {
+t.test('a repeated call gets a described reply, and 404 after a deletion', async (t) => {
   for (const operation of operations.filter(({ method }) => method !== 'GET')) {
     const request = await world.requestFor(operation);
     await ask(t, operation, request, 'the first time');
@@ -96,7 +96,7 @@ t.test('the same once more: taken, used, gone', async (t) => {
   }
 });
 
-t.test('over the limits of the application: 429', async (t) => {
+t.test('429: over the limits of the application', async (t) => {
   const limited = await startDescribedApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
   const { world } = limited;
   // All requests come from one address and one person, so routes of one limit share its quota.
@@ -114,7 +114,7 @@ t.test('over the limits of the application: 429', async (t) => {
   }
 });
 
-t.test('while the service starts: 503', async (t) => {
+t.test('503: while the service starts', async (t) => {
   const starting = await startDescribedApi(t, { isReady: () => false });
   for (const operation of starting.operations) {
     const request = { method: operation.method, url: starting.world.urlOf(operation, {}) };
@@ -123,7 +123,7 @@ t.test('while the service starts: 503', async (t) => {
   }
 });
 
-t.test('what the gateway says of a limit has the shape that is described', async (t) => {
+t.test('the 429 of the gateway has the described shape', async (t) => {
   const [row] = [`name: one, route: GET /api/*, identifier: ip, limit: 1, window: 1m`];
   const { origin } = await startTestGateway(t, {
     ...{ upstream: described.origin, policies: policyFile(row), wallClock: () => api.context.clock() },
@@ -141,7 +141,7 @@ t.test('what the gateway says of a limit has the shape that is described', async
   }
 });
 
-t.test('a reply that is not as described would be found', async (t) => {
+t.test('a reply that differs from the description is found', async (t) => {
   const operation = operations.find(({ name }) => name === 'GET /api/v1/management/surveys');
   if (operation === undefined) return t.fail('the operation has gone');
   const reply = await world.options.send(await world.requestFor(operation));

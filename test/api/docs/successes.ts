@@ -1,7 +1,4 @@
-/**
- * Lists requests that succeed where a request of the described shape alone would not, and operations that succeed in
- * several ways.
- */
+/** Lists requests that succeed where a generated request would not, and operations that succeed in several ways. */
 import type { TestApi } from '#test/support/api-app.ts';
 import { codeOf } from '#test/support/authenticator.ts';
 import type { Operation, Sent } from '#test/support/description.ts';
@@ -17,7 +14,7 @@ export interface Place {
   readonly request: Request;
 }
 
-/** @returns requests to send in turn */
+/** @returns requests to send in sequence */
 export type Successes = (place: Place) => Promise<readonly Request[]>;
 
 const environment: Successes = async ({ request, world }) => {
@@ -25,7 +22,7 @@ const environment: Successes = async ({ request, world }) => {
   return [request, { ...request, headers: { 'if-none-match': String(headers.etag) } }];
 };
 
-/** Returns a form of ours. @param cookie of the sender */
+/** Returns one of our forms. @param cookie of the sender */
 export async function form(
   world: World,
   url: string,
@@ -50,12 +47,12 @@ async function mailedToken(
   return /[?&]token=([\w.~%-]+)/.exec(body)?.[1] ?? '';
 }
 
-/** Sends it as a browser does, so the reply is for people. */
+/** Adds the headers of a browser, so the reply is a page. */
 function fromBrowser(request: Request): Request {
   return { ...request, headers: { ...request.headers, accept: 'text/html' } };
 }
 
-/** Programs get data. Whoever sent the form of a page gets the next page. @param fields that are taken */
+/** Programs get JSON, and senders of a form get the next page. @param fields of the form */
 const alsoAsForm =
   (fields: Readonly<Record<string, string>>): Successes =>
   async ({ request, world }) => {
@@ -75,7 +72,7 @@ export const accountForm =
 
 const password = 'Password1';
 
-/** Signs somebody up who has not opened the link yet. */
+/** Signs a person up who has not opened the link yet. */
 async function signUp({ api, world }: Place): Promise<string> {
   const email = `${world.unique()}@example.com`;
   await api.client('POST', '/api/auth/signup', { name: 'Walker', email, password });
@@ -93,7 +90,7 @@ export async function account(place: Place): Promise<{ readonly email: string; r
   return { email, loggedIn };
 }
 
-/** Somebody whose logins need a second factor. */
+/** Creates a person whose logins need a second factor. */
 async function secured(place: Place) {
   const { email, loggedIn } = await account(place);
   const { send } = place.world.options;
@@ -106,7 +103,7 @@ async function secured(place: Place) {
   return { email, backupCodes, cookie: cookiesOf(confirmed), post };
 }
 
-/** A request with the password of somebody who has a second factor. */
+/** A request with the password of a person who has a second factor. */
 const withFactor: Successes = async (place) => {
   const { cookie } = await secured(place);
   return [{ ...place.request, headers: { cookie }, body: JSON.stringify({ password }) }];
@@ -130,7 +127,7 @@ async function heldLogin(place: Place) {
   return { email, backupCodes, cookie: cookiesOf(reply) };
 }
 
-/** A new team, and the request that gives it a permission in the workspace. */
+/** Creates a team, and the request that gives it a permission in the workspace. */
 export async function teamPlace({ api, ids, operation, request, world }: Place) {
   const base = `/api/v2/organizations/${ids.organizationId}`;
   const { id: teamId } = (await api.manage('POST', `${base}/teams`, { name: world.unique() })).json.data;
@@ -144,14 +141,14 @@ export async function teamPlace({ api, ids, operation, request, world }: Place) 
   };
 }
 
-/** Returns the token of somebody who forgot the password. */
+/** Requests a new password, and returns the mailed token. */
 async function resetToken(place: Place): Promise<string> {
   const { email } = await account(place);
   await place.api.client('POST', '/api/auth/forgot-password', { email });
   return mailedToken(place, email, 'resetPassword');
 }
 
-/** Returns the token of somebody who asked for another address. */
+/** Requests another address, and returns the mailed token. */
 async function changeToken(place: Place): Promise<string> {
   const { loggedIn } = await account(place);
   const email = `${place.world.unique()}@example.com`;
@@ -175,7 +172,7 @@ export const successes: Readonly<Record<string, Successes>> = {
     return [{ ...request, body: JSON.stringify({ newTagId }) }];
   },
 
-  // Somebody else has the user id, so all contacts but this one are written.
+  // Another contact has the user id, so all contacts but this one are written.
   async 'PUT /api/v2/management/contacts/bulk'({ request, world }) {
     const { workspaceId } = world.options;
     const userId = world.unique();

@@ -1,6 +1,6 @@
 /**
- * Asks every operation of the description with one mistake at a time. The description has each status that comes back,
- * with the body that it shows. Routes that are added later are included.
+ * Sends requests with one mistake at a time to every operation of the description. The description has each received
+ * status and its body. Routes that are added later are included.
  */
 import t from 'tap';
 import { BODY_BYTES_MAX } from '#api/errors.ts';
@@ -13,7 +13,7 @@ t.beforeEach(tidy);
 
 const isClientError = (status: number): boolean => status >= 400 && status < 500;
 
-t.test('bodies that are no JSON, of the wrong shape, too large: refused', async (t) => {
+t.test('bodies that are not JSON, of the wrong shape, or too large', async (t) => {
   for (const operation of operations) {
     const request = await world.requestFor(operation);
     if (operation.method === 'GET') continue;
@@ -34,7 +34,7 @@ t.test('bodies that are no JSON, of the wrong shape, too large: refused', async 
   }
 });
 
-t.test('queries of the wrong shape: refused', async (t) => {
+t.test('queries of the wrong shape', async (t) => {
   for (const operation of operations) {
     const request = await world.requestFor(operation);
     for (const query of wrongQueries(operation)) {

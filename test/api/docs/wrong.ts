@@ -1,4 +1,4 @@
-/** Makes requests with one mistake from what the description allows. Pure. */
+/** Makes requests with one mistake, based on the description. Pure. */
 import { isRecord } from '#api/schemas.ts';
 import { type Description, type Operation, recordAt } from '#test/support/description.ts';
 import { resolved } from '#test/support/sample-body.ts';
@@ -36,7 +36,7 @@ export function* wrongIds({ path }: Operation, ids: Ids): Generator<Ids> {
   }
 }
 
-/** @param right a body that is taken, as JSON */
+/** @param right a valid body, as JSON */
 export function* wrongBodies(
   { body }: Operation,
   { schemas }: Description,

@@ -3,7 +3,7 @@ import t from 'tap';
 import { parse } from 'yaml';
 import { toYaml } from '#api/docs/yaml.ts';
 
-t.test('what a reader of YAML gets is what was written', async (t) => {
+t.test('a YAML parser reads the same values that were written', async (t) => {
   const values = fc.jsonValue({ maxDepth: 4 }).map((value) => JSON.parse(JSON.stringify(value)));
   fc.assert(
     fc.property(values, (value) => {
@@ -13,7 +13,7 @@ t.test('what a reader of YAML gets is what was written', async (t) => {
   );
 });
 
-t.test('for people to read', async (t) => {
+t.test('readable for people', async (t) => {
   const text = toYaml({ a: { b: [1, { c: 'x: #' }], '200': [], no: {} }, d: null });
   t.equal(text, 'a:\n  "200": []\n  b:\n    - 1\n    -\n      c: "x: #"\n  "no": {}\nd: null\n');
 });

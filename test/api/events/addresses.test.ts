@@ -85,7 +85,7 @@ const open = [
 ];
 for (const address of open) t.equal(isPublic(address), true, `${address} is public`);
 
-t.test('networks match both families, and IPv4 in its mapped form', async (t) => {
+t.test('networks match IPv4, IPv6, and IPv4-mapped addresses', async (t) => {
   const isIn = matcher([
     { address: '10.1.0.0', prefix: 16 },
     { address: 'fd00::', prefix: 8 },

@@ -1,4 +1,4 @@
-/** Receivers that hang do not slow others down. They are tried now and then, and come back. */
+/** Receivers that hang do not delay others. They are tested regularly, and recover. */
 import t from 'tap';
 import { createBreaker } from '#api/events/breaker.ts';
 import { leaseDeliveries } from '#api/events/lease.ts';
@@ -9,44 +9,41 @@ import { testClock } from '#test/support/clock.ts';
 import { until } from '#test/support/until.ts';
 import { startEventApi, startReceiver, startTestWorker } from './support.ts';
 
-t.test(
-  'it opens after three hung attempts in a row, and asks again after longer and longer pauses',
-  async (t) => {
-    const clock = testClock();
-    const breaker = createBreaker(clock.now);
-    const hang = () => breaker.record('a', true);
-    t.same(
-      [hang(), hang(), breaker.record('a', false), hang(), hang()],
-      [...['closed', 'closed', 'closed', 'closed', 'closed']],
-    );
+t.test('opens after three timeouts in a row, and retries after growing pauses', async (t) => {
+  const clock = testClock();
+  const breaker = createBreaker(clock.now);
+  const hang = () => breaker.record('a', true);
+  t.same(
+    [hang(), hang(), breaker.record('a', false), hang(), hang()],
+    [...['closed', 'closed', 'closed', 'closed', 'closed']],
+  );
+  t.equal(hang(), 'open');
+  t.equal(hang(), 'open', 'one that began before');
+  for (const pause of [10_000, 20_000, 40_000, 60_000, 60_000]) {
+    clock.advance(pause - 1);
+    t.equal(breaker.state('a'), 'open', `${pause} ms`);
+    clock.advance(1);
+    t.equal(breaker.state('a'), 'probing');
+    const end = breaker.beginProbe('a');
+    t.equal(breaker.state('a'), 'open', 'one attempt at a time');
     t.equal(hang(), 'open');
-    t.equal(hang(), 'open', 'one that began before');
-    for (const pause of [10_000, 20_000, 40_000, 60_000, 60_000]) {
-      clock.advance(pause - 1);
-      t.equal(breaker.state('a'), 'open', `${pause} ms`);
-      clock.advance(1);
-      t.equal(breaker.state('a'), 'probing');
-      const end = breaker.beginProbe('a');
-      t.equal(breaker.state('a'), 'open', 'one attempt at a time');
-      t.equal(hang(), 'open');
-      end();
-    }
-    clock.advance(60_000);
-    breaker.beginProbe('a')();
-    t.equal(breaker.state('a'), 'probing', 'an attempt without a result is made again');
-    breaker.beginProbe('a');
-    t.equal(breaker.record('a', false), 'closed');
-    t.equal(hang(), 'closed', 'and all is forgotten');
-  },
-);
+    end();
+  }
+  clock.advance(60_000);
+  breaker.beginProbe('a')();
+  t.equal(breaker.state('a'), 'probing', 'an attempt without a result is made again');
+  breaker.beginProbe('a');
+  t.equal(breaker.record('a', false), 'closed');
+  t.equal(hang(), 'closed', 'and all is forgotten');
+});
 
-t.test('what it remembers is bounded', async (t) => {
+t.test('remembers a bounded number of receivers', async (t) => {
   const breaker = createBreaker(testClock().now, 2);
   for (const id of ['a', 'b', 'c']) for (let i = 0; i < 3; i += 1) breaker.record(id, true);
   t.same(['a', 'b', 'c'].map(breaker.state), ['closed', 'open', 'open']);
 });
 
-/** Attempts of these senders end when the test says so. */
+/** Returns senders whose attempts end on request of the test. */
 function manualSender() {
   const open: { url: string; end: (result: Partial<SendResult>) => void }[] = [];
   return {
@@ -71,7 +68,7 @@ function manualSender() {
   };
 }
 
-t.test('one host behind forty webhooks of ten workspaces leaves places to others', async (t) => {
+t.test('a host behind forty webhooks of ten workspaces leaves room for others', async (t) => {
   const { open, sender } = manualSender();
   const api = await startEventApi({ parts: () => ({ sender }) });
   t.teardown(() => api.close());
@@ -126,7 +123,7 @@ t.test('one host behind forty webhooks of ten workspaces leaves places to others
 });
 
 t.test(
-  'a backlog at a receiver that hangs is parked without an attempt for each, and comes back',
+  'a backlog at a receiver that hangs is parked without an attempt for each delivery, and recovers',
   async (t) => {
     let attempts = 0;
     const results: Partial<SendResult>[] = [];
@@ -197,7 +194,7 @@ t.test(
   },
 );
 
-t.test('a real socket that never answers counts as hung, one that refuses does not', async (t) => {
+t.test('a socket that never answers counts as a timeout, a refused connection does not', async (t) => {
   const hanging = await startReceiver(() => undefined);
   t.teardown(() => hanging.close());
   const api = await startEventApi();
@@ -212,7 +209,7 @@ t.test('a real socket that never answers counts as hung, one that refuses does n
   });
 });
 
-t.test('a delivery whose process dies in every attempt is parked, and says why', async (t) => {
+t.test('parks a delivery whose process dies at every attempt, with the reason', async (t) => {
   const api = await startEventApi({ env: { WEBHOOK_ATTEMPTS: '2' } });
   t.teardown(() => api.close());
   const hook = await startReceiver();

@@ -1,6 +1,6 @@
 /**
- * Kills the API (SIGKILL) at random points of a run of finished responses: no event is lost, and ids stay. The caller
- * gives what depends on the database.
+ * Kills the API (SIGKILL) at random times during a run of finished responses: no event is lost, and ids stay. The
+ * caller passes everything that depends on the database.
  */
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,7 +16,7 @@ const SENDERS = 8;
 const key = 'fbk_crash';
 
 export interface Crashes {
-  /** The DATABASE_URL. */
+  /** Value of DATABASE_URL. */
   readonly url: string;
   readonly responses: number;
   readonly kills: number;
@@ -42,14 +42,14 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
     await launched.until(/API ready/);
   };
 
-  // A receiver that takes its time has deliveries under way at every kill.
+  // A slow receiver has running deliveries at every kill.
   const receiver = await startReceiver((response) => {
     setTimeout(() => response.writeHead(204).end(), randomInt(15));
   });
   t.teardown(() => receiver.close());
   let api = launch();
   t.teardown(() => api.stop('SIGKILL'));
-  /** Resolves when the API that is starting, or was the last to start, answers. */
+  /** Resolves when the API that was started last answers. */
   let answering = isAnswering(api);
   const startApi = (): Promise<void> => {
     api = launch();

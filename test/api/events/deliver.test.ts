@@ -7,12 +7,12 @@ import { signedHeaders } from '#api/events/deliver.ts';
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const body = '{"event":"responseCreated","text":"größer ✓"}';
 
-t.test('a receiver verifies it', async (t) => {
+t.test('a receiver can verify a signature', async (t) => {
   const headers = signedHeaders({ id: 'c1', time: Date.now(), body, secret });
   t.same(new Webhook(secret).verify(body, { ...headers }), JSON.parse(body));
 });
 
-t.test('another body, id, time or secret does not pass', async (t) => {
+t.test('another body, id, time or secret fails the verification', async (t) => {
   const headers = signedHeaders({ id: 'c1', time: Date.now(), body, secret });
   const webhook = new Webhook(secret);
   t.throws(() => webhook.verify(`${body} `, { ...headers }));
@@ -23,14 +23,14 @@ t.test('another body, id, time or secret does not pass', async (t) => {
   t.throws(() => other.verify(body, { ...headers }));
 });
 
-t.test('the time is that of the attempt, in seconds', async (t) => {
+t.test('the signed time is that of the attempt, in seconds', async (t) => {
   const headers = signedHeaders({ id: 'c1', time: 1_700_000_000_999, body, secret });
   t.equal(headers['webhook-timestamp'], '1700000000');
   const expected = createHmac('sha256', Buffer.alloc(32, 7)).update(`c1.1700000000.${body}`).digest('base64');
   t.equal(headers['webhook-signature'], `v1,${expected}`);
 });
 
-t.test('without a secret there is an id and a time, and no signature', async (t) => {
+t.test('without a secret there is an id and a time, but no signature', async (t) => {
   const headers = signedHeaders({ id: 'c1', time: 0, body, secret: null });
   t.same(headers, { 'webhook-id': 'c1', 'webhook-timestamp': '0' });
 });

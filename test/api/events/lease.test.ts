@@ -71,7 +71,7 @@ await addDeliveries('c', 2, now);
 await addDeliveries('c', 2, later);
 await addDeliveries('d', 5, null);
 
-t.test('the walk goes from webhook to webhook and names those with something due', async (t) => {
+t.test('takes webhooks in turn, and only those with deliveries that are due', async (t) => {
   const ids = async (after: string, time: string, limit?: number) => {
     const { due, next } = await findHeads(db, after, time, limit);
     return { due: due.map(({ webhookId }) => webhookId), next };
@@ -88,7 +88,7 @@ t.test('the walk goes from webhook to webhook and names those with something due
   t.same(await ids('c', later), { due: [], next: null });
 });
 
-t.test('a lease takes the longest due, once', async (t) => {
+t.test('a lease takes the deliveries that are due longest, once', async (t) => {
   const lease = { name: 'l1', until: later };
   const wanted = { webhookId: 'c', count: 3, now };
   const first = await leaseDeliveries(db, wanted, lease);
@@ -106,7 +106,7 @@ t.test('a lease takes the longest due, once', async (t) => {
   t.equal(some.length, 3, 'no more than asked for');
 });
 
-t.test('both read the index of what is due, and no table from end to end', async (t) => {
+t.test('both queries read the index of due deliveries, and never scan a table', async (t) => {
   const heads = await planOf(db, headsQuery('', 200).compile(db));
   const lease = await planOf(
     db,
@@ -120,7 +120,7 @@ t.test('both read the index of what is due, and no table from end to end', async
   );
 });
 
-t.test('attempts side by side: of a webhook, of a workspace, of a receiver, in all', async (t) => {
+t.test('concurrent attempts are bounded: for a webhook, a workspace, a receiver, and in total', async (t) => {
   const limits = createAttemptLimits();
   const head = { webhookId: 'a', workspaceId: 'w', receiver: 'https://a.example' };
   const other = (id: string) => ({ webhookId: id, workspaceId: `w${id}`, receiver: `https://${id}.example` });

@@ -31,7 +31,7 @@ async function addWebhook(
     .execute();
 }
 
-t.test('a change that is undone leaves no event', async (t) => {
+t.test('a transaction that is rolled back leaves no event', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   await addWebhook(api, ['responseCreated']);
@@ -57,7 +57,7 @@ t.test('a change that is undone leaves no event', async (t) => {
   t.equal((await api.context.db.selectFrom('responses').select('id').execute()).length, 1);
 });
 
-t.test('where nobody could take notice, nothing is written', async (t) => {
+t.test('writes no event that nobody would receive', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const survey = await addSurvey(api);
@@ -101,12 +101,12 @@ t.test('two processes that read the same events deliver them once', async (t) =>
       finished: false,
     });
   }
-  // Both read before either claims: a transaction waits for the one connection, a read does not.
+  // Both read before either claims, because a transaction waits for the one connection, and a read does not.
   await Promise.all([fanOut(context, log), fanOut(context, log)]);
   t.equal((await context.db.selectFrom('deliveries').select('id').execute()).length, 10);
 });
 
-t.test('the outbox is found in an index, without reading what was fanned out', async (t) => {
+t.test('finds new events by an index, without reading those already fanned out', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const queries = await queriesOf(api.context.db, (db) => fanOut({ ...api.context, db }, log));
@@ -115,7 +115,7 @@ t.test('the outbox is found in an index, without reading what was fanned out', a
   t.same(await planOf(api.context.db, first), ['SCAN events USING INDEX events_outbox']);
 });
 
-t.test('a batch takes no more statements than one event', async (t) => {
+t.test('a batch needs no more statements than one event', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   await addWebhook(api, ['responseCreated', 'responseFinished']);
@@ -141,7 +141,7 @@ t.test('a batch takes no more statements than one event', async (t) => {
   t.equal(new Set(answers).size, 20);
 });
 
-t.test('payloads that are long together are written in parts', async (t) => {
+t.test('writes large payloads in several parts', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   await addWebhook(api, ['responseCreated']);

@@ -11,7 +11,7 @@ const addresses: Readonly<Record<number, Buffer>> = {
   [AAAA]: Buffer.from('2606280000000000000000000000000e', 'hex'),
 };
 
-/** Answers as RFC 1035 §4.1 says: one question, and one answer that points at its name. */
+/** Answers by RFC 1035 §4.1: one question, and one answer that points at its name. */
 function answerTo(query: Buffer, isKnown: (name: string) => boolean): Buffer {
   const labels: string[] = [];
   let at = 12;
@@ -31,7 +31,7 @@ function answerTo(query: Buffer, isKnown: (name: string) => boolean): Buffer {
   return Buffer.concat([header, question, answer, data]);
 }
 
-t.test('names of strangers are asked for in the DNS: all addresses of both families', async (t) => {
+t.test('host names of customers are resolved by DNS, with all addresses of both families', async (t) => {
   const server = createSocket('udp4');
   server.on('message', (query, { port, address }) =>
     server.send(
@@ -48,7 +48,7 @@ t.test('names of strangers are asked for in the DNS: all addresses of both famil
   t.same(await resolve('nowhere.example.com', false), []);
 });
 
-t.test('names of the operator are looked up as every program of this machine does', async (t) => {
+t.test('host names of the operator are resolved as the operating system does', async (t) => {
   const found = await createResolve()('localhost', true);
   t.ok(found.includes('127.0.0.1') || found.includes('::1'), found.join());
 });

@@ -42,7 +42,7 @@ async function startRaw(t: Test, onConnection: (socket: Socket) => void): Promis
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-t.test('delivered: what is sent, and what is kept of the answer', async (t) => {
+t.test('delivered: the request, and the stored part of the reply', async (t) => {
   const receiver = await startReceiver((response) => response.writeHead(200).end('thanks'));
   t.teardown(() => receiver.close());
   const sender = senderFor(t, { allowsInternal: true });
@@ -64,7 +64,7 @@ t.test('delivered: what is sent, and what is kept of the answer', async (t) => {
   });
 });
 
-t.test('only 2xx is delivered', async (t) => {
+t.test('only a 2xx counts as delivered', async (t) => {
   for (const [status, isDelivered] of [
     [204, true],
     [299, true],
@@ -80,7 +80,7 @@ t.test('only 2xx is delivered', async (t) => {
   }
 });
 
-t.test('a redirect to loopback is a failure, and nobody goes there', async (t) => {
+t.test('a redirect to loopback counts as a failure and is not followed', async (t) => {
   const victim = await startReceiver();
   t.teardown(() => victim.close());
   for (const status of [301, 302, 303, 307, 308]) {
@@ -94,7 +94,7 @@ t.test('a redirect to loopback is a failure, and nobody goes there', async (t) =
   t.equal(victim.received.length, 0);
 });
 
-t.test('a receiver that hangs costs the time of an attempt, and no more', async (t) => {
+t.test('a receiver that hangs takes no longer than one attempt may', async (t) => {
   const url = await startRaw(t, () => {});
   const outcome = await senderFor(t, { allowsInternal: true }).send({ ...message, url });
   t.same(outcome, {
@@ -107,7 +107,7 @@ t.test('a receiver that hangs costs the time of an attempt, and no more', async 
   });
 });
 
-t.test('a reply without an end is cut: its status has told enough', async (t) => {
+t.test('stops reading a reply without an end once it has the status', async (t) => {
   const receiver = await startReceiver((response) => {
     response.writeHead(200);
     response.write('so far');
@@ -117,7 +117,7 @@ t.test('a reply without an end is cut: its status has told enough', async (t) =>
   t.match(outcome, { isDelivered: true, statusCode: 200, reply: 'so far' });
 });
 
-t.test('of a long reply the first KiB is kept, and the rest is not read', async (t) => {
+t.test('stores the first KiB of a long reply, and reads no more', async (t) => {
   let isCut = false;
   const receiver = await startReceiver((response) => {
     response.on('close', () => {
@@ -136,7 +136,7 @@ t.test('of a long reply the first KiB is kept, and the rest is not read', async 
   while (!isCut) await new Promise(setImmediate);
 });
 
-t.test('what is no answer has a sentence', async (t) => {
+t.test('every kind of missing reply has an error message', async (t) => {
   const sender = senderFor(t, { allowsInternal: true });
   const errorOf = async (url: string) => (await sender.send({ ...message, url })).error;
   t.equal(await errorOf(`http://127.0.0.1:${await freePort()}/`), 'The connection was refused');
@@ -151,7 +151,7 @@ t.test('what is no answer has a sentence', async (t) => {
   t.equal(await errorOf('nothing'), 'Invalid webhook URL format');
 });
 
-t.test('a private target is refused before anything is sent', async (t) => {
+t.test('refuses a private target before it sends anything', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   const sender = senderFor(t);
@@ -166,7 +166,7 @@ t.test('a private target is refused before anything is sent', async (t) => {
   t.equal(receiver.received.length, 0);
 });
 
-t.test('rebinding: a name that turns private after it was judged is refused by the connection', async (t) => {
+t.test('DNS rebinding: the connection refuses a name that becomes private after the check', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   const answers = [['93.184.215.14'], ['127.0.0.1']];
@@ -183,69 +183,66 @@ t.test('rebinding: a name that turns private after it was judged is refused by t
   t.equal(receiver.received.length, 0);
 });
 
-t.test('the operator may list an address, and a connection goes to what was looked up', async (t) => {
-  const receiver = await startReceiver();
-  t.teardown(() => receiver.close());
-  const { port } = new URL(receiver.url);
-  const byAddress = senderFor(t, { allowed: '127.0.0.1' });
-  t.match(await byAddress.send({ ...message, url: `http://hooks.example.com:${port}/a` }), {
-    isDelivered: true,
-  });
-  t.match(await byAddress.send({ ...message, url: receiver.url }), { isDelivered: true });
-  const byName = senderFor(t, { allowed: 'hooks.example.com' });
-  t.match(await byName.send({ ...message, url: `http://hooks.example.com:${port}/b` }), {
-    isDelivered: true,
-  });
-  t.match(await byName.send({ ...message, url: receiver.url }), { isDelivered: false, error: PRIVATE });
-  t.same(
-    receiver.received.map(({ headers, path }) => [headers.host, path]),
-    [
-      [`hooks.example.com:${port}`, '/a'],
-      [`127.0.0.1:${port}`, '/hook'],
-      [`hooks.example.com:${port}`, '/b'],
-    ],
-  );
-});
-
 t.test(
-  'the operator’s list and its open connections are for the operator’s organization alone',
+  'the operator may list a private address, and the connection goes to the address that was checked',
   async (t) => {
     const receiver = await startReceiver();
     t.teardown(() => receiver.close());
     const { port } = new URL(receiver.url);
-    const urls = [receiver.url, `http://hooks.example.com:${port}/`, `http://localhost:${port}/`];
-    for (const options of [
-      { allowed: '127.0.0.0/8, hooks.example.com, localhost' },
-      { allowsInternal: true },
-    ]) {
-      const sender = senderFor(t, options);
-      for (const url of urls) {
-        t.match(await sender.send({ ...message, url }), { isDelivered: true, isPrivate: true }, url);
-        // The connection of the operator's message is idle now.
-        t.match(
-          await sender.send({ ...message, url, reach: 'public' }),
-          { isDelivered: false, statusCode: null, error: /^Webhook URL must not point to/ },
-          url,
-        );
-      }
-    }
-    t.equal(receiver.received.length, 6);
+    const byAddress = senderFor(t, { allowed: '127.0.0.1' });
+    t.match(await byAddress.send({ ...message, url: `http://hooks.example.com:${port}/a` }), {
+      isDelivered: true,
+    });
+    t.match(await byAddress.send({ ...message, url: receiver.url }), { isDelivered: true });
+    const byName = senderFor(t, { allowed: 'hooks.example.com' });
+    t.match(await byName.send({ ...message, url: `http://hooks.example.com:${port}/b` }), {
+      isDelivered: true,
+    });
+    t.match(await byName.send({ ...message, url: receiver.url }), { isDelivered: false, error: PRIVATE });
+    t.same(
+      receiver.received.map(({ headers, path }) => [headers.host, path]),
+      [
+        [`hooks.example.com:${port}`, '/a'],
+        [`127.0.0.1:${port}`, '/hook'],
+        [`hooks.example.com:${port}`, '/b'],
+      ],
+    );
   },
 );
 
-t.test(
-  'a name that turns private after it was judged public is refused, also where it may be private',
-  async (t) => {
-    const receiver = await startReceiver();
-    t.teardown(() => receiver.close());
-    const answers = [['93.184.215.14'], ['127.0.0.1']];
-    const sender = senderFor(t, {
-      allowed: '127.0.0.0/8',
-      resolve: async () => answers.shift() ?? ['127.0.0.1'],
-    });
-    const url = `http://rebind.example.com:${new URL(receiver.url).port}/`;
-    t.match(await sender.send({ ...message, url }), { isDelivered: false, error: PRIVATE, isPrivate: false });
-    t.equal(receiver.received.length, 0, 'what it would have answered would have been shown');
-    t.match(await sender.send({ ...message, url }), { isDelivered: true, isPrivate: true });
-  },
-);
+t.test('the operator’s list and its open connections serve only the operator’s organization', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const { port } = new URL(receiver.url);
+  const urls = [receiver.url, `http://hooks.example.com:${port}/`, `http://localhost:${port}/`];
+  for (const options of [
+    { allowed: '127.0.0.0/8, hooks.example.com, localhost' },
+    { allowsInternal: true },
+  ]) {
+    const sender = senderFor(t, options);
+    for (const url of urls) {
+      t.match(await sender.send({ ...message, url }), { isDelivered: true, isPrivate: true }, url);
+      // The connection of the operator's message is idle now.
+      t.match(
+        await sender.send({ ...message, url, reach: 'public' }),
+        { isDelivered: false, statusCode: null, error: /^Webhook URL must not point to/ },
+        url,
+      );
+    }
+  }
+  t.equal(receiver.received.length, 6);
+});
+
+t.test('refuses a name that becomes private after the check, also if it is on the list', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const answers = [['93.184.215.14'], ['127.0.0.1']];
+  const sender = senderFor(t, {
+    allowed: '127.0.0.0/8',
+    resolve: async () => answers.shift() ?? ['127.0.0.1'],
+  });
+  const url = `http://rebind.example.com:${new URL(receiver.url).port}/`;
+  t.match(await sender.send({ ...message, url }), { isDelivered: false, error: PRIVATE, isPrivate: false });
+  t.equal(receiver.received.length, 0, 'what it would have answered would have been shown');
+  t.match(await sender.send({ ...message, url }), { isDelivered: true, isPrivate: true });
+});

@@ -25,7 +25,7 @@ export interface Receiver {
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => void;
 
-/** @param answer what it says; by default 204 */
+/** @param answer its reply; default: 204 */
 export async function startReceiver(
   answer: Answer = (response) => response.writeHead(204).end(),
 ): Promise<Receiver> {
@@ -49,7 +49,7 @@ export async function startReceiver(
   };
 }
 
-/** @returns creates by a POST with the key, and says the id @throws Error what it was refused with */
+/** @returns a function that creates a row by a POST with the key, and returns the id @throws Error with the refusal */
 export function creatorAt(base: string, key: string): (path: string, body: object) => Promise<string> {
   return async (path, body) => {
     const reply = await fetch(`${base}/api/v1/${path}`, {

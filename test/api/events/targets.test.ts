@@ -85,7 +85,7 @@ for (const url of [
   'http://[2606:2800:21f::1]/',
   'https://user:password@hooks.example.com/',
 ]) {
-  t.test(`taken: ${url}`, async (t) => {
+  t.test(`accepts ${url}`, async (t) => {
     await t.resolves(assertTarget(url, targets(), 'public'));
   });
 }
@@ -97,7 +97,7 @@ t.test('400: a name server that does not answer in time', async (t) => {
   });
 });
 
-t.test('the operator lists hosts, addresses and networks', async (t) => {
+t.test('the operator can list hosts, addresses and networks', async (t) => {
   const listed = targets('localhost, Inside.example.com, 127.0.0.1, fd00::/8');
   for (const url of ['http://127.0.0.1/', 'https://inside.example.com/', 'http://[fd00::5]/']) {
     await t.resolves(assertTarget(url, listed, 'operators'), url);
@@ -119,7 +119,7 @@ t.test('the operator lists hosts, addresses and networks', async (t) => {
   await t.rejects(assertTarget('http://localhost/', targets('127.0.0.0/8'), 'operators'), { message: LOCAL });
 });
 
-t.test('only hosts that the operator named may be known to this machine alone', async (t) => {
+t.test('only hosts on the operator’s list are resolved with the files of this machine', async (t) => {
   const asked: [string, boolean][] = [];
   const noting: Resolve = async (hostname, isOperators) => {
     asked.push([hostname, isOperators]);
@@ -134,15 +134,18 @@ t.test('only hosts that the operator named may be known to this machine alone', 
   ]);
 });
 
-t.test('the rules can be switched off, for tests; what is no address of the web stays refused', async (t) => {
-  const open = targets('', true);
-  await t.resolves(assertTarget('http://127.0.0.1:1/', open, 'operators'));
-  await t.resolves(assertTarget('http://localhost/', open, 'operators'));
-  await t.rejects(assertTarget('ftp://127.0.0.1/', open, 'operators'));
-  await t.rejects(assertTarget('127.0.0.1', open, 'operators'));
-});
+t.test(
+  'a setting for tests allows private targets; targets that are not http(s) are still refused',
+  async (t) => {
+    const open = targets('', true);
+    await t.resolves(assertTarget('http://127.0.0.1:1/', open, 'operators'));
+    await t.resolves(assertTarget('http://localhost/', open, 'operators'));
+    await t.rejects(assertTarget('ftp://127.0.0.1/', open, 'operators'));
+    await t.rejects(assertTarget('127.0.0.1', open, 'operators'));
+  },
+);
 
-t.test('neither the list nor the switch is for organizations other than the operator’s', async (t) => {
+t.test('the list and the setting have no effect for organizations other than the operator’s', async (t) => {
   const asked: boolean[] = [];
   const noting: Resolve = async (hostname, isOperators) => {
     asked.push(isOperators);
@@ -164,7 +167,7 @@ t.test('neither the list nor the switch is for organizations other than the oper
   t.same(new Set(asked), new Set([false]), 'nor is this machine’s hosts file');
 });
 
-t.test('what is private, so that its answers are not shown', async (t) => {
+t.test('which targets are private, so that their replies are not shown', async (t) => {
   const listed = targets('hooks.example.com, 10.0.0.0/8, 127.0.0.0/8');
   for (const [url, isPrivate] of [
     [`http://${PUBLIC_ADDRESS}/`, false],
@@ -183,7 +186,7 @@ t.test('what is private, so that its answers are not shown', async (t) => {
   });
 });
 
-t.test('entries that are neither host, address nor network are refused by name', async (t) => {
+t.test('an error names entries that are no host, address or network', async (t) => {
   for (const entry of [
     '10.0.0.0/33',
     'fd00::/129',

@@ -37,7 +37,7 @@ async function respond(
 
 const eventsOf = ({ received }: Receiver): readonly string[] => received.map(({ json }) => json.event).sort();
 
-t.test('each change is told in full, to those who asked for it', async (t) => {
+t.test('sends each change with all its data to the webhooks that want it', async (t) => {
   const api = await eventApi(t);
   const everything = await receiver(t);
   const finished = await receiver(t);
@@ -94,7 +94,7 @@ t.test('each change is told in full, to those who asked for it', async (t) => {
   t.equal(other.received.length, 0, 'another survey, another workspace');
 });
 
-t.test('the payload is the union that old and new consumers read, and it is signed', async (t) => {
+t.test('the payload serves old and new consumers, and is signed', async (t) => {
   const api = await eventApi(t, { clock: Date.now });
   const hook = await receiver(t);
   const survey = await addSurvey(api, {
@@ -159,7 +159,7 @@ t.test('the payload is the union that old and new consumers read, and it is sign
 });
 
 t.test(
-  'a receiver that answers 500 for a minute gets it in the end: same bytes, same id, a new time',
+  'a receiver that answers 500 for a minute gets the event later: same bytes and id, a new time',
   async (t) => {
     const api = await eventApi(t);
     const since = api.context.clock();
@@ -201,7 +201,7 @@ t.test(
 );
 
 t.test(
-  'a response and its survey may be changed or deleted meanwhile: what happened is told as it was',
+  'an event keeps its content if the response or survey is changed or deleted before delivery',
   async (t) => {
     const api = await eventApi(t);
     let status = 500;
@@ -220,34 +220,30 @@ t.test(
   },
 );
 
-t.test(
-  'a webhook that is deleted meanwhile gets nothing more, also in the middle of an attempt',
-  async (t) => {
-    const api = await eventApi(t);
-    const { db } = api.context;
-    const remove = (id: string) => db.deleteFrom('webhooks').where('id', '=', id).execute();
-    const failing = await receiver(t, (response) => response.writeHead(500).end());
-    const survey = await addSurvey(api);
-    const first = await api.addWebhook({ url: failing.url });
-    await respond(api, survey.id);
-    await api.worker.idle();
-    await remove(first);
-    api.advance(60_000);
-    await api.worker.idle();
-    t.equal(failing.received.length, 1);
+t.test('a deleted webhook gets no further attempts, and a running one is stopped', async (t) => {
+  const api = await eventApi(t);
+  const { db } = api.context;
+  const remove = (id: string) => db.deleteFrom('webhooks').where('id', '=', id).execute();
+  const failing = await receiver(t, (response) => response.writeHead(500).end());
+  const survey = await addSurvey(api);
+  const first = await api.addWebhook({ url: failing.url });
+  await respond(api, survey.id);
+  await api.worker.idle();
+  await remove(first);
+  api.advance(60_000);
+  await api.worker.idle();
+  t.equal(failing.received.length, 1);
 
-    const second = await api.addWebhook({
-      url: (await receiver(t, (response) => void remove(second).then(() => response.writeHead(500).end())))
-        .url,
-    });
-    await respond(api, survey.id);
-    await api.worker.idle();
-    t.same(await db.selectFrom('deliveries').selectAll().execute(), []);
-    t.same(await db.selectFrom('deliveryAttempts').selectAll().execute(), []);
-  },
-);
+  const second = await api.addWebhook({
+    url: (await receiver(t, (response) => void remove(second).then(() => response.writeHead(500).end()))).url,
+  });
+  await respond(api, survey.id);
+  await api.worker.idle();
+  t.same(await db.selectFrom('deliveries').selectAll().execute(), []);
+  t.same(await db.selectFrom('deliveryAttempts').selectAll().execute(), []);
+});
 
-t.test('the address and the secret are those of the moment, the body is not', async (t) => {
+t.test('an attempt uses the current address and secret, but the original body', async (t) => {
   const api = await eventApi(t, { clock: Date.now });
   const old = await receiver(t, (response) => response.writeHead(500).end());
   const moved = await receiver(t);
@@ -264,9 +260,9 @@ t.test('the address and the secret are those of the moment, the body is not', as
   t.notOk(old.received[0]?.headers['webhook-signature'], 'and without a secret there was no signature');
 });
 
-t.test('a receiver that hangs delays nobody else', async (t) => {
+t.test('a receiver that hangs delays no other receiver', async (t) => {
   const api = await eventApi(t, {
-    // This is longer than the test may take, so the first attempts hang during everything below.
+    // Longer than the test may take, so the first attempts hang during all later steps.
     parts: ({ targets }) => ({ sender: createSender(targets, 600_000) }),
   });
   const hanging = await receiver(t, () => {});
@@ -281,7 +277,7 @@ t.test('a receiver that hangs delays nobody else', async (t) => {
   hanging.close();
 });
 
-t.test('attempts are bounded: of a webhook, of a workspace', async (t) => {
+t.test('attempts are bounded for each webhook and each workspace', async (t) => {
   const api = await eventApi(t);
   let open = 0;
   const most = { webhook: 0, workspace: 0 };
@@ -293,7 +289,7 @@ t.test('attempts are bounded: of a webhook, of a workspace', async (t) => {
     perPath.set(path, (perPath.get(path) ?? 0) + 1);
     most.workspace = Math.max(most.workspace, open);
     most.webhook = Math.max(most.webhook, ...perPath.values());
-    // The first attempts wait until nine are open, however slow the machine is.
+    // The first attempts wait until nine are running, even on a slow machine.
     if (open > 8) sideBySide.resolve();
     await sideBySide.promise;
     setTimeout(() => {
@@ -310,7 +306,7 @@ t.test('attempts are bounded: of a webhook, of a workspace', async (t) => {
   t.ok(most.webhook <= 4 && most.workspace <= 16, JSON.stringify(most));
 });
 
-t.test('a lease that is not settled runs out', async (t) => {
+t.test('a lease without a result expires', async (t) => {
   const api = await eventApi(t);
   const hook = await receiver(t);
   const survey = await addSurvey(api);
@@ -320,7 +316,7 @@ t.test('a lease that is not settled runs out', async (t) => {
   await respond(api, survey.id);
   t.equal((await db.selectFrom('events').selectAll().execute()).length, 1, 'the worker had stopped');
 
-  // Another process takes the work and dies, and leaves a lease.
+  // Another process leases the delivery and dies.
   const dying = startSecondWorker(t, api);
   await dying.worker.idle();
   await db
@@ -337,7 +333,7 @@ t.test('a lease that is not settled runs out', async (t) => {
 });
 
 t.test(
-  'what a worker finds when it starts is delivered, and stopping waits for attempts under way',
+  'a worker delivers what is due at its start, and waits for running attempts when it stops',
   async (t) => {
     const api = await eventApi(t);
     await api.worker.stop();
@@ -361,7 +357,7 @@ t.test(
   },
 );
 
-t.test('trouble with the database is told, and the worker goes on', async (t) => {
+t.test('logs a database error and goes on', async (t) => {
   const api = await eventApi(t);
   const hook = await receiver(t);
   const survey = await addSurvey(api);

@@ -12,7 +12,7 @@ interface Line {
   readonly msg: string;
 }
 
-t.test('the log has a quiet line about it', async (t) => {
+t.test('logs at a low level that the client left', async (t) => {
   const lines: Line[] = [];
   const destination = new Writable({
     write(chunk, _encoding, done) {

@@ -23,7 +23,7 @@ const context = { requestId: 'r1', path: '/p', showsParserText: false } as const
 const reply = (error: ApiError, errorShape: ErrorContext['errorShape']) =>
   toErrorReply(error, { ...context, errorShape });
 
-/** Each row has an error, its status in A and C, its code in A, its status in B, and its details there. */
+/** Each row has an error, its status in A and C, its code in A, its status in B, and its details in B. */
 const cases: readonly (readonly [ApiError, number, string, number, unknown])[] = [
   [badRequest('No', { a: 'b' }), 400, 'bad_request', 400, [{ field: 'a', issue: 'b' }]],
   [badRequest('No'), 400, 'bad_request', 400, [{ field: 'error', issue: 'No' }]],
@@ -102,7 +102,7 @@ for (const [error, status, code, statusB, detailsB] of cases) {
   });
 }
 
-t.test('A: the words of the parser, and of the route, for malformed JSON', async (t) => {
+t.test('A: malformed JSON: the message of the parser, and of the route', async (t) => {
   const error = malformedJson('position 3');
   const at = (more: Partial<ErrorContext>) =>
     toErrorReply(error, { ...context, errorShape: 'v1', ...more }).body;
@@ -122,14 +122,14 @@ t.test('C: a 401 has no details', async (t) => {
   t.notOk('details' in Object(reply(notAuthenticated(), 'v3').body));
 });
 
-t.test('C: what is wrong with fields is a list', async (t) => {
+t.test('C: mistakes in fields are a list', async (t) => {
   t.match(reply(invalidFields({ 'a.b': 'Required' }), 'v3').body, {
     detail: 'Invalid request body',
     invalid_params: [{ name: 'a.b', reason: 'Required' }],
   });
 });
 
-t.test('C: fields carry codes where they are known; A and B say the reason', async (t) => {
+t.test('C: fields have codes where there is one; A and B give the reason', async (t) => {
   const error = invalidDocument({
     'blocks.1.id': {
       reason: 'used twice',
@@ -161,7 +161,7 @@ t.test('C: fields carry codes where they are known; A and B say the reason', asy
   t.strictSame(error.details, { 'blocks.1.id': 'used twice', name: 'Required', extra: UNSUPPORTED_FIELD });
 });
 
-t.test('C: a route may say what its body is called', async (t) => {
+t.test('C: a route may have its own name for its body', async (t) => {
   const at = (error: ApiError, more: Partial<ErrorContext> = {}) =>
     toErrorReply(error, {
       ...context,
@@ -173,6 +173,6 @@ t.test('C: a route may say what its body is called', async (t) => {
   t.match(at(invalidFields({ a: 'b' }), { part: 'querystring' }), { detail: 'Invalid query parameters' });
 });
 
-t.test('C: a 401 says nothing of key headers', async (t) => {
+t.test('C: a 401 does not mention key headers', async (t) => {
   t.notOk('details' in Object(reply(notAuthenticated(), 'v3').body));
 });

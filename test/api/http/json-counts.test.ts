@@ -17,7 +17,7 @@ function commasIn(value: unknown): number {
   return children.reduce<number>((sum, child) => sum + commasIn(child), Math.max(0, children.length - 1));
 }
 
-t.test('as many names as the parsed value has', async (t) => {
+t.test('counts as many names as the parsed value has', async (t) => {
   // Names that differ only in their escapes count as two. These have no escapes.
   const value = fc.jsonValue({ maxDepth: 5 });
   fc.assert(
@@ -32,7 +32,7 @@ t.test('as many names as the parsed value has', async (t) => {
   t.pass('500 texts');
 });
 
-t.test('more values than a bound', async (t) => {
+t.test('stops at the bound', async (t) => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 5 }), (made) => {
       const parsed: unknown = JSON.parse(JSON.stringify(made));
@@ -50,7 +50,7 @@ t.test('more values than a bound', async (t) => {
   );
 });
 
-t.test('texts that are no JSON end, too', async (t) => {
+t.test('ends on text that is not JSON', async (t) => {
   for (const text of ['', '"', '"\\', ']}]', '{{{{', ':::', '{"a":"\\"']) {
     t.equal(hasMoreNamesThan(Buffer.from(text), 3), false, text);
   }

@@ -34,7 +34,7 @@ await db
   .execute();
 
 t.test(
-  'more contacts than one reply holds: the next page is named, and nothing is missing or twice',
+  'more contacts than one page: the reply names the next page, and all contacts come once',
   async (t) => {
     const pages = await walk(api, '/api/v1/management/people');
     t.strictSame(
@@ -51,7 +51,7 @@ t.test(
   },
 );
 
-t.test('a page that ends exactly with the list names no next one', async (t) => {
+t.test('a full last page names no next page', async (t) => {
   for (const [url, isLast] of [
     ['/api/v1/management/contacts?limit=1003', true],
     ['/api/v1/management/contacts?limit=1002', false],
@@ -133,7 +133,7 @@ t.test('a page is bounded in bytes', async (t) => {
   t.match(v2.json.error.details, [{ field: 'limit', issue: /16/ }]);
 });
 
-t.test('large pages leave others their turn: a megabyte at a time, of all together', async (t) => {
+t.test('large pages share a budget: one megabyte at a time for all requests', async (t) => {
   for (const url of ['/api/v1/management/responses', '/api/v2/management/responses?limit=16']) {
     let turns = 0;
     const timer = setInterval(() => {

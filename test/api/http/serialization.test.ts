@@ -3,7 +3,7 @@ import t from 'tap';
 import { startApi } from '#test/support/api-app.ts';
 import type { Json } from '#test/support/json.ts';
 
-t.test('every schema of a reply can be compiled, although a start compiles none', async (t) => {
+t.test('every reply schema can be compiled, although a start compiles none', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const { paths, components } = (await api.client('GET', '/api/docs/openapi.json')).json;

@@ -68,7 +68,7 @@ async function mails(api: EventApi) {
     .execute();
 }
 
-t.test('only a finished response brings one about, and each time it is finished again', async (t) => {
+t.test('only a finished response sends a follow-up, and again each time it is finished', async (t) => {
   const api = await eventApi(t);
   const survey = await addSurvey(api, { followUps: [followUp()] });
   const path = '/api/v1/management/responses';
@@ -92,33 +92,30 @@ t.test('only a finished response brings one about, and each time it is finished 
   t.same(await mails(api), [mail, mail], 'the pipeline runs again');
 });
 
-t.test(
-  'who gets it: an address, an answer, a part of contact data, a hidden field; and nobody else',
-  async (t) => {
-    const api = await eventApi(t);
-    const survey = await addSurvey(api, {
-      questions,
-      hiddenFields: { enabled: true, fieldIds: ['ref'] },
-      followUps: ['Fixed@Example.com', 'mail', 'who', 'ref', 'q1', 'unknown', 'constructor'].map((to) =>
-        followUp({ to }),
-      ),
-    });
-    await finish(api, survey.id, {
-      data: {
-        mail: ' A@example.com',
-        who: ['Ada', 'L', 'ada@example.com', '', ''],
-        ref: 'ref@example.com',
-        q1: 'a@example.com, b@example.com',
-      },
-    });
-    t.same(
-      (await mails(api)).map(({ recipient }) => recipient),
-      ['a@example.com', 'ada@example.com', 'fixed@example.com', 'ref@example.com'],
-    );
-  },
-);
+t.test('recipients: an address, an answer, an attribute of the contact, a hidden field', async (t) => {
+  const api = await eventApi(t);
+  const survey = await addSurvey(api, {
+    questions,
+    hiddenFields: { enabled: true, fieldIds: ['ref'] },
+    followUps: ['Fixed@Example.com', 'mail', 'who', 'ref', 'q1', 'unknown', 'constructor'].map((to) =>
+      followUp({ to }),
+    ),
+  });
+  await finish(api, survey.id, {
+    data: {
+      mail: ' A@example.com',
+      who: ['Ada', 'L', 'ada@example.com', '', ''],
+      ref: 'ref@example.com',
+      q1: 'a@example.com, b@example.com',
+    },
+  });
+  t.same(
+    (await mails(api)).map(({ recipient }) => recipient),
+    ['a@example.com', 'ada@example.com', 'fixed@example.com', 'ref@example.com'],
+  );
+});
 
-t.test('a follow-up of certain endings waits for one of them', async (t) => {
+t.test('a follow-up for certain endings is sent only at one of them', async (t) => {
   const api = await eventApi(t);
   const trigger = { type: 'endings', properties: { endingIds: ['good'] } };
   const survey = await addSurvey(api, { followUps: [followUp({}, trigger)] });
@@ -129,7 +126,7 @@ t.test('a follow-up of certain endings waits for one of them', async (t) => {
   t.equal((await mails(api)).length, 1);
 });
 
-t.test('what it says: text without markup, recalled answers, and the response if asked for', async (t) => {
+t.test('contents: text without markup, recalled answers, and the response on request', async (t) => {
   const api = await eventApi(t);
   const survey = await addSurvey(api, {
     questions,
@@ -173,7 +170,7 @@ t.test('what it says: text without markup, recalled answers, and the response if
   );
 });
 
-t.test('the limit of the organization: fifty an hour, and the webhooks do not care', async (t) => {
+t.test('fifty mails an hour for each organization; webhooks do not count', async (t) => {
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   const api = await eventApi(t, { env: { RATE_LIMITING_DISABLED: '0' }, log });
@@ -186,7 +183,7 @@ t.test('the limit of the organization: fifty an hour, and the webhooks do not ca
   t.equal((await mails(api)).length, 51);
 });
 
-t.test('two processes that find the same events spend the limit once', async (t) => {
+t.test('two processes that read the same events charge the limit once', async (t) => {
   const api = await eventApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
   await api.worker.stop();
   const survey = await addSurvey(api, { followUps: [followUp()] });
@@ -198,7 +195,7 @@ t.test('two processes that find the same events spend the limit once', async (t)
   t.equal((await mails(api)).length, 40, 'below the limit of 50, so none is dropped');
 });
 
-t.test('ten follow-ups of a response at most; a deleted survey mails nobody', async (t) => {
+t.test('at most ten follow-ups for each response; a deleted survey sends none', async (t) => {
   const api = await eventApi(t);
   const many = Array.from({ length: 15 }, (_, i) => followUp({ to: `a${i}@example.com` }));
   const survey = await addSurvey(api, { followUps: many });
@@ -211,7 +208,7 @@ t.test('ten follow-ups of a response at most; a deleted survey mails nobody', as
   t.equal((await mails(api)).length, 10);
 });
 
-t.test('markup as text', async (t) => {
+t.test('turns markup into text', async (t) => {
   for (const [html, text] of [
     ['plain', 'plain'],
     ['1 < 2 and 3 > 2', '1 < 2 and 3 > 2'],

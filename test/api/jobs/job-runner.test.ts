@@ -28,7 +28,7 @@ async function processes(t: Test, count: number): Promise<Processes> {
   return { parts, advance: (ms) => (now += ms) };
 }
 
-t.test('of many who find it due one gets it, and nobody until its period is over', async (t) => {
+t.test('one of many processes gets a due job, and nobody else until its period is over', async (t) => {
   const { parts, advance } = await processes(t, 4);
   await Promise.all(parts.map((one) => registerJobs(one, [job])));
   const take = async () =>
@@ -49,24 +49,27 @@ t.test('of many who find it due one gets it, and nobody until its period is over
   t.equal((await take()).length, 1);
 });
 
-t.test('a job whose process died is due when its lease has run out; the dead one has lost it', async (t) => {
-  const { parts, advance } = await processes(t, 2);
-  const [one, other] = parts as [LeaseParts, LeaseParts];
-  await registerJobs(one, [job]);
-  const dead = await takeJob(one, job);
-  advance(LEASE_MS - 1);
-  t.equal(await dead?.renew(), true);
-  advance(LEASE_MS - 1);
-  t.equal(await takeJob(other, job), null, 'it was renewed');
-  advance(1);
-  const heir = await takeJob(other, job);
-  t.ok(heir);
-  t.equal(await dead?.renew(), false);
-  await dead?.end(true);
-  t.equal(await heir?.renew(), true, 'what the dead one says no longer counts');
-});
+t.test(
+  'the job of a dead process is due when its lease expires, and the process loses the lease',
+  async (t) => {
+    const { parts, advance } = await processes(t, 2);
+    const [one, other] = parts as [LeaseParts, LeaseParts];
+    await registerJobs(one, [job]);
+    const dead = await takeJob(one, job);
+    advance(LEASE_MS - 1);
+    t.equal(await dead?.renew(), true);
+    advance(LEASE_MS - 1);
+    t.equal(await takeJob(other, job), null, 'it was renewed');
+    advance(1);
+    const heir = await takeJob(other, job);
+    t.ok(heir);
+    t.equal(await dead?.renew(), false);
+    await dead?.end(true);
+    t.equal(await heir?.renew(), true, 'what the dead one says no longer counts');
+  },
+);
 
-t.test('a job that was cut off is due at once; a clock that was set back stops no job', async (t) => {
+t.test('an interrupted job is due at once; setting the clock back stops no job', async (t) => {
   const { parts, advance } = await processes(t, 1);
   const [one] = parts as [LeaseParts];
   await registerJobs(one, [job]);
@@ -78,7 +81,7 @@ t.test('a job that was cut off is due at once; a clock that was set back stops n
   t.ok(await takeJob(one, job));
 });
 
-t.test('runners: once in a period in all, one at a time, and a long run keeps its lease', async (t) => {
+t.test('runs a job once in each period across processes, and a long run keeps its lease', async (t) => {
   const { parts, advance } = await processes(t, 3);
   let runs = 0;
   let atOnce = 0;
@@ -112,7 +115,7 @@ t.test('runners: once in a period in all, one at a time, and a long run keeps it
     Date.parse((await db.selectFrom('scheduledJobs').select('dueAt').executeTakeFirst())?.dueAt ?? '');
   await until(() => runs === 1);
   for (let i = 0; i < 5; i += 1) {
-    // The clock moves less than the lease: it is renewed before it expires, however slow this machine is.
+    // The clock moves by less than the lease, which is renewed before it expires, even on a slow machine.
     advance(LEASE_MS / 2);
     await until(async () => (await dueAt()) === clock() + LEASE_MS);
   }
@@ -126,7 +129,7 @@ t.test('runners: once in a period in all, one at a time, and a long run keeps it
   t.equal(atOnceMax, 1);
 });
 
-t.test('a run that is told to stop ends; what it left is for the next process', async (t) => {
+t.test('a run stops when told to, and the next process does the rest', async (t) => {
   const { parts } = await processes(t, 2);
   const [one, other] = parts as [LeaseParts, LeaseParts];
   const ran: string[] = [];

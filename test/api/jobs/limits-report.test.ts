@@ -1,7 +1,7 @@
 import t from 'tap';
 import { startReport } from '#api/jobs/limits-report.ts';
 
-t.test('the numbers are told when they changed, and once more at the end', async (t) => {
+t.test('logs the numbers when they have changed, and once more at the end', async (t) => {
   // The report's own timer keeps no process alive.
   const alive = setInterval(() => undefined, 1_000);
   t.teardown(() => clearInterval(alive));
@@ -40,7 +40,7 @@ t.test('the numbers are told when they changed, and once more at the end', async
   t.equal(lines.length, 2, 'nothing new at the end');
 });
 
-t.test('what happened since the last line is told at the end', async (t) => {
+t.test('logs at the end the events since the last line', async (t) => {
   let allowed = 0;
   const lines: object[] = [];
   const report = startReport(

@@ -45,7 +45,7 @@ t.test('surveys end and start at their dates', async (t) => {
   for (const { id, name, second } of surveys) t.equal(await statusOf(id), second, `${name}, an hour later`);
 });
 
-t.test('what SDKs see changes with it', async (t) => {
+t.test('SDKs see the changed surveys', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   await api.addWorkspace('ws9', 'env9');
@@ -68,7 +68,7 @@ t.test('what SDKs see changes with it', async (t) => {
   t.same([await seen('ws9'), await seen('env9')], [0, 0], 'under both ids');
 });
 
-t.test('the dates are found in indexes', async (t) => {
+t.test('finds the dates by indexes', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const { db } = api.context;
@@ -77,7 +77,7 @@ t.test('the dates are found in indexes', async (t) => {
   t.match(await planOf(db, dueToPublish(db, now)), [/SEARCH surveys USING INDEX surveys_publishOn/]);
 });
 
-t.test('deliveries are forgotten after a week, and beyond the newest thousand', async (t) => {
+t.test('deletes deliveries after a week, and all but the newest thousand', async (t) => {
   const api = await startEventApi();
   t.teardown(() => api.close());
   const { db } = api.context;
@@ -148,7 +148,7 @@ t.test('deliveries are forgotten after a week, and beyond the newest thousand', 
   t.match(plan.join('\n'), /SEARCH events USING INDEX events_age/);
 });
 
-t.test('an event that was never fanned out is not forgotten', async (t) => {
+t.test('keeps an event that was never fanned out', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const { db } = api.context;
@@ -172,7 +172,7 @@ t.test('an event that was never fanned out is not forgotten', async (t) => {
   t.equal((await db.selectFrom('events').select('id').execute()).length, 1);
 });
 
-t.test('scheduled jobs begin at once, survive trouble, and stop', async (t) => {
+t.test('scheduled jobs begin at once, go on after errors, and stop', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const { context } = api;

@@ -1,4 +1,4 @@
-/** All stores keep the same promises. */
+/** All stores pass the same tests. */
 import t from 'tap';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
 import { createMemoryCounters } from '#api/limits/memory-counters.ts';
@@ -10,7 +10,7 @@ import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
 const redis = await startRedis();
 t.teardown(() => redis.close());
 
-/** Resolves once the store answers: right after its creation the connection is still being made. */
+/** Resolves once the store answers, because it connects after its creation. */
 async function ready(counters: Counters): Promise<Counters> {
   for (;;) {
     try {
@@ -33,7 +33,7 @@ const open = (): Promise<Counters> =>
     }),
   );
 let now = 0;
-/** Copies messages as a channel between processes does. */
+/** Copies messages like a channel between processes. */
 function overChannel(): Counters {
   const memory = createMemoryCounters(() => now);
   const hear: ((message: CountsMessage) => void)[] = [];
@@ -62,7 +62,7 @@ for (const [name, create, endWindow] of stores) {
     const counters = await create();
     t.teardown(() => counters.close());
 
-    await t.test('counts up, by name and key apart', async (t) => {
+    await t.test('counts by name and key', async (t) => {
       const used: number[] = [];
       for (const [row, key] of [
         ['n1', 'a'],
@@ -76,7 +76,7 @@ for (const [name, create, endWindow] of stores) {
       t.strictSame(used, [1, 2, 1, 1, 3]);
     });
 
-    await t.test('a window is as long as it was asked for, and begins with its first use', async (t) => {
+    await t.test('a window has the given length, and begins with its first use', async (t) => {
       const first = await counters.use('windows', 'a', 60);
       t.ok(first.resetMs > 59_000 && first.resetMs <= 60_000, `${first.resetMs}`);
       t.ok((await counters.use('windows', 'a', 60)).resetMs <= first.resetMs, 'later uses do not prolong it');
@@ -84,7 +84,7 @@ for (const [name, create, endWindow] of stores) {
       t.equal((await counters.use('windows', 'a', 60)).used, 1);
     });
 
-    await t.test('a use that is given back was none; with the last one the window ends', async (t) => {
+    await t.test('a use that is given back does not count; without uses the window ends', async (t) => {
       await counters.giveBack('back', 'a');
       t.equal((await counters.use('back', 'a', 60)).used, 1, 'nothing was there to give back');
       t.equal((await counters.use('back', 'a', 60)).used, 2);
@@ -96,21 +96,21 @@ for (const [name, create, endWindow] of stores) {
       t.equal((await counters.use('back', 'a', 60)).used, 1);
     });
 
-    await t.test('uses at once are all counted', async (t) => {
+    await t.test('counts all concurrent uses', async (t) => {
       const counts = await Promise.all(Array.from({ length: 200 }, () => counters.use('burst', 'a', 60)));
       t.equal(new Set(counts.map(({ used }) => used)).size, 200);
     });
   });
 }
 
-t.test('two processes share what is in Redis', async (t) => {
+t.test('two processes share the counters in Redis', async (t) => {
   const [one, other] = [await open(), await open()];
   t.teardown(() => Promise.all([one.close(), other.close()]));
   await one.use('shared', 'a', 60);
   t.equal((await other.use('shared', 'a', 60)).used, 2);
 });
 
-t.test('memory is bounded: the window that began first is forgotten', async (t) => {
+t.test('memory is bounded: drops the oldest window', async (t) => {
   const counters = createMemoryCounters(() => 0, 2);
   for (const key of ['a', 'b', 'c']) await counters.use('n', key, 60);
   t.equal((await counters.use('n', 'c', 60)).used, 2);
@@ -118,34 +118,37 @@ t.test('memory is bounded: the window that began first is forgotten', async (t) 
   t.equal((await counters.use('n', 'a', 60)).used, 1);
 });
 
-t.test('a store that freezes costs a bounded time, then none, and is used again when it thaws', async (t) => {
-  const BUDGET_MS = 300;
-  const own = await startRedis();
-  t.teardown(() => own.close());
-  const told: string[] = [];
-  const counters = await ready(
-    createRedisCounters({
-      url: own.url,
-      budgetMs: BUDGET_MS,
-      onDown: () => told.push('down'),
-      onUp: () => told.push('up'),
-    }),
-  );
-  t.teardown(() => counters.close());
-  told.length = 0;
-  own.freeze();
-  t.teardown(() => own.thaw());
-  for (let i = 0; i < 20; i++) await t.rejects(counters.use('n', 'a', 60), CountersUnavailable);
-  t.strictSame(told, ['down'], 'said once');
-  const before = performance.now();
-  for (let i = 0; i < 1000; i++) await counters.use('n', 'a', 60).catch(() => undefined);
-  t.ok(performance.now() - before < 500 * BUDGET_MS, 'nobody waits for a store that is known to be away');
-  own.thaw();
-  await ready(counters);
-  t.strictSame(told, ['down', 'up']);
-});
+t.test(
+  'a store that freezes delays one call for a bounded time, the next ones not at all, and is used again later',
+  async (t) => {
+    const BUDGET_MS = 300;
+    const own = await startRedis();
+    t.teardown(() => own.close());
+    const told: string[] = [];
+    const counters = await ready(
+      createRedisCounters({
+        url: own.url,
+        budgetMs: BUDGET_MS,
+        onDown: () => told.push('down'),
+        onUp: () => told.push('up'),
+      }),
+    );
+    t.teardown(() => counters.close());
+    told.length = 0;
+    own.freeze();
+    t.teardown(() => own.thaw());
+    for (let i = 0; i < 20; i++) await t.rejects(counters.use('n', 'a', 60), CountersUnavailable);
+    t.strictSame(told, ['down'], 'said once');
+    const before = performance.now();
+    for (let i = 0; i < 1000; i++) await counters.use('n', 'a', 60).catch(() => undefined);
+    t.ok(performance.now() - before < 500 * BUDGET_MS, 'nobody waits for a store that is known to be away');
+    own.thaw();
+    await ready(counters);
+    t.strictSame(told, ['down', 'up']);
+  },
+);
 
-t.test('a store that is away at the start is used when it comes', async (t) => {
+t.test('uses a store that becomes available after the start', async (t) => {
   const own = await startRedis();
   t.teardown(() => own.close());
   await own.kill();
@@ -162,7 +165,7 @@ t.test('a store that is away at the start is used when it comes', async (t) => {
   t.equal((await counters.use('n', 'a', 60)).used, 1);
 });
 
-t.test('a parent that is gone, or does not answer, is a store that is away', async (t) => {
+t.test('a parent that has ended or does not answer counts as an unavailable store', async (t) => {
   const gone = createParentCounters({
     send: () => {
       throw new Error('channel closed');

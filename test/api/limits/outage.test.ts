@@ -7,7 +7,7 @@ import { openBrowser } from '#test/support/login.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
 
-t.test('Redis killed in the middle, and back', async (t) => {
+t.test('Redis is killed and comes back', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const lines: Record<string, unknown>[] = [];
@@ -68,7 +68,7 @@ t.test('Redis killed in the middle, and back', async (t) => {
   t.notMatch(JSON.stringify(lines), /Wrong1234|owner@example\.com/, 'no secret and no address in the log');
 });
 
-t.test('Redis is away when the API starts', async (t) => {
+t.test('Redis is unavailable when the API starts', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   await redis.kill();

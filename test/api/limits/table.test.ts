@@ -1,6 +1,6 @@
 /**
- * Checks the limits of the application on a real Redis, each with the action that it guards: limit, window,
- * who is counted, and the refusal.
+ * Checks the limits of the application on a real Redis, each with the action that it protects: limit, window, counted
+ * identity, and refusal.
  */
 import t from 'tap';
 import { digestIdentity } from '#api/limits/limiter.ts';
@@ -17,7 +17,7 @@ const api = await startApi({
 });
 t.teardown(() => api.close());
 const { db, limits, signer } = api.context;
-// The connection is made in the background; until then nothing is counted.
+// The store connects in the background; until then nothing is counted.
 while (!(await limits.consume('api.client', 'nobody')).isAllowed || limits.stats().allowed === 0) {
   await new Promise((resolve) => setTimeout(resolve, 10));
 }
@@ -77,7 +77,7 @@ const survey = await addSurvey(api, { type: 'link' });
 type Method = Parameters<typeof api.client>[0];
 type Call = () => Promise<Reply>;
 
-/** Sends from an address of its own, as the gateway on loopback would. */
+/** Sends from a separate address, as the gateway on loopback would. */
 const from = (address: string, method: Method, url: string, body?: unknown, headers = {}): Promise<Reply> =>
   api.client(method, url, body, { 'x-forwarded-for': address, ...headers });
 const by = (browser: Browser, method: Method, url: string, body?: unknown): Promise<Reply> =>
@@ -97,11 +97,11 @@ const v2Body = { error: { code: 429, message: 'Too Many Requests' } };
 interface Row {
   readonly limit: number;
   readonly windowSeconds: number;
-  /** Spends the quota of one caller. */
+  /** Uses up the limit of one caller. */
   readonly one: Call;
   /** Sends as a caller who is counted separately. */
   readonly other: Call;
-  /** Sends as the first caller in another way, which is counted with the first. */
+  /** A request that is counted together with the first caller. */
   readonly same?: Call;
   readonly body: unknown;
   /** The identity that the store counts, before it is hashed. */
@@ -281,7 +281,7 @@ t.test('actions.surveyFollowUp: 50 in 3600 s, per organization', async (t) => {
   t.ok(left > 3570 && left <= 3600);
 });
 
-t.test('every row of the table is tested here, or with its routes', async (t) => {
+t.test('every row of the table is tested here or with its routes', async (t) => {
   const names = Object.keys(limitTable);
   t.equal(names.length, 15);
   const here = [...Object.keys(rows), 'actions.surveyFollowUp'];
@@ -292,7 +292,7 @@ t.test('every row of the table is tested here, or with its routes', async (t) =>
   );
 });
 
-t.test('storage.upload and storage.delete: 5 in 60 s for sessions, nothing for keys', async (t) => {
+t.test('storage.upload and storage.delete: 5 in 60 s for sessions, no limit for keys', async (t) => {
   const upload = { workspaceId, fileName: 'a.png', fileType: 'image/png' };
   const file = `/storage/${workspaceId}/public/a.png`;
   const doors: readonly (readonly [LimitName, Method, string, unknown])[] = [
@@ -316,7 +316,7 @@ t.test('storage.upload and storage.delete: 5 in 60 s for sessions, nothing for k
   }
 });
 
-t.test('session and key callers of one route are counted apart', async (t) => {
+t.test('sessions and keys are counted separately on one route', async (t) => {
   await redis.client.flushall();
   for (let i = 0; i < 100; i++) await by(owner, 'GET', '/api/v1/me');
   t.equal((await by(owner, 'GET', '/api/v1/me')).status, 429);
@@ -335,14 +335,14 @@ t.test('session and key callers of one route are counted apart', async (t) => {
   t.equal((await by(owner, 'GET', '/api/v1/management/surveys')).status, 429, 'the session is still refused');
 });
 
-t.test('refused before the body is read, and before the row is looked for', async (t) => {
+t.test('refuses before it reads the body or the row', async (t) => {
   await redis.client.flushall();
   for (let i = 0; i < 100; i++) await by(owner, 'GET', '/api/v1/me');
   t.equal((await by(owner, 'POST', '/api/v1/management/surveys', '{ no JSON')).status, 429);
   t.equal((await by(owner, 'GET', '/api/v1/management/surveys/unknown')).status, 429);
 });
 
-t.test('never limited: health, preflights, and client routes of the edge', async (t) => {
+t.test('no limit: health, preflights, and client routes behind the gateway', async (t) => {
   await redis.client.flushall();
   for (let i = 0; i < 130; i++) {
     for (const [method, url] of [

@@ -38,7 +38,7 @@ async function withServer(t: Owner) {
   return { server, ...(await setUp(t, createSmtpTransport(server.url, from))) };
 }
 
-t.test('sent once, as it was accepted, and its text is then forgotten', async (t) => {
+t.test('sends an accepted mail once, and then deletes its text', async (t) => {
   const { server, mailer, db, row, lines } = await withServer(t);
   await mailer.accept(db, { ...mail, replyTo: 'reply@example.com' });
   await mailer.sendDue();
@@ -52,7 +52,7 @@ t.test('sent once, as it was accepted, and its text is then forgotten', async (t
   t.notMatch(JSON.stringify(lines), /to@example\.com|universe|x\.example/, 'nothing of it is in the log');
 });
 
-t.test('not accepted, not sent: a transaction that fails takes its mail with it', async (t) => {
+t.test('a transaction that is rolled back sends no mail', async (t) => {
   const { server, mailer, db } = await withServer(t);
   const failed = db.transaction().execute(async (trx) => {
     await mailer.accept(trx, mail);
@@ -63,7 +63,7 @@ t.test('not accepted, not sent: a transaction that fails takes its mail with it'
   t.equal(server.mails.length, 0);
 });
 
-t.test('a server that is busy is tried again, later each time, with the same Message-ID', async (t) => {
+t.test('retries at a busy server after growing pauses, with the same Message-ID', async (t) => {
   const { server, mailer, db, clock, row } = await withServer(t);
   server.refuse(451, 421);
   await mailer.accept(db, mail);
@@ -87,7 +87,7 @@ t.test('a server that is busy is tried again, later each time, with the same Mes
   t.equal(server.mails[0]?.headers['message-id'], `<${(await row()).id}@example.com>`);
 });
 
-t.test('a mail that will never be taken is parked at once', async (t) => {
+t.test('parks a mail at once if the server will never accept it', async (t) => {
   const { server, mailer, db, row, lines } = await withServer(t);
   server.refuse(550);
   await mailer.accept(db, mail);
@@ -96,7 +96,7 @@ t.test('a mail that will never be taken is parked at once', async (t) => {
   t.ok(lines.some(({ level, msg }) => level === 50 && /parked/.test(String(msg))));
 });
 
-t.test('attempts are bounded, then it is parked; a login that fails is no verdict on a mail', async (t) => {
+t.test('parks a mail after its last attempt; a failed login at the server is not an attempt', async (t) => {
   let attempts = 0;
   const { mailer, db, clock, row } = await setUp(t, {
     send: async () => {
@@ -117,7 +117,7 @@ t.test('attempts are bounded, then it is parked; a login that fails is no verdic
   t.equal(attempts, ATTEMPTS_MAX + 1, 'the operator has it tried again');
 });
 
-t.test('a mail whose process dies in every attempt is parked, and not sent forever', async (t) => {
+t.test('parks a mail whose process dies at every attempt', async (t) => {
   const { server, mailer, db, clock, row } = await withServer(t);
   await mailer.accept(db, mail);
   for (let i = 0; i < ATTEMPTS_MAX; i++) {
@@ -134,7 +134,7 @@ for (const [title, options, refusal, advice] of [
   ['the login', { user: 'me:wrong@' }, { command: 'AUTH', code: 535 }, /EAUTH 535; check user and password/],
   ['a missing login', {}, { command: 'MAIL FROM', code: 530 }, /530; check user and password/],
 ] as const) {
-  t.test(`a server that refuses ${title}: mails are kept, said with the cause, and sent later`, async (t) => {
+  t.test(`a server that refuses ${title}: keeps mails, logs the cause, and sends them later`, async (t) => {
     const server = await startMailServer(0, { hasLogin: 'user' in options });
     t.teardown(() => server.close());
     const url = 'user' in options ? server.url.replace('//', `//${options.user}`) : server.url;
@@ -171,7 +171,7 @@ for (const [title, options, refusal, advice] of [
   });
 }
 
-t.test('a server that refuses us for a week: the mail is parked, and stays', async (t) => {
+t.test('a server that refuses us for a week: the mail is parked and kept', async (t) => {
   const { server, mailer, db, clock, row } = await withServer(t);
   server.refuseAt('MAIL FROM', 550);
   await mailer.accept(db, mail);
@@ -184,7 +184,7 @@ t.test('a server that refuses us for a week: the mail is parked, and stays', asy
   t.match(await row(), { status: 'parked', body: mail.body, lastError: /check MAIL_FROM/ });
 });
 
-t.test('a certificate that nobody signed is no fault of the mail', async (t) => {
+t.test('a certificate that nobody signed does not use up attempts', async (t) => {
   const server = await startMailServer(0, { isSecure: true });
   t.teardown(() => server.close());
   const { db, mailer, row, lines } = await setUp(t, createSmtpTransport(server.url, from));
@@ -194,7 +194,7 @@ t.test('a certificate that nobody signed is no fault of the mail', async (t) => 
   t.ok(lines.some(({ level, reason }) => level === 50 && /TLS/.test(String(reason))));
 });
 
-t.test('5xx to RCPT TO is about the recipient: parked at once, and others are sent', async (t) => {
+t.test('5xx to RCPT TO: parks that mail at once, and sends the others', async (t) => {
   const { server, mailer, db } = await withServer(t);
   server.refuseAt('RCPT TO', 550);
   await mailer.accept(db, mail);
@@ -210,7 +210,7 @@ t.test('5xx to RCPT TO is about the recipient: parked at once, and others are se
   t.equal(server.mails.length, 1);
 });
 
-t.test('a mail that is too large for the server is its own fault', async (t) => {
+t.test('a mail that is too large for the server uses up its own attempts', async (t) => {
   const { server, mailer, db, row } = await withServer(t);
   server.refuseAt('MAIL FROM', 552);
   await mailer.accept(db, mail);
@@ -218,7 +218,7 @@ t.test('a mail that is too large for the server is its own fault', async (t) => 
   t.match(await row(), { status: 'parked' });
 });
 
-t.test('two processes do not send one mail twice; one that dies leaves its mail to the other', async (t) => {
+t.test('two processes do not send a mail twice, and one takes over the mails of a dead one', async (t) => {
   let release = (): void => undefined;
   const stuck = new Promise<void>((resolve) => {
     release = resolve;
@@ -248,7 +248,7 @@ t.test('two processes do not send one mail twice; one that dies leaves its mail 
 });
 
 t.test(
-  'without a server mails wait, said without their contents, and are forgotten after a month',
+  'without a server mails wait, are logged without their contents, and are deleted after a month',
   async (t) => {
     const { mailer, db, clock, row, lines } = await setUp(t, null);
     await mailer.accept(db, mail);
@@ -263,7 +263,7 @@ t.test(
   },
 );
 
-t.test('an address is one address, whatever it looks like', async (t) => {
+t.test('compares addresses without regard to their spelling', async (t) => {
   const { server, mailer, db } = await withServer(t);
   await mailer.accept(db, { ...mail, to: 'a@example.com', subject: 'x\r\nBcc: victim@example.com' });
   await mailer.sendDue();
@@ -271,7 +271,7 @@ t.test('an address is one address, whatever it looks like', async (t) => {
   t.notOk('bcc' in (server.mails[0]?.headers ?? {}));
 });
 
-t.test('pauses: doubled, spread over a half, never beyond six hours', async (t) => {
+t.test('pauses double, vary by up to half, and never exceed six hours', async (t) => {
   t.equal(pauseAfter(1, 0), 15_000);
   t.equal(pauseAfter(1, 1), 30_000);
   t.equal(pauseAfter(2, 1), 60_000);

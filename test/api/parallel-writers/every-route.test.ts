@@ -1,7 +1,7 @@
 /**
- * Twelve writers at once send the same request to every operation that writes, over two APIs on one database. Nothing
- * that must exist once is created twice, nobody gets a 500, and the rows are consistent. A route that is added later
- * fails here until expected.ts has it.
+ * Twelve concurrent writers send the same request to every operation that writes, over two APIs on one database.
+ * Nothing unique is created twice, there is no 500, and the rows are consistent. A route that is added later fails here
+ * until expected.ts has it.
  */
 import t, { type Test } from 'tap';
 import type { Operation, Sent } from '#test/support/description.ts';
@@ -16,7 +16,7 @@ const { api, description, operations, tidy, world } = first;
 const writing = operations.filter(isWrite);
 const BUSY_UPLOAD = 'POST /api/v1/client/{workspaceId}/storage/upload';
 
-t.test('of every operation that writes it is known what twelve at once should get', (t) => {
+t.test('every operation that writes has an expected result for twelve concurrent calls', (t) => {
   const names = new Set(writing.map(({ name }) => name));
   for (const name of names) t.ok(expected.has(name), `${name} stands in expected.ts`);
   for (const name of expected.keys()) t.ok(names.has(name), `${name} exists`);
@@ -69,7 +69,7 @@ function check(t: Test, kind: Expected | undefined, replies: readonly Sent[]): v
   }
 }
 
-/** A page that redirects says in the address whether it succeeded. */
+/** A redirect tells in its address whether the request succeeded. */
 function isSuccess({ headers, status, text }: Sent): boolean {
   return status < 400 && !`${headers.location ?? ''}${text}`.includes('error=');
 }

@@ -1,11 +1,11 @@
-/** Says for every operation that writes what twelve writers should get that send the same request at once. */
+/** The expected results of every operation that writes, for twelve concurrent writers with the same request. */
 import type { Operation } from '#test/support/description.ts';
 
 /**
- * - `each`: every request makes a row of its own.
- * - `same`: all succeed, and the last word is that of one of them.
+ * - `each`: every request creates its own row.
+ * - `same`: all succeed, and the final state is that of one of them.
  * - `once`: one succeeds; the others are refused, because it is taken, used or gone.
- * - `gone`: at least one succeeds. Whoever came to read it before that succeeds as well, the others are refused.
+ * - `gone`: at least one succeeds. Requests that read it before that succeed too, the others are refused.
  */
 export type Expected = 'each' | 'same' | 'once' | 'gone';
 
@@ -145,7 +145,7 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /account/api-keys/{id}/revoke',
     // One attempt runs at a time.
     'POST /api/v1/webhooks/{webhookId}/test',
-    // A sender may send a few of one file at once, and is asked to wait with more.
+    // One sender may run a few uploads of a file at once, and gets an error for more.
     'POST /api/v1/client/{workspaceId}/storage/upload',
   ],
 };
@@ -154,7 +154,7 @@ export const expected: ReadonlyMap<string, Expected> = new Map(
   Object.entries(listed).flatMap(([kind, names]) => names.map((name) => [name, kind as Expected] as const)),
 );
 
-/** These reads write: they create the contact that they are asked about. */
+/** Reads that write, because they create a missing contact. */
 const writingReads = /\/identify\/|\/app\/people\//;
 
 export function isWrite({ method, path }: Operation): boolean {

@@ -1,4 +1,4 @@
-/** Rows of any database must have these properties, whoever wrote them at once. */
+/** Properties of the rows of every database, after any concurrent writes. */
 import { sql } from 'kysely';
 import type { Database } from '#api/db/schema.ts';
 
@@ -55,7 +55,7 @@ const checks: Readonly<Record<string, string>> = {
     select "eventId" from "deliveries" group by "eventId", "webhookId" having count(*) > 1`,
 };
 
-/** @returns the names of the checks that found something, with the first of it; empty: all is well */
+/** @returns the names of failed checks, each with its first finding; empty if there are none */
 export async function brokenInvariants(db: Database): Promise<readonly string[]> {
   const broken: string[] = [];
   for (const [name, query] of Object.entries(checks)) {

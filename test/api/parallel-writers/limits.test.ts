@@ -1,4 +1,4 @@
-/** Limits on numbers of rows are exact, however many writers ask for the last places at once. */
+/** Limits on numbers of rows are exact under concurrent writes. */
 import t from 'tap';
 import { RESPONSE_NOTES_MAX, RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
 import type { Database, Tables } from '#api/db/schema.ts';
@@ -13,7 +13,7 @@ const { api, tidy, world } = first;
 const { db } = api.context;
 const at = new Date(api.context.clock()).toISOString();
 const organization = await organizationId({}, world);
-/** This many places are left. */
+/** Number of free places at the start. */
 const FREE = 3;
 
 const asKey = (method: string, url: string, body: unknown): Request => ({
@@ -47,7 +47,7 @@ interface Limited {
   readonly max: number;
   /** Inserts rows directly. */
   fill(db: Database, from: number, to: number): Promise<unknown>;
-  /** Asks for one more row. */
+  /** A request for one more row. */
   request(i: number): Request;
 }
 
@@ -236,7 +236,7 @@ function fillKeys(db: Database, from: number, to: number): Promise<unknown> {
 }
 
 for (const { fill, max, owner, request, table } of limited) {
-  t.test(`${table}: ${max}, and not one more`, async (t) => {
+  t.test(`${table}: at most ${max}`, async (t) => {
     await tidy();
     await fill(db, await count(table, ...owner), max - FREE);
     const replies = await atOnce(numbered(WRITERS, request));
@@ -250,7 +250,7 @@ for (const { fill, max, owner, request, table } of limited) {
   });
 }
 
-t.test('keys that users bring along: 150 as well', async (t) => {
+t.test('attribute keys that users send: at most 150', async (t) => {
   await db.deleteFrom('contactAttributeKeys').where('type', '=', 'custom').execute();
   await fillKeys(db, await count('contactAttributeKeys', 'workspaceId', workspaceId), 150 - FREE);
   const replies = await atOnce(
@@ -298,7 +298,7 @@ t.test('notes of one response', async (t) => {
   t.equal(await count('responseNotes', 'responseId', id), RESPONSE_NOTES_MAX);
 });
 
-t.test('autoComplete: exactly so many finished responses, new ones and updates', async (t) => {
+t.test('autoComplete: exactly the set number of finished responses, by creation and by update', async (t) => {
   const survey = await makeSurvey({ autoComplete: 5 });
   const begun = await Promise.all(numbered(WRITERS, () => makeResponse(survey)));
   const finished = { finished: true, data: { q1: 'x' } };
@@ -321,7 +321,7 @@ t.test('autoComplete: exactly so many finished responses, new ones and updates',
   t.equal(stored.length, 5);
 });
 
-t.test('files: what was granted fits into the quota', async (t) => {
+t.test('files: the granted sizes fit into the quota', async (t) => {
   const replies = await atOnce(
     numbered(WRITERS, (i) =>
       asKey('POST', `${management}/storage`, { workspaceId, fileName: `f${i}.txt`, fileType: 'text/plain' }),

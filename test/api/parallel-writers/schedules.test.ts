@@ -1,4 +1,4 @@
-/** Random work on the same rows at once ends as if it had run one after the other. A failure shows the work. */
+/** Random concurrent work on the same rows ends like sequential work. A failure shows the work. */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { hasReferenceCycle, referencesOf } from '#api/resources/segments/references.ts';
@@ -52,7 +52,7 @@ async function holds<T>(t: Test, work: fc.Arbitrary<T>, property: (work: T) => P
   t.pass(`${RUNS} runs`);
 }
 
-/** Lists who writes which fields. Each writer writes its number. */
+/** The fields that each writer sets. Each writer sets its number. */
 const patches = fc.array(fc.subarray(FIELDS, { minLength: 1 }), { minLength: 2, maxLength: 12 });
 const valuesOf = (fields: readonly string[], writer: number): Record<string, string> =>
   Object.fromEntries(fields.map((field) => [field, `w${writer}`]));
@@ -68,7 +68,7 @@ function keepsAll(stored: Readonly<Record<string, unknown>>, patches: readonly (
   }
 }
 
-t.test('answers of one response: nobody’s is lost', async (t) => {
+t.test('concurrent answers to one response are all kept', async (t) => {
   const questions = FIELDS.map((id) => ({ id, type: 'openText', headline: { default: id } }));
   const surveyId = await newSurvey({ questions });
   await holds(t, patches, async (patches) => {
@@ -90,7 +90,7 @@ t.test('answers of one response: nobody’s is lost', async (t) => {
   });
 });
 
-t.test('attributes of one contact: nobody’s is lost, and new keys are made once', async (t) => {
+t.test('concurrent attributes of one contact are all kept, and new keys are created once', async (t) => {
   let run = 0;
   await holds(t, patches, async (patches) => {
     run += 1;
@@ -112,13 +112,13 @@ t.test('attributes of one contact: nobody’s is lost, and new keys are made onc
       .where('contactId', '=', id)
       .execute();
     keepsAll(Object.fromEntries(rows.map(({ key, value }) => [key.replace(/\d+$/, ''), value])), patches);
-    // The workspace has room for a few only.
+    // The workspace has room for only a few.
     await db.deleteFrom('contactAttributeKeys').where('type', '=', 'custom').execute();
     await fits();
   });
 });
 
-t.test('a tag that becomes another one, while responses get it: none is left without both', async (t) => {
+t.test('a tag that is merged while responses get it: each keeps one of the two tags', async (t) => {
   const surveyId = await newSurvey();
   const session = { cookie: world.options.session };
   let run = 0;
@@ -165,7 +165,7 @@ t.test('a tag that becomes another one, while responses get it: none is left wit
   });
 });
 
-t.test('segments that refer to each other: no circle, and none refers to one that has gone', async (t) => {
+t.test('segments that refer to each other: no cycle, and no reference to a deleted one', async (t) => {
   const filters = (id: string | undefined) => [
     {
       id: 'n',
@@ -214,7 +214,7 @@ t.test('segments that refer to each other: no circle, and none refers to one tha
 
 interface Parent {
   readonly name: string;
-  /** @returns the request that deletes it, and those that make or change what belongs to it */
+  /** @returns the request that deletes it, and those that create or change its rows */
   make(run: number): Promise<readonly [deletion: Request, ...children: Request[]]>;
 }
 
@@ -327,7 +327,7 @@ const parents: readonly Parent[] = [
 ];
 
 for (const { make, name } of parents) {
-  t.test(`${name} is deleted while something is added to it: it has gone, with all of it`, async (t) => {
+  t.test(`${name} is deleted while something is added to it: nothing of it is left`, async (t) => {
     let run = 0;
     await holds(t, fc.array(fc.nat(5), { minLength: 3, maxLength: 11 }), async (order) => {
       run += 1;

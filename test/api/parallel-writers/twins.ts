@@ -19,7 +19,7 @@ export interface Twins {
   readonly second: TestApi;
   /** Sends all at once, alternating between the two. */
   atOnce(requests: readonly Request[]): Promise<readonly Sent[]>;
-  /** Sends the same request as every writer. */
+  /** Sends the same request twelve times. */
   twelve(request: Request): Promise<readonly Sent[]>;
 }
 
@@ -44,7 +44,7 @@ export async function startTwins(t: Test, options: ApiOptions = {}): Promise<Twi
   };
 }
 
-/** @returns how often each status came, such as `{ 200: 1, 409: 11 }` */
+/** @returns the number of replies by status, such as `{ 200: 1, 409: 11 }` */
 export function countByStatus(replies: readonly Sent[]): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const { status } of replies) counts[status] = (counts[status] ?? 0) + 1;

@@ -1,4 +1,4 @@
-/** However many ask at once for something that exists once, one gets it, and no answer is lost. */
+/** Of many concurrent requests for a unique value, one gets it, and every request gets a reply. */
 import t, { type Test } from 'tap';
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { apiKey, workspaceId } from '#test/support/api-app.ts';
@@ -147,7 +147,7 @@ promise('an organization keeps an owner, whoever leaves', async (t) => {
     .where('role', '=', 'owner')
     .execute();
   t.equal(owners.length, 2);
-  // The person who is logged in demotes both.
+  // The logged-in person demotes both.
   const replies = await atOnce(
     numbered((i) => ({
       ...{ method: 'PUT', url: `${url}/${owners[i % 2]?.userId}`, headers },

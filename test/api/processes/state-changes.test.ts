@@ -27,7 +27,7 @@ async function heardOn(t: Test, url: string): Promise<string[]> {
   return heard;
 }
 
-t.test('every change of what a state is made of is heard, with both ids of the workspace', async (t) => {
+t.test('every change of workspace data is notified, with both ids of the workspace', async (t) => {
   const url = await sharedDatabase(t);
   const api = await startApi({ env: { DATABASE_URL: url } });
   t.teardown(() => api.close());
@@ -77,82 +77,85 @@ t.test('every change of what a state is made of is heard, with both ids of the w
   await expectChange('the workspace itself, and nothing by the response before');
 });
 
-t.test('SQLite: the table is bounded, and whoever is further behind drops everything', async (t) => {
-  const path = join(temporaryFolder(t), 'floodgate.sqlite');
-  const [one, other] = [openDatabase({ kind: 'file', path }), openDatabase({ kind: 'file', path })];
-  t.teardown(() => Promise.all([one.destroy(), other.destroy()]));
-  await migrate(one);
-  const now = '2026-01-01T00:00:00.000Z';
-  await one
-    .insertInto('organizations')
-    .values({ id: 'o', createdAt: now, updatedAt: now, name: 'O', isOperators: 0 })
-    .execute();
-  const heard: string[] = [];
-  const news = await startTableNews({
-    db: other,
-    listener: listenerTo(heard),
-    log,
-    pollMs: 20,
-  });
-  t.teardown(() => news.close());
-  const segments = (from: number, count: number) =>
-    Array.from({ length: count }, (_, i) => ({
-      id: `s${from + i}`,
-      createdAt: now,
-      updatedAt: now,
-      workspaceId: 'w',
-      title: `S${from + i}`,
-      description: null,
-      isPrivate: 0 as const,
-      filters: '[]',
-    }));
-  await one
-    .insertInto('workspaces')
-    .values({
-      id: 'w',
-      createdAt: now,
-      updatedAt: now,
-      organizationId: 'o',
-      name: 'W',
-      legacyEnvironmentId: 'e',
-      appSetupCompleted: 0,
-      websiteSetupCompleted: 0,
-      recontactDays: 7,
-      clickOutsideClose: 1,
-      overlay: 'none',
-      placement: 'center',
-      inAppSurveyBranding: 1,
-      styling: '{}',
-    })
-    .execute();
-  await one.insertInto('segments').values(segments(0, 3)).execute();
-  await until(() => heard.length === 4);
-  t.strictSame(new Set(heard), new Set(['w e']), 'of the workspace, and of each segment');
-  // The others see nothing of this transaction until it ends.
-  await one.transaction().execute(async (trx) => {
-    for (let i = 0; i < CHANGES_KEPT + 5; i += 100) {
-      await trx
-        .insertInto('segments')
-        .values(segments(10 + i, 100))
-        .execute();
-    }
-  });
-  await until(() => heard.length >= 4 + 1 + CHANGES_KEPT);
-  t.equal(heard[4], 'gap');
-  const { count } = await one
-    .selectFrom('stateChanges')
-    .select((row) => row.fn.countAll().as('count'))
-    .executeTakeFirstOrThrow();
-  t.equal(Number(count), CHANGES_KEPT);
-  await one
-    .transaction()
-    .execute(async (trx) => {
-      await trx.insertInto('segments').values(segments(5_000, 1)).execute();
-      throw new Error('rolled back');
-    })
-    .catch(() => undefined);
-  heard.length = 0;
-  await one.insertInto('segments').values(segments(6_000, 1)).execute();
-  await until(() => heard.length > 0);
-  t.strictSame(heard, ['w e'], 'what was rolled back leaves no gap');
-});
+t.test(
+  'SQLite: the table is bounded, and a process that is further behind drops its whole cache',
+  async (t) => {
+    const path = join(temporaryFolder(t), 'floodgate.sqlite');
+    const [one, other] = [openDatabase({ kind: 'file', path }), openDatabase({ kind: 'file', path })];
+    t.teardown(() => Promise.all([one.destroy(), other.destroy()]));
+    await migrate(one);
+    const now = '2026-01-01T00:00:00.000Z';
+    await one
+      .insertInto('organizations')
+      .values({ id: 'o', createdAt: now, updatedAt: now, name: 'O', isOperators: 0 })
+      .execute();
+    const heard: string[] = [];
+    const news = await startTableNews({
+      db: other,
+      listener: listenerTo(heard),
+      log,
+      pollMs: 20,
+    });
+    t.teardown(() => news.close());
+    const segments = (from: number, count: number) =>
+      Array.from({ length: count }, (_, i) => ({
+        id: `s${from + i}`,
+        createdAt: now,
+        updatedAt: now,
+        workspaceId: 'w',
+        title: `S${from + i}`,
+        description: null,
+        isPrivate: 0 as const,
+        filters: '[]',
+      }));
+    await one
+      .insertInto('workspaces')
+      .values({
+        id: 'w',
+        createdAt: now,
+        updatedAt: now,
+        organizationId: 'o',
+        name: 'W',
+        legacyEnvironmentId: 'e',
+        appSetupCompleted: 0,
+        websiteSetupCompleted: 0,
+        recontactDays: 7,
+        clickOutsideClose: 1,
+        overlay: 'none',
+        placement: 'center',
+        inAppSurveyBranding: 1,
+        styling: '{}',
+      })
+      .execute();
+    await one.insertInto('segments').values(segments(0, 3)).execute();
+    await until(() => heard.length === 4);
+    t.strictSame(new Set(heard), new Set(['w e']), 'of the workspace, and of each segment');
+    // The others see nothing of this transaction until it ends.
+    await one.transaction().execute(async (trx) => {
+      for (let i = 0; i < CHANGES_KEPT + 5; i += 100) {
+        await trx
+          .insertInto('segments')
+          .values(segments(10 + i, 100))
+          .execute();
+      }
+    });
+    await until(() => heard.length >= 4 + 1 + CHANGES_KEPT);
+    t.equal(heard[4], 'gap');
+    const { count } = await one
+      .selectFrom('stateChanges')
+      .select((row) => row.fn.countAll().as('count'))
+      .executeTakeFirstOrThrow();
+    t.equal(Number(count), CHANGES_KEPT);
+    await one
+      .transaction()
+      .execute(async (trx) => {
+        await trx.insertInto('segments').values(segments(5_000, 1)).execute();
+        throw new Error('rolled back');
+      })
+      .catch(() => undefined);
+    heard.length = 0;
+    await one.insertInto('segments').values(segments(6_000, 1)).execute();
+    await until(() => heard.length > 0);
+    t.strictSame(heard, ['w e'], 'what was rolled back leaves no gap');
+  },
+);

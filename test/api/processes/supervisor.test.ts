@@ -8,7 +8,7 @@ import { freePort } from '#test/support/ports.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
-/** Says the number of this worker, from 1, and reports that it is ready. */
+/** Reports the number of this worker, from 1, and that it is ready. */
 const PRELUDE = `const { existsSync, readFileSync, writeFileSync } = require('node:fs');
 const file = __filename + '.number';
 const number = existsSync(file) ? Number(readFileSync(file, 'utf8')) + 1 : 1;
@@ -42,13 +42,13 @@ async function supervise(
   return { supervisor, log, file: `${main}.number` };
 }
 
-t.test('the notice of the first start is kept when another worker then cannot start', async (t) => {
+t.test('keeps the credentials of the first start when another worker cannot start', async (t) => {
   const { supervisor } = await supervise(t, 'if (number === 2) process.exit(1); ready();');
   await t.rejects(supervisor.start(), { message: 'a worker could not start' });
   t.equal(supervisor.notice(), 'First start');
 });
 
-t.test('uses of all workers are counted together, those of one turn in one message', async (t) => {
+t.test('counts the uses of all workers together, with one message for those of one tick', async (t) => {
   const { supervisor, file } = await supervise(
     t,
     `process.on('message', (message) => {
@@ -68,13 +68,13 @@ t.test('uses of all workers are counted together, those of one turn in one messa
   ]);
 });
 
-t.test('one that does not end when it is told to is killed', async (t) => {
+t.test('kills a worker that does not end when told to', async (t) => {
   const { supervisor } = await supervise(t, `process.on('SIGTERM', () => {}); ready();`);
   await supervisor.start();
   await supervisor.close();
 });
 
-t.test('one that ends again and again is replaced after growing pauses, and the log says so', async (t) => {
+t.test('replaces a worker that keeps ending after growing pauses, and logs it', async (t) => {
   const { supervisor, log } = await supervise(
     t,
     'ready(); if (number > 1) setTimeout(() => process.exit(1), 1);',

@@ -1,6 +1,6 @@
 import type { NewsListener } from '#api/processes/news.ts';
 
-/** Records what it hears. */
+/** Records the notifications that it receives. */
 export function listenerTo(heard: string[]): NewsListener {
   return {
     onStateChange: ({ workspaceId, environmentId }) => void heard.push(`${workspaceId} ${environmentId}`),

@@ -1,4 +1,4 @@
-/** Every storage must pass these tests. The test file of each runs them. */
+/** The conformance suite of storages. The test file of each storage runs it. */
 import type { Test } from 'tap';
 import type { NewObject, Storage, UploadForm } from '#api/storage/storage.ts';
 
@@ -41,7 +41,7 @@ function png(bytesMax = 1_000_000): NewObject {
 }
 
 export function conforms(t: Test, storage: Storage): void {
-  t.test('a grant says where to post, with fields that are text and name key and type', async (t) => {
+  t.test('a grant has the address to post to, and fields that fix key and type', async (t) => {
     const object = png();
     const { url, fields } = await storage.grant(object);
     t.match(url, /^http:\/\/127\.0\.0\.1:\d+\//);
@@ -51,7 +51,7 @@ export function conforms(t: Test, storage: Storage): void {
   });
 
   for (const size of [0, 1, 65_536, 1_000_000]) {
-    t.test(`${size} bytes arrive as they were sent, and are answered with 201`, async (t) => {
+    t.test(`stores ${size} bytes unchanged, and answers 201`, async (t) => {
       const object = png();
       const bytes = Buffer.alloc(size, 'Any bytes at all. ');
       const answer = await post(await storage.grant(object), bytes);
@@ -66,7 +66,7 @@ export function conforms(t: Test, storage: Storage): void {
     });
   }
 
-  t.test('any part of a file can be read, both ends included', async (t) => {
+  t.test('reads any range of a file, including the first and last byte', async (t) => {
     const object = png();
     await post(await storage.grant(object), Buffer.from('0123456789'));
     for (const [first, last, text] of [
@@ -81,7 +81,7 @@ export function conforms(t: Test, storage: Storage): void {
     }
   });
 
-  t.test('what is put without a grant is there, and the later file stands', async (t) => {
+  t.test('stores a file without a grant, and a later one replaces it', async (t) => {
     const { key, contentType } = png();
     for (const file of [Buffer.alloc(0), Buffer.alloc(3_000_000, 'large'), Buffer.from('small')]) {
       await storage.put({ key, contentType }, file);
@@ -89,14 +89,14 @@ export function conforms(t: Test, storage: Storage): void {
     }
   });
 
-  t.test('what was never uploaded is not there', async (t) => {
+  t.test('a file that was never uploaded is missing', async (t) => {
     t.equal(await storage.open('ws1/public/nothing.png'), null);
     const object = png();
     await storage.grant(object);
     t.equal(await storage.open(object.key), null, 'nor is what was only granted');
   });
 
-  t.test('deleting removes the file, and is content when there is none', async (t) => {
+  t.test('deletes a file, and accepts that it is missing', async (t) => {
     const object = png();
     await post(await storage.grant(object), Buffer.from('x'));
     await storage.delete(object.key);
@@ -104,7 +104,7 @@ export function conforms(t: Test, storage: Storage): void {
     await storage.delete(object.key);
   });
 
-  t.test('keys are kept apart, in whatever they differ', async (t) => {
+  t.test('keeps files apart whose keys differ in any way', async (t) => {
     const keys = [
       'ws1/public/a.png',
       'ws1/private/a.png',
@@ -116,7 +116,7 @@ export function conforms(t: Test, storage: Storage): void {
     for (const key of keys) t.equal((await contentOf(storage, key))?.toString(), key);
   });
 
-  t.test('many uploads at the same time do not mix', async (t) => {
+  t.test('concurrent uploads do not mix', async (t) => {
     const objects = Array.from({ length: 20 }, () => png());
     const answers = await Promise.all(
       objects.map(async (object) => post(await storage.grant(object), Buffer.alloc(50_000, object.key))),
@@ -125,7 +125,7 @@ export function conforms(t: Test, storage: Storage): void {
     for (const { key } of objects) t.ok((await contentOf(storage, key))?.equals(Buffer.alloc(50_000, key)));
   });
 
-  t.test('the same grant again: the later file stands', async (t) => {
+  t.test('a second upload with one grant replaces the file', async (t) => {
     const object = png();
     const form = await storage.grant(object);
     const [a, b] = [Buffer.alloc(300_000, 'a'), Buffer.alloc(300_000, 'b')];
@@ -143,7 +143,7 @@ export function conforms(t: Test, storage: Storage): void {
     t.match(await reply.text(), /InvalidArgument/);
   });
 
-  t.test('412: something else than a form', async (t) => {
+  t.test('412: a body that is not a form', async (t) => {
     const { url } = await storage.grant(png());
     const reply = await fetch(url, {
       method: 'POST',
@@ -154,14 +154,14 @@ export function conforms(t: Test, storage: Storage): void {
     t.match(await reply.text(), /PreconditionFailed/);
   });
 
-  t.test('the home says that it is well', async (t) => {
+  t.test('the health check succeeds', async (t) => {
     await t.resolves(storage.check());
   });
 }
 
 /** Tests forms that differ from the grant, for storages whose server reads policies. */
 export function holdsToItsGrants(t: Test, storage: Storage): void {
-  t.test('two uploads at once with the same grant: the file is one or the other, and whole', async (t) => {
+  t.test('two concurrent uploads with one grant: the file is one of them, whole', async (t) => {
     const object = png();
     const form = await storage.grant(object);
     const [a, b] = [Buffer.alloc(300_000, 'a'), Buffer.alloc(300_000, 'b')];
@@ -170,7 +170,7 @@ export function holdsToItsGrants(t: Test, storage: Storage): void {
     t.ok(stored?.equals(a) || stored?.equals(b));
   });
 
-  t.test('one byte too many: 400 EntityTooLarge, and nothing is there', async (t) => {
+  t.test('one byte too many: 400 EntityTooLarge, and no file', async (t) => {
     const object = png(1000);
     const answer = await post(await storage.grant(object), Buffer.alloc(1001));
     t.equal(answer.status, 400);

@@ -1,6 +1,4 @@
-/**
- * Files on disk pass the tests of every storage through the API's own upload target, and more that only concern a disk.
- */
+/** Files on disk pass the conformance suite through the API's own upload target. Further tests concern only a disk. */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,12 +13,12 @@ import { freePort } from '#test/support/ports.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { conforms, holdsToItsGrants, post } from './conformance.ts';
 
-t.test('as every home', async (t) => {
+t.test('passes the conformance suite', async (t) => {
   const port = await freePort();
   const api = await startApi({ env: { PUBLIC_URL: `http://127.0.0.1:${port}` } });
   t.teardown(() => api.close());
   await api.app.listen({ port, host: '127.0.0.1' });
-  // The upload target accepts only files that the database knows.
+  // The upload target accepts only files with a row.
   const { storage: disk } = api.context;
   const storage: Storage = {
     ...disk,
@@ -32,7 +30,7 @@ t.test('as every home', async (t) => {
   conforms(t, storage);
   holdsToItsGrants(t, storage);
 
-  t.test('403: a grant that is two minutes old, to the millisecond', async (t) => {
+  t.test('403: a grant is valid for two minutes, to the millisecond', async (t) => {
     const object = { key: 'ws1/public/late.png', contentType: 'image/png', bytesMax: 10 };
     const form = await storage.grant(object);
     api.advance(119_999);
@@ -60,7 +58,7 @@ const pathOf = (folder: string, key: string): string => {
   return join(folder, 'objects', hash.slice(0, 2), hash);
 };
 
-t.test('no text of a caller becomes part of a path', async (t) => {
+t.test('text of a caller never becomes part of a path', async (t) => {
   const folder = temporaryFolder(t);
   const disk = diskIn(folder);
   await disk.check();
@@ -79,7 +77,7 @@ t.test('no text of a caller becomes part of a path', async (t) => {
   for (const name of files) t.match(name, /^[0-9a-f]{64}$/);
 });
 
-t.test('a symbolic link or a folder where a file should be is none', async (t) => {
+t.test('a symbolic link or a folder in place of a file counts as missing', async (t) => {
   const folder = temporaryFolder(t);
   const disk = diskIn(folder);
   await disk.check();
@@ -96,7 +94,7 @@ t.test('a symbolic link or a folder where a file should be is none', async (t) =
   }
 });
 
-t.test('an upload that breaks off leaves nothing, and says whose fault it was', async (t) => {
+t.test('an interrupted upload leaves no file, and reports whose fault it was', async (t) => {
   const folder = temporaryFolder(t);
   const disk = diskIn(folder);
   await disk.check();
@@ -111,7 +109,7 @@ t.test('an upload that breaks off leaves nothing, and says whose fault it was', 
   t.equal(await disk.open(object.key), null);
 });
 
-t.test('what a process that died left behind is swept; what is young stays', async (t) => {
+t.test('the sweep deletes the partial files of a dead process, but no recent ones', async (t) => {
   const folder = temporaryFolder(t);
   const disk = diskIn(folder);
   await disk.check();
@@ -125,7 +123,7 @@ t.test('what a process that died left behind is swept; what is young stays', asy
   await t.rejects(disk.sweep(), StorageUnavailable);
 });
 
-t.test('a folder that cannot be used says so, with what to do', async (t) => {
+t.test('a folder that cannot be used: the error says what to do', async (t) => {
   const folder = temporaryFolder(t);
   const file = join(folder, 'a-file');
   writeFileSync(file, '');
@@ -141,7 +139,7 @@ t.test('a folder that cannot be used says so, with what to do', async (t) => {
   await t.rejects(disk.receiver.receive(object, Readable.from([Buffer.from('x')])), expected);
 });
 
-t.test('a folder that went away under a running service is a fault, and then heals', async (t) => {
+t.test('a folder that disappears while the service runs is a fault, and recovers', async (t) => {
   const folder = temporaryFolder(t);
   const disk = diskIn(folder);
   await disk.check();
@@ -154,7 +152,7 @@ t.test('a folder that went away under a running service is a fault, and then hea
   });
 });
 
-t.test('the first byte alone', async (t) => {
+t.test('reads the first byte alone', async (t) => {
   const disk = diskIn(temporaryFolder(t));
   await disk.check();
   await disk.receiver.receive(object, Readable.from([Buffer.from('xyz')]));
@@ -162,7 +160,7 @@ t.test('the first byte alone', async (t) => {
   t.equal(Buffer.concat((await stream?.toArray()) ?? []).toString(), 'x');
 });
 
-t.test('an object that is opened and not read is closed', async (t) => {
+t.test('closes a file that is opened but not read', async (t) => {
   const folder = temporaryFolder(t);
   const disk = diskIn(folder);
   await disk.check();

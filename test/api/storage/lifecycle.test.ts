@@ -1,4 +1,4 @@
-/** Files from their grant to their end: files that nobody named, the quota, and crashes. */
+/** Files from their grant to their deletion: unused files, the quota, and crashes. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -104,74 +104,74 @@ async function post(
   return { status: reply.status, text: await reply.text() };
 }
 
-t.test('an upload that nobody named within a day is collected; an answer keeps its file', async (t) => {
-  const { api, grant, upload, respond, isThere, row, usage } = await begin(t);
-  const [named, unnamed, late] = [await grant(), await grant(), await grant()];
-  for (const file of [named, unnamed, late]) t.equal((await upload(file)).status, 201);
-  t.equal((await respond([named.url])).status, 200);
-  api.advance(DAY);
-  await sweepFiles(api.context);
-  t.ok(await isThere(unnamed), 'to the millisecond');
-  t.equal((await respond([late.url.slice(publicUrl.length)])).status, 200, 'just in time, and by its path');
-  api.advance(1);
-  await sweepFiles(api.context);
-  t.same([await isThere(named), await isThere(unnamed), await isThere(late)], [true, false, true]);
-  t.equal(await row(unnamed), undefined);
-  t.same(await usage(), { '': 2, [workspaceId]: 2 });
-});
-
 t.test(
-  'a picture that a survey shows is kept, wherever it stands; one of another workspace too',
+  'deletes an upload that no response names within a day, and keeps one that an answer names',
   async (t) => {
-    const { api, grantPublic, upload, isThere } = await begin(t);
-    await api.addWorkspace('ws2', 'env2');
-    const key = await api.addKey({ ws2: 'manage' });
-    const files = [];
-    for (let i = 0; i < 6; i += 1) files.push(await grantPublic());
-    for (const file of files) t.equal((await upload(file)).status, 201);
-    const [image, html, updated, copied, environment, unused] = files;
-    if (!image || !html || !updated || !copied || !environment || !unused) throw new Error('six files');
-    const survey = await addSurvey(api, {
-      welcomeCard: {
-        enabled: true,
-        headline: { default: 'Hello' },
-        fileUrl: image.url,
-        html: { default: `<p><img src="${html.url}"></p>` },
-      },
-      questions: [
-        {
-          ...{ id: 'q1', type: 'openText', headline: { default: 'What?' } },
-          imageUrl: environment.url.replace(publicUrl, 'https://other.example'),
-        },
-      ],
-    });
-    const change = await api.manage('PUT', `/api/v1/management/surveys/${survey.id}`, {
-      styling: { background: { bg: `url(${updated.url})`, bgType: 'image' } },
-    });
-    t.equal(change.status, 200, change.text);
-    const other = await api.client(
-      'POST',
-      '/api/v1/management/surveys',
-      {
-        ...{ workspaceId: 'ws2', name: 'Copy' },
-        questions: [{ id: 'q1', type: 'openText', headline: { default: 'What?' }, imageUrl: copied.url }],
-      },
-      { 'x-api-key': key },
-    );
-    t.equal(other.status, 200, other.text);
-    api.advance(DAY + 1);
-    await sweepFiles(api.context);
-    const kept = [];
-    for (const file of files) kept.push(await isThere(file));
-    t.same(kept, [true, true, true, true, true, false]);
-    await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
+    const { api, grant, upload, respond, isThere, row, usage } = await begin(t);
+    const [named, unnamed, late] = [await grant(), await grant(), await grant()];
+    for (const file of [named, unnamed, late]) t.equal((await upload(file)).status, 201);
+    t.equal((await respond([named.url])).status, 200);
     api.advance(DAY);
     await sweepFiles(api.context);
-    t.ok(await isThere(image), 'another survey may show it: it stays until somebody deletes it');
+    t.ok(await isThere(unnamed), 'to the millisecond');
+    t.equal((await respond([late.url.slice(publicUrl.length)])).status, 200, 'just in time, and by its path');
+    api.advance(1);
+    await sweepFiles(api.context);
+    t.same([await isThere(named), await isThere(unnamed), await isThere(late)], [true, false, true]);
+    t.equal(await row(unnamed), undefined);
+    t.same(await usage(), { '': 2, [workspaceId]: 2 });
   },
 );
 
-t.test('a file that an answer of another survey or a public one names is kept', async (t) => {
+t.test('keeps a picture that a survey shows, in any field, also in another workspace', async (t) => {
+  const { api, grantPublic, upload, isThere } = await begin(t);
+  await api.addWorkspace('ws2', 'env2');
+  const key = await api.addKey({ ws2: 'manage' });
+  const files = [];
+  for (let i = 0; i < 6; i += 1) files.push(await grantPublic());
+  for (const file of files) t.equal((await upload(file)).status, 201);
+  const [image, html, updated, copied, environment, unused] = files;
+  if (!image || !html || !updated || !copied || !environment || !unused) throw new Error('six files');
+  const survey = await addSurvey(api, {
+    welcomeCard: {
+      enabled: true,
+      headline: { default: 'Hello' },
+      fileUrl: image.url,
+      html: { default: `<p><img src="${html.url}"></p>` },
+    },
+    questions: [
+      {
+        ...{ id: 'q1', type: 'openText', headline: { default: 'What?' } },
+        imageUrl: environment.url.replace(publicUrl, 'https://other.example'),
+      },
+    ],
+  });
+  const change = await api.manage('PUT', `/api/v1/management/surveys/${survey.id}`, {
+    styling: { background: { bg: `url(${updated.url})`, bgType: 'image' } },
+  });
+  t.equal(change.status, 200, change.text);
+  const other = await api.client(
+    'POST',
+    '/api/v1/management/surveys',
+    {
+      ...{ workspaceId: 'ws2', name: 'Copy' },
+      questions: [{ id: 'q1', type: 'openText', headline: { default: 'What?' }, imageUrl: copied.url }],
+    },
+    { 'x-api-key': key },
+  );
+  t.equal(other.status, 200, other.text);
+  api.advance(DAY + 1);
+  await sweepFiles(api.context);
+  const kept = [];
+  for (const file of files) kept.push(await isThere(file));
+  t.same(kept, [true, true, true, true, true, false]);
+  await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
+  api.advance(DAY);
+  await sweepFiles(api.context);
+  t.ok(await isThere(image), 'another survey may show it: it stays until somebody deletes it');
+});
+
+t.test('keeps a file that an answer in another survey or a public answer names', async (t) => {
   const { api, grant, grantPublic, upload, isThere, surveyId } = await begin(t);
   const old = await api.client('POST', `/api/v1/client/${workspaceId}/storage`, {
     ...{ fileName: 'a.png', fileType: 'image/png', surveyId },
@@ -191,7 +191,7 @@ t.test('a file that an answer of another survey or a public one names is kept', 
   t.same([await isThere(mine), await isThere(logo), await isThere(unused)], [true, true, false]);
 });
 
-t.test('413: the quota of a workspace, at the grant, with what to do; room comes back', async (t) => {
+t.test('413: a workspace over its quota gets no grant; deleting files frees room', async (t) => {
   const { api, ask, askPublic, grant, upload, usage } = await begin(t, { STORAGE_WORKSPACE_MIB: '25' });
   await api.addWorkspace('ws2');
   const key = await api.addKey({ ws2: 'manage' });
@@ -240,7 +240,7 @@ t.test('413: the quota of all workspaces together', async (t) => {
   t.match(refused.json, { message: /This service has no room .*operator/ });
 });
 
-t.test('many at once do not pass the quota together', async (t) => {
+t.test('concurrent uploads do not exceed the quota', async (t) => {
   const { ask, usage } = await begin(t, { STORAGE_WORKSPACE_MIB: '55' });
   const replies = await Promise.all(Array.from({ length: 20 }, () => ask()));
   t.equal(replies.filter(({ status }) => status === 200).length, 5);
@@ -248,7 +248,7 @@ t.test('many at once do not pass the quota together', async (t) => {
   t.equal((await usage())[workspaceId], 50 * MIB);
 });
 
-t.test('a second upload under one grant counts by its own size, and not beyond the quota', async (t) => {
+t.test('a second upload with one grant counts by its own size, within the quota', async (t) => {
   const { grant, upload, usage, objects, ask } = await begin(t, { STORAGE_WORKSPACE_MIB: '10' });
   const file = await grant();
   t.equal((await upload(file, 1_000)).status, 201);
@@ -260,7 +260,7 @@ t.test('a second upload under one grant counts by its own size, and not beyond t
   t.same([(await usage())[workspaceId], objects()], [2_000, 1]);
 });
 
-t.test('0 is no bound; the defaults are stated', async (t) => {
+t.test('0 means no limit; the defaults', async (t) => {
   const { config } = readConfig({ STORAGE_WORKSPACE_MIB: '0', STORAGE_TOTAL_MIB: '0' }, '/');
   t.same(config.storageQuota, { workspaceBytesMax: null, totalBytesMax: null });
   t.same(readConfig({}, '/').config.storageQuota, {
@@ -271,7 +271,7 @@ t.test('0 is no bound; the defaults are stated', async (t) => {
   t.equal((await ask()).status, 200);
 });
 
-t.test('403: a grant whose row is gone, or whose file was deleted, stores nothing', async (t) => {
+t.test('403: a grant stores nothing after its row or file was deleted', async (t) => {
   const { api, db, grant, upload, objects, surveyId } = await begin(t);
   const [lost, deleted] = [await grant(), await grant()];
   await db.deleteFrom('files').where('key', '=', lost.key).execute();
@@ -281,7 +281,7 @@ t.test('403: a grant whose row is gone, or whose file was deleted, stores nothin
   t.equal(objects(), 0);
 });
 
-t.test('a file that is deleted while it arrives leaves nothing', async (t) => {
+t.test('a file that is deleted during its upload leaves nothing', async (t) => {
   let arrived = async (): Promise<unknown> => undefined;
   const { api, db, grant, upload, objects, surveyId, usage } = await begin(t, {}, (storage) => ({
     receiver: storage.receiver && {
@@ -342,7 +342,7 @@ t.test('a crash between file and row leaks neither', async (t) => {
   t.same(await usage(), { '': 0 });
 });
 
-t.test('a form that a bucket still takes after the file was deleted is cleaned up', async (t) => {
+t.test('deletes a file that a bucket accepted after its deletion', async (t) => {
   const { api, grant, upload, isThere, row } = await begin(t);
   const file = await grant();
   t.equal((await upload(file)).status, 201);
@@ -362,7 +362,7 @@ t.test('a form that a bucket still takes after the file was deleted is cleaned u
   t.same([await isThere(file), await row(file)], [false, undefined]);
 });
 
-t.test('files from before count by their size, and none of them is collected', async (t) => {
+t.test('files without a row count by their size, and are not deleted', async (t) => {
   const { api, db, grant, upload, isThere } = await begin(t);
   const file = await grant();
   t.equal((await upload(file, 9)).status, 201);
@@ -379,7 +379,7 @@ t.test('files from before count by their size, and none of them is collected', a
   t.ok(await isThere(file));
 });
 
-t.test('finding them reads indexes, however many files there are', async (t) => {
+t.test('finds unused files by indexes, with any number of files', async (t) => {
   const { db } = await begin(t);
   const now = '2026-01-01T00:00:00.000Z';
   for (const [query, index] of [
@@ -393,7 +393,7 @@ t.test('finding them reads indexes, however many files there are', async (t) => 
   }
 });
 
-t.test('a text full of half addresses is searched in no time', async (t) => {
+t.test('searches a text full of partial addresses quickly', async (t) => {
   const { api } = await begin(t);
   const queries: string[] = [];
   const db = api.context.db.withPlugin({

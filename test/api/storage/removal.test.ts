@@ -66,7 +66,7 @@ async function uploader(t: Test, wrap?: (storage: Storage) => Partial<Storage>):
   };
 }
 
-t.test('a deleted response takes its files along, by address and by path, and no others', async (t) => {
+t.test('deleting a response deletes its files, by address and by path, and no others', async (t) => {
   const { api, upload, respond, isThere } = await uploader(t);
   const [mine, old, theirs, unsent] = [
     await upload(),
@@ -83,7 +83,7 @@ t.test('a deleted response takes its files along, by address and by path, and no
   t.equal(await isThere(unsent.key), true, 'a file whose response was never sent stays');
 });
 
-t.test('a file that an update names goes with the response too', async (t) => {
+t.test('deleting a response also deletes a file that an update named', async (t) => {
   const { api, upload, isThere, surveyId } = await uploader(t);
   const start = { surveyId, finished: false, data: {} };
   const { id } = (await api.client('POST', `/api/v1/client/${workspaceId}/responses`, start)).json.data;
@@ -94,7 +94,7 @@ t.test('a file that an update names goes with the response too', async (t) => {
   t.equal(await isThere(key), false);
 });
 
-t.test('somebody who names the files of others does not get them deleted', async (t) => {
+t.test('naming a file of others in a response does not delete it', async (t) => {
   const { api, upload, respond, isThere } = await uploader(t);
   const { url, key } = await upload();
   await respond([url]);
@@ -112,7 +112,7 @@ t.test('somebody who names the files of others does not get them deleted', async
   t.equal(await isThere(logo), true, 'a public file belongs to no response');
 });
 
-t.test('a deleted survey takes all its files along, also those never sent', async (t) => {
+t.test('deleting a survey deletes all its files, including unsent ones', async (t) => {
   const { api, upload, respond, isThere, surveyId, rows } = await uploader(t);
   const [sent, unsent] = [await upload(), await upload()];
   await respond([sent.url]);
@@ -122,7 +122,7 @@ t.test('a deleted survey takes all its files along, also those never sent', asyn
   t.equal(await rows(), 0);
 });
 
-t.test('what goes another way is found by the sweep: a workspace, and more than fits at once', async (t) => {
+t.test('the sweep deletes files of a deleted workspace, and those that a request could not', async (t) => {
   const { api, upload, isThere, rows } = await uploader(t);
   const files = [];
   for (let i = 0; i < 30; i += 1) files.push(await upload());
@@ -134,7 +134,7 @@ t.test('what goes another way is found by the sweep: a workspace, and more than 
   t.equal(await rows(), 0);
 });
 
-t.test('grants that nobody used are forgotten after an hour; what arrived unnoticed is noted', async (t) => {
+t.test('deletes unused grants after an hour, and records uploads that nobody reported', async (t) => {
   const { api, upload, rows } = await uploader(t);
   await upload({ isStored: false });
   const arrived = await upload();
@@ -148,35 +148,38 @@ t.test('grants that nobody used are forgotten after an hour; what arrived unnoti
   t.equal(await rows(), 1);
 });
 
-t.test('a home that is away costs the caller nothing: logged, and done by the next sweep', async (t) => {
-  let isAway = true;
-  const { api, upload, respond, isThere, rows } = await uploader(t, (storage) => ({
-    async delete(key) {
-      if (isAway) throw new StorageUnavailable('s3_client_error', 'S3 is away');
-      await storage.delete(key);
-    },
-  }));
-  const files = [await upload(), await upload()];
-  const response = await respond(files.map(({ url }) => url));
-  const reply = await api.manage('DELETE', `/api/v1/management/responses/${response}`);
-  t.equal(reply.status, 200);
-  const known = () => api.context.db.selectFrom('files').select('key').execute();
-  t.equal((await known()).length, 2, 'still known');
-  const lines: string[] = [];
-  const log = { error: (_: object, message: string) => void lines.push(message) };
-  await removeFilesOf(api.context, { responseId: response }, log);
-  t.match(lines, [/next sweep/]);
-  await t.rejects(sweepFiles(api.context), StorageUnavailable);
-  isAway = false;
-  await sweepFiles(api.context);
-  for (const { key } of files) t.equal(await isThere(key), false);
-  t.equal(await rows(), 0);
-  api.advance(HOUR + 1);
-  await sweepFiles(api.context);
-  t.same(await known(), [], 'the rows go when no upload can be under way any more');
-});
+t.test(
+  'an unavailable store does not delay the caller: it is logged, and the next sweep deletes the files',
+  async (t) => {
+    let isAway = true;
+    const { api, upload, respond, isThere, rows } = await uploader(t, (storage) => ({
+      async delete(key) {
+        if (isAway) throw new StorageUnavailable('s3_client_error', 'S3 is away');
+        await storage.delete(key);
+      },
+    }));
+    const files = [await upload(), await upload()];
+    const response = await respond(files.map(({ url }) => url));
+    const reply = await api.manage('DELETE', `/api/v1/management/responses/${response}`);
+    t.equal(reply.status, 200);
+    const known = () => api.context.db.selectFrom('files').select('key').execute();
+    t.equal((await known()).length, 2, 'still known');
+    const lines: string[] = [];
+    const log = { error: (_: object, message: string) => void lines.push(message) };
+    await removeFilesOf(api.context, { responseId: response }, log);
+    t.match(lines, [/next sweep/]);
+    await t.rejects(sweepFiles(api.context), StorageUnavailable);
+    isAway = false;
+    await sweepFiles(api.context);
+    for (const { key } of files) t.equal(await isThere(key), false);
+    t.equal(await rows(), 0);
+    api.advance(HOUR + 1);
+    await sweepFiles(api.context);
+    t.same(await known(), [], 'the rows go when no upload can be under way any more');
+  },
+);
 
-t.test('sweeping goes on until nothing is left, and removes what uploads left behind', async (t) => {
+t.test('the sweep goes on until nothing is left, and deletes partial uploads', async (t) => {
   let sweeps = 0;
   const { api, upload, rows } = await uploader(t, () => ({
     async sweep() {
@@ -190,7 +193,7 @@ t.test('sweeping goes on until nothing is left, and removes what uploads left be
   t.equal(sweeps, 1, 'in one round');
 });
 
-t.test('the scheduled sweep begins at once, and says what the operator can do when it fails', async (t) => {
+t.test('the scheduled sweep begins at once, and its error tells the operator what to do', async (t) => {
   const { api } = await uploader(t, () => ({
     async delete() {
       throw new StorageUnavailable('s3_client_error', 'S3 is away, do this');

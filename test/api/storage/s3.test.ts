@@ -1,6 +1,5 @@
 /**
- * Files in S3 pass the tests of every storage on a real server. Further tests check the policies, and a server that is
- * away.
+ * Files in S3 pass the conformance suite on a real server. Further tests check the policies, and a server that is down.
  */
 import { createHmac } from 'node:crypto';
 import t from 'tap';
@@ -12,7 +11,7 @@ import { conforms, post } from './conformance.ts';
 
 const object = { key: 'ws1/private/a ü.pdf', contentType: 'application/pdf', bytesMax: 1234 };
 
-t.test('as every home', async (t) => {
+t.test('passes the conformance suite', async (t) => {
   const { location, credentials } = await startS3(t);
   const storage = createS3Storage(location, credentials);
   t.teardown(() => storage.close());
@@ -23,7 +22,7 @@ t.test('as every home', async (t) => {
 });
 
 t.test(
-  'the policy fixes key, type, size, status and bucket, ends after two minutes, and is signed',
+  'the policy fixes key, type, size, status and bucket, expires after two minutes, and is signed',
   async (t) => {
     const storage = createS3Storage(
       {
@@ -77,12 +76,12 @@ t.test(
   },
 );
 
-t.test('a server that does not keep to a range is a fault, never a wrong part', async (t) => {
+t.test('a server that ignores Range causes an error, never wrong bytes', async (t) => {
   const { location, credentials } = await startS3(t);
   const storage = createS3Storage(location, credentials);
   t.teardown(() => storage.close());
   await post(await storage.grant(object), Buffer.from('0123456789'));
-  // s3rver answers a request for the first byte alone with the whole file.
+  // s3rver answers a request for only the first byte with the whole file.
   const opened = await storage.open(object.key);
   await t.rejects(async () => opened?.read({ first: 0, last: 0 }), {
     constructor: StorageUnavailable,
@@ -90,7 +89,7 @@ t.test('a server that does not keep to a range is a fault, never a wrong part', 
   });
 });
 
-t.test('a pair that the server does not know', async (t) => {
+t.test('keys that the server does not know', async (t) => {
   const { location } = await startS3(t);
   const storage = createS3Storage(location, { accessKey: 'WRONG', secretKey: 'WRONG' });
   t.teardown(() => storage.close());
@@ -104,30 +103,37 @@ t.test('a pair that the server does not know', async (t) => {
   await t.rejects(storage.delete('ws1/public/a.png'), expected);
 });
 
-t.test('a bucket that is not there is a mistake of the settings, not a missing file', async (t) => {
+t.test('a missing bucket is a configuration error, not a missing file', async (t) => {
   const { location, credentials } = await startS3(t);
   const storage = createS3Storage({ ...location, bucket: 'other' }, credentials);
   t.teardown(() => storage.close());
   await t.rejects(storage.check(), { constructor: StorageUnavailable, message: /S3_BUCKET_NAME/ });
 });
 
-t.test('a server that is away, then one that does not answer: bounded, and a clear message', async (t) => {
-  const port = await freePort();
-  const endpoint = `http://127.0.0.1:${port}`;
-  const away = createS3Storage(
-    { kind: 's3', bucket: 'uploads', endpoint, region: 'us-east-1', forcePathStyle: true },
-    { accessKey: 'S3RVER', secretKey: 'S3RVER' },
-  );
-  t.teardown(() => away.close());
-  const expected = { constructor: StorageUnavailable, fault: 's3_client_error', message: /S3_ENDPOINT_URL/ };
-  await t.rejects(away.open('ws1/public/a.png'), expected);
-  await t.resolves(away.grant(object), 'a grant is arithmetic and needs no server');
+t.test(
+  'an unavailable server, and one that does not answer: a bounded wait and a clear message',
+  async (t) => {
+    const port = await freePort();
+    const endpoint = `http://127.0.0.1:${port}`;
+    const away = createS3Storage(
+      { kind: 's3', bucket: 'uploads', endpoint, region: 'us-east-1', forcePathStyle: true },
+      { accessKey: 'S3RVER', secretKey: 'S3RVER' },
+    );
+    t.teardown(() => away.close());
+    const expected = {
+      constructor: StorageUnavailable,
+      fault: 's3_client_error',
+      message: /S3_ENDPOINT_URL/,
+    };
+    await t.rejects(away.open('ws1/public/a.png'), expected);
+    await t.resolves(away.grant(object), 'a grant is arithmetic and needs no server');
 
-  const server = await startS3(t);
-  const hanging = createS3Storage(server.location, server.credentials);
-  t.teardown(() => hanging.close());
-  server.process.child.kill('SIGSTOP');
-  await t.rejects(hanging.open('ws1/public/a.png'), expected, 'while the server still says nothing');
-  server.process.child.kill('SIGCONT');
-  t.equal((await post(await hanging.grant(object), Buffer.from('x'))).status, 201, 'and it heals');
-});
+    const server = await startS3(t);
+    const hanging = createS3Storage(server.location, server.credentials);
+    t.teardown(() => hanging.close());
+    server.process.child.kill('SIGSTOP');
+    await t.rejects(hanging.open('ws1/public/a.png'), expected, 'while the server still says nothing');
+    server.process.child.kill('SIGCONT');
+    t.equal((await post(await hanging.grant(object), Buffer.from('x'))).status, 201, 'and it heals');
+  },
+);

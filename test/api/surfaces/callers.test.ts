@@ -1,4 +1,4 @@
-/** The opening comment of every routes file says who may call its routes, and it says the truth. */
+/** The opening comment of every routes file names its callers correctly. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fastify from 'fastify';
@@ -8,7 +8,7 @@ import { surfaceOf } from '#api/surfaces/surfaces.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { projectRoot } from '#test/support/process.ts';
 
-/** The handlers of these files check the credentials themselves, so their options do not say who may call. */
+/** The handlers of these files check the credentials themselves, so their options do not name the callers. */
 const handlersAuthenticate: ReadonlySet<string> = new Set([
   'api/resources/home/account-routes.ts',
   'api/resources/home/second-factor-routes.ts',
@@ -24,7 +24,7 @@ const files = globSync('api/resources/**/*.ts', { cwd: projectRoot })
   .map((file) => ({ file, text: readFileSync(join(projectRoot, file), 'utf8') }))
   .filter(({ text }) => /^export const \w+: Routes\b/m.test(text));
 
-t.test('there are many such files', async (t) => {
+t.test('finds many such files', async (t) => {
   t.ok(files.length > 40);
 });
 

@@ -7,7 +7,7 @@ import { gatewayPrefixes } from '#api/surfaces/management.ts';
 import { surfaceOf } from '#api/surfaces/surfaces.ts';
 import { EDGE_TABLE } from '#test/support/edge-table.ts';
 
-t.test('the lists are those of the edge table', async (t) => {
+t.test('the lists have the rows of the policy file at the edge', async (t) => {
   const client = EDGE_TABLE.filter(({ path }) => path.includes('/client/')).map(
     ({ methods, path }) => `${methods[0]} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
   );

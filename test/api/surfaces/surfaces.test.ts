@@ -35,12 +35,12 @@ const cases: readonly (readonly [
   ['', 'pages', 'v1', null],
 ];
 for (const [path, name, errorShape, credentials] of cases) {
-  t.test(`${path || 'nothing'} is of ${name}`, async (t) => {
+  t.test(`${path || 'an empty path'} belongs to ${name}`, async (t) => {
     t.match(surfaceOf(path), { name, errorShape, credentials });
   });
 }
 
-t.test('browsers of any origin may read client replies, and no others', async (t) => {
+t.test('only client replies can be read by browsers of every origin', async (t) => {
   t.ok(surfaceOf('/api/v1/client/x').isCrossOrigin);
   t.ok(surfaceOf('/api/v2/client/x').isCrossOrigin);
   t.notOk(surfaceOf('/api/v1/management/me').isCrossOrigin);

@@ -14,12 +14,12 @@ interface Load {
   readonly isAnswered?: boolean;
 }
 
-/** A limit and its clock. */
+/** A limit with its clock. */
 class Run {
   readonly limit = new AdaptiveLimit(MAX);
   now = 1_000_000;
 
-  /** So many windows in which each client has one reply. */
+  /** Simulates windows in which each client has one reply. */
   windows(count: number, { ms, inProgress, isAnswered = true }: Load): number {
     for (let i = 0; i < count; i++) {
       const tell = (): void =>
@@ -29,7 +29,7 @@ class Run {
         );
       tell();
       this.now += WINDOW_MS;
-      // The first reply after its time ends a window, so all clients are in it.
+      // The first reply after its end closes a window, so all clients are in it.
       tell();
     }
     return this.limit.limit;
@@ -55,7 +55,7 @@ t.test(
   },
 );
 
-t.test('it falls to its minimum, no further, and rises again', async (t) => {
+t.test('falls to its minimum, no further, and rises again', async (t) => {
   const run = new Run();
   run.windows(20, calm);
   t.equal(run.windows(30, { ms: [2000, 2000, 2000], inProgress: 64 }), IN_PROGRESS_MIN);
@@ -64,15 +64,15 @@ t.test('it falls to its minimum, no further, and rises again', async (t) => {
   t.equal(run.windows(40, busy), MAX, 'within 20 s');
 });
 
-t.test('with few requests in progress, slow replies do not lower it', async (t) => {
+t.test('slow replies do not lower the limit while few requests are in progress', async (t) => {
   const run = new Run();
   run.windows(20, calm);
   for (let i = 0; i < 50; i++)
     t.equal(run.windows(1, { ms: [3000, 3000, 3000], inProgress: IN_PROGRESS_MIN }), MAX);
 });
 
-t.test('one client', async (t) => {
-  await t.test('with slow requests does not lower it', async (t) => {
+t.test('the influence of one client', async (t) => {
+  await t.test('its slow requests do not lower the limit', async (t) => {
     for (const visitors of [[50], [50, 50], [50, 50, 50, 50]]) {
       const run = new Run();
       run.windows(20, { ms: visitors, inProgress: 5 });
@@ -83,7 +83,7 @@ t.test('one client', async (t) => {
       );
     }
   });
-  await t.test('alone does not lower it, and teaches nothing', async (t) => {
+  await t.test('while it is alone, it neither lowers the limit nor changes the baseline', async (t) => {
     const run = new Run();
     run.windows(20, calm);
     const { unloadedMs } = run.limit;
@@ -91,7 +91,7 @@ t.test('one client', async (t) => {
     t.equal(run.windows(50, { ms: [1], inProgress: 5 }), MAX);
     t.equal(run.limit.unloadedMs, unloadedMs);
   });
-  await t.test('with fast requests does not make the others look slow', async (t) => {
+  await t.test('its fast requests do not make the others look slow', async (t) => {
     for (const visitors of [[50], [50, 50], [50, 50, 50, 50]]) {
       const run = new Run();
       run.windows(20, { ms: visitors, inProgress: 5 });
@@ -99,7 +99,7 @@ t.test('one client', async (t) => {
       t.equal(run.windows(20, { ms: [0, 0, 60, 60, 60], inProgress: 100 }), MAX, `beside ${visitors.length}`);
     }
   });
-  await t.test('has one voice, however many requests it sends', async (t) => {
+  await t.test('it counts once, however many requests it sends', async (t) => {
     const run = new Run();
     run.windows(20, calm);
     for (let i = 0; i < 20; i++) {
@@ -110,13 +110,13 @@ t.test('one client', async (t) => {
   });
 });
 
-t.test('an application that has become slower is learned again', async (t) => {
+t.test('learns the new baseline of an application that has become slower', async (t) => {
   const run = new Run();
   run.windows(40, calm);
   const slower = { ms: [400, 500, 600], inProgress: 100 };
   run.windows(10, slower);
   t.ok(run.limit.limit < MAX, 'first it looks like congestion');
-  // From then on the limit lets only so many through.
+  // From then on the limit admits only this many.
   let windows = 0;
   while (run.limit.limit < MAX && windows < 200) {
     run.windows(1, { ...slower, inProgress: Math.min(100, run.limit.limit) });
@@ -126,19 +126,19 @@ t.test('an application that has become slower is learned again', async (t) => {
   t.ok(windows < 100, `after ${windows} windows`);
 });
 
-t.test('a start during an overload does not take it for normal', async (t) => {
+t.test('a start during an overload does not take the overload for the baseline', async (t) => {
   const run = new Run();
   t.equal(run.windows(30, { ms: [5000, 5000, 5000], inProgress: MAX }), IN_PROGRESS_MIN);
 });
 
-t.test('an application that is slow without load is believed after a while', async (t) => {
+t.test('after a while a slow application without load becomes the baseline', async (t) => {
   const run = new Run();
   const load = (): object => ({ ms: [3000, 3000, 3000], inProgress: Math.min(50, run.limit.limit) });
   for (let i = 0; i < 60; i++) run.windows(1, load() as Load);
   t.equal(run.limit.limit, MAX);
 });
 
-t.test('after an idle time the limit is at its maximum, and what was learned stays', async (t) => {
+t.test('after an idle time the limit is at its maximum, and the baseline stays', async (t) => {
   const run = new Run();
   run.windows(20, calm);
   const { unloadedMs } = run.limit;
@@ -150,7 +150,7 @@ t.test('after an idle time the limit is at its maximum, and what was learned sta
   t.ok(Math.abs((run.limit.unloadedMs ?? 0) - (unloadedMs ?? 0)) < 5);
 });
 
-t.test('requests without a good reply count only if they took long', async (t) => {
+t.test('requests without a good reply count only if they were slow', async (t) => {
   const run = new Run();
   run.windows(20, calm);
   const { unloadedMs } = run.limit;
@@ -176,7 +176,7 @@ interface Simulated {
 }
 
 /**
- * An application that works on so many requests at once, each for so long. All others wait there, in their order.
+ * Simulates an application with a number of workers and a time for each request. Other requests wait in order.
  *
  * @returns the requests that it has answered, and the part of its workers that was busy on average
  */
@@ -207,7 +207,7 @@ function simulate(run: Run, { workers, ms, seconds, demand }: Simulated): { done
   return { done, busyPart: busySteps / ((seconds * 1000) / STEP_MS) };
 }
 
-t.test('in front of an application with 20 workers of 50 ms', async (t) => {
+t.test('an application with 20 workers of 50 ms each', async (t) => {
   const run = new Run();
   simulate(run, { workers: 20, ms: 50, seconds: 10, demand: 8 });
   t.equal(run.limit.limit, MAX);
@@ -219,24 +219,21 @@ t.test('in front of an application with 20 workers of 50 ms', async (t) => {
   t.equal(run.limit.limit, MAX, 'after the overload it is at its maximum again');
 });
 
-t.test('replies that do not depend on the load are no congestion', async (t) => {
+t.test('slow replies that do not depend on the load do not lower the limit', async (t) => {
   const run = new Run();
   simulate(run, { workers: MAX, ms: 5, seconds: 10, demand: 1 });
-  // Other routes are asked for now, which take longer. The application could do many more of them.
+  // Requests for slower routes arrive. The application could process many more of them.
   const { done } = simulate(run, { workers: MAX, ms: 100, seconds: 20, demand: 100 });
   t.ok(done > 0.8 * 20 * 1000, `the application is hardly held back: ${done} of 20,000`);
   t.equal(run.limit.limit, MAX);
 });
 
-t.test(
-  'in front of an application that can do less than the minimum, it stays near the minimum',
-  async (t) => {
-    const run = new Run();
-    simulate(run, { workers: 2, ms: 100, seconds: 10, demand: 1 });
-    simulate(run, { workers: 2, ms: 100, seconds: 60, demand: 10_000 });
-    t.ok(run.limit.limit <= 3 * IN_PROGRESS_MIN, `the limit is ${run.limit.limit}`);
-  },
-);
+t.test('stays near its minimum if the application can do even less', async (t) => {
+  const run = new Run();
+  simulate(run, { workers: 2, ms: 100, seconds: 10, demand: 1 });
+  simulate(run, { workers: 2, ms: 100, seconds: 60, demand: 10_000 });
+  t.ok(run.limit.limit <= 3 * IN_PROGRESS_MIN, `the limit is ${run.limit.limit}`);
+});
 
 t.test('random applications stay busy under overload', async () => {
   const seed = fc.integer({ min: 1, max: 2 ** 31 - 2 });

@@ -1,4 +1,4 @@
-/** Clients of several addresses on one machine: all of 127.0.0.0/8 is loopback on Linux. */
+/** Clients with several addresses on one machine. All of 127.0.0.0/8 is loopback on Linux. */
 import { Agent } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { type Answer, type Sent, send } from '#test/gateway/proxy/exchange.ts';
@@ -18,7 +18,7 @@ export interface HostileClient {
 /**
  * Opens connections from one address, each of which sends a text.
  *
- * @param isReading false: what comes back is not read
+ * @param isReading false to leave replies unread
  */
 export function connectMany(
   owner: Owner,

@@ -1,4 +1,4 @@
-/** Many clients of one IPv6 network: together they hold no more than a quarter of each total. */
+/** Many clients of one IPv6 network hold at most a quarter of each total. */
 import t from 'tap';
 import { readConfig } from '#gateway/config.ts';
 import { Introductions } from '#gateway/listen/proxy-protocol/introductions.ts';
@@ -30,7 +30,7 @@ async function start(owner: Owner, options: Partial<BareServerOptions> = {}): Pr
   });
 }
 
-/** Sends one request and keeps the connection. @returns the status and what it says */
+/** Sends one request and keeps the connection. @returns status and body */
 async function ask(owner: Owner, port: number, address: string): Promise<RawConnection & { status: number }> {
   const client = sendRaw(port, from(address) + GET);
   owner.teardown(() => client.socket.destroy());
@@ -59,19 +59,22 @@ t.test('429: a /48 has a quarter of the total, and others the rest', async (t) =
   t.equal(clients.networks, 2);
 });
 
-t.test('what is given back is given back to the network, and forgotten with its last client', async (t) => {
-  const { port, bounds, clients } = await start(t);
-  for (let client = 1; client <= 20; client++) {
-    const one = await ask(t, port, `2001:db8:0:${client}::1`);
-    t.equal(one.status, 200);
-    one.socket.destroy();
-    await until(() => bounds.connections.held === 0, 'it has left');
-  }
-  await until(() => clients.size === 0, 'nobody is remembered');
-  t.equal(clients.networks, 0);
-});
+t.test(
+  'a share that is given back returns to the network, which is dropped with its last client',
+  async (t) => {
+    const { port, bounds, clients } = await start(t);
+    for (let client = 1; client <= 20; client++) {
+      const one = await ask(t, port, `2001:db8:0:${client}::1`);
+      t.equal(one.status, 200);
+      one.socket.destroy();
+      await until(() => bounds.connections.held === 0, 'it has left');
+    }
+    await until(() => clients.size === 0, 'nobody is remembered');
+    t.equal(clients.networks, 0);
+  },
+);
 
-t.test('the prefix is a setting; /64 leaves one share only', async (t) => {
+t.test('the prefix length is a setting; with /64 there is only one share', async (t) => {
   const { port } = await start(t, { networkPrefix: 64 });
   for (let client = 1; client <= 4; client++)
     t.equal((await ask(t, port, `2001:db8:0:${client}::1`)).status, 200);
@@ -94,7 +97,7 @@ t.test('a client whose own share is larger than a quarter keeps it', async (t) =
   t.same(statuses, [200, 200, 200, 429]);
 });
 
-t.test('503: who is refused before the header of the PROXY protocol is told so as well', async (t) => {
+t.test('503: also without a PROXY header yet', async (t) => {
   const { port } = await start(t, { bounds: { connections: { total: 1, perClient: 1 } } });
   t.equal((await ask(t, port, '192.0.2.1')).status, 200);
   const refused = sendRaw(port, from('192.0.2.2') + GET);

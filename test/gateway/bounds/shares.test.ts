@@ -55,7 +55,7 @@ t.test('connections: 429 beyond the share, 503 beyond the total', async (t) => {
   t.equal(bounds.connections.held, 0);
 });
 
-t.test('waiting: clients take turns, and one is refused more than its share', async (t) => {
+t.test('waiting: clients take turns, and one client has a maximum', async (t) => {
   const held: { socket: Socket; url: string }[] = [];
   const answer = (): void =>
     void held.shift()?.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
@@ -104,7 +104,7 @@ t.test('waiting: clients take turns, and one is refused more than its share', as
   await until(() => bounds.waiting.held === 0 && bounds.upstream_connections.held === 0, 'all is given back');
 });
 
-t.test('a client that waits for its own requests is told so, not that the upstream is slow', async (t) => {
+t.test('a client that waits for its own requests gets another error than for a slow upstream', async (t) => {
   const upstream = await startRawUpstream(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun');
   });
@@ -120,7 +120,7 @@ t.test('a client that waits for its own requests is told so, not that the upstre
   t.match(JSON.parse(body.toString()), { details: { bound: 'upstream_connections', scope: 'client' } });
 });
 
-t.test('uploads: a share for one client, and under pressure the slowest is cut', async (t) => {
+t.test('uploads: one client has a maximum, and when the total is reached the slowest is cut', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     req.on('error', () => undefined);
     req.resume().on('end', () => res.end('ok'));
@@ -153,7 +153,7 @@ t.test('uploads: a share for one client, and under pressure the slowest is cut',
   for (const bound of Object.values(bounds)) t.equal(bound.held, 0, bound.name);
 });
 
-t.test('upgrades: counted for as long as the tunnel is open', async (t) => {
+t.test('upgrades: counted while the tunnel is open', async (t) => {
   const upstream = await startOpenEnded(t);
   const { port, bounds, clients } = await startBareServer(t, {
     origin: upstream.origin,
@@ -178,7 +178,7 @@ t.test('upgrades: counted for as long as the tunnel is open', async (t) => {
   t.equal(bounds.upgrades.held, 0);
 });
 
-t.test('behind a trusted proxy the share is that of the forwarded client, its /64 for IPv6', async (t) => {
+t.test('behind a trusted proxy each forwarded client has its share, an IPv6 client by its /64', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'text/event-stream' });
     res.write('data: 1\n\n');

@@ -70,7 +70,7 @@ t.test('256 downloads of one client that are not read leave the upstream to othe
   }
 });
 
-t.test('under pressure a reply that is not read gives its connection to a request that waits', async (t) => {
+t.test('when connections run out, an unread reply gives its connection to a waiting request', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     if (req.url === '/ok') res.end('ok');
     else for (let i = 0; i < 16; i++) res.write(MB);
@@ -87,7 +87,7 @@ t.test('under pressure a reply that is not read gives its connection to a reques
   t.equal((await sendFrom(VICTIM, port, '/ok')).status, 200);
 });
 
-t.test('a long reply moves to the streams, and lives on', async (t) => {
+t.test('a long reply counts as a stream, and is not cut', async (t) => {
   let finish = (): void => undefined;
   const upstream = await startUpstream(t, (req, res) => {
     if (req.url === '/ok') res.end('ok');
@@ -115,7 +115,7 @@ t.test('a long reply moves to the streams, and lives on', async (t) => {
   t.equal(bounds.upstream_connections.held, 0);
 });
 
-t.test('replies that are not read are counted, and cut beyond their bound', async (t) => {
+t.test('unread replies are counted, and cut beyond their maximum', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => {
     for (let i = 0; i < 16; i++) res.write(MB);
   });

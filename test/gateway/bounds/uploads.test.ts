@@ -11,7 +11,7 @@ const BODY = Buffer.alloc(100_000, 'x');
 const head = (path: string, more = ''): string =>
   `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 20000000\r\n${more}\r\n`;
 
-t.test('clients that leave after an early answer give their uploads back', async (t) => {
+t.test('clients that leave after an early reply free their uploads', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     req.on('error', () => undefined);
     if (req.url === '/ok') req.resume().on('end', () => res.end('ok'));

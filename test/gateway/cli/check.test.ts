@@ -13,7 +13,7 @@ const good = policyFile('name: a, route: GET /a, identifier: ip, limit: 2, windo
 const tested = (allowed: number): string =>
   `${good}\ntests:\n  - { name: two, request: GET /a, times: 3, expect: { allowed: ${allowed} } }\n`;
 
-t.test('a file, its mistakes and its tests', async (t) => {
+t.test('prints the mistakes of a file and the results of its tests', async (t) => {
   const cwd = temporaryFolder(t);
   const check = async (text: string) => {
     writeFileSync(join(cwd, 'p.yaml'), text);
@@ -51,7 +51,7 @@ t.test('a file, its mistakes and its tests', async (t) => {
   });
 });
 
-t.test('warnings leave the exit code alone', async (t) => {
+t.test('warnings do not change the exit code', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(
     join(cwd, 'p.yaml'),

@@ -1,4 +1,4 @@
-/** Tests `floodgate diff`: it says in words which limits change for whom. */
+/** Tests `floodgate diff`: it describes which limits change for which clients. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** `floodgate doctor --formbricks`: a set-up that is right, and each mistake in it, made and found. */
+/** `floodgate doctor --formbricks`: a correct set-up, and each mistake that it finds. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -20,7 +20,7 @@ import { startRedis } from '#test/support/redis.ts';
 const read = (file: string): string => readFileSync(join(projectRoot, file), 'utf8');
 const EXAMPLE = read('examples/formbricks.yaml');
 const CHART = read('config/policies.yaml');
-/** Nothing listens on the same port of 127.0.0.1, where clients are. */
+/** An address on which the same port of 127.0.0.1, which clients use, is free. */
 const INSIDE = '127.0.0.2';
 
 interface SetUp extends FormbricksOptions {
@@ -35,7 +35,7 @@ interface Standing {
   readonly front: string;
 }
 
-/** A proxy, a gateway and Formbricks as they should be, but for what is given. */
+/** Starts a proxy, a gateway and Formbricks with a correct set-up, apart from the given options. */
 async function stand(t: Test, setUp: SetUp = {}): Promise<Standing> {
   const formbricks = await startFormbricks(t, { hopCount: 2, host: INSIDE, ...setUp });
   const redis = await startRedis(['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction']);
@@ -93,15 +93,15 @@ t.test('hop counts that are wrong', async (t) => {
   const cases: readonly (readonly [FormbricksOptions, RegExp, RegExp])[] = [
     [
       { hopCount: 1 },
-      /expects 1 proxy on the way, and there are 2: it takes a proxy for the client/,
+      /expects 1 proxy on the way, and there are 2: it counts a proxy as the client/,
       /COUNT=2 for/,
     ],
     [
       { hopCount: 3 },
-      /expects 3 proxies on the way, and there are 2: it takes all clients for one/,
+      /expects 3 proxies on the way, and there are 2: it counts all clients as one/,
       /COUNT=2 for/,
     ],
-    [{ hopCount: 0 }, /takes all clients for one/, /COUNT=2 for/],
+    [{ hopCount: 0 }, /counts all clients as one/, /COUNT=2 for/],
     [
       { isUnlimited: true },
       /limits no password resets/,
@@ -118,7 +118,7 @@ t.test('hop counts that are wrong', async (t) => {
   }
 });
 
-t.test('the published table: it limits the older login only, and closes nothing', async (t) => {
+t.test('the published table: limits only the older login, and denies no route', async (t) => {
   const { wrong } = await askAll(await stand(t, { policies: CHART }));
   t.match(wrong, [
     {
@@ -139,7 +139,7 @@ t.test('the published table: it limits the older login only, and closes nothing'
   t.equal(old.wrong.length, 1);
 });
 
-t.test('Traefik asks the gateway: doctor sees through it', async (t) => {
+t.test('Traefik asks the gateway: doctor recognizes it', async (t) => {
   for (const hopCount of [1, 2]) {
     const formbricks = await startFormbricks(t, { hopCount, host: INSIDE });
     const { port, asked } = await startTraefikRecipe(t, formbricks);
@@ -164,7 +164,7 @@ t.test('Traefik asks the gateway: doctor sees through it', async (t) => {
   }
 });
 
-t.test('a login that is counted and never denied', async (t) => {
+t.test('a login limit in shadow mode', async (t) => {
   const policies = EXAMPLE.replace(
     'route: POST /api/auth/sign-in/email',
     'route: POST /api/auth/sign-in/email\n    mode: shadow',
@@ -174,7 +174,7 @@ t.test('a login that is counted and never denied', async (t) => {
   t.equal(wrong.length, 1);
 });
 
-t.test('the port of Formbricks at the host of clients', async (t) => {
+t.test('the port of Formbricks is open at the public host', async (t) => {
   const open = await askAll(await stand(t, { host: '127.0.0.1' }));
   t.match(open.wrong, [
     { check: 'around-gateway', message: /answers past the gateway/, fix: /remove ports: of Formbricks/ },
@@ -196,7 +196,7 @@ t.test('the port of Formbricks at the host of clients', async (t) => {
   );
 });
 
-t.test('Formbricks that cannot be reached from here, or another application', async (t) => {
+t.test('Formbricks is unreachable, or is another application', async (t) => {
   const { admin, front } = await stand(t);
   const away = `http://127.0.0.1:${await freePort()}`;
   const { wrong } = await ask(admin, ['--public', front, '--formbricks', away]);
@@ -216,6 +216,6 @@ t.test('Formbricks that cannot be reached from here, or another application', as
   ]);
   t.match(await floodgateCommand(['doctor', '--gateway', admin, '--formbricks', 'formbricks']), {
     code: 2,
-    stderr: /--formbricks formbricks is no URL; write http:\/\/HOST:PORT/,
+    stderr: /--formbricks formbricks is not a URL; write http:\/\/HOST:PORT/,
   });
 });

@@ -126,12 +126,16 @@ t.test('a set-up that is right, behind a proxy with TLS', async (t) => {
   });
 });
 
-t.test('proxies that are not trusted, or trusted too far', async (t) => {
+t.test('proxies that are not trusted, or trusted too many', async (t) => {
   const cases: readonly (readonly [trust: string, message: RegExp, fix: RegExp])[] = [
     ['none', /a proxy that is not trusted/, /set GATEWAY_TRUSTED_PROXIES to the address/],
     ['2', /come without the X-Forwarded-For/, /the number of hops is larger/],
     ['loopback', /a client may name any address/, /the proxies in front only/],
-    ['0.0.0.0/0, 10.0.0.0/8', /networks with strangers in them: 0\.0\.0\.0\/0;/, /your own proxies only/],
+    [
+      '0.0.0.0/0, 10.0.0.0/8',
+      /networks that contain unrelated hosts: 0\.0\.0\.0\/0;/,
+      /your own proxies only/,
+    ],
   ];
   for (const [trust, message, fix] of cases) {
     await t.test(trust, async (t) => {
@@ -154,7 +158,7 @@ t.test('proxies that are not trusted, or trusted too far', async (t) => {
   });
 });
 
-t.test('Redis that is shared, may forget, or has another time; files, versions', async (t) => {
+t.test('Redis that is shared, may evict, or has another time; files, versions', async (t) => {
   const redis = await redisWith(t, ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru']);
   await redis.client.set('session:1', 'x');
   const standing = await stand(t, redis, {
@@ -190,7 +194,7 @@ t.test('another database of the same Redis, without maxmemory; the clock of the 
   t.equal(wrong.length, 2);
 });
 
-t.test('no Redis, an old Node, a clock that is late, an application that is away', async (t) => {
+t.test('no Redis, an old Node, a wrong clock, an application that is down', async (t) => {
   const standing = await stand(t, null, {
     upstream: `http://127.0.0.1:${await freePort()}`,
     admin: { clock: () => Date.now() - 30_000, doctor: { nodeVersion: '22.3.0' } },
@@ -205,7 +209,7 @@ t.test('no Redis, an old Node, a clock that is late, an application that is away
   t.equal(wrong.length, 4);
 });
 
-t.test('Redis that is away', async (t) => {
+t.test('Redis that is down', async (t) => {
   const redis = await redisWith(t);
   const standing = await stand(t, redis);
   await redis.kill();
@@ -215,7 +219,7 @@ t.test('Redis that is away', async (t) => {
   t.equal(wrong.length, 1);
 });
 
-t.test('an application that takes two spellings of a path for one', async (t) => {
+t.test('an application that treats two spellings of a path alike', async (t) => {
   const standing = await stand(t, await redisWith(t), { isLogin: (path) => path.toLowerCase() === '/login' });
   const { wrong } = await ask(standing);
   t.match(wrong, [
@@ -228,7 +232,7 @@ t.test('an application that takes two spellings of a path for one', async (t) =>
   t.equal(wrong.length, 1);
 });
 
-t.test('two workers, whichever gets the probe; a user of Redis who may not ask INFO', async (t) => {
+t.test('two workers, either of which gets the probe; a user of Redis without INFO', async (t) => {
   const redis = await redisWith(t);
   await redis.client.call('ACL', 'SETUSER', 'gateway', 'on', '>secret', '~fg:*', '+@all', '-info', '-scan');
   const { admin } = await startOperator(t, {
@@ -251,7 +255,7 @@ t.test('a Redis Cluster', async (t) => {
   t.equal(wrong.length, 1);
 });
 
-t.test('a policy file that is not what is in use', async (t) => {
+t.test('a policy file that is not the one in use', async (t) => {
   const texts = new Map([['changed', POLICIES.replace('limit: 5', 'limit: 6')]]);
   const cases: readonly (readonly [string, RegExp])[] = [
     ['changed', /has changed and is not in use yet/],
@@ -329,7 +333,7 @@ t.test('a public address that leads elsewhere, or nowhere', async (t) => {
   t.match(noTls.wrong, [{ check: 'public-address' }, { check: 'tls', message: /does not speak TLS/ }]);
 });
 
-t.test('2: wrong call, wrong token; 3: nobody there', async (t) => {
+t.test('2: wrong arguments or token; 3: no gateway answers', async (t) => {
   t.match(await floodgateCommand(['doctor', '--public', 'example.org']), {
     code: 2,
     stderr: /write https:\/\/HOST/,

@@ -134,7 +134,7 @@ t.test('overrides and lists', async (t) => {
   t.match(stdout, 'deny /closed/1: 403, deny has GET /closed/* (line 7): no policy applies');
 });
 
-t.test('for people: a table', async (t) => {
+t.test('prints a table for people', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'p.yaml'), FILE);
   const { code, stdout } = await floodgateCommand(['explain', 'GET /a/1', '--file', 'p.yaml'], { cwd });
@@ -144,13 +144,13 @@ t.test('for people: a table', async (t) => {
   t.notMatch(stdout, '\u001b', 'no colours in a pipe');
 });
 
-t.test('wrong calls', async (t) => {
+t.test('wrong arguments', async (t) => {
   t.match(await floodgateCommand(['explain', 'a', '--file', 'policies.yaml']), {
     code: 2,
     stderr: /METHOD PATH/,
   });
   const wrong = [
-    ['--from', 'nowhere', /is no address/],
+    ['--from', 'nowhere', /is not an address/],
     ['-H', 'novalue', /is no header/],
   ] as const;
   for (const [option, value, message] of wrong) {

@@ -1,4 +1,4 @@
-/** Tests `floodgate import`: it prints a policy file and reports everything that it cannot translate. */
+/** Tests `floodgate import`: it prints a policy file and reports everything that it cannot convert. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -10,7 +10,7 @@ limit_conn_zone $binary_remote_addr zone=b:1m;
 server { limit_conn b 10; location /api/ { limit_req zone=a; } }
 `;
 
-t.test('the file on stdout passes check, what is lost stands on stderr', async (t) => {
+t.test('stdout has a file that passes check, stderr lists what could not be converted', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'nginx.conf'), CONF);
   const { code, stdout, stderr } = await floodgate(['import', 'nginx.conf'], { cwd });
@@ -34,7 +34,7 @@ t.test('--json, from standard input', async (t) => {
   });
 });
 
-t.test('1: nothing to carry over, or no such file of theirs; 2: unknown product; 3: no file', async (t) => {
+t.test('1: nothing to convert, or a bad file; 2: unknown product; 3: no file', async (t) => {
   const nothing = await floodgate(['import', '-', '--from', 'nginx'], { input: 'server { listen 80; }' });
   t.match(nothing, { code: 1, stdout: '', stderr: /no limit that can be carried over/ });
   const odd = await floodgate(['import', '-'], { input: 'a: b' });

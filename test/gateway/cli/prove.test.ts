@@ -29,7 +29,7 @@ const ROWS = [
 /** The clock is in the middle of a window of an hour, so no window ends during a test. */
 const NOON = Date.parse('2026-11-20T12:10:00Z');
 
-t.test('each row admits its limit; what is not tried is named', async (t) => {
+t.test('each row admits its limit; rows that are not tested are named', async (t) => {
   const cwd = temporaryFolder(t);
   const policies = policyFile(...ROWS);
   writeFileSync(join(cwd, 'p.yaml'), policies);
@@ -103,13 +103,13 @@ t.test('each row admits its limit; what is not tried is named', async (t) => {
   t.match(used.rows[0], { exact: false, note: /counted before/ });
 });
 
-t.test('asks first, and says who does not answer', async (t) => {
+t.test('asks for confirmation first, and names the gateway that does not answer', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'p.yaml'), policyFile(ROWS[1] ?? ''));
   const run = (...args: string[]) => floodgateCommand(['prove', '--file', 'p.yaml', ...args], { cwd });
   t.match(await run(), { code: 2, stderr: /sends about 7 real requests .*; add --yes/ });
   t.match(await run('--public', 'http://127.0.0.1:1', '--yes'), { code: 3, stderr: /no gateway answers/ });
-  t.match(await run('--public', 'nowhere', '--yes'), { code: 2, stderr: /is no URL/ });
+  t.match(await run('--public', 'nowhere', '--yes'), { code: 2, stderr: /is not a URL/ });
   t.match(await run('--gateway', 'http://127.0.0.1:1', '--yes'), {
     code: 2,
     stderr: /requests of clients: write --public URL/,

@@ -34,7 +34,7 @@ function nginx(second: number, address: string, request: string, status = 200): 
   return `${address} - - [22/Nov/2026:${time} +0000] "${request} HTTP/1.1" ${status} 2 "-" "a"`;
 }
 
-t.test("NGINX: addresses are judged, keys are not, on the log's clock", async (t) => {
+t.test('NGINX: decides by address, not by key, with the times of the log', async (t) => {
   const cwd = folderOf(t);
   const lines = [
     ...Array.from({ length: 4 }, (_, i) => nginx(10 + i, '192.0.2.1', 'POST /login', 401)),
@@ -62,7 +62,7 @@ t.test("NGINX: addresses are judged, keys are not, on the log's clock", async (t
     malformed: 1,
     unknown: 0,
     logged: null,
-    notes: ['policies by api-key cannot be judged where the log does not tell it: left out of 1 request'],
+    notes: ['policies by api-key were skipped for 1 request, because the log does not have it'],
   });
   t.ok(result.linesPerSecond > 0);
   const [login, items, all] = result.policies;
@@ -81,7 +81,7 @@ t.test("NGINX: addresses are judged, keys are not, on the log's clock", async (t
   t.match(all, { allowed: 5, denied: 0, shadowDenied: 0, identities: 2 });
 });
 
-t.test('a client that left counts as a failure and as a success', async (t) => {
+t.test('a client that left counts both as failure and as success', async (t) => {
   const cwd = temporaryFolder(t);
   const lines = Array.from({ length: 5 }, (_, i) => nginx(10 + i, '192.0.2.1', 'POST /login', 499));
   writeFileSync(join(cwd, 'access.log'), `${lines.join('\n')}\n`);
@@ -95,7 +95,7 @@ t.test('a client that left counts as a failure and as a success', async (t) => {
   }
 });
 
-t.test('a shadow policy says what it would deny', async (t) => {
+t.test('reports what a shadow policy would deny', async (t) => {
   const cwd = folderOf(t);
   const lines = Array.from({ length: 5 }, (_, i) => nginx(i, '2001:db8::7', `GET /pages/${i}`));
   writeFileSync(join(cwd, 'a.log'), lines.join('\n'));
@@ -109,7 +109,7 @@ t.test('a shadow policy says what it would deny', async (t) => {
   });
 });
 
-t.test('header fields of a log are used; concealed ones are not guessed', async (t) => {
+t.test('uses header fields of a log, and does not guess hidden ones', async (t) => {
   const cwd = folderOf(t);
   const caddy = (second: number, headers: object, status = 200, client = '192.0.2.1'): string =>
     JSON.stringify({
@@ -134,7 +134,7 @@ t.test('header fields of a log are used; concealed ones are not guessed', async 
   t.match(result, { requests: 6, allowed: 3, denied: 2, malformed: 1, unknown: 0 });
   t.match(result.policies[1], { allowed: 1, denied: 2, unknown: 1, identities: 2 });
   t.match(result.notes, [
-    /by api-key.*left out of 1 request/,
+    /by api-key were skipped for 1 request/,
     /X-Forwarded-For, which 1 request had.*--trusted-proxies/,
   ]);
   t.equal(result.policies[2].identities, 1, 'the client that Caddy names');
@@ -143,7 +143,7 @@ t.test('header fields of a log are used; concealed ones are not guessed', async 
   t.strictSame(trusting.notes.length, 1);
 });
 
-t.test('Envoy: the field that has a header is named', async (t) => {
+t.test('Envoy: names the field that has a header', async (t) => {
   const cwd = folderOf(t);
   const fixture = new URL('../../fixtures/logs/envoy.json.log', import.meta.url);
   writeFileSync(join(cwd, 'envoy.log'), readFileSync(fixture));
@@ -152,7 +152,7 @@ t.test('Envoy: the field that has a header is named', async (t) => {
   t.match(told.policies[1], { allowed: 1, unknown: 0 });
 });
 
-t.test('two files compared: whom does the edit hit?', async (t) => {
+t.test('two files compared: whom the edit affects', async (t) => {
   const cwd = folderOf(t);
   writeFileSync(
     join(cwd, 'edited.yaml'),
@@ -182,7 +182,7 @@ t.test('two files compared: whom does the edit hit?', async (t) => {
   t.match(people.stdout, /edited\.yaml denies 1 request of 1 client more/);
 });
 
-t.test('our own log: digests are identities, and unknown ones are said', async (t) => {
+t.test('our own log: digests are identities, and unknown ones are reported', async (t) => {
   const cwd = folderOf(t);
   const fixture = new URL('../../fixtures/logs/floodgate.log', import.meta.url);
   writeFileSync(join(cwd, 'own.log'), readFileSync(fixture));
@@ -201,7 +201,7 @@ t.test('our own log: digests are identities, and unknown ones are said', async (
   t.match(wider.policies[1], { allowed: 1, unknown: 3 }, 'nobody looked for a key there');
 });
 
-t.test("digests are the gateway's where its secret is known", async (t) => {
+t.test('prints the digests of the gateway if its secret is set', async (t) => {
   const cwd = folderOf(t);
   const lines = [1, 2, 3].map((second) => nginx(second, '192.0.2.1', 'POST /login'));
   writeFileSync(join(cwd, 'a.log'), lines.join('\n'));
@@ -220,7 +220,7 @@ t.test('standard input', async (t) => {
   t.match(JSON.parse(stdout), { requests: 2, to: '2026-11-22T08:00:02.000Z' });
 });
 
-t.test('calls that cannot be answered', async (t) => {
+t.test('wrong arguments', async (t) => {
   const cwd = folderOf(t);
   writeFileSync(join(cwd, 'strange.log'), 'what is this\n');
   writeFileSync(join(cwd, 'empty.log'), '');
@@ -246,7 +246,7 @@ t.test('calls that cannot be answered', async (t) => {
   t.match(await replay(cwd), { code: 2 });
 });
 
-t.test('requests in flight: where the log tells how long each took', async (t) => {
+t.test('requests in flight: from logs with durations', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(
     join(cwd, 'policies.yaml'),
@@ -279,16 +279,18 @@ policies:
   t.match(await replay(cwd, 'nginx.log'), {
     allowed: 5,
     denied: 0,
-    notes: [/how long each took; 5 requests.*were taken to end at once/],
+    notes: [/the duration of each request; 5 requests.*ending at once/],
   });
 });
 
-t.test('our own log: lists by digest and overrides by plan count, those by address are named', async (t) => {
-  const cwd = temporaryFolder(t);
-  const digest = (name: string): string => name.padEnd(22, 'A');
-  writeFileSync(
-    join(cwd, 'policies.yaml'),
-    `version: 1
+t.test(
+  'our own log: applies lists by digest and overrides by plan, and names those by address',
+  async (t) => {
+    const cwd = temporaryFolder(t);
+    const digest = (name: string): string => name.padEnd(22, 'A');
+    writeFileSync(
+      join(cwd, 'policies.yaml'),
+      `version: 1
 plan: { header: x-plan }
 identifiers:
   ip: { source: client-address }
@@ -302,39 +304,40 @@ policies:
     window: 1h
     overrides: [{ for: { plan: gold }, limit: 3 }, { for: { address: 10.0.0.0/8 }, limit: 9 }]
 `,
-  );
-  const line = (who: string, plan: string | null): string =>
-    JSON.stringify({
-      time: '2026-11-22T08:23:01.123Z',
-      method: 'GET',
-      path: '/items',
-      status: 200,
-      decision: 'allow',
-      id: null,
-      policies: ['items'],
-      policy: 'items',
-      identities: { ip: digest(who) },
-      address: digest(who),
-      unproven: [],
-      proves: false,
-      plan,
+    );
+    const line = (who: string, plan: string | null): string =>
+      JSON.stringify({
+        time: '2026-11-22T08:23:01.123Z',
+        method: 'GET',
+        path: '/items',
+        status: 200,
+        decision: 'allow',
+        id: null,
+        policies: ['items'],
+        policy: 'items',
+        identities: { ip: digest(who) },
+        address: digest(who),
+        unproven: [],
+        proves: false,
+        plan,
+      });
+    const lines = ['friend', 'enemy', 'usual', 'gold'].flatMap((who) =>
+      Array.from({ length: 5 }, () => line(who, who === 'gold' ? 'gold' : null)),
+    );
+    lines.push(line('friend', null).replace('/items', '/closed'));
+    writeFileSync(join(cwd, 'own.log'), `${lines.join('\n')}\n`);
+    t.match(await replay(cwd, 'own.log'), {
+      code: 0,
+      requests: 21,
+      uncovered: 5,
+      denied: 5 + 4 + 2 + 1,
+      allowed: 1 + 3,
+      notes: [/overrides and lists by address or User-Agent are ignored/],
     });
-  const lines = ['friend', 'enemy', 'usual', 'gold'].flatMap((who) =>
-    Array.from({ length: 5 }, () => line(who, who === 'gold' ? 'gold' : null)),
-  );
-  lines.push(line('friend', null).replace('/items', '/closed'));
-  writeFileSync(join(cwd, 'own.log'), `${lines.join('\n')}\n`);
-  t.match(await replay(cwd, 'own.log'), {
-    code: 0,
-    requests: 21,
-    uncovered: 5,
-    denied: 5 + 4 + 2 + 1,
-    allowed: 1 + 3,
-    notes: [/overrides and lists by address or User-Agent do not count/],
-  });
-});
+  },
+);
 
-t.test('a cost that replies report: logs do not, so the reserve counts', async (t) => {
+t.test('a cost in a reply header: logs do not have it, so the reserve counts', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(
     join(cwd, 'policies.yaml'),

@@ -1,8 +1,8 @@
-/** Tests how commands read the client that they are about. */
+/** Tests how commands read the client from their arguments. */
 import t from 'tap';
 import { floodgateCommand } from '#test/support/cli.ts';
 
-t.test('a digest that begins with a dash is no option', async (t) => {
+t.test('a digest that begins with a dash is not read as an option', async (t) => {
   const digest = '-hHC_0EGDBj8EUeVVAyQhx';
   const nobody = ['--gateway', 'http://127.0.0.1:1'];
   for (const args of [

@@ -56,7 +56,7 @@ t.test('routes, percentiles, candidates', async (t) => {
   t.equal(result.routes.length, 3, 'no preflights, nothing malformed');
 });
 
-t.test('the policy file is one that check passes, and replay understands', async (t) => {
+t.test('the suggested file passes check, and replay can read it', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'access.log'), LOG);
   const printed = await floodgateCommand(['suggest', 'access.log', '--window', '30s'], { cwd });
@@ -68,7 +68,7 @@ t.test('the policy file is one that check passes, and replay understands', async
   t.match(JSON.parse(replayed.stdout).policies[0], { name: 'get-items-id', allowed: 54, denied: 0 });
 });
 
-t.test('keys are counted where the log has them', async (t) => {
+t.test('counts by key if the log has keys', async (t) => {
   const cwd = temporaryFolder(t);
   const caddy = (second: number, headers: object): string =>
     JSON.stringify({
@@ -89,7 +89,7 @@ t.test('keys are counted where the log has them', async (t) => {
   t.match(policies, /api-key: \{ source: \[\{ header: x-key \}\] \}/);
 });
 
-t.test('wrong calls', async (t) => {
+t.test('wrong arguments', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'access.log'), LOG);
   writeFileSync(join(cwd, 'empty.log'), '');

@@ -1,4 +1,4 @@
-/** Which requests are answered with a page. */
+/** Tests which requests get a reply in HTML. */
 import t from 'tap';
 import { prefersHtml } from '#gateway/http/accept.ts';
 
@@ -48,27 +48,27 @@ const DATA = [
   'text/html;q=0.5;q=1, */*;q=0.9',
 ];
 
-t.test('a page: text/html is named, and ranks above JSON', async (t) => {
+t.test('HTML: text/html is listed, and ranks above JSON', async (t) => {
   for (const accept of PAGE) t.equal(prefersHtml(['Host', 'a', 'aCCept', accept]), true, accept);
 });
 
-t.test('data: everything else', async (t) => {
+t.test('JSON: everything else', async (t) => {
   for (const accept of DATA) t.equal(prefersHtml(['Accept', accept]), false, accept);
   t.equal(prefersHtml([]), false);
   t.equal(prefersHtml(['Host', 'a', 'Accept-Language', 'text/html', 'Accepted', 'text/html']), false);
 });
 
-t.test('several fields are one list', async (t) => {
+t.test('several Accept fields are one list', async (t) => {
   t.equal(prefersHtml(['Accept', '*/*;q=0.8', 'accept', 'text/html']), true);
   t.equal(prefersHtml(['Accept', 'text/html', 'accept', 'application/json']), false);
 });
 
-t.test('the answer of one request is not that of the next', async (t) => {
+t.test('the result for one request does not carry over to the next', async (t) => {
   for (const expected of [true, false, true, true, false, false])
     t.equal(prefersHtml(['Accept', expected ? FIREFOX : '*/*']), expected);
 });
 
-t.test('a list that is longer than any browser sends is not read', async (t) => {
+t.test('does not read a list that is longer than any browser sends', async (t) => {
   const long = `text/html,${'a/b,'.repeat(200)}`;
   t.equal(prefersHtml(['Accept', long]), false);
   t.equal(prefersHtml(['Accept', `text/html,${';q=0.1,'.repeat(2000)}`]), false);

@@ -1,4 +1,4 @@
-/** Tests which headers clients must not send because an upstream could believe them. */
+/** Tests which headers are removed because an upstream could trust them. */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:http2';
 import t from 'tap';
@@ -52,7 +52,7 @@ const FORWARDING = [
   'X-Sucuri-ClientIP: 192.0.2.3',
   'X-Vercel-Proxied-For: 192.0.2.3',
 ];
-/** Applications set these for themselves, and believe them. */
+/** Headers that applications set themselves and trust. */
 const PRIVATE = ['X-Formbricks-Client-IP: 192.0.2.3', 'X-Middleware-Subrequest: middleware:middleware'];
 const ORDINARY = [
   'Via: 1.1 a',
@@ -66,7 +66,7 @@ const ORDINARY = [
 const PRIVATE_NAMES = ['X-Formbricks-Client-IP', 'x_formbricks_client_ip', 'X-Middleware-Subrequest'];
 const nameOf = (field: string): string => field.slice(0, field.indexOf(':'));
 
-t.test('what a stranger says of method, path and client stops here, in any case', async (t) => {
+t.test('removes a client’s own statements about method, path and address, in any case', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const all = [...OVERRIDES, ...UNDERSCORES, ...FORWARDING, ...ORDINARY];
@@ -79,7 +79,7 @@ t.test('what a stranger says of method, path and client stops here, in any case'
   }
 });
 
-t.test('a trusted proxy may speak of the client, but not of another method or path', async (t) => {
+t.test('a trusted proxy may set the client, but not another method or path', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -91,7 +91,7 @@ t.test('a trusted proxy may speak of the client, but not of another method or pa
     t.strictSame(values(seen, nameOf(field)), [], nameOf(field));
 });
 
-t.test('what an application sets for itself passes from nobody, on no way in', async (t) => {
+t.test('removes headers that only an application sets, on every way in', async (t) => {
   const upstream = await startUpstream(t);
   const authority = createAuthority(t);
   const { cert, key } = authority.issue('server', 'IP:127.0.0.1');
@@ -143,7 +143,7 @@ async function seenOverHttp2(port: number, ca: string): Promise<string[]> {
   return JSON.parse(body).headers;
 }
 
-t.test('GATEWAY_PASS_HEADERS lets the named ones pass, and only those', async (t) => {
+t.test('GATEWAY_PASS_HEADERS lets exactly the named headers pass', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -161,7 +161,7 @@ t.test('GATEWAY_PASS_HEADERS lets the named ones pass, and only those', async (t
     t.strictSame(values(seen, name), [], name);
 });
 
-t.test('what can never pass is refused at start', async (t) => {
+t.test('a header that can never pass is refused at start', async (t) => {
   for (const value of [
     'Transfer-Encoding',
     'x-gateway-ratelimited',
@@ -179,7 +179,7 @@ t.test('what can never pass is refused at start', async (t) => {
   }
 });
 
-t.test('a name that collides with another by length and first letter is not mistaken for it', async (t) => {
+t.test('a name with the same length and first letter is not mistaken for another', async (t) => {
   const filter = new HeaderFilter();
   for (const name of ['x-real-ap', 'x-real-ips', 'Pr0xy', 'PROXI', 'hosu', ''])
     t.notOk(filter.stops(name, false), name);

@@ -1,4 +1,4 @@
-/** A connection that is closed delivers the reply first, and holds nothing afterwards. */
+/** A closed connection delivers the reply first, and holds nothing afterwards. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -40,7 +40,7 @@ async function beginUpload(port: number, bytes: number): Promise<Socket> {
 
 const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 
-t.test('whoever leaves after an early answer leaves no timer behind', async (t) => {
+t.test('a client that leaves after an early reply leaves no timer behind', async (t) => {
   const { port, requests } = await startDiscarding(t);
   const before = timers();
   for (let i = 0; i < 5; i++) (await beginUpload(port, 1000)).destroy();
@@ -48,7 +48,7 @@ t.test('whoever leaves after an early answer leaves no timer behind', async (t) 
   t.ok(timers() <= before, 'no timer is left');
 });
 
-t.test('one connection that is kept alive gathers no listeners and no timers', async (t) => {
+t.test('a kept-alive connection accumulates no listeners or timers', async (t) => {
   const { port, requests } = await startDiscarding(t);
   const before = timers();
   const socket = connect(port, '127.0.0.1');

@@ -37,7 +37,7 @@ const MALFORMED: readonly (readonly [string, readonly string[], RegExp])[] = [
   ],
 ];
 
-t.test('400 and a closed connection, and nothing is charged', async (t) => {
+t.test('400 closes the connection and charges nothing', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
   const { gateway, port } = await startTestGateway(t, { upstream: upstream.origin, policies: POLICIES });
@@ -55,7 +55,7 @@ t.test('400 and a closed connection, and nothing is charged', async (t) => {
   t.ok((malformed?.value ?? 0) >= MALFORMED.length - 2, 'and counted as malformed');
 });
 
-t.test('of a trusted proxy, X-Forwarded-Host and -Proto have to be what they say', async (t) => {
+t.test('X-Forwarded-Host and -Proto of a trusted proxy must be well-formed', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, {
     upstream: upstream.origin,

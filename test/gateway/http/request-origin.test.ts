@@ -1,4 +1,4 @@
-/** Tests how the gateway finds out where the requests of a connection come from. */
+/** Tests how the gateway determines the origin of requests. */
 import t from 'tap';
 import { Origins, originOf } from '#gateway/http/request-origin.ts';
 import { parseTrustedProxies } from '#shared/client-address.ts';
@@ -6,7 +6,7 @@ import { parseTrustedProxies } from '#shared/client-address.ts';
 const trust = parseTrustedProxies('10.0.0.0/8');
 const plain = { trusted: false, isIntroduced: false, scheme: 'http' };
 
-t.test('the peer, or the client that its PROXY header names', async (t) => {
+t.test('the peer, or the client in its PROXY header', async (t) => {
   t.strictSame(originOf({ remoteAddress: '192.0.2.1' }, trust), { ...plain, peer: '192.0.2.1' });
   t.strictSame(originOf({ remoteAddress: '::ffff:10.0.0.1', encrypted: true }, trust), {
     peer: '10.0.0.1',

@@ -1,4 +1,7 @@
-/** Tests fields of ordinary bodies, and of clients that try to present one value here and another to the application. */
+/**
+ * Tests fields of ordinary bodies, and clients that try to present different values to the gateway and to the
+ * application.
+ */
 import fc from 'fast-check';
 import t from 'tap';
 import { announcedBody, BODY_BYTES_MAX, fieldOf, type SentBody } from '#gateway/identity/body-field.ts';
@@ -41,7 +44,7 @@ t.test('a field of JSON', async (t) => {
   for (const [text, value] of cases) t.equal(read(json(text)), value, text);
 });
 
-t.test('JSON that is refused, because an application may read it otherwise', async (t) => {
+t.test('refuses JSON that an application may read differently', async (t) => {
   const two = '400: the request presents two different values of email; send one';
   const single = '400: email must be a string or a number';
   const invalid = '400: the body is not valid JSON';
@@ -110,7 +113,7 @@ t.test('a field of a form', async (t) => {
   for (const [text, value] of cases) t.equal(read(form(text)), value, text);
 });
 
-t.test('the query, which some applications read as well', async (t) => {
+t.test('the query, which some applications read too', async (t) => {
   t.equal(read({ kind: 'absent' }, '/login?email=a'), 'a');
   t.equal(read({ kind: 'unread', reason: 'it is too large' }, '/login?email=a'), 'a');
   t.equal(read(json('{"email":"a"}'), '/login?x=1'), 'a');
@@ -120,7 +123,7 @@ t.test('the query, which some applications read as well', async (t) => {
   t.match(read(form('email=a'), '/login?email[]=b'), /^400: /);
 });
 
-t.test('spellings that databases take for the same account', async (t) => {
+t.test('spellings that databases treat as the same account', async (t) => {
   const spellings = [
     ...['admin@example.org', ' Admin@Example.org\t', 'ÁDMIN@example.org', 'a\u0301dmin@example.org'],
     ...['\uff41dmin@example.org', 'ad\u200bmin@example.org', 'admin@example.org\u0000'],
@@ -137,10 +140,10 @@ t.test('spellings that databases take for the same account', async (t) => {
   t.equal(read(json('{"email":"\u039f\u03a3"}')), read(json('{"email":"\u03bf\u03c3"}')), 'two small sigmas');
 });
 
-t.test('letters and digits that the usual collation takes for those of ASCII', async (t) => {
+t.test('letters and digits that the usual collation treats as ASCII', async (t) => {
   const { compare } = new Intl.Collator('und', { sensitivity: 'base' });
   const ascii = [...'0123456789abcdefghijklmnopqrstuvwxyz', 'ae', 'oe', 'ss', 'dz', 'th'].sort(compare);
-  /** @returns the text of ASCII that means the same; null: there is none */
+  /** @returns the text of ASCII that means the same; null if there is none */
   const twinOf = (char: string): string | null => {
     let [from, to] = [0, ascii.length];
     while (from < to) {
@@ -164,7 +167,7 @@ t.test('letters and digits that the usual collation takes for those of ASCII', a
   t.strictSame(wrong, []);
 });
 
-t.test('which bodies are read', async (t) => {
+t.test('which content types are read', async (t) => {
   const small = { hasBody: true, contentLength: 10, nominated: null as ReadonlySet<string> | null };
   const kindOf = (type: string, length = small, more: string[] = []): string => {
     const announced = announcedBody(['Host', 'a', 'Content-Type', type, ...more], length);
@@ -196,7 +199,7 @@ t.test('which bodies are read', async (t) => {
   t.equal(kindOf('application/json', { ...small, nominated: new Set(['content-type']) }), 'malformed');
 });
 
-t.test('so many fields that some applications drop the rest', async (t) => {
+t.test('more fields than some applications read', async (t) => {
   const many = '400: the query or the form has more than 1000 fields';
   t.equal(read(form(`${'x&'.repeat(999)}email=a`)), 'a');
   t.equal(read(form(`${'x&'.repeat(1000)}email=a`)), many);
@@ -216,7 +219,7 @@ t.test('long values are compared by their beginning', async (t) => {
   t.not(read(json(`{"email":"${long.slice(1)}b"}`)), read(form(`email=${long.slice(1)}c`)));
 });
 
-t.test('at random', async (t) => {
+t.test('random bodies', async (t) => {
   const other = anyText().filter((name) => name.toUpperCase().toLowerCase() !== 'email');
   const word = fc.stringMatching(/^[a-z0-9@.+_-]{1,20}$/);
   const rest = fc.dictionary(other, fc.jsonValue(), { maxKeys: 5 });

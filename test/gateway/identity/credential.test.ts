@@ -106,7 +106,7 @@ for (const [promise, cases] of TABLE) {
   });
 }
 
-t.test('sources are those of the identifier, and no others', async (t) => {
+t.test('a value has the sources of its identifier, and no others', async (t) => {
   t.equal(presented(['x-api-key', 'k'], [{ kind: 'bearer', prefix: '' }]), '(none)');
   t.equal(presented(['authorization', 'Bearer any'], [{ kind: 'bearer', prefix: '' }]), 'any');
   t.equal(
@@ -115,14 +115,14 @@ t.test('sources are those of the identifier, and no others', async (t) => {
   );
 });
 
-t.test('a value as long as a header section may be costs no more than reading it', async (t) => {
+t.test('a value of the size of a header section costs no more than reading it', async (t) => {
   const long = 'x'.repeat(1_000_000);
   t.equal(presented(['authorization', `Bearer ${' '.repeat(1_000_000)}`]), '(none)');
   t.equal(presented(['authorization', `${' '.repeat(1_000_000)}Bearer`]), '(none)');
   t.equal(presented(['authorization', `Bearer fbk_${long}`]), `fbk_${long}`);
 });
 
-t.test('cookies and query parameters are places like any other', async (t) => {
+t.test('cookies and query parameters are sources too', async (t) => {
   const sources: readonly CredentialSource[] = [
     { kind: 'cookie', cookie: 'sid' },
     { kind: 'query', parameter: 'key' },

@@ -10,7 +10,7 @@ const KEY: SimpleIdentifier = {
   sources: [{ kind: 'header', header: 'x-api-key' }],
 };
 
-t.test('a digest has a fixed length and nothing of what it stands for', async (t) => {
+t.test('a digest has a fixed length and reveals nothing', async (t) => {
   const digester = new Digester('salt');
   for (const value of ['1.2.3.4', '2001:db8::/64', 'fbk_secret', 'x'.repeat(10_000), '\xff', 'untrusted']) {
     const { digest, words } = digester.identify(KEY, value);
@@ -20,7 +20,7 @@ t.test('a digest has a fixed length and nothing of what it stands for', async (t
   }
 });
 
-t.test('it is an HMAC-SHA-256, as any other implementation makes it', async (t) => {
+t.test('a digest is an HMAC-SHA-256 that other implementations can compute', async (t) => {
   for (const salt of ['salt', '', 'ü'.repeat(100), 'x'.repeat(64)]) {
     const expected = createHmac('sha256', hash('sha256', salt, 'hex'))
       .update('credential\0key\0fbk_ä')
@@ -38,7 +38,7 @@ t.test('the salt decides the digest; replicas with the same salt agree', async (
 });
 
 t.test(
-  'an address is one identity under any name; a credential is told apart by its identifier',
+  'an address has one identity under every name; a credential has one for each identifier',
   async (t) => {
     const digester = new Digester('salt');
     const digest = (identifier: SimpleIdentifier, value: string) =>
@@ -55,6 +55,6 @@ t.test(
   },
 );
 
-t.test('the words are the first 120 bits of the digest', async (t) => {
+t.test('the words encode the first 120 bits of the digest', async (t) => {
   t.strictSame(identityOf('AAAAABAAAAC_____AAAAAB').words, [0, 2 ** 24, 3 * 2 ** 24 - 1, 63 * 2 ** 24]);
 });

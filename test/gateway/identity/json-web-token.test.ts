@@ -22,7 +22,7 @@ const keys = parseKeySet(text, 'keys.json');
 const rules = { claim: 'sub', issuer: null, audience: null };
 const claimOf = (token: string, now = NOW) => verifiedClaim(token, { ...rules, keys }, now);
 
-t.test('what jose signs and verifies is verified, whatever the algorithm', async (t) => {
+t.test('verifies what jose signs and verifies, with every algorithm', async (t) => {
   for (const signer of signers) {
     for (const header of [{}, { kid: undefined }, { typ: 'JWT' }]) {
       const token = await sign(signer, { sub: 'ada', exp: SECONDS + 60 }, header);
@@ -32,7 +32,7 @@ t.test('what jose signs and verifies is verified, whatever the algorithm', async
   t.match(claimOf(await sign(rsa, { sub: 7 as unknown as string })), { value: '7' });
 });
 
-t.test('what is changed, forged or strange is not, here and in jose', async (t) => {
+t.test('refuses changed, forged and odd tokens, as jose does', async (t) => {
   const good = await sign(rsa, { sub: 'ada' });
   const [head = '', body = '', signature = ''] = good.split('.');
   const [ecHead = '', ecBody = '', ecSignature = ''] = (await sign(ec, { sub: 'ada' })).split('.');
@@ -73,7 +73,7 @@ t.test('what is changed, forged or strange is not, here and in jose', async (t) 
   t.type(claimOf(await sign(rsa, { sub: 'a'.repeat(9000) })), 'string', 'too long');
 });
 
-t.test('its time: exp and nbf, with a minute for clocks that differ', async (t) => {
+t.test('exp and nbf, with a minute for clocks that differ', async (t) => {
   const token = await sign(ed, { sub: 'ada', nbf: SECONDS, exp: SECONDS + 600 });
   t.equal(claimOf(token, NOW - 61_000), 'not now');
   t.match(claimOf(token, NOW - 60_000), { value: 'ada' });
@@ -94,14 +94,14 @@ t.test('the claim: a text or a whole number', async (t) => {
     );
 });
 
-t.test('without a name the only key of its algorithm; of two there is no telling', async (t) => {
+t.test('without a key id: the only key of its algorithm; with two keys the token is refused', async (t) => {
   const second = await newSigner('RS256', 'second');
   const token = await sign(rsa, { sub: 'ada' }, { kid: undefined });
   const two = parseKeySet(keySetText(rsa, second), 'keys.json');
   t.equal(verifiedClaim(token, { ...rules, keys: two }, NOW), 'unsigned');
 });
 
-t.test('key sets: what cannot be used is passed over, what must not be there is told', async (t) => {
+t.test('key sets: ignores unusable keys, and reports forbidden ones', async (t) => {
   const of = (value: unknown) => () => parseKeySet(JSON.stringify(value), 'k.json');
   const unusable = [
     { ...rsa.jwk, use: 'enc' },
@@ -125,7 +125,7 @@ t.test('key sets: what cannot be used is passed over, what must not be there is 
   t.throws(() => parseKeySet(text.slice(0, 100), 'k.json'), { message: /k\.json is not JSON/ });
 });
 
-t.test('issuer and audience, where they are asked for: as jose has it', async (t) => {
+t.test('issuer and audience, where required, as jose checks them', async (t) => {
   const jwks = createLocalJWKSet(JSON.parse(text));
   const payloads: readonly object[] = [
     {},

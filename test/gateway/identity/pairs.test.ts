@@ -1,4 +1,4 @@
-/** Tests cookies and queries of ordinary clients, and of clients that try to pass for somebody else. */
+/** Tests cookies and queries of ordinary clients, and of clients that imitate others. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
@@ -32,7 +32,7 @@ t.test('a cookie by its name', async (t) => {
   for (const [field, value] of cases) t.equal(cookieValue(field, 'sid'), value, field);
 });
 
-t.test('a cookie whose name PHP reads as the counted one', async (t) => {
+t.test('a cookie whose name PHP reads as the configured one', async (t) => {
   const cases = [
     ['laravel_session=1', '1'],
     ['laravel.session=1', '1'],
@@ -52,7 +52,7 @@ t.test('a cookie whose name PHP reads as the counted one', async (t) => {
   }
 });
 
-t.test('a query parameter by its name, however it is spelled', async (t) => {
+t.test('a query parameter by its name, in every spelling', async (t) => {
   const cases = [
     ['/a?key=1', '1'],
     ['/a?b=2&key=1&c', '1'],
@@ -90,7 +90,7 @@ t.test('a query parameter by its name, however it is spelled', async (t) => {
   for (const [target, value] of cases) t.equal(queryValue(target, 'key'), value, target);
 });
 
-t.test('a query parameter whose name PHP or ASP.NET reads as the counted one', async (t) => {
+t.test('a query parameter whose name PHP or ASP.NET reads as the configured one', async (t) => {
   const cases = [
     ['/a?api_key=1', '1'],
     ['/a?api.key=1', '1'],
@@ -118,7 +118,7 @@ t.test('spaces before a name that begins with _', async (t) => {
   t.equal(queryValue('/a?%20key=1', '_key'), null, 'they stand for nothing');
 });
 
-t.test('ten thousand pairs are one pass', async (t) => {
+t.test('reads ten thousand pairs in one pass', async (t) => {
   const pairs = Array.from({ length: 10_000 }, (_, i) => `a${i}`);
   for (const tail of ['', '=']) {
     const text = pairs.map((name) => name + tail);

@@ -1,4 +1,4 @@
-/** The memory for verified tokens is bounded, and a flood of bad tokens does not push out good ones. */
+/** The cache of verified tokens is bounded, and a flood of bad tokens does not displace good ones. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import type { TokenIdentifier, TokenSource } from '#gateway/identity/identifier.ts';
@@ -18,7 +18,7 @@ const source: TokenSource = {
 };
 const user: TokenIdentifier = { name: 'user', kind: 'token', sources: [source] };
 
-t.test('one identity for all tokens of a claim, while each lasts', async (t) => {
+t.test('all tokens with one claim have one identity, each until it expires', async (t) => {
   let now = 0;
   const tokens = new VerifiedTokens(new Digester('salt'), () => now);
   const first = await sign(signer, { sub: 'ada', exp: 100 });

@@ -10,7 +10,7 @@ interface Told {
   readonly body: unknown;
 }
 
-/** Headers that the gateway writes and the application does not. */
+/** Headers that the gateway adds to replies of the application. */
 const TOLD =
   /^(x-ratelimit-.*|ratelimit(-policy)?|retry-after|x-gateway-.*|cache-control|access-control-.*)$/;
 
@@ -99,7 +99,7 @@ const SCENARIOS: Record<string, { readonly rows: readonly string[]; readonly lin
 
 for (const [name, { rows, lines }] of Object.entries(SCENARIOS)) {
   t.test(name, async (t) => {
-    // The clock stands still in the middle of a window.
+    // The clock is stopped in the middle of a window.
     const options: HostOptions = { policies: policyFile(...rows), clock: () => 1_800_000_030_000 };
     const told = new Map<string, Told[]>();
     for (const [host, start] of Object.entries(HOSTS)) {
@@ -118,7 +118,7 @@ for (const [name, { rows, lines }] of Object.entries(SCENARIOS)) {
   });
 }
 
-t.test('requests in flight are held until their reply is out', async (t) => {
+t.test('requests in flight count until their reply is sent', async (t) => {
   const policies = policyFile('name: slow, route: GET /slow, identifier: ip, concurrency: 2');
   for (const [host, start] of Object.entries(HOSTS)) {
     const { origin } = await start(t, { policies });

@@ -21,10 +21,10 @@ export interface Host {
   readonly gateway: InnerGateway | null;
 }
 
-/** Ends the replies to `/slow`, which wait for that. */
+/** Callbacks that end the replies to `/slow`. */
 export const held = new Set<() => void>();
 
-/** Chooses status and units by the path, and replies with the URL that it sees. */
+/** Chooses status and units by the path, and replies with its URL. */
 const answer: RequestListener = (req, res) => {
   const status = Number(/\/status-(\d{3})/.exec(req.url ?? '')?.[1] ?? 200);
   const finish = (): void => {

@@ -24,7 +24,7 @@ async function listen(owner: Owner, server: ReturnType<typeof createServer>): Pr
   return (server.address() as AddressInfo).port;
 }
 
-t.test('with one Redis, the gateway and every program that has the library share exact limits', async (t) => {
+t.test('the gateway and all programs with the library share exact limits through one Redis', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const env = patiently({ GATEWAY_REDIS_URL: redis.url });
@@ -42,7 +42,7 @@ t.test('with one Redis, the gateway and every program that has the library share
   t.equal(statuses.filter((status) => status === 429).length, 163);
 });
 
-t.test('without its store it does what each policy says', async (t) => {
+t.test('without its store each policy decides by its onStoreFailure', async (t) => {
   const redis = await startRedis();
   const row = 'name: all, route: GET /*, identifier: ip, limit: 5, window: 1d, onStoreFailure: deny';
   const { origin, gateway } = (await HOSTS['node:http']?.(t, {
@@ -58,7 +58,7 @@ t.test('without its store it does what each policy says', async (t) => {
 });
 
 t.test(
-  "client routes: the origin policy is the application's, the limit headers are exposed beside its own",
+  'client routes: the application sets the CORS policy, and the library adds the limit headers',
   async (t) => {
     const gateway = await open({
       policies: policyFile('name: client, route: GET /api/v1/client/*, identifier: ip, limit: 9, window: 1d'),
@@ -87,7 +87,7 @@ t.test(
   },
 );
 
-t.test('other policies are taken into use, and counters go on', async (t) => {
+t.test('uses reloaded policies and keeps the counters', async (t) => {
   const { origin, gateway } = (await HOSTS.Express?.(t, { policies: limited(2) })) ?? {
     origin: '',
     gateway: null,
@@ -98,7 +98,7 @@ t.test('other policies are taken into use, and counters go on', async (t) => {
   t.strictSame([await status(), await status()], [200, 429]);
 });
 
-t.test('mounted on a path in Express, the whole path is matched and the router keeps its part', async (t) => {
+t.test('mounted on a path in Express, matches the whole path and leaves the router its part', async (t) => {
   const gateway = await open({
     policies: policyFile('name: api, route: GET /api/items, identifier: ip, limit: 1, window: 1d'),
   });
@@ -145,7 +145,7 @@ t.test('HTTP/2 requests of the compatibility API', async (t) => {
   t.match(await ask(), { status: 429, body: /gateway_rate_limited/ });
 });
 
-t.test('the application hears of the canonical path, and only of what is admitted', async (t) => {
+t.test('the application gets the canonical path, and only admitted requests', async (t) => {
   const heard: string[] = [];
   const gateway = await open({ policies: limited(10) });
   t.teardown(() => gateway.close());
@@ -161,7 +161,7 @@ t.test('the application hears of the canonical path, and only of what is admitte
   t.strictSame(heard, ['/b/c/?q=%2e', '/A', '*']);
 });
 
-/** Clients come one after the other. Each leaves when its request has reached the application. @returns how many did */
+/** Clients come in sequence. Each leaves when its request has reached the application. @returns their number */
 async function comeAndLeave(port: number, path: string, arrived: ServerResponse[]): Promise<number> {
   const before = arrived.length;
   for (let i = 0; i < 5; i++) {
@@ -183,7 +183,7 @@ async function comeAndLeave(port: number, path: string, arrived: ServerResponse[
 }
 
 t.test(
-  'a client that leaves holds its place until the application ends the reply, or for a time',
+  'a client that leaves holds its place until the application ends the reply, or for a bounded time',
   async (t) => {
     const policies = policyFile('name: slow, route: GET /*, identifier: ip, concurrency: 2');
     for (const timeoutMs of ['600000', '1000']) {
@@ -209,7 +209,7 @@ t.test(
   },
 );
 
-t.test('a client that leaves has its request counted', async (t) => {
+t.test('counts the request of a client that leaves', async (t) => {
   for (const count of ['failure', 'success']) {
     const policies = policyFile(
       `name: some, route: GET /*, identifier: ip, limit: 2, window: 1d, count: ${count}`,
@@ -224,7 +224,7 @@ t.test('a client that leaves has its request counted', async (t) => {
   }
 });
 
-t.test('mistakes are told as the gateway tells them', async (t) => {
+t.test('reports mistakes as the gateway does', async (t) => {
   t.throws(() => loadPolicies('version: 2\n', 'mine.yaml'), PolicyFileError);
   const login = 'name: login, route: POST /login, identifier: { body: email }, limit: 2, window: 1m';
   t.throws(() => loadPolicies(policyFile(login)), {

@@ -27,7 +27,7 @@ const DAY_SECONDS = 86_400;
 const long = (name: string, limit: number, algorithm: Algorithm, more: Partial<Policy> = {}): Policy =>
   policy(name, limit, LONG_WINDOW_SECONDS, { algorithm, ...more });
 
-t.test('several processes at once: together exactly the limit, next to a fixed window', async (t) => {
+t.test('several processes at once admit exactly the limit together, next to a fixed window', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, redis.url)));
@@ -56,7 +56,7 @@ t.test('several processes at once: together exactly the limit, next to a fixed w
   }
 });
 
-t.test('a bucket that a client empties sooner with another plan is not remembered as full', async (t) => {
+t.test('a bucket that refills sooner with another plan is not remembered as exhausted', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await startLimiter(t, redis.url);
@@ -78,50 +78,44 @@ t.test('a bucket that a client empties sooner with another plan is not remembere
   t.not(limiter.knownExhausted(chargeOf(part(plain))), null, 'where all have one limit it is');
 });
 
-t.test(
-  'what a client with a limit of its own has used up is known where others cannot empty it',
-  async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    const limiter = await startLimiter(t, redis.url);
-    await insideLongWindow();
-    for (const algorithm of ALGORITHMS) {
-      const p = long(`own-${algorithm}`, 3, algorithm, { overrides: overridesFor('gold', 6) });
-      const gold = chargeOf(partWithLimit(p, 6));
-      t.equal(await burst(limiter, gold, 9), 6, algorithm);
-      t.equal(limiter.knownExhausted(gold) === null, algorithm === 'token-bucket');
-      t.equal(await burst(limiter, chargeOf(part(p)), 2), 0);
-      t.equal(await burst(limiter, chargeOf(partWithLimit(p, 8)), 9), 2, 'raised, it helps at once');
+t.test('remembers an exhausted client with a limit of its own if nobody else can refill it', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await startLimiter(t, redis.url);
+  await insideLongWindow();
+  for (const algorithm of ALGORITHMS) {
+    const p = long(`own-${algorithm}`, 3, algorithm, { overrides: overridesFor('gold', 6) });
+    const gold = chargeOf(partWithLimit(p, 6));
+    t.equal(await burst(limiter, gold, 9), 6, algorithm);
+    t.equal(limiter.knownExhausted(gold) === null, algorithm === 'token-bucket');
+    t.equal(await burst(limiter, chargeOf(part(p)), 2), 0);
+    t.equal(await burst(limiter, chargeOf(partWithLimit(p, 8)), 9), 2, 'raised, it helps at once');
+  }
+});
+
+t.test('a token bucket under constant load admits its burst and the refill, and no more', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiters = await Promise.all([1, 2].map(() => startLimiter(t, redis.url)));
+  const p = policy('steady', 40, 1, { algorithm: 'token-bucket', capacity: 5 });
+  const begun = Date.now();
+  let admitted = 0;
+  const ask = async (limiter: GuardedLimiter): Promise<void> => {
+    while (Date.now() - begun < 1500) {
+      const charge = chargeOf(part(p, 'one'));
+      if (limiter.knownExhausted(charge) === null) {
+        const passed = await burst(limiter, charge, 3);
+        admitted += passed;
+      } else await new Promise((resolve) => setImmediate(resolve));
     }
-  },
-);
+  };
+  await Promise.all([...limiters, ...limiters].map(ask));
+  const most = 5 + ((Date.now() - begun) * 40) / 1000;
+  t.ok(admitted <= most, `${admitted} of at most ${most}`);
+  t.ok(admitted > 5, `${admitted}: what comes back is used`);
+});
 
-t.test(
-  'a token bucket under load that never pauses: its burst and what comes back, and no more',
-  async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    const limiters = await Promise.all([1, 2].map(() => startLimiter(t, redis.url)));
-    const p = policy('steady', 40, 1, { algorithm: 'token-bucket', capacity: 5 });
-    const begun = Date.now();
-    let admitted = 0;
-    const ask = async (limiter: GuardedLimiter): Promise<void> => {
-      while (Date.now() - begun < 1500) {
-        const charge = chargeOf(part(p, 'one'));
-        if (limiter.knownExhausted(charge) === null) {
-          const passed = await burst(limiter, charge, 3);
-          admitted += passed;
-        } else await new Promise((resolve) => setImmediate(resolve));
-      }
-    };
-    await Promise.all([...limiters, ...limiters].map(ask));
-    const most = 5 + ((Date.now() - begun) * 40) / 1000;
-    t.ok(admitted <= most, `${admitted} of at most ${most}`);
-    t.ok(admitted > 5, `${admitted}: what comes back is used`);
-  },
-);
-
-t.test('what is exhausted is remembered until there is room, and no longer', async (t) => {
+t.test('remembers an exhausted bucket until there is room, and no longer', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   for (const [algorithm, limit, seconds] of [
@@ -142,7 +136,7 @@ t.test('what is exhausted is remembered until there is room, and no longer', asy
   }
 });
 
-t.test('another limit applies at once, in memory of what was exhausted as well', async (t) => {
+t.test('another limit applies at once, also to remembered exhaustion', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await startLimiter(t, redis.url);
@@ -161,7 +155,7 @@ t.test('another limit applies at once, in memory of what was exhausted as well',
   await until(async () => (await burst(limiter, chargeOf(part(fast)), 1)) === 1);
 });
 
-t.test('an invented credential that was denied is denied from memory', async (t) => {
+t.test('denies an invented credential from memory after its first denial', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await startLimiter(t, redis.url);
@@ -179,7 +173,7 @@ t.test('an invented credential that was denied is denied from memory', async (t)
 });
 
 t.test(
-  'an outage: counting begins with what was known, and what was admitted is charged after it',
+  'an outage: counting begins with the last known state, and the store is charged afterwards',
   async (t) => {
     const redis = await startRedis();
     t.teardown(() => redis.close());
@@ -220,7 +214,7 @@ t.test(
   },
 );
 
-t.test("somebody else's value under our key is overwritten, not fatal", async (t) => {
+t.test('overwrites a value of another program under our key', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await startLimiter(t, redis.url);

@@ -1,6 +1,6 @@
 /**
- * Tests each algorithm case by case: usage that is charged, given back or charged late, and the state of the counter
- * after it. The memory store and the store's script must agree.
+ * Tests each algorithm case by case: usage that is charged, given back or charged late, and the resulting state of the
+ * counter. The memory store and the store's script must agree.
  */
 import t from 'tap';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
@@ -13,7 +13,7 @@ import { startRedis } from '#test/support/redis.ts';
 import { chargeOf, part, policy } from '#test/support/spend.ts';
 
 const WINDOW_MS = 10_000;
-/** A window begins here. */
+/** Start of a window. */
 const START = 170_000_000 * WINDOW_MS;
 
 interface Event {
@@ -345,7 +345,7 @@ const CASES: Readonly<Record<Algorithm, readonly Case[]>> = {
   ],
 };
 
-/** Charges a counter, one event after the other. @returns what it holds in the end */
+/** Charges a counter with all events in order. @returns its final contents */
 type Store = (bucket: Bucket, events: readonly Event[], now: number) => Promise<BucketState>;
 
 function adjustmentOf(bucket: Bucket, { units, chargedAt = 0 }: Event): Adjustment {
@@ -365,7 +365,7 @@ const memory: Store = async (bucket, events, now) => {
   return stateAt(now);
 };
 
-t.test('case by case', async (t) => {
+t.test('the table of cases', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
@@ -385,7 +385,7 @@ t.test('case by case', async (t) => {
     listeners: Array.from({ length: times }, () => ({ onSpent() {}, onStoreUnavailable() {} })),
     leases,
   });
-  /** @param errorMs by which the gateway's estimate of the store's clock is off */
+  /** @param errorMs error of the gateway's estimate of the store's clock */
   const scriptWith =
     (errorMs: number): Store =>
     async (bucket, events, now) => {

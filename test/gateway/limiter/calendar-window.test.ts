@@ -1,4 +1,4 @@
-/** Calendar windows of real time zones: the store's script, told by gateways whose clocks differ, and memory agree. */
+/** Calendar windows of real time zones: the script, called by gateways with different clocks, and memory agree. */
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
@@ -29,7 +29,7 @@ async function startScript(owner: { teardown(clean: () => unknown): unknown }) {
   const redis = await startRedis();
   owner.teardown(() => redis.close());
   const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
-  /** @param errorMs by which the gateway's estimate of the store's clock is off */
+  /** @param errorMs error of the gateway's estimate of the store's clock */
   const ask = async (of: Policy, now: number, errorMs: number) => {
     const asked = [
       {
@@ -48,7 +48,7 @@ async function startScript(owner: { teardown(clean: () => unknown): unknown }) {
   return { redis, ask };
 }
 
-t.test('around midnight: each request counts in the window in which the store decides it', async (t) => {
+t.test('around midnight: the store’s clock decides in which window a request counts', async (t) => {
   const { ask } = await startScript(t);
   let run = 0;
   let denied = 0;
@@ -96,7 +96,7 @@ t.test('around midnight: each request counts in the window in which the store de
   t.ok(denied > 300, `${denied} denials`);
 });
 
-t.test('a counter expires a second after its window, whatever the gateway estimates', async (t) => {
+t.test('a counter expires a second after its window, whatever the gateway’s estimate', async (t) => {
   const { redis, ask } = await startScript(t);
   const now = Date.parse('2026-03-28T22:00:00Z');
   for (const [unit, end] of [
@@ -113,7 +113,7 @@ t.test('a counter expires a second after its window, whatever the gateway estima
     }
 });
 
-t.test('processes that disagree on the rules of a zone do not empty the counter', async (t) => {
+t.test('processes with different rules for a zone do not reset the counter', async (t) => {
   const { ask } = await startScript(t);
   const now = Date.parse('2026-06-30T22:30:00Z');
   const [july, june] = ['Europe/Berlin', 'Europe/London'].map((zone) => calendarPolicy('p', 'month', zone));
@@ -127,7 +127,7 @@ t.test('processes that disagree on the rules of a zone do not empty the counter'
   t.equal((await ask(june, now + HOUR_MS, 0)).admitted, 0, 'and goes on when they agree again');
 });
 
-t.test('an edit of the time zone keeps what was counted', async (t) => {
+t.test('an edit of the time zone keeps the counts', async (t) => {
   const { redis, ask } = await startScript(t);
   const now = Date.parse('2026-06-30T12:00:00Z');
   const clock = testClock(now);
@@ -150,7 +150,7 @@ t.test('an edit of the time zone keeps what was counted', async (t) => {
   t.ok(left <= berlinLeft + 1000, 'the key expires with the window that it was made in');
 });
 
-t.test("somebody else's value under our key is overwritten, not fatal", async (t) => {
+t.test('overwrites a value of another program under our key', async (t) => {
   const { redis, ask } = await startScript(t);
   const one = calendarPolicy('garbage', 'month', 'UTC');
   const now = Date.UTC(2026, 10, 23);

@@ -65,7 +65,7 @@ t.test('a request is charged to every policy whose identity it presents', async 
   t.equal(proofKey(KEY), `fg:{${KEY.digest}}:proven`);
 });
 
-t.test('of two credentials each that has not worked is charged to the address', async (t) => {
+t.test('each unproven credential of a request is charged to the address', async (t) => {
   const [cover] = coversOf(
     ['/a'],
     'name: by-key, route: GET /*, identifier: key, limit: 5',
@@ -84,7 +84,7 @@ t.test('of two credentials each that has not worked is charged to the address', 
   ]);
 });
 
-t.test('rows that share a bucket are one counter, which speaks as the first of them', async (t) => {
+t.test('rows that share a bucket have one counter, reported as that of the first row', async (t) => {
   const covers = coversOf(
     ['/first', '/a', '/z'],
     'name: first, route: GET /first, identifier: ip, limit: 5, bucket: b',

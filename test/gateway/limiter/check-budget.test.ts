@@ -4,7 +4,7 @@ import { CheckBudget, waitMsMax } from '#gateway/limiter/check-budget.ts';
 
 const SETTING_MS = 50;
 
-t.test('four times the 99th percentile, in steps of the setting, from one to five of them', async (t) => {
+t.test('four times the 99th percentile, in steps of the setting, from one to five steps', async (t) => {
   const cases = [
     ['nothing is known', [], 50],
     ['a thousand fast ones', [[1000, 2]], 50],
@@ -51,7 +51,7 @@ t.test('four times the 99th percentile, in steps of the setting, from one to fiv
   }
 });
 
-t.test('what was slow more than a minute ago is forgotten', async (t) => {
+t.test('forgets slow answers after a minute', async (t) => {
   let now = 1_000_000;
   const budget = new CheckBudget(() => now, SETTING_MS);
   budget.note(300);
@@ -65,6 +65,6 @@ t.test('what was slow more than a minute ago is forgotten', async (t) => {
   t.equal(budget.budgetMs, 50, 'idle for an hour');
 });
 
-t.test('the longest wait for a store that is lost', async (t) => {
+t.test('the longest wait for a lost store', async (t) => {
   t.equal(waitMsMax(SETTING_MS), 750);
 });

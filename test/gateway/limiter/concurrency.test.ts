@@ -1,4 +1,4 @@
-/** Tests leases of requests in flight: they are taken, returned, renewed, and run out. */
+/** Tests leases of requests in flight: they are taken, returned, renewed, and expire. */
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
@@ -52,7 +52,7 @@ type Event =
   | { readonly kind: 'ask'; readonly policies: readonly number[]; readonly times: number }
   | { readonly kind: 'end'; readonly which: number };
 
-t.test('random requests that begin and end: Redis, memory and a count of what is open', async (t) => {
+t.test('random requests that begin and end: Redis, memory and a plain count agree', async (t) => {
   const redis = await started(t);
   const store = await startLimiter(t, redis.url);
   const event = fc.oneof<fc.Arbitrary<Event>[]>(
@@ -129,7 +129,7 @@ t.test('random requests that begin and end: Redis, memory and a count of what is
   );
 });
 
-t.test('a lease that nobody says again ends after its time, on the clock of the store', async (t) => {
+t.test('a lease that nobody renews expires by the clock of the store', async (t) => {
   const redis = await started(t);
   const at = (lua: string): string => lua.replace("call('TIME')", '{ ARGV[2], 0 }');
   const one = part(inFlight('crashed', 2), 'one');
@@ -166,7 +166,7 @@ t.test('a lease that nobody says again ends after its time, on the clock of the 
   t.ok(ttl > 0 && ttl <= LEASE_MS + 1000, `the whole counter expires: ${ttl}`);
 });
 
-t.test('what lasts longer is said again, also to a store that has forgotten it', async (t) => {
+t.test('long requests renew their leases, also at a store that lost them', async (t) => {
   const redis = await started(t);
   let aheadMs = 0;
   const limiter = await startLimiter(t, redis.url, { clock: () => processClock() + aheadMs });
@@ -185,7 +185,7 @@ t.test('what lasts longer is said again, also to a store that has forgotten it',
   await until(async () => (await redis.client.exists(one.key)) === 0);
 });
 
-t.test('several processes at once: together never more in flight than the limit', async (t) => {
+t.test('several processes at once never exceed the limit together', async (t) => {
   const redis = await started(t);
   const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, redis.url)));
   const one = part(inFlight('shared', 7), 'one');
@@ -214,7 +214,7 @@ t.test('several processes at once: together never more in flight than the limit'
 });
 
 t.test(
-  'an outage: each process has its share, and afterwards the store knows what is still open',
+  'an outage: each process has its share, and the store learns afterwards what is still open',
   async (t) => {
     const redis = await started(t);
     const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
@@ -241,7 +241,7 @@ t.test(
   },
 );
 
-t.test('an answer that comes too late takes nothing', async (t) => {
+t.test('an answer that comes too late takes no place', async (t) => {
   const redis = await started(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
   const one = part(inFlight('late', 3), 'one');
@@ -256,24 +256,21 @@ t.test('an answer that comes too late takes nothing', async (t) => {
   t.equal(await burst(limiter, chargeOf(one), 4), 3);
 });
 
-t.test(
-  'a store that stands still until its connection breaks, and then does what it was asked',
-  async (t) => {
-    const redis = await started(t);
-    const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
-    const one = part(inFlight('unanswered', 3), 'one');
-    redis.freeze();
-    t.teardown(() => redis.thaw());
-    const answer = await spend(limiter, chargeOf(one));
-    if (answer.kind === 'spent') limiter.release(answer.spent, answer.position);
-    await until(() => !limiter.connection.ready);
-    redis.thaw();
-    await until(() => limiter.stats().available);
-    t.equal(await burst(limiter, chargeOf(one), 4), 3);
-  },
-);
+t.test('a store that stalls until its connection breaks, and then runs the command', async (t) => {
+  const redis = await started(t);
+  const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
+  const one = part(inFlight('unanswered', 3), 'one');
+  redis.freeze();
+  t.teardown(() => redis.thaw());
+  const answer = await spend(limiter, chargeOf(one));
+  if (answer.kind === 'spent') limiter.release(answer.spent, answer.position);
+  await until(() => !limiter.connection.ready);
+  redis.thaw();
+  await until(() => limiter.stats().available);
+  t.equal(await burst(limiter, chargeOf(one), 4), 3);
+});
 
-t.test('credentials that never worked share one limit of their address', async (t) => {
+t.test('unproven credentials share one limit of their address', async (t) => {
   const redis = await started(t);
   const limiter = await startLimiter(t, redis.url);
   const p = inFlight('keys', 5);
@@ -289,7 +286,7 @@ t.test('credentials that never worked share one limit of their address', async (
   t.equal(await burst(limiter, chargeOf(...unproven(p, 'proven', 'address')), 9), 5);
 });
 
-t.test('nothing of it is remembered: there may be room a moment later', async (t) => {
+t.test('exhaustion is not remembered, because a place may be free a moment later', async (t) => {
   const redis = await started(t);
   const limiter = await startLimiter(t, redis.url);
   const one = part(inFlight('full', 1), 'one');
@@ -300,7 +297,7 @@ t.test('nothing of it is remembered: there may be room a moment later', async (t
   t.equal(await burst(limiter, chargeOf(one), 1), 1);
 });
 
-t.test('in a Cluster: denied on one node, the other ones give back what they took', async (t) => {
+t.test('in a Cluster: if one node denies, the others give back what they took', async (t) => {
   const cluster = await startCluster(t);
   const limiter = await startLimiter(t, cluster.url);
   const names = ['a', 'b', 'c', 'd', 'e', 'f'];

@@ -1,4 +1,4 @@
-/** Holds every store to the same promises: memory, one Redis, sentinels and a Cluster. */
+/** The conformance suite of stores: memory, one Redis, sentinels and a Cluster. */
 import type { Test } from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
 import type { Limiter } from '#gateway/limiter/limiter.ts';
@@ -28,7 +28,7 @@ export function conformance(
   /** Names an identity that no test of another algorithm has proven in the same store. */
   const someone = (): string => `${algorithm.slice(0, 7)}-${++people}`;
 
-  t.test('admits exactly the limit, however many ask at once', async (t) => {
+  t.test('admits exactly the limit of concurrent requests', async (t) => {
     await insideLongWindow();
     const limiter = await limiterOf(t);
     for (const limit of [1, 5, 100]) {
@@ -38,7 +38,7 @@ export function conformance(
     }
   });
 
-  t.test('one request after the other: what was used before is told exactly', async (t) => {
+  t.test('reports exactly how much was used before, for one request after the other', async (t) => {
     await insideLongWindow();
     const limiter = await limiterOf(t);
     const charge = chargeOf(part(of('p', 3), someone()));
@@ -66,7 +66,7 @@ export function conformance(
     t.equal(await burst(limiter, chargeOf(wide), 200), 95, 'the 45 denied ones left no trace');
   });
 
-  t.test('two charges of the same turn that share a bucket do not overspend it', async (t) => {
+  t.test('two charges of the same tick that share a bucket do not exceed it', async (t) => {
     await insideLongWindow();
     const limiter = await limiterOf(t);
     const shared = part(of('shared', 10), someone());
@@ -76,7 +76,7 @@ export function conformance(
     t.equal(a + b, 10);
   });
 
-  t.test('identities do not touch each other', async (t) => {
+  t.test('identities have separate counters', async (t) => {
     await insideLongWindow();
     const limiter = await limiterOf(t);
     const p = of('p', 2);
@@ -85,7 +85,7 @@ export function conformance(
   });
 
   if (algorithm === 'fixed-window')
-    t.test('a window ends on the clock, and the next one has the whole limit', async (t) => {
+    t.test('a window ends by the clock, and the next one has the whole limit', async (t) => {
       const limiter = await limiterOf(t);
       const charge = chargeOf(part(policy('second', 4, 1), someone()));
       for (const which of ['a window', 'the next one']) {
@@ -101,7 +101,7 @@ export function conformance(
       }
     });
 
-  t.test('a limit lowered below what was used denies; raised, it helps at once', async (t) => {
+  t.test('a limit lowered below the usage denies; raising it helps at once', async (t) => {
     await insideLongWindow();
     const limiter = await limiterOf(t);
     const who = someone();
@@ -111,7 +111,7 @@ export function conformance(
     t.equal(await burst(limiter, at(12), 9), 4, 'the lowered limit did not change the count');
   });
 
-  t.test('an override is another limit of the same counter, also among those who ask together', async (t) => {
+  t.test('an override is another limit on the same counter, also for concurrent requests', async (t) => {
     await insideLongWindow();
     const limiter = await limiterOf(t);
     const p = of('p', 10);
@@ -143,7 +143,7 @@ export function conformance(
     t.equal(answer.spent.states[0]?.used, 3);
   });
 
-  t.test('credentials that never worked share one limit of their address', async (t) => {
+  t.test('unproven credentials share one limit of their address', async (t) => {
     await insideLongWindow();
     const limiter = await limiterOf(t);
     const p = of('keys', 10);
@@ -191,7 +191,7 @@ export function conformance(
     }
   });
 
-  t.test('one new credential alone gets the whole limit, at once or one after the other', async (t) => {
+  t.test('a single new credential gets the whole limit, at once or in sequence', async (t) => {
     await insideLongWindow();
     const limiter = await limiterOf(t);
     const p = of('keys', 5);
@@ -202,25 +202,22 @@ export function conformance(
     t.equal(admitted, 5);
   });
 
-  t.test(
-    'of several that make one identity the credential is proven, and each combination counts',
-    async (t) => {
-      await insideLongWindow();
-      const limiter = await limiterOf(t);
-      const p = of('combined', 10);
-      const [address, key] = [someone(), someone()];
-      const withKey = (combined: string) => chargeOf(...unprovenCombined(p, combined, key, address));
-      t.equal(await burst(limiter, withKey(someone()), 1), 1);
-      let admitted = 0;
-      for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
-      t.equal(admitted, 9, 'combinations of a key that never worked share one limit of the address');
-      limiter.prove(identity(key));
-      t.equal(await burst(limiter, withKey(someone()), 15), 10, 'proven, each combination has its own limit');
-      t.equal(await burst(limiter, withKey(someone()), 15), 10);
-    },
-  );
+  t.test('in a combined identity only the credential is proven, and each combination counts', async (t) => {
+    await insideLongWindow();
+    const limiter = await limiterOf(t);
+    const p = of('combined', 10);
+    const [address, key] = [someone(), someone()];
+    const withKey = (combined: string) => chargeOf(...unprovenCombined(p, combined, key, address));
+    t.equal(await burst(limiter, withKey(someone()), 1), 1);
+    let admitted = 0;
+    for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
+    t.equal(admitted, 9, 'combinations of a key that never worked share one limit of the address');
+    limiter.prove(identity(key));
+    t.equal(await burst(limiter, withKey(someone()), 15), 10, 'proven, each combination has its own limit');
+    t.equal(await burst(limiter, withKey(someone()), 15), 10);
+  });
 
-  t.test('a combination may have a limit of its own, and so has its address for it', async (t) => {
+  t.test('a combination may have a limit of its own, and so may its address', async (t) => {
     await insideLongWindow();
     const limiter = await limiterOf(t);
     const p = of('combined', 10);
@@ -238,7 +235,7 @@ export function conformance(
     t.equal(await burst(limiter, chargeOf(part(p, known)), 5), 0, 'without the override as much is too much');
   });
 
-  t.test('of two credentials that never worked each burdens the address', async (t) => {
+  t.test('each of two unproven credentials is charged to the address', async (t) => {
     await insideLongWindow();
     const limiter = await limiterOf(t);
     const byKey = of('by-key', 100);

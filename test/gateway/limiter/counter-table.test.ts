@@ -8,7 +8,7 @@ type Key = readonly [number, number, number, number];
 /** Many keys have the same first word, so they collide in the index. */
 const keyOf = (n: number): Key => [n % 7, n, 3, 4];
 
-t.test('finds what was inserted, and nothing else', async (t) => {
+t.test('finds inserted records, and nothing else', async (t) => {
   const table = new CounterTable(8);
   t.equal(table.find(...keyOf(1)), -1);
   const place = table.insert(...keyOf(1));
@@ -25,7 +25,7 @@ t.test('finds what was inserted, and nothing else', async (t) => {
   t.equal(table.size, 0);
 });
 
-t.test('the one that was used least lately makes room', async (t) => {
+t.test('drops the least recently used record when full', async (t) => {
   const table = new CounterTable(8);
   for (let n = 0; n < 8; n++) table.insert(...keyOf(n));
   t.not(table.find(...keyOf(0)), -1, 'used while it is among the older half');
@@ -65,7 +65,7 @@ t.test(
   },
 );
 
-t.test('a flood costs the bytes that are stated, and none of the heap', async (t) => {
+t.test('a flood takes the stated bytes, and no heap', async (t) => {
   t.ok(BYTES_PER_RECORD <= 64);
   const table = new CounterTable(65_536);
   const before = process.memoryUsage().heapUsed;

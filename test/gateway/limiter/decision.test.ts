@@ -5,7 +5,7 @@ import type { Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { part, policy } from '#test/support/spend.ts';
 
-/** Builds one bucket of a charge: its policy, the usage before it (-1: not charged), and its end. */
+/** One bucket of a charge: its policy, the usage before it (-1 if not charged), and its end. */
 type Told = readonly [policy: Policy, used: number, resetMs: number];
 
 function spent(admitted: number, told: readonly Told[], shares: readonly number[] = []): Spent {
@@ -22,7 +22,7 @@ function spent(admitted: number, told: readonly Told[], shares: readonly number[
   };
 }
 
-/** Returns `allow` or `deny`, then `name:remaining` in order. */
+/** Formats a decision: `allow` or `deny`, then `name:remaining` in order. */
 function text(decision: Decision): string {
   const verdicts = decision.kind === 'allow' ? decision.verdicts : decision.violated;
   return [decision.kind, ...verdicts.map((verdict) => `${verdict.policy.name}:${verdict.remaining}`)].join(
@@ -35,7 +35,7 @@ const hundred = policy('hundred', 100, 60, { index: 1 });
 const hourly = policy('hourly', 5, 3600, { index: 2 });
 const shadow = policy('shadow', 5, 60, { index: 3, mode: 'shadow' });
 
-t.test('the first so many of those who asked together are admitted, each with what it leaves', async (t) => {
+t.test('admits the first ones of a batch, each with its own remaining count', async (t) => {
   const three = spent(3, [[five, 2, 1000]]);
   t.equal(text(decide(three, 0)), 'allow five:2');
   t.equal(text(decide(three, 1)), 'allow five:1');
@@ -45,7 +45,7 @@ t.test('the first so many of those who asked together are admitted, each with wh
   t.equal(text(decide(spent(0, [[five, 5, 1000]]), 0)), 'deny five:0');
 });
 
-t.test('a denial names the exhausted policies only, the one that resets last first', async (t) => {
+t.test('a denial names only exhausted policies, the one that resets last first', async (t) => {
   t.equal(
     text(
       decide(
@@ -142,44 +142,41 @@ t.test('the tightest policy comes first: least left, then latest reset, then fil
   });
 });
 
-t.test(
-  'shadow policies never deny and are never told; what they would have denied is reported',
-  async (t) => {
-    const within = decide(
-      spent(1, [
-        [shadow, 4, 1000],
-        [five, 0, 1000],
-      ]),
-      0,
-    );
-    t.match(within, { kind: 'allow', verdicts: [{ policy: five }], shadowDenials: [] });
-    const beyond = decide(
-      spent(1, [
-        [shadow, 5, 1000],
-        [five, 0, 1000],
-      ]),
-      0,
-    );
-    t.match(beyond, { kind: 'allow', verdicts: [{ policy: five }], shadowDenials: [shadow] });
-    const batch = spent(2, [[shadow, 4, 1000]]);
-    t.match(decide(batch, 0), { kind: 'allow', verdicts: [], shadowDenials: { length: 0 } });
-    t.match(decide(batch, 1), { kind: 'allow', shadowDenials: [shadow] }, 'the second one of two is beyond');
-    t.equal(
-      text(
-        decide(
-          spent(0, [
-            [shadow, 5, 1000],
-            [five, 5, 1000],
-          ]),
-          0,
-        ),
+t.test('shadow policies never deny and are not reported to clients; their denials are logged', async (t) => {
+  const within = decide(
+    spent(1, [
+      [shadow, 4, 1000],
+      [five, 0, 1000],
+    ]),
+    0,
+  );
+  t.match(within, { kind: 'allow', verdicts: [{ policy: five }], shadowDenials: [] });
+  const beyond = decide(
+    spent(1, [
+      [shadow, 5, 1000],
+      [five, 0, 1000],
+    ]),
+    0,
+  );
+  t.match(beyond, { kind: 'allow', verdicts: [{ policy: five }], shadowDenials: [shadow] });
+  const batch = spent(2, [[shadow, 4, 1000]]);
+  t.match(decide(batch, 0), { kind: 'allow', verdicts: [], shadowDenials: { length: 0 } });
+  t.match(decide(batch, 1), { kind: 'allow', shadowDenials: [shadow] }, 'the second one of two is beyond');
+  t.equal(
+    text(
+      decide(
+        spent(0, [
+          [shadow, 5, 1000],
+          [five, 5, 1000],
+        ]),
+        0,
       ),
-      'deny five:0',
-    );
-  },
-);
+    ),
+    'deny five:0',
+  );
+});
 
-t.test('a credential and its unproven address are one policy: the tighter speaks, once', async (t) => {
+t.test('a credential and its unproven address are one policy: the tighter one is reported', async (t) => {
   const parts = (key: number, address: number): Told[] => [
     [five, key, 1000],
     [five, address, 1000],
@@ -196,17 +193,17 @@ t.test('a credential and its unproven address are one policy: the tighter speaks
   t.equal(text(decide(spent(1, parts(3, -1)), 0)), 'allow five:1 hundred:3', 'proven meanwhile: skipped');
 });
 
-t.test('without the store this process has its share of each limit, which may be nothing', async (t) => {
+t.test('without the store this process has its share of each limit, which may be zero', async (t) => {
   t.equal(text(decide(spent(1, [[hundred, 10, 1000]], [25]), 0)), 'allow hundred:14');
   t.equal(text(decide(spent(0, [[hundred, 25, 1000]], [25]), 0)), 'deny hundred:0');
   t.equal(text(decide(spent(0, [[five, 0, 1000]], [0]), 0)), 'deny five:0');
 });
 
-t.test('nothing counted is allowed', async (t) => {
+t.test('a request without counters is allowed', async (t) => {
   t.strictSame(decide(spent(1, []), 0), { kind: 'allow', verdicts: [], shadowDenials: [] });
 });
 
-t.test('Retry-After: whole seconds, the largest over the denying policies, at least 1', async (t) => {
+t.test('Retry-After: whole seconds, the largest of the denying policies, at least 1', async (t) => {
   const verdict = (resetMs: number): Verdict => ({
     policy: five,
     quota: five.limit,

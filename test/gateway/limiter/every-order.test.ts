@@ -11,7 +11,7 @@ t.setTimeout(0);
 const two = { gateways: 2, limit: 2 };
 
 t.test('counterexamples that the search has found', async (t) => {
-  await t.test('a place that is taken while the leases are renewed is told to the store', async (t) => {
+  await t.test('the store learns of a place that was taken while leases were renewed', async (t) => {
     const bounds = { ...NOTHING, requests: 2, storeLost: 1, finishes: 1 };
     const world = await replay({ ...two, algorithm: 'concurrency', bounds }, [
       ...['request 0', 'lose', 'back', 'time 0', 'time 0'],
@@ -29,7 +29,7 @@ t.test('the bound of docs/policies-in-detail.md is tight', async (t) => {
     [3, 3, 5],
     [2, 3, 5],
   ] as const) {
-    // The gateway with the smallest share spends the limit, and the others do not learn of it.
+    // The gateway with the smallest share uses up the limit, and the others do not learn of it.
     const spender = gateways - 1;
     const bounds = { ...NOTHING, requests: 2 * limit, storeLost: 1 };
     const events = Array.from({ length: limit }, () => [`request ${spender}`, `answer ${spender}`]).flat();

@@ -1,4 +1,4 @@
-/** Tests the parts that only the memory store has: its bound, and a clock with fractions. */
+/** Tests features of the memory store only: its bound, and a clock with fractions. */
 import t from 'tap';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { testClock } from '#test/support/clock.ts';
@@ -15,7 +15,7 @@ import {
 
 const oneOf = (who: string) => chargeOf(part(policy('p', 1, 3600), who));
 
-t.test('a full table forgets its oldest counter, and only that one', async (t) => {
+t.test('a full table drops only its oldest counter', async (t) => {
   const known = new KnownCounters({ countersMax: 4, credentialsMax: 4 });
   const limiter = memoryLimiter({ clock: testClock().now, known });
   for (const who of ['a', 'b', 'c', 'd', 'e']) t.equal(await burst(limiter, oneOf(who), 2), 1);
@@ -23,7 +23,7 @@ t.test('a full table forgets its oldest counter, and only that one', async (t) =
   t.equal(await burst(limiter, oneOf('a'), 1), 1, 'forgotten');
 });
 
-t.test('nothing is written for whom an address has no budget left', async (t) => {
+t.test('writes nothing if the address has no budget left', async (t) => {
   const known = new KnownCounters({ countersMax: 4096, credentialsMax: 1024 });
   const limiter = memoryLimiter({ clock: testClock().now, known });
   const p = policy('keys', 5, 60);
@@ -34,7 +34,7 @@ t.test('nothing is written for whom an address has no budget left', async (t) =>
   t.equal(known.size, 6, 'five keys and one address');
 });
 
-t.test('window edges on a clock with fractions: never a window of two lengths, never none', async (t) => {
+t.test('window edges with fractions of milliseconds: each window has its exact length', async (t) => {
   const clock = testClock(Date.UTC(2026, 0, 1) - 0.25);
   const limiter = memoryLimiter({ clock: clock.now });
   const charge = chargeOf(part(policy('p', 2, 60)));
@@ -78,7 +78,7 @@ t.test('a proof lasts 30 days, and a 401 ends it', async (t) => {
   t.equal(await burst(limiter, charge, 1), 0, 'refused, it waits like any other');
 });
 
-t.test('a key in use stays proven: a success is due to be reported again after an hour', async (t) => {
+t.test('a key in use stays proven: after an hour a success is reported again', async (t) => {
   const clock = testClock();
   const limiter = memoryLimiter({ clock: clock.now });
   const good = identity('good');

@@ -1,5 +1,5 @@
 /**
- * When Redis is gone, slow or full, the outage rule applies at once and within the budget, and the gateway recovers by
+ * When Redis is down, slow or full, `onStoreFailure` applies at once and within the budget, and the gateway recovers by
  * itself.
  */
 import { EventEmitter, once } from 'node:events';
@@ -39,8 +39,8 @@ const fresh = (limit: number, onStoreFailure: OnStoreFailure): Charge =>
   chargeOf(part(policy('p', limit, LONG_WINDOW_SECONDS, { onStoreFailure }), `outage-${++count}`));
 
 /**
- * A proxy in front of a store. Its connections can fall silent as when a host vanishes: nothing is closed, nothing
- * passes.
+ * A proxy in front of a store. Its connections can become silent, as when a host disappears: they stay open, but no
+ * data passes.
  */
 async function startRelay(t: Test, port: number): Promise<{ url: string; silence(): void }> {
   const open = new Set<Socket>();
@@ -74,7 +74,7 @@ async function startRelay(t: Test, port: number): Promise<{ url: string; silence
   };
 }
 
-/** A proxy in front of a store. Once switched, it answers every chunk with bytes that the test chooses. */
+/** A proxy in front of a store. Once switched, it replies to every chunk with given bytes. */
 async function startGarbler(t: Test, port: number, reply: string): Promise<{ url: string; garble(): void }> {
   let isGarbling = false;
   const server = createServer((near) => {
@@ -106,7 +106,7 @@ const untilStoreCounts = (limiter: GuardedLimiter): Promise<void> =>
     return answer.kind === 'spent' && !answer.spent.isLocal;
   });
 
-t.test('a stall of this process is no jump of a clock: what was spent stays known', async (t) => {
+t.test('a stall of this process does not count as a clock jump: the usage stays known', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const stalled = new EventEmitter();
@@ -114,7 +114,7 @@ t.test('a stall of this process is no jump of a clock: what was spent stays know
   let isArmed = false;
   const { limiter } = await guarded(t, redis.url, {
     clock() {
-      // A heartbeat is about to be sent. Its answer waits in the socket while nothing runs here.
+      // A heartbeat is about to be sent. Its reply waits in the socket while this process stalls.
       if (isArmed) process.nextTick(stall);
       isArmed = false;
       return performance.timeOrigin + performance.now();
@@ -129,7 +129,7 @@ t.test('a stall of this process is no jump of a clock: what was spent stays know
   t.equal(await burst(limiter, charge, 10), 10);
   isArmed = true;
   await isStalled;
-  // That answer is read, and the next one.
+  // That reply is read, and the next one.
   await delay(1500);
   t.ok(limiter.stats().available, 'a stall is no outage either');
   await redis.close();
@@ -180,7 +180,7 @@ t.test(
   },
 );
 
-t.test('Redis frozen: the first request finds it, and nobody waits after it', async (t) => {
+t.test('Redis frozen: only the first request waits', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { limiter } = await guarded(t, redis.url);
@@ -201,7 +201,7 @@ t.test('Redis frozen: the first request finds it, and nobody waits after it', as
   await untilStoreCounts(limiter);
 });
 
-t.test('Redis full: an out-of-memory reply is a failure like any other', async (t) => {
+t.test('Redis full: an out-of-memory reply counts as a failure', async (t) => {
   const redis = await startRedis(['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction']);
   t.teardown(() => redis.close());
   const { limiter } = await guarded(t, redis.url);
@@ -217,13 +217,13 @@ t.test('Redis full: an out-of-memory reply is a failure like any other', async (
   await eventually('recovered', () => limiter.stats().available);
 });
 
-t.test('the local share is the limit divided by the replicas last heard of', async (t) => {
+t.test('the local share is the limit divided by the last known number of replicas', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   await guarded(t, redis.url);
   await guarded(t, redis.url);
   await guarded(t, redis.url);
-  // The last one to start knows all four.
+  // The gateway that started last knows all four.
   const { limiter } = await guarded(t, redis.url);
   t.equal(limiter.stats().replicas, 4);
   await redis.kill();
@@ -235,7 +235,7 @@ t.test('the local share is the limit divided by the replicas last heard of', asy
   t.equal(await burst(limiter, fresh(100, 'local'), 60), 25);
 });
 
-t.test('while the store is away, a key that is known to be proven stays so', async (t) => {
+t.test('without the store a known proven key stays proven', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const clock = testClock(Date.now());
@@ -283,7 +283,7 @@ t.test('replicas agree on one salt, and a closed replica is forgotten', async (t
 });
 
 t.test(
-  'without its store a gateway starts, decides alone, and uses the store once it is there',
+  'without its store a gateway starts, decides alone, and uses the store once it is available',
   async (t) => {
     const redis = await startRedis();
     t.teardown(() => redis.close());
@@ -307,7 +307,7 @@ t.test(
   },
 );
 
-t.test('counting alone begins with what was last known, and the store learns of it', async (t) => {
+t.test('counting alone begins with the last known state, and is charged to the store later', async (t) => {
   for (const how of ['kill', 'freeze'] as const) {
     await t.test(how, async (t) => {
       const redis = await startRedis([
@@ -339,7 +339,7 @@ t.test('counting alone begins with what was last known, and the store learns of 
   }
 });
 
-t.test('stalls shorter than an outage do not make a window generous', async (t) => {
+t.test('stalls shorter than an outage do not make a window admit more', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { limiter } = await guarded(t, redis.url);
@@ -356,7 +356,7 @@ t.test('stalls shorter than an outage do not make a window generous', async (t) 
   }
 });
 
-t.test('an idle gateway notices that its store is gone', async (t) => {
+t.test('an idle gateway notices that its store is down', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   for (const how of ['kill', 'freeze'] as const) {
@@ -370,7 +370,7 @@ t.test('an idle gateway notices that its store is gone', async (t) => {
   }
 });
 
-t.test('a garbled reply is a failure like any other', async (t) => {
+t.test('a malformed reply counts as a failure', async (t) => {
   const replies = ['+OK', '$5\r\nhello', '$2\r\n[]', '$6\r\n[1,{}]', ':7', '*-1', '$-1'];
   const redis = await startRedis();
   t.teardown(() => redis.close());
@@ -385,7 +385,7 @@ t.test('a garbled reply is a failure like any other', async (t) => {
   }
 });
 
-t.test('after a jump of the clock nobody is denied past the window of the store', async (t) => {
+t.test('after a clock jump nobody is denied beyond the window of the store', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   let asleepMs = 0;
@@ -400,7 +400,7 @@ t.test('after a jump of the clock nobody is denied past the window of the store'
   await eventually('forgotten', () => limiter.knownExhausted(charge) === null);
 });
 
-t.test('a start without the store, by a clock that is far off', async (t) => {
+t.test('a start without the store, with a wrong clock', async (t) => {
   const windowMs = LONG_WINDOW_SECONDS * 1000;
   // Whole windows, so that those of both clocks end at the same moment.
   for (const [how, offMs] of [
@@ -429,7 +429,7 @@ t.test('a start without the store, by a clock that is far off', async (t) => {
   }
 });
 
-t.test('a connection that has died without a word is given up, and a new one recovers', async (t) => {
+t.test('gives up a dead connection, and recovers with a new one', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const relay = await startRelay(t, redis.port);
@@ -444,22 +444,19 @@ t.test('a connection that has died without a word is given up, and a new one rec
   await untilStoreCounts(limiter);
 });
 
-t.test(
-  'a store that does not answer is one outage, however many wait, and all are answered at once',
-  async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    const { limiter } = await guarded(t, redis.url);
-    await untilStoreCounts(limiter);
-    redis.freeze();
-    t.teardown(() => redis.thaw());
-    const answers = await Promise.all(Array.from({ length: 9 }, () => spend(limiter, fresh(10, 'local'))));
-    t.equal(answers.length, 9);
-    t.match(limiter.stats(), { available: false, outages: 1, failures: { timeout: 9 } });
-  },
-);
+t.test('many waiting requests are one outage, and all are answered at once', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const { limiter } = await guarded(t, redis.url);
+  await untilStoreCounts(limiter);
+  redis.freeze();
+  t.teardown(() => redis.thaw());
+  const answers = await Promise.all(Array.from({ length: 9 }, () => spend(limiter, fresh(10, 'local'))));
+  t.equal(answers.length, 9);
+  t.match(limiter.stats(), { available: false, outages: 1, failures: { timeout: 9 } });
+});
 
-t.test('a connection lost with checks on the way is told apart from a fault', async (t) => {
+t.test('a lost connection with pending checks is distinguished from a fault', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { limiter, log } = await guarded(t, redis.url, { budgetMs: 5000 });
@@ -472,7 +469,7 @@ t.test('a connection lost with checks on the way is told apart from a fault', as
   t.equal(log.length, 1);
 });
 
-t.test('after its end a limiter still answers, tells of no outage and leaves no probe behind', async (t) => {
+t.test('a closed limiter still answers, reports no outage and leaves no probe behind', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { limiter, log } = await guarded(t, redis.url);
@@ -482,42 +479,39 @@ t.test('after its end a limiter still answers, tells of no outage and leaves no 
   t.equal(limiter.stats().available, true);
 });
 
-t.test(
-  'a store that comes back empty gets its salt and its replicas back before it decides again',
-  async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    const salts: string[] = [];
-    const { limiter } = await guarded(t, redis.url, { onSalt: (salt) => salts.push(salt) });
-    await guarded(t, redis.url);
-    await guarded(t, redis.url);
-    const { limiter: last } = await guarded(t, redis.url);
-    t.equal(last.stats().replicas, 4);
+t.test('a store that comes back empty gets its salt and replicas back before it decides', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const salts: string[] = [];
+  const { limiter } = await guarded(t, redis.url, { onSalt: (salt) => salts.push(salt) });
+  await guarded(t, redis.url);
+  await guarded(t, redis.url);
+  const { limiter: last } = await guarded(t, redis.url);
+  t.equal(last.stats().replicas, 4);
+  await redis.kill();
+  await eventually('noticed', async () => {
+    await spend(last, fresh(1, 'local'));
+    return !last.stats().available;
+  });
+  await redis.restart();
+  await eventually('recovered', () => last.stats().available);
+  t.equal(await redis.client.get('fg:{control}:salt'), 'salt');
+  t.equal(last.stats().replicas, 4, 'those that have not been heard again yet still have their share');
+
+  await t.test('if it has another salt by then, all gateways use that one', async (t) => {
     await redis.kill();
     await eventually('noticed', async () => {
-      await spend(last, fresh(1, 'local'));
-      return !last.stats().available;
+      await spend(limiter, fresh(1, 'local'));
+      return !limiter.stats().available;
     });
     await redis.restart();
-    await eventually('recovered', () => last.stats().available);
-    t.equal(await redis.client.get('fg:{control}:salt'), 'salt');
-    t.equal(last.stats().replicas, 4, 'those that have not been heard again yet still have their share');
+    await redis.client.set('fg:{control}:salt', 'of a newcomer');
+    await eventually('adopted', () => salts.length > 0);
+    t.strictSame(salts, ['of a newcomer']);
+  });
+});
 
-    await t.test('where another salt is kept by then, all take that one', async (t) => {
-      await redis.kill();
-      await eventually('noticed', async () => {
-        await spend(limiter, fresh(1, 'local'));
-        return !limiter.stats().available;
-      });
-      await redis.restart();
-      await redis.client.set('fg:{control}:salt', 'of a newcomer');
-      await eventually('adopted', () => salts.length > 0);
-      t.strictSame(salts, ['of a newcomer']);
-    });
-  },
-);
-
-t.test('what the store refuses to every script keeps the circuit open', async (t) => {
+t.test('a store that refuses every script keeps the circuit open', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { limiter, log } = await guarded(t, redis.url);
@@ -533,7 +527,7 @@ t.test('what the store refuses to every script keeps the circuit open', async (t
   await eventually('recovered', () => limiter.stats().available);
 });
 
-t.test('a store that refuses us is an error at start, with its reason', async (t) => {
+t.test('a store that refuses our login is an error at start, with its reason', async (t) => {
   const redis = await startRedis(['--requirepass', 'right', '--databases', '4']);
   t.teardown(() => redis.close());
   const cases: readonly (readonly [string, string, RegExp])[] = [
@@ -546,7 +540,7 @@ t.test('a store that refuses us is an error at start, with its reason', async (t
   await untilStoreCounts(limiter);
 });
 
-t.test('where a check may take long, so may a heartbeat', async (t) => {
+t.test('a heartbeat has as much time as a check', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { limiter, log } = await guarded(t, redis.url, { budgetMs: 600_000 });

@@ -34,7 +34,7 @@ const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 
 type Event =
   | { readonly kind: 'ask'; readonly policies: readonly number[]; readonly cost: number }
-  /** The application answers one of the requests in flight. */
+  /** The application replies to one of the requests in flight. */
   | {
       readonly kind: 'reply';
       readonly which: number;
@@ -66,7 +66,7 @@ const row = fc.record({
   isReported: fc.boolean(),
 });
 
-t.test('never more than the limit of those that count, and what does not is given back', async (t) => {
+t.test('never more than the limit of requests that count, and the others are given back', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const at = (lua: string): string => lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
@@ -92,7 +92,7 @@ t.test('never more than the limit of those that count, and what does not is give
           }),
         );
         const open: { readonly spent: Spent; readonly alone: Spent }[] = [];
-        /** Usage that was admitted and counts, or may still count, by policy and window. */
+        /** Admitted usage that counts, or may still count, by policy and window. */
         const counted = new Map<string, number>();
         const note = ({ policy, cost }: Bucket, chargedAt: number, sign: number): void => {
           const key = `${policy.name} ${Math.floor(chargedAt / policy.windowMs)}`;
@@ -211,7 +211,7 @@ for (const [name, start] of [
   });
 }
 
-t.test('an outage: what counted is owed, what did not is not', async (t) => {
+t.test('an outage: only requests that count are charged later', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
@@ -238,14 +238,14 @@ const reported = (limit: number, algorithm: Algorithm, windowSeconds = LONG_WIND
   part(policy(`reported-${algorithm}`, limit, windowSeconds, { algorithm, cost: REPORTED }));
 
 t.test(
-  'a reply in a later window: nothing is given to it, and what was used beyond is charged there',
+  'a reply in a later window: nothing is given back, and usage beyond the reserve is charged there',
   async (t) => {
     for (const [algorithm, before, beyond, givenBack] of [
       ['fixed-window', 0, 4, 4],
       ['calendar-window', 0, 4, 4],
-      // Half of the window before still counts, so half of what is given back there does.
+      // Half of the previous window still counts, so half of the usage given back there does.
       ['sliding-window', 5, 9, 8],
-      // A charge of five seconds ago has come back by itself.
+      // A charge from five seconds ago has refilled by itself.
       ['token-bucket', 5, 9, 9],
     ] as const) {
       const clock = testClock(1_000_000_000);
@@ -315,40 +315,39 @@ for (const [name, start] of [
   });
 }
 
-t.test(
-  'the store is away when replies begin: it is charged and given back when it is there again',
-  async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
-    await insideLongWindow();
-    const buckets = ALGORITHMS.map((algorithm) => part(reported(100, algorithm).policy, 'somebody', 10));
-    const inFlight = await Promise.all(
-      buckets.flatMap((bucket) => Array.from({ length: 3 }, () => spend(limiter, chargeOf(bucket)))),
-    );
-    redis.freeze();
-    await until(async () => {
-      await spend(limiter, chargeOf(part(policy('probe', 1e6, LONG_WINDOW_SECONDS))));
-      return !limiter.stats().available;
-    });
-    const units = ['1', '15', '30'];
-    for (const [i, answer] of inFlight.entries()) {
-      if (answer.kind !== 'spent') throw new Error('the store was there');
-      const outcomes = outcomesOf(answer.spent, answer.position, 200, ['x-units', units[i % 3] ?? '']);
-      limiter.conclude(outcomes, answer.spent.isLocal);
-    }
-    for (const bucket of buckets)
-      t.ok(await request(limiter, [bucket], 200, ['x-units', '4']), 'and decided here');
-    redis.thaw();
-    await until(() => limiter.stats().available);
-    for (const { policy, identity } of buckets) {
-      const one = new Bucket(new Counter(policy, false), identity);
-      t.equal(await burst(limiter, chargeOf(one), 100), 50, `${policy.name}: 100 less 46 and 4`);
-    }
-  },
-);
+t.test('the store is down when replies begin: it is charged and given back later', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
+  await insideLongWindow();
+  const buckets = ALGORITHMS.map((algorithm) => part(reported(100, algorithm).policy, 'somebody', 10));
+  const inFlight = await Promise.all(
+    buckets.flatMap((bucket) => Array.from({ length: 3 }, () => spend(limiter, chargeOf(bucket)))),
+  );
+  redis.freeze();
+  await until(async () => {
+    await spend(limiter, chargeOf(part(policy('probe', 1e6, LONG_WINDOW_SECONDS))));
+    return !limiter.stats().available;
+  });
+  const units = ['1', '15', '30'];
+  for (const [i, answer] of inFlight.entries()) {
+    if (answer.kind !== 'spent') throw new Error('the store was there');
+    const outcomes = outcomesOf(answer.spent, answer.position, 200, ['x-units', units[i % 3] ?? '']);
+    limiter.conclude(outcomes, answer.spent.isLocal);
+  }
+  for (const bucket of buckets)
+    t.ok(await request(limiter, [bucket], 200, ['x-units', '4']), 'and decided here');
+  redis.thaw();
+  await until(() => limiter.stats().available);
+  for (const { policy, identity } of buckets) {
+    const one = new Bucket(new Counter(policy, false), identity);
+    t.equal(await burst(limiter, chargeOf(one), 100), 50, `${policy.name}: 100 less 46 and 4`);
+  }
+});
 
-/** A proxy in front of a store. It can be shut, and break a connection between the store's answer and the gateway. */
+/**
+ * A proxy in front of a store. It can be closed, and can break a connection between the store's reply and the gateway.
+ */
 async function startBreaker(
   t: Test,
   port: number,
@@ -400,7 +399,7 @@ async function startBreaker(
   };
 }
 
-t.test('an answer of the store is lost: nothing is given back twice', async (t) => {
+t.test('a lost answer of the store: nothing is given back twice', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const breaker = await startBreaker(t, redis.port);
@@ -432,7 +431,7 @@ t.test('an answer of the store is lost: nothing is given back twice', async (t) 
   }
 });
 
-t.test('how much one reply can take: ten limits, or ten bursts if those are more', async (t) => {
+t.test('how much one reply can charge: ten limits, or ten bursts if those are more', async (t) => {
   for (const [limit, burst, most] of [
     [1000, 10, 10_000],
     [10, 1000, 10_000],

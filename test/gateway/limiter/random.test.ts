@@ -32,11 +32,11 @@ interface Step {
   readonly cost: number;
   /** It presents an unproven credential. */
   readonly unproven: boolean;
-  /** It is counted together with something else, so its identity is not its credential. */
+  /** It is part of a combined identity, so its identity is not its credential. */
   readonly combined: boolean;
-  /** The limit of an override; null: there is no override. */
+  /** The limit of an override; null if there is no override. */
   readonly limit: number | null;
-  /** The application accepts the credential afterwards. */
+  /** Whether the application accepts the credential afterwards. */
   readonly works: boolean;
 }
 
@@ -101,7 +101,7 @@ function told(answer: Answer): unknown {
   return { admitted: answer.admitted, skipped: answer.spent.states.map((state) => state === null), denying };
 }
 
-t.test('random charges, in batches: Redis decides as memory does', async (t) => {
+t.test('random charges in batches: Redis and memory decide alike', async (t) => {
   await insideLongWindow();
   const redis = await startRedis();
   t.teardown(() => redis.close());

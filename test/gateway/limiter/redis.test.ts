@@ -1,4 +1,4 @@
-/** Tests the shared store: clients of many processes, window edges, and the number of commands. */
+/** Tests the shared store: clients in many processes, window edges, and the number of commands. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -16,7 +16,7 @@ import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 import { inOneWindow, insideLongWindow, LONG_WINDOW_SECONDS, nextWindow } from '#test/support/window.ts';
 
-/** Counters live long enough for a slow machine to look at them. */
+/** Long enough for a slow machine to read the counters. */
 const WINDOW_MS = 3000;
 
 const clock = (): number => performance.timeOrigin + performance.now();
@@ -42,54 +42,51 @@ async function connected(t: Test, url: string): Promise<RedisStore> {
   return limiter;
 }
 
-t.test(
-  'exact at every window edge: load that never pauses fills each window to its limit and not beyond',
-  async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    const limiters = await Promise.all([1, 2, 3, 4].map(() => connected(t, redis.url)));
-    const limit = 40;
-    const charge = (): Charge => chargeOf(part(policy('edge', limit, 1), 'one'));
-    const windowNow = async (): Promise<number> => Number((await redis.client.time())[0]);
-    /**
-     * Sends more requests than the limit.
-     *
-     * @returns the window, if it did not end meanwhile, and how many were admitted
-     */
-    const fill = async (limiter: RedisStore): Promise<{ window: number | null; admitted: number }> => {
-      const window = await windowNow();
-      const admitted = await burst(limiter, charge(), limit + 5);
-      return { window: window === (await windowNow()) ? window : null, admitted };
-    };
-    const [one] = limiters;
-    if (one === undefined) throw new Error('there are four');
-    // The first window and the last one are full as well, so the sum is known.
-    let first = await fill(one);
-    while (first.window === null || first.admitted !== limit) first = await fill(one);
-    let sum = first.admitted;
-    const end = first.window + 4;
-    // Each process has a charge for the client, and five requests in flight.
-    await Promise.all(
-      limiters.map(async (limiter) => {
-        const ours = charge();
-        const asker = async (): Promise<void> => {
-          while (Date.now() < end * 1000) {
-            const admitted = await burst(limiter, ours, 1);
-            sum += admitted;
-          }
-        };
-        await Promise.all([asker(), asker(), asker(), asker(), asker()]);
-      }),
-    );
-    let last = await fill(one);
-    for (sum += last.admitted; last.window === null; sum += last.admitted) last = await fill(one);
-    const windows = last.window - first.window + 1;
-    t.ok(windows >= 5, 'several windows were crossed');
-    t.equal(sum, windows * limit, 'each of them, first and last included, admitted its limit');
-  },
-);
+t.test('exact at every window edge: constant load fills each window exactly to its limit', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiters = await Promise.all([1, 2, 3, 4].map(() => connected(t, redis.url)));
+  const limit = 40;
+  const charge = (): Charge => chargeOf(part(policy('edge', limit, 1), 'one'));
+  const windowNow = async (): Promise<number> => Number((await redis.client.time())[0]);
+  /**
+   * Sends more requests than the limit.
+   *
+   * @returns the window, if it did not end meanwhile, and how many were admitted
+   */
+  const fill = async (limiter: RedisStore): Promise<{ window: number | null; admitted: number }> => {
+    const window = await windowNow();
+    const admitted = await burst(limiter, charge(), limit + 5);
+    return { window: window === (await windowNow()) ? window : null, admitted };
+  };
+  const [one] = limiters;
+  if (one === undefined) throw new Error('there are four');
+  // The first window and the last one are full as well, so the sum is known.
+  let first = await fill(one);
+  while (first.window === null || first.admitted !== limit) first = await fill(one);
+  let sum = first.admitted;
+  const end = first.window + 4;
+  // Each process has a charge for the client, and five requests in flight.
+  await Promise.all(
+    limiters.map(async (limiter) => {
+      const ours = charge();
+      const asker = async (): Promise<void> => {
+        while (Date.now() < end * 1000) {
+          const admitted = await burst(limiter, ours, 1);
+          sum += admitted;
+        }
+      };
+      await Promise.all([asker(), asker(), asker(), asker(), asker()]);
+    }),
+  );
+  let last = await fill(one);
+  for (sum += last.admitted; last.window === null; sum += last.admitted) last = await fill(one);
+  const windows = last.window - first.window + 1;
+  t.ok(windows >= 5, 'several windows were crossed');
+  t.equal(sum, windows * limit, 'each of them, first and last included, admitted its limit');
+});
 
-t.test('requests of one turn cost one command, whatever their charges', async (t) => {
+t.test('all requests of one tick take one command, whatever their charges', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await connected(t, redis.url);
@@ -119,35 +116,30 @@ t.test('requests of one turn cost one command, whatever their charges', async (t
   t.equal((await commands()) - before, 2 + 8, 'a script names at most 200 keys');
 });
 
-t.test(
-  'every key expires soon after its window, never before, so a flood leaves nothing behind',
-  async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    const limiter = await connected(t, redis.url);
-    await nextWindow(WINDOW_MS);
-    const windowEnd = Math.ceil(Date.now() / WINDOW_MS) * WINDOW_MS;
-    await Promise.all(
-      Array.from({ length: 200 }, (_, i) => {
-        const charge = chargeOf(part(policy('short', 5, WINDOW_MS / 1000), `id-${i}`));
-        return new Promise<void>((resolve) =>
-          limiter.spend(charge, { onSpent: () => resolve(), onStoreUnavailable: resolve }),
-        );
-      }),
-    );
-    t.equal(await redis.client.dbsize(), 200);
-    const ends = await Promise.all(
-      (await redis.client.keys('*')).map((key) => redis.client.pexpiretime(key)),
-    );
-    for (const end of ends) {
-      if (end < windowEnd || end > windowEnd + 2000)
-        t.fail('an expiry apart from its window', { end, windowEnd });
-    }
-    await until(async () => (await redis.client.dbsize()) === 0, 'every counter has expired');
-  },
-);
+t.test('every key expires soon after its window, and never before', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const limiter = await connected(t, redis.url);
+  await nextWindow(WINDOW_MS);
+  const windowEnd = Math.ceil(Date.now() / WINDOW_MS) * WINDOW_MS;
+  await Promise.all(
+    Array.from({ length: 200 }, (_, i) => {
+      const charge = chargeOf(part(policy('short', 5, WINDOW_MS / 1000), `id-${i}`));
+      return new Promise<void>((resolve) =>
+        limiter.spend(charge, { onSpent: () => resolve(), onStoreUnavailable: resolve }),
+      );
+    }),
+  );
+  t.equal(await redis.client.dbsize(), 200);
+  const ends = await Promise.all((await redis.client.keys('*')).map((key) => redis.client.pexpiretime(key)));
+  for (const end of ends) {
+    if (end < windowEnd || end > windowEnd + 2000)
+      t.fail('an expiry apart from its window', { end, windowEnd });
+  }
+  await until(async () => (await redis.client.dbsize()) === 0, 'every counter has expired');
+});
 
-t.test('one counter known as two buckets is still one counter', async (t) => {
+t.test('two buckets with one name are one counter', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await connected(t, redis.url);
@@ -170,7 +162,7 @@ t.test('one counter known as two buckets is still one counter', async (t) => {
   t.equal(admitted.filter(Boolean).length, 6);
 });
 
-t.test("somebody else's value under our key is overwritten, not fatal", async (t) => {
+t.test('overwrites a value of another program under our key', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await connected(t, redis.url);
@@ -189,7 +181,7 @@ t.test("somebody else's value under our key is overwritten, not fatal", async (t
   }
 });
 
-t.test('scripts forgotten by the server are sent again, and every request still counts once', async (t) => {
+t.test('sends forgotten scripts again, and counts every request once', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await connected(t, redis.url);
@@ -207,7 +199,7 @@ t.test('scripts forgotten by the server are sent again, and every request still 
   );
 });
 
-t.test('proofs of one turn go out together, before one of them is withdrawn', async (t) => {
+t.test('sends proofs of one tick together, before one of them is withdrawn', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const store = await connected(t, redis.url);
@@ -234,7 +226,7 @@ t.test('proofs of one turn go out together, before one of them is withdrawn', as
   t.equal(await redis.client.exists(proofKey(first)), 1, 'what is pending at the end is sent');
 });
 
-t.test('a proof lasts 30 days after the last success, whichever process saw it', async (t) => {
+t.test('a proof lasts 30 days after the last success, in any process', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const clock = testClock(Date.now());
@@ -277,24 +269,21 @@ t.test('all processes together report a credential once an hour', async (t) => {
   t.ok(isFresh, 'another process has reported it in this hour');
 });
 
-t.test(
-  'markers of an earlier version: one that still lasts is a proof, until a 401 removes it',
-  async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    const store = await connected(t, redis.url);
-    // It kept the marker of a credential that was refused for 29 more days.
-    const refused = identity('refused');
-    await redis.client.set(proofKey(refused), '1', 'PX', PROVEN_MS - 86_400_000);
-    await insideLongWindow();
-    const charge = chargeOf(...unproven(policy('old', 5, LONG_WINDOW_SECONDS), 'refused', 'office'));
-    t.equal(await burst(store, charge, 9), 5);
-    store.proofs.withdraw(refused);
-    await until(async () => (await redis.client.exists(proofKey(refused))) === 0);
-  },
-);
+t.test('a valid marker of an earlier version counts as a proof, until a 401 removes it', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const store = await connected(t, redis.url);
+  // It kept the marker of a credential that was refused for 29 more days.
+  const refused = identity('refused');
+  await redis.client.set(proofKey(refused), '1', 'PX', PROVEN_MS - 86_400_000);
+  await insideLongWindow();
+  const charge = chargeOf(...unproven(policy('old', 5, LONG_WINDOW_SECONDS), 'refused', 'office'));
+  t.equal(await burst(store, charge, 9), 5);
+  store.proofs.withdraw(refused);
+  await until(async () => (await redis.client.exists(proofKey(refused))) === 0);
+});
 
-t.test('an ACL user with the permissions that docs/operating.md names', async (t) => {
+t.test('an ACL user with exactly the permissions in docs/operating.md', async (t) => {
   const [, permissions = ''] =
     /^ACL SETUSER floodgate on >PASSWORD (.*)$/m.exec(
       readFileSync(join(projectRoot, 'docs/operating.md'), 'utf8'),

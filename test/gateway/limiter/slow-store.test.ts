@@ -1,4 +1,4 @@
-/** A store that is alive and slow makes replies slow, not wrong: every window admits exactly its limit. */
+/** A slow store makes replies slow, not wrong: every window admits exactly its limit. */
 import { setImmediate as turn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { GuardedLimiter } from '#gateway/limiter/outage.ts';
@@ -25,7 +25,7 @@ async function gateways(t: Test, url: string, count: number): Promise<readonly G
   return all;
 }
 
-/** Sends more requests than the limit, a few at a time from every gateway. @returns how many were admitted */
+/** Sends more requests than the limit, a few at a time from every gateway. @returns the number of admitted requests */
 async function fill(all: readonly GuardedLimiter[], who: string): Promise<number> {
   // With an open circuit every request is decided at once, so the store must get time to answer.
   await turn();
@@ -68,7 +68,7 @@ for (const count of [2, 4]) {
   });
 }
 
-/** Lets a store stand still for 50 to 300 ms now and then until `work` is done. */
+/** Stalls a store for 50 to 300 ms now and then until `work` is done. */
 async function withStalls(
   servers: readonly Pick<RedisServer, 'freeze' | 'thaw'>[],
   random: () => number,
@@ -95,7 +95,7 @@ async function withStalls(
   }
 }
 
-t.test('a node of a Cluster stands still for up to 300 ms now and then', async (t) => {
+t.test('a node of a Cluster stalls for up to 300 ms now and then', async (t) => {
   const cluster = await startCluster(t);
   await insideLongWindow();
   const all = await gateways(t, cluster.url, 2);
@@ -107,7 +107,7 @@ t.test('a node of a Cluster stands still for up to 300 ms now and then', async (
   isExact(t, all, admitted);
 });
 
-t.test('a primary that sentinels watch stands still for up to 300 ms now and then', async (t) => {
+t.test('a primary that sentinels watch stalls for up to 300 ms now and then', async (t) => {
   const redis = await startWatchedRedis(t);
   await insideLongWindow();
   const all = await gateways(t, redis.url, 2);
@@ -119,7 +119,7 @@ t.test('a primary that sentinels watch stands still for up to 300 ms now and the
   isExact(t, all, admitted);
 });
 
-t.test('an answer that comes after the store was given up is neither lost nor charged twice', async (t) => {
+t.test('an answer after the timeout is neither lost nor charged twice', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   await insideLongWindow();
@@ -139,7 +139,7 @@ t.test('an answer that comes after the store was given up is neither lost nor ch
   t.equal((await burst(other, chargeOf(shared), 20)) + (await burst(one, chargeOf(shared), 60)), LIMIT / 2);
 });
 
-t.test('a policy that denies without its store: a late answer gives back what it charged', async (t) => {
+t.test('a policy that denies without its store: a late answer gives its charge back', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   await insideLongWindow();
@@ -157,7 +157,7 @@ t.test('a policy that denies without its store: a late answer gives back what it
   t.equal(await burst(limiter, chargeOf(strict), 12), 10);
 });
 
-t.test('debts whose charge is confirmed late are charged once', async (t) => {
+t.test('uncommitted usage is charged once, even if the confirmation is late', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   await insideLongWindow();
@@ -177,19 +177,19 @@ t.test('debts whose charge is confirmed late are charged once', async (t) => {
   t.equal(await counted(redis, owed.key), 4);
 });
 
-t.test('a stall of this process is not taken for the store’s', async (t) => {
+t.test('a stall of this process is not counted as one of the store', async (t) => {
   const stall = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const limiter = await startLimiter(t, redis.url, { budgetMs: BUDGET_MS, clock: processClock });
   const charge = chargeOf(part(long('p', LIMIT), 'stalled'));
   t.equal(await burst(limiter, charge, 1), 1);
-  await t.test('longer than a connection may be silent, its answer in the socket', async (t) => {
+  await t.test('longer than a connection may be silent, with the answer in the socket', async (t) => {
     const asked = spend(limiter, charge);
     setImmediate(() => stall(4000));
     t.match(await asked, { admitted: true, spent: { isLocal: false } });
   });
-  await t.test('while the store stands still as well', async (t) => {
+  await t.test('while the store stalls too', async (t) => {
     redis.freeze();
     const asked = spend(limiter, charge);
     setImmediate(() => {

@@ -9,7 +9,7 @@ function started(): StoreClock {
   return new StoreClock(testClock(NOW).now);
 }
 
-t.test('without a store the own clock is exact, but for its fractions', async (t) => {
+t.test('without a store its own clock is exact, except for fractions', async (t) => {
   const clock = new StoreClock(() => NOW + 0.25);
   t.strictSame([clock.earliest(), clock.now(), clock.latest()], [NOW, NOW, NOW + 1]);
 });
@@ -27,7 +27,7 @@ t.test('a heartbeat gives the estimate, and every answer its bounds', async (t) 
   t.equal(clock.earliest(), NOW + 40, 'two heartbeats later it is over');
 });
 
-t.test('a clock has jumped when it is off by more than a second', async (t) => {
+t.test('a difference of more than a second counts as a clock jump', async (t) => {
   const clock = started();
   const heartbeat = (aheadMs: number) => clock.noteHeartbeat(NOW + aheadMs, NOW, NOW);
   t.strictSame(heartbeat(90_000), { kind: 'first', aheadMs: 90_000 }, 'the first word is no jump');
@@ -38,7 +38,7 @@ t.test('a clock has jumped when it is off by more than a second', async (t) => {
   t.equal(clock.now(), NOW + 91_000);
 });
 
-t.test('what took longer than a second says little of the clock', async (t) => {
+t.test('answers slower than a second do not change the estimate', async (t) => {
   const clock = started();
   clock.noteHeartbeat(NOW, NOW - 5000, NOW);
   t.equal(clock.now(), NOW + 2500, 'better than nothing');

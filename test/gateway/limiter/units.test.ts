@@ -29,7 +29,7 @@ t.test('a header: a whole number, at least one and at most the limit', async (t)
   for (const [headers, expected] of cases) t.equal(units(cost, headers), expected, headers.join(' '));
 });
 
-t.test('the length of the body, as announced', async (t) => {
+t.test('the announced length of the body', async (t) => {
   const cost: Cost = { kind: 'body-bytes', unannounced: 50 };
   t.equal(units(cost), 1, 'none');
   t.equal(units(cost, [], { hasBody: false, contentLength: 0 }), 1, 'an empty one');

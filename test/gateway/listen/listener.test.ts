@@ -1,7 +1,4 @@
-/**
- * Connections that arrive together are accepted within a few turns of the event loop, and none is lost when the
- * listener closes.
- */
+/** Connections that arrive together are accepted within a few ticks, and none is lost when the listener closes. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
@@ -34,7 +31,7 @@ function connectMany(owner: Owner, port: number, count: number): readonly Socket
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-t.test('100 connections at once take far fewer turns than one each', async (t) => {
+t.test('100 connections at once take far fewer ticks than one for each', async (t) => {
   const { one, accepted } = listener(t);
   const port = await one.listen({ host: HOST, port: 0, reusePort: false });
   connectMany(t, port, 100);
@@ -44,7 +41,7 @@ t.test('100 connections at once take far fewer turns than one each', async (t) =
   t.ok(turns <= 50, `${turns} turns: the kernel spreads them over several queues`);
 });
 
-t.test('what the kernel has queued is accepted before accepting ends', async (t) => {
+t.test('accepts what the kernel has queued before it stops accepting', async (t) => {
   const { one, accepted } = listener(t);
   const port = await one.listen({ host: HOST, port: 0, reusePort: false });
   const sockets = connectMany(t, port, 60);
@@ -59,7 +56,7 @@ t.test('what the kernel has queued is accepted before accepting ends', async (t)
   t.equal(error.code, 'ECONNREFUSED');
 });
 
-t.test('a port that is taken is told, whoever has it', async (t) => {
+t.test('reports a port that is in use, whoever uses it', async (t) => {
   const taken = createServer().listen(0, HOST);
   t.teardown(() => taken.close());
   await once(taken, 'listening');
@@ -75,7 +72,7 @@ t.test('a port that is taken is told, whoever has it', async (t) => {
   );
 });
 
-t.test('told to share, two listen on one port', async (t) => {
+t.test('with port sharing, two processes listen on one port', async (t) => {
   const port = await freePort();
   const [a, b] = [listener(t), listener(t)];
   t.equal(await a.one.listen({ host: HOST, port, reusePort: true }), port);

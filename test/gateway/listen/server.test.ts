@@ -32,7 +32,7 @@ const slow = startUpstream(t)
     return { reply, took: performance.now() - begin, silence: await Promise.all(silence) };
   });
 
-t.test('what cannot be trusted is refused as JSON, and the connection closes', async (t) => {
+t.test('refuses untrustworthy requests with JSON, and closes the connection', async (t) => {
   let reached = 0;
   const upstream = await startUpstream(t, (_req, res) => {
     reached++;
@@ -94,7 +94,7 @@ t.test('what cannot be trusted is refused as JSON, and the connection closes', a
   t.equal(reached, 0, 'nothing of it reached the upstream');
 });
 
-t.test('128 header fields are not too many', async (t) => {
+t.test('accepts 128 header fields', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const client = sendRaw(port, `GET / HTTP/1.1\r\nHost: a\r\n${'x: y\r\n'.repeat(127)}\r\n`);
@@ -102,7 +102,7 @@ t.test('128 header fields are not too many', async (t) => {
   client.socket.destroy();
 });
 
-t.test('a refused HEAD gets the head of the answer, and no body', async (t) => {
+t.test('a refused HEAD gets the header section of the reply, and no body', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   for (const text of [
@@ -115,7 +115,7 @@ t.test('a refused HEAD gets the head of the answer, and no body', async (t) => {
   }
 });
 
-t.test('400: a chunked body that breaks its own framing, and the upstream call ends', async (t) => {
+t.test('400: a chunked body with broken framing ends the upstream call', async (t) => {
   const upstream = await startRawUpstream(t, () => undefined);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const client = sendRaw(
@@ -128,7 +128,7 @@ t.test('400: a chunked body that breaks its own framing, and the upstream call e
   await until(() => upstream.sockets[0]?.destroyed === true, 'the upstream call is aborted');
 });
 
-t.test('400: arrives although a megabyte of body is still on its way', async (t) => {
+t.test('400: arrives although a megabyte of the body is still on its way', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const body = 'x'.repeat(1024 * 1024);
@@ -141,14 +141,14 @@ t.test('400: arrives although a megabyte of body is still on its way', async (t)
   }
 });
 
-t.test('431: arrives although the client goes on sending its headers', async (t) => {
+t.test('431: arrives although the client still sends its header section', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const client = sendRaw(port, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(2 * 1024 * 1024)}\r\n\r\n`);
   t.equal(own(await client.ended()).status, 431);
 });
 
-t.test('garbage behind a request does not take the place of its answer', async (t) => {
+t.test('garbage behind a request does not replace its reply', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => {
     setImmediate(() => res.end('the answer'));
   });
@@ -157,7 +157,7 @@ t.test('garbage behind a request does not take the place of its answer', async (
   t.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*the answer$/);
 });
 
-t.test('pipelined requests are answered in order, one at a time at the upstream', async (t) => {
+t.test('answers pipelined requests in order, one at a time at the upstream', async (t) => {
   let inFlight = 0;
   let most = 0;
   const upstream = await startUpstream(t, (req, res) => {
@@ -191,7 +191,7 @@ t.test('pipelined requests are answered in order, one at a time at the upstream'
   }
 });
 
-t.test('of pipelined requests one client holds no more than its share', async (t) => {
+t.test('one client holds at most its share of pipelined requests', async (t) => {
   const upstream = await startRawUpstream(t, () => undefined);
   const { port, gateway } = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -216,7 +216,7 @@ t.test('of pipelined requests one client holds no more than its share', async (t
 });
 
 t.test(
-  'a client that goes beyond its share of pipelined requests has to wait before it connects anew',
+  'a client that exceeds its share of pipelined requests must wait before it connects again',
   async (t) => {
     const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
     const get = 'GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
@@ -238,20 +238,23 @@ t.test(
   },
 );
 
-t.test('a client that leaves with pipelined requests in line holds nothing at the upstream', async (t) => {
-  const upstream = await startRawUpstream(t, () => undefined);
-  const { port } = await startTestGateway(t, {
-    upstream: upstream.origin,
-    env: { GATEWAY_UPSTREAM_TIMEOUT_MS: '500' },
-  });
-  const client = sendRaw(port, 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3));
-  await until(() => upstream.sockets.length === 1, 'the first is with the upstream');
-  client.socket.destroy();
-  await until(() => upstream.sockets.every((socket) => socket.destroyed), 'given up');
-  t.equal(upstream.sockets.length, 1, 'the others never began');
-});
+t.test(
+  'a client that leaves with pipelined requests in the queue holds nothing at the upstream',
+  async (t) => {
+    const upstream = await startRawUpstream(t, () => undefined);
+    const { port } = await startTestGateway(t, {
+      upstream: upstream.origin,
+      env: { GATEWAY_UPSTREAM_TIMEOUT_MS: '500' },
+    });
+    const client = sendRaw(port, 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3));
+    await until(() => upstream.sockets.length === 1, 'the first is with the upstream');
+    client.socket.destroy();
+    await until(() => upstream.sockets.every((socket) => socket.destroyed), 'given up');
+    t.equal(upstream.sockets.length, 1, 'the others never began');
+  },
+);
 
-t.test('HTTP/1.0: without Host, closing or keeping alive as asked', async (t) => {
+t.test('HTTP/1.0: without Host, and with or without keep-alive', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('hi'));
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   t.match(await sendRaw(port, 'GET / HTTP/1.0\r\n\r\n').ended(), /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhi$/);
@@ -261,7 +264,7 @@ t.test('HTTP/1.0: without Host, closing or keeping alive as asked', async (t) =>
   t.equal((await client.ended()).match(/\r\n\r\nhi/g)?.length, 2);
 });
 
-t.test('absolute-form: the path is asked of our upstream, whatever the authority', async (t) => {
+t.test('absolute-form: requests the path from our upstream, whatever the authority', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const client = sendRaw(port, 'GET http://evil.test/inside?x=1 HTTP/1.1\r\nHost: app.test\r\n\r\n');
@@ -269,7 +272,7 @@ t.test('absolute-form: the path is asked of our upstream, whatever the authority
   client.socket.destroy();
 });
 
-t.test('OPTIONS *: 204, and the connection goes on', async (t) => {
+t.test('OPTIONS *: 204, and the connection stays open', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const client = sendRaw(port, 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -277,7 +280,7 @@ t.test('OPTIONS *: 204, and the connection goes on', async (t) => {
   client.socket.destroy();
 });
 
-t.test('OPTIONS *: a body without an end is not read for ever', async (t) => {
+t.test('OPTIONS *: stops reading an endless body', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const client = sendRaw(port, 'OPTIONS * HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
@@ -290,7 +293,7 @@ t.test('OPTIONS *: a body without an end is not read for ever', async (t) => {
   t.match(await client.ended(), /^HTTP\/1\.1 204 No Content\r\n/);
 });
 
-t.test('an expectation that nobody knows is no reason to refuse', async (t) => {
+t.test('ignores an unknown Expect', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const answer = await send(port, '/', { method: 'POST', headers: { expect: 'something' }, body: 'x' });
@@ -298,7 +301,7 @@ t.test('an expectation that nobody knows is no reason to refuse', async (t) => {
   t.match(JSON.parse(answer.body.toString()), { body: 'x' });
 });
 
-t.test('1,100 tiny headers hide nothing: the body behind them is no request', async (t) => {
+t.test('does not read the body behind 1,100 tiny headers as a request', async (t) => {
   let reached = 0;
   const upstream = await startUpstream(t, (_req, res) => {
     reached++;
@@ -318,58 +321,55 @@ t.test('1,100 tiny headers hide nothing: the body behind them is no request', as
   t.equal(reached, 0);
 });
 
-t.test(
-  'SIGTERM under load: whatever was sent on an open connection gets a whole answer; exit 0',
-  async (t) => {
-    const upstream = await startUpstream(t, (_req, res) => {
-      setTimeout(() => res.end('x'.repeat(1000)), 2);
-    });
-    const port = await freePort();
-    const gateway = start(['gateway/main.ts'], {
-      GATEWAY_HOST: '127.0.0.1',
-      GATEWAY_PORT: String(port),
-      GATEWAY_ADMIN_PORT: String(await freePort()),
-      GATEWAY_UPSTREAM: upstream.origin,
-      GATEWAY_DRAIN_TIMEOUT_MS: '600000',
-    });
-    t.teardown(() => gateway.stop('SIGKILL'));
-    await gateway.until(/Gateway ready/);
+t.test('SIGTERM under load: every request on an open connection gets a whole reply; exit 0', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => {
+    setTimeout(() => res.end('x'.repeat(1000)), 2);
+  });
+  const port = await freePort();
+  const gateway = start(['gateway/main.ts'], {
+    GATEWAY_HOST: '127.0.0.1',
+    GATEWAY_PORT: String(port),
+    GATEWAY_ADMIN_PORT: String(await freePort()),
+    GATEWAY_UPSTREAM: upstream.origin,
+    GATEWAY_DRAIN_TIMEOUT_MS: '600000',
+  });
+  t.teardown(() => gateway.stop('SIGKILL'));
+  await gateway.until(/Gateway ready/);
 
-    let sent = 0;
-    let answered = 0;
-    const broken: string[] = [];
-    const hammer = async (): Promise<void> => {
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      for (;;) {
-        const outcome = await once(agent);
-        if (outcome === 'refused') break;
-        sent++;
-        if (outcome === 'answered') answered++;
-        else broken.push(outcome);
-      }
-      agent.destroy();
-    };
-    const once = (agent: Agent): Promise<string> =>
-      new Promise((resolve) => {
-        const req = get({ host: '127.0.0.1', port, path: '/x', agent }, (res) => {
-          read(res).then(
-            ({ body }) => resolve(body.length === 1000 ? 'answered' : `${body.length} bytes`),
-            (error: Error) => resolve(error.message),
-          );
-        });
-        req.on('error', (error: NodeJS.ErrnoException) =>
-          resolve(error.code === 'ECONNREFUSED' ? 'refused' : `${error.code} ${req.reusedSocket}`),
+  let sent = 0;
+  let answered = 0;
+  const broken: string[] = [];
+  const hammer = async (): Promise<void> => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (;;) {
+      const outcome = await once(agent);
+      if (outcome === 'refused') break;
+      sent++;
+      if (outcome === 'answered') answered++;
+      else broken.push(outcome);
+    }
+    agent.destroy();
+  };
+  const once = (agent: Agent): Promise<string> =>
+    new Promise((resolve) => {
+      const req = get({ host: '127.0.0.1', port, path: '/x', agent }, (res) => {
+        read(res).then(
+          ({ body }) => resolve(body.length === 1000 ? 'answered' : `${body.length} bytes`),
+          (error: Error) => resolve(error.message),
         );
       });
-    const clients = Array.from({ length: 32 }, hammer);
-    await until(() => answered > 300, 'load');
-    const code = await gateway.stop('SIGTERM');
-    await Promise.all(clients);
-    t.same(broken, []);
-    t.equal(answered, sent);
-    t.equal(code, 0);
-  },
-);
+      req.on('error', (error: NodeJS.ErrnoException) =>
+        resolve(error.code === 'ECONNREFUSED' ? 'refused' : `${error.code} ${req.reusedSocket}`),
+      );
+    });
+  const clients = Array.from({ length: 32 }, hammer);
+  await until(() => answered > 300, 'load');
+  const code = await gateway.stop('SIGTERM');
+  await Promise.all(clients);
+  t.same(broken, []);
+  t.equal(answered, sent);
+  t.equal(code, 0);
+});
 
 t.test('a shutdown cuts open tunnels and streams at the deadline, not before', async (t) => {
   const upstream = await startOpenEnded(t);

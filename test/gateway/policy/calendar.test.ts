@@ -7,7 +7,7 @@ import { type CalendarUnit, calendarOf } from '#gateway/policy/calendar.ts';
 const UNITS: readonly CalendarUnit[] = ['day', 'week', 'month'];
 const HOUR_MS = 3_600_000;
 
-/** Start and end of the window, as Temporal has them. */
+/** Start and end of the window, computed with Temporal. */
 function expectedAt(unit: CalendarUnit, timezone: string, at: number): readonly [number, number] {
   const date = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timezone).toPlainDate();
   const first =
@@ -20,7 +20,7 @@ function expectedAt(unit: CalendarUnit, timezone: string, at: number): readonly 
   return [first, next].map((day) => day.toZonedDateTime(timezone).epochMilliseconds) as [number, number];
 }
 
-t.test('every zone, many instants: windows are those of the local calendar, and tile time', async (t) => {
+t.test('every zone, many instants: windows are those of the local calendar, without gaps', async (t) => {
   const zones = Intl.supportedValuesOf('timeZone');
   let compared = 0;
   fc.assert(
@@ -41,7 +41,7 @@ t.test('every zone, many instants: windows are those of the local calendar, and 
         ok(before.number < number && number < after.number);
         equal(calendarOf(unit, zone).windowAt(at).number, number, 'whatever was asked before');
         const [first, next] = expectedAt(unit, zone, at);
-        // After clocks went back past midnight, the local date is once more that of the window before.
+        // After clocks went back past midnight, the local date is that of the previous window again.
         if (at >= next) return;
         compared++;
         equal(start, first);
@@ -53,7 +53,7 @@ t.test('every zone, many instants: windows are those of the local calendar, and 
   t.ok(compared > 2900, `${compared} windows compared`);
 });
 
-t.test('every zone, each change of its clock: the windows around it', async (t) => {
+t.test('every zone: the windows around each change of its clock', async (t) => {
   let changes = 0;
   const wrong: string[] = [];
   for (const zone of Intl.supportedValuesOf('timeZone')) {

@@ -33,7 +33,7 @@ function matched(set: PolicySet, target: string): string {
   return result.ok ? `${(result.cover?.policies ?? []).map(({ name }) => name)} ${result.target}` : '400';
 }
 
-t.test('a path is matched whatever its case, and forwarded as it was sent', async (t) => {
+t.test('matches a path in any case, and forwards it as it was sent', async (t) => {
   const cases: readonly (readonly [route: string, target: string, isMatched: boolean])[] = [
     ['GET /login', '/LOGIN', true],
     ['GET /Login', '/login', true],
@@ -55,19 +55,19 @@ t.test('a path is matched whatever its case, and forwarded as it was sent', asyn
   t.equal(matched(load(['GET /login'], [], 'ignoreCase: false\n'), '/LOGIN'), ' /LOGIN');
 });
 
-t.test('an exclusion ignores case as well', async (t) => {
+t.test('an exclusion ignores case too', async (t) => {
   t.equal(matched(load(['GET /a/*'], ['GET /A/health']), '/a/HEALTH'), ' /a/HEALTH');
   t.throws(() => load(['GET /a/B'], ['GET /A/b']), { message: /unreachable/ });
 });
 
-t.test('a row that another one in other letters always reaches first', async (t) => {
+t.test('warns of a policy that another one in other letters always reaches first', async (t) => {
   const text = textOf('ignoreCase: true\n', ['GET /a/b', 'GET /A/B']);
   const [warning, ...more] = warningsOf(loadPolicies(text, 'p.yaml'), placesIn(text));
   t.match(warning, { line: 8, message: /never reached: p0/ });
   t.strictSame(more, []);
 });
 
-t.test('a parameter of the path is one client whatever its case', async (t) => {
+t.test('a path parameter in any case is one client', async (t) => {
   const set = load(['GET /users/{user}']);
   const rehearsal = rehearsalOf(set);
   t.equal(rehearsal.ask(request('/users/Ann')).kind, 'allow');
@@ -77,7 +77,7 @@ t.test('a parameter of the path is one client whatever its case', async (t) => {
   t.equal(pathValue('/q/..;/A/B', 1, false, true), AMBIGUOUS);
 });
 
-t.test('explain says why, and doctor finds nothing to try', async (t) => {
+t.test('explain gives the reason, and doctor does not test the case', async (t) => {
   const set = load(['GET /login', 'GET /other']);
   const explained = await explain(set, rehearsalOf(set), request('/LOGIN'));
   t.match(explained, {
@@ -90,7 +90,7 @@ t.test('explain says why, and doctor finds nothing to try', async (t) => {
   t.equal(spellingsOf(load(['GET /login'], [], '')).length, 1);
 });
 
-t.test('diff tells it', async (t) => {
+t.test('diff shows the change', async (t) => {
   const [exact, ignoring] = [load(['GET /login'], [], ''), load(['GET /login'])];
   t.match(differenceOf(exact, ignoring), [
     { kind: 'ignore-case', policy: null, from: 'false', to: 'true', effect: /without regard to case/ },
@@ -99,7 +99,7 @@ t.test('diff tells it', async (t) => {
   t.strictSame(differenceOf(ignoring, ignoring), []);
 });
 
-t.test('anything but true and false is a mistake', async (t) => {
+t.test('every value but true and false is a mistake', async (t) => {
   t.throws(() => load(['GET /a'], [], 'ignoreCase: yes please\n'), { message: /ignoreCase is "yes please"/ });
 });
 

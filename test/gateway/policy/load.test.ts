@@ -13,12 +13,12 @@ function fixture(name: string): string {
   return readFileSync(resolve(FIXTURES, files.get(name) ?? name), 'utf8');
 }
 
-/** The place as `line:column`, and what the message must mention: the mistake and its fix. */
+/** The position as `line:column`, and words of the message: the mistake and its fix. */
 type Mistake = readonly [at: string, mention: string];
 
 const LIMIT = 'requests per window, a whole number from 1 to 1000000000';
 const DURATION = 'a length of time such as 30s, 1m, 1h or 1d';
-const WINDOW = `${DURATION}, or day, week or month for those of the calendar`;
+const WINDOW = `${DURATION}, or day, week or month for calendar windows`;
 const ROUTE = 'METHODS PATH, such as POST /api/items or GET,PUT /api/items/*';
 const SOURCE = 'write client-address, or a list such as [ { header: x-api-key }, { bearer: fbk_ } ]';
 const FILE = 'a policy file has version, identifiers and policies';
@@ -222,9 +222,13 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'source-query-name': [['5:19', `source is [{"query":"a=b"}]; expected: ${SOURCE}`]],
-  'identifier-name': [['4:3', `API_Key cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
+  'identifier-name': [
+    ['4:3', `API_Key cannot be a name here; expected: how clients are identified: ${IDENTIFIERS}`],
+  ],
   'identifier-numeric-name': [['4:16', `source is "client"; expected: ${SOURCE}`]],
-  'identifier-proto': [['4:3', `__proto__ cannot be a name here; expected: who is counted: ${IDENTIFIERS}`]],
+  'identifier-proto': [
+    ['4:3', `__proto__ cannot be a name here; expected: how clients are identified: ${IDENTIFIERS}`],
+  ],
   'everyone-as-a-name': [['3:3', 'everyone already means all clients together; choose another name']],
   'everyone-in-a-list': [
     ['7:17', 'everyone cannot be combined with others; write identifier: everyone, or leave it out'],
@@ -234,7 +238,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ['14:9', 'overrides are for single clients, and everyone is counted together; remove them'],
   ],
   'identifier-unknown': [['8:17', 'unknown identifier api_key; identifiers has: ip, api-key, everyone']],
-  'identifiers-empty': [['2:14', `identifiers is {}; expected: who is counted: ${IDENTIFIERS}`]],
+  'identifiers-empty': [['2:14', `identifiers is {}; expected: how clients are identified: ${IDENTIFIERS}`]],
   'ipv6-prefix-on-header': [['4:47', 'ipv6Prefix is only for source: client-address; remove it']],
   'ipv6-prefix-range': [
     [
@@ -357,7 +361,9 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       '"GET, POST /api/items" is not a route; it must be METHODS PATH, such as "POST /api/items" or "GET,PUT /api/items/*"',
     ],
   ],
-  'missing-identifiers': [['1:1', `identifiers is missing; expected: who is counted: ${IDENTIFIERS}`]],
+  'missing-identifiers': [
+    ['1:1', `identifiers is missing; expected: how clients are identified: ${IDENTIFIERS}`],
+  ],
   'missing-policies': [['1:1', 'policies is missing; expected: a list of policies']],
   'missing-policy-keys': [
     ['6:5', `route is missing; expected: ${ROUTE}`],
@@ -470,7 +476,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'policy-name': [
     [
       '6:11',
-      'name is "Items and more"; expected: a name of its own: lower-case letters, digits, dots, dashes and underscores, at most 64',
+      'name is "Items and more"; expected: a unique name: lower-case letters, digits, dots, dashes and underscores, at most 64',
     ],
   ],
   'source-empty': [['4:22', `source is []; expected: ${SOURCE}`]],
@@ -563,7 +569,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   'timezone-of-nowhere': [
     [
       '2:11',
-      'Mars/Olympus is no time zone that this version of Node knows; write a name of the IANA database, such as Europe/Berlin or UTC',
+      'Mars/Olympus is not a time zone that this version of Node knows; write a name of the IANA database, such as Europe/Berlin or UTC',
     ],
   ],
   'timezone-offset': [
@@ -573,7 +579,7 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     ],
   ],
   'timezone-unknown': [
-    ['2:11', 'Germany/Berlin is no time zone that this version of Node knows; write Europe/Berlin'],
+    ['2:11', 'Germany/Berlin is not a time zone that this version of Node knows; write Europe/Berlin'],
     ['9:12', LIMIT],
   ],
   'window-fraction': [['10:13', `window is "1.5h"; expected: ${WINDOW}`]],
@@ -595,7 +601,7 @@ function problemsOf(t: Test, text: string): readonly Problem[] {
   return [];
 }
 
-t.test('every fixture has its expectation, and the other way round', async (t) => {
+t.test('every fixture has an expectation, and every expectation a fixture', async (t) => {
   t.strictSame([...files.keys()].sort(), Object.keys(MISTAKES).sort());
 });
 
@@ -618,7 +624,7 @@ for (const [name, mistakes] of Object.entries(MISTAKES)) {
   });
 }
 
-t.test('every mistake at once: those of the shape, and those of what the values mean', async (t) => {
+t.test('reports all mistakes at once: of the shape and of the values', async (t) => {
   const problems = problemsOf(
     t,
     `version: 1
@@ -660,7 +666,7 @@ tests:
   );
 });
 
-t.test('the error reads as compilers write theirs: file, line, column', async (t) => {
+t.test('the error has the format of compilers: file, line, column', async (t) => {
   const text = fixture('limit-zero');
   t.throws(() => loadPolicies(text, 'edge/policies.yaml'), {
     name: 'PolicyFileError',
@@ -669,18 +675,18 @@ t.test('the error reads as compilers write theirs: file, line, column', async (t
   });
 });
 
-t.test('a file beyond 1 MiB is not even parsed', async (t) => {
+t.test('does not parse a file over 1 MiB', async (t) => {
   const problems = problemsOf(t, `${VALID}#${'x'.repeat(1_048_576)}`);
   t.match(problems, [{ line: 1, column: 1, message: /at most 1 MiB/ }]);
 });
 
-t.test('brackets without end are refused, not a crash', async (t) => {
-  // This text is no fixture, because linters overflow on it.
+t.test('refuses endless brackets without a crash', async (t) => {
+  // This text is not a fixture file, because linters overflow on it.
   const problems = problemsOf(t, '['.repeat(4000));
   t.match(problems, [{ line: 1, message: /brackets are nested too deeply/, fix: 'close them' }]);
 });
 
-t.test('a file full of aliases is refused in time that grows with its length', async (t) => {
+t.test('refuses a file full of aliases in linear time', async (t) => {
   const problems = problemsOf(t, `version: &v 1\npolicies: [${'*v, '.repeat(100_000)}]\n`);
   t.match(problems, [{ line: 2, column: 12, message: /expand to too many values/ }]);
 });
@@ -696,7 +702,7 @@ policies:
     window: 1m
 `;
 
-t.test('a valid file becomes policies with every default filled in', async (t) => {
+t.test('fills in every default of a valid file', async (t) => {
   const set = loadPolicies(VALID, 'policies.yaml');
   t.equal(set.file, 'policies.yaml');
   t.strictSame(set.exclude, []);
@@ -720,7 +726,7 @@ t.test('a valid file becomes policies with every default filled in', async (t) =
   ]);
 });
 
-t.test('comments, anchors, flow style, JSON, CRLF and a byte order mark are all YAML', async (t) => {
+t.test('accepts comments, anchors, flow style, JSON, CRLF and a byte order mark', async (t) => {
   const written = [
     `# a comment\n${VALID}    # another one\n`,
     `\ufeff${VALID.replaceAll('\n', '\r\n')}`,
@@ -743,7 +749,7 @@ policies: [{ name: items, route: POST /api/items, identifier: ip, limit: 5, wind
     );
 });
 
-t.test('an anchor states a value once', async (t) => {
+t.test('an anchor repeats a value', async (t) => {
   const text = VALID.replace('limit: 5', 'limit: &few 5').concat(
     '  - { name: others, route: POST /api/others, identifier: ip, limit: *few, window: 1m }\n',
   );
@@ -824,7 +830,7 @@ policies:
   t.match(e, { proofAt: 1, parts: [{ kind: 'address' }, { kind: 'path', at: 1, takesRest: true }] });
 });
 
-t.test('rows that share a bucket share the number of the first row that uses it', async (t) => {
+t.test('rows that share a bucket use the limit of the first such row', async (t) => {
   const set = loadPolicies(
     `${VALID}  - { name: b, route: POST /b, identifier: ip, limit: 5, window: 60s, bucket: items }
   - { name: c, route: POST /c, identifier: ip, limit: 7, window: 1m, bucket: both }
@@ -843,7 +849,7 @@ t.test('rows that share a bucket share the number of the first row that uses it'
   );
 });
 
-t.test('a file without policies limits nothing, and an exclusion may leave a part of a route', async (t) => {
+t.test('a file without policies limits nothing, and an exclusion may leave part of a route', async (t) => {
   t.strictSame(loadPolicies(VALID.replace(/policies:.*/s, 'policies: []'), 'f').policies, []);
   const partly = VALID.replace('policies:', 'exclude: [POST /api/items/*, GET /api/*]\npolicies:').replace(
     'POST /api/items\n',
@@ -852,7 +858,7 @@ t.test('a file without policies limits nothing, and an exclusion may leave a par
   t.equal(loadPolicies(partly, 'f').policies.length, 1);
 });
 
-t.test('limits of a row are policies that share all but what they allow', async (t) => {
+t.test('several limits of a row become policies that differ only in the limit', async (t) => {
   const { policies } = loadPolicies(
     `version: 1
 plan: { header: x-plan }
@@ -901,7 +907,7 @@ policies:
   t.strictSame(first, second, 'the same clients');
 });
 
-t.test('deny closes at most 1,000 routes', (t) => {
+t.test('deny has at most 1,000 routes', (t) => {
   const text = (routes: number): string =>
     `version: 1
 identifiers: { ip: { source: client-address } }

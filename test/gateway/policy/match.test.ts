@@ -4,7 +4,7 @@ import { loadPolicies } from '#gateway/policy/load.ts';
 import { createMatcher, type Matcher } from '#gateway/policy/match.ts';
 import { canonicalTarget, meaningOf, withoutSegmentParameters } from '#gateway/policy/target.ts';
 
-/** Builds a matcher whose policies are named by their position, from `p0`. */
+/** Builds a matcher whose policies are named by their index, from `p0`. */
 function matcherOf(routes: readonly string[], exclude: readonly string[] = []): Matcher {
   return createMatcher(
     loadPolicies(
@@ -32,7 +32,7 @@ function matched(match: Matcher, method: string, target: string): string {
   return (result.cover?.policies ?? []).map(({ name }) => name).join(' ');
 }
 
-t.test('every kind of pattern matches what it says, and nothing else', async (t) => {
+t.test('every kind of pattern matches exactly its paths', async (t) => {
   const cases: readonly (readonly [route: string, hits: readonly string[], misses: readonly string[]])[] = [
     [
       'GET /a/b',
@@ -91,7 +91,7 @@ t.test('a path with segment parameters is covered by either reading', async (t) 
   t.equal(matched(match, 'GET', '/free;x/..;/admin'), 'p2');
 });
 
-t.test('an exclusion takes out the reading that it names, and no other', async (t) => {
+t.test('an exclusion removes only the reading that it matches', async (t) => {
   const match = matcherOf(['* *'], ['OPTIONS *', 'GET /health', 'GET /static/*']);
   for (const target of ['/health', '/health/', '/%68ealth', '/health?x', '/static', '/static/a/b'])
     t.equal(matched(match, 'GET', target), '', target);
@@ -105,7 +105,7 @@ t.test('an exclusion takes out the reading that it names, and no other', async (
   t.equal(matched(match, 'GET', '/health;x'), 'p0', 'one of two readings is not excluded');
 });
 
-t.test('what is matched is what is forwarded', async (t) => {
+t.test('the matched path is the forwarded path', async (t) => {
   const match = matcherOf(['GET /a/*']);
   const cases: readonly (readonly [raw: string, forwarded: string, why: string])[] = [
     ['/%61/./b//c?q=%61/../', '/a/b/c?q=%61/../', 'the canonical path and the query as it came'],
@@ -122,13 +122,13 @@ t.test('what is matched is what is forwarded', async (t) => {
   for (const [raw, forwarded, why] of cases) t.match(match('GET', raw), { ok: true, target: forwarded }, why);
 });
 
-t.test('a refused target is refused before any policy is asked', async (t) => {
+t.test('a malformed target is refused before policies are matched', async (t) => {
   const match = matcherOf(['* *'], ['OPTIONS *']);
   t.match(match('GET', '/a%2Fb'), { ok: false, reason: /encoded slash/ });
   t.match(match('OPTIONS', '/%2561'), { ok: false, reason: /twice/ }, 'exclusions do not help');
 });
 
-t.test('requests with the same policies get the very same cover', async (t) => {
+t.test('requests with the same policies share one cover object', async (t) => {
   const match = matcherOf(['GET /a/*', 'GET /a/{id}']);
   const cover = (target: string) => {
     const result = match('GET', target);
@@ -142,7 +142,7 @@ t.test('requests with the same policies get the very same cover', async (t) => {
   t.equal(cover('/b'), null);
 });
 
-t.test('a cover lists each identifier and each counter once', async (t) => {
+t.test('a cover has each identifier and each counter once', async (t) => {
   const set = loadPolicies(
     `version: 1
 identifiers:
@@ -173,7 +173,7 @@ policies:
   );
 });
 
-t.test('targets seen before are remembered, but never more than a bounded number of them', async (t) => {
+t.test('remembers a bounded number of targets', async (t) => {
   const match = matcherOf(['GET /a/*']);
   const first = match('GET', '/a/first');
   t.equal(match('GET', '/a/first'), first, 'remembered');
@@ -184,7 +184,7 @@ t.test('targets seen before are remembered, but never more than a bounded number
   t.strictSame(match('GET', '/a/first'), first, 'and found again');
 });
 
-t.test('the tree finds what a naive matcher finds', async () => {
+t.test('the tree finds the same as a naive matcher', async () => {
   const segment = fc.constantFrom('a', 'b', 'c', '{x}', '%40');
   const pattern = fc
     .tuple(fc.array(segment, { maxLength: 4 }), fc.constantFrom('', '/*', '/{r*}'))
@@ -225,7 +225,7 @@ t.test('the tree finds what a naive matcher finds', async () => {
   }
 });
 
-/** Returns the names of the policies that match by a regular expression for each route. */
+/** Matches naively, with a regular expression for each route. Returns the names of the policies. */
 function naive(
   routes: readonly string[],
   exclude: readonly string[],

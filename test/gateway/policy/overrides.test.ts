@@ -1,4 +1,4 @@
-/** Tests overrides: which clients they are for, and a file with very many of them. */
+/** Tests overrides: which clients they apply to, and a very large file. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { NetworkTable } from '#gateway/policy/network-table.ts';
@@ -17,7 +17,7 @@ policies:
 `;
 const bytes = (address: string) => new ClientAddress(address, '', { kind: 'none' }).bytes;
 
-t.test('the longest prefix that holds an address', async (t) => {
+t.test('the longest matching prefix of an address wins', async (t) => {
   const table = new NetworkTable<string>();
   const networks = ['10.0.0.0/8', '10.1.0.0/16', '10.1.2.3', '2001:db8::/32', '2001:db8:1::/48', '0.0.0.0/0'];
   for (const text of networks) t.ok(table.add(parseNetwork(text), text));
@@ -37,7 +37,7 @@ t.test('the longest prefix that holds an address', async (t) => {
   for (const [address, network] of cases) t.equal(table.find(bytes(address) ?? []), network, address);
 });
 
-t.test('what names a client most precisely wins', async (t) => {
+t.test('the most precise identity wins', async (t) => {
   const [a] = loadPolicies(
     file(
       `overrides: [{ for: { digest: ${DIGEST} }, limit: 1 }, { for: { address: 10.0.0.0/8 }, limit: 2 }, { for: { plan: gold }, limit: 3 }]`,
@@ -55,7 +55,7 @@ t.test('what names a client most precisely wins', async (t) => {
   t.equal(limitFor(a, DIGEST, null), 5, 'where nothing was looked up');
 });
 
-t.test('a file of them: comments, blank lines, and each mistake with its line', async (t) => {
+t.test('an overrides file: comments, blank lines, and each mistake with its line', async (t) => {
   const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);
   const set = load(`# who, limit\r\n\r\nplan gold 10\n  address 10.0.0.0/8\t20  \ndigest ${DIGEST} 30`);
   t.match(set.policies[0]?.overrides, { size: 3 });
@@ -80,7 +80,7 @@ t.test('a file of them: comments, blank lines, and each mistake with its line', 
   }
 });
 
-t.test('a hundred thousand lines, and not one more', async (t) => {
+t.test('at most a hundred thousand lines', async (t) => {
   const line = (i: number): string => `address 10.${i >> 16}.${(i >> 8) & 255}.${i & 255} ${i + 1}\n`;
   const text = Array.from({ length: 100_000 }, (_, i) => line(i)).join('');
   const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);

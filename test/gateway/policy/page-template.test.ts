@@ -16,14 +16,14 @@ policies:
 const load = (page: string): PolicySet => loadPolicies(FILE, 'p.yaml', () => page);
 const VALUES = { seconds: '7', policy: 'a', decision: 'abc' };
 
-t.test('placeholders are filled, everything else stays', async (t) => {
+t.test('fills in placeholders, and keeps everything else', async (t) => {
   const text = '{decision}<p title="{policy}">{seconds} {seconds}s {Seconds} {{policy}} { policy } {x}</p>';
   const { page } = load(text);
   if (page === null) return t.fail('no page');
   t.equal(fill(page, VALUES), 'abc<p title="a">7 7s {Seconds} {a} { policy } {x}</p>');
 });
 
-t.test('values are text, whatever they contain', async (t) => {
+t.test('escapes every value as text', async (t) => {
   const { page } = load('<a title="{policy}" id=\'{policy}\'>{policy}</a>');
   if (page === null) return t.fail('no page');
   const html = fill(page, { ...VALUES, policy: `"'><script>&{seconds}</script>` });
@@ -76,7 +76,7 @@ t.test('each mistake says how to fix it', async (t) => {
   });
 });
 
-t.test('the version of the policies and diff tell that the page changed', async (t) => {
+t.test('the version of the policies and diff show that the page changed', async (t) => {
   const [one, two] = [load('{seconds}'), load('{seconds}!')];
   t.not(one.version, two.version);
   t.match(differenceOf(one, two), [

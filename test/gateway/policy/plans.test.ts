@@ -1,4 +1,4 @@
-/** The file of plans: which client it names, and its mistakes. */
+/** The file of plans: which clients it matches, and its mistakes. */
 import t from 'tap';
 import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
@@ -17,7 +17,7 @@ policies:
 const load = (text: string) => loadPolicies(FILE, 'p.yaml', () => text);
 const bytes = (address: string) => new ClientAddress(address, '', { kind: 'none' }).bytes;
 
-t.test('a digest wins over a network, a longer prefix over a shorter one', async (t) => {
+t.test('a digest takes precedence over a network, a longer prefix over a shorter one', async (t) => {
   const { plans } = load(
     `# who, plan\r\n\r\n${DIGEST} gold\n10.0.0.0/8\tsilver\n  10.1.0.0/16 bronze  \n2001:db8::/32 six`,
   );
@@ -51,7 +51,7 @@ t.test('each mistake with its line', async (t) => {
   t.throws(() => loadPolicies(FILE, 'p.yaml', () => '#'.repeat(8_388_609)), { message: /8388608 bytes/ });
 });
 
-t.test('diff tells that the file changed', async (t) => {
+t.test('diff shows that the file changed', async (t) => {
   const changes = differenceOf(load('10.0.0.1 gold\n'), load('10.0.0.1 gold\n10.0.0.2 gold\n'));
   t.match(changes, [{ kind: 'plans', policy: null, from: /^1 client, version/, to: /^2 clients, version/ }]);
   t.strictSame(differenceOf(load('10.0.0.1 gold\n'), load('10.0.0.1 gold\n')), []);

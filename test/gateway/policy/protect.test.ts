@@ -1,4 +1,4 @@
-/** `protect` and `priority` in the file: their meaning, and what check, diff and explain say of them. */
+/** `protect` and `priority` in the file: their meaning, and the output of check, diff and explain. */
 import t from 'tap';
 import { differenceOf } from '#gateway/policy/difference.ts';
 import { loadPolicies } from '#gateway/policy/load.ts';
@@ -20,7 +20,7 @@ policies:
 ${tests}`;
 const ON = file('protect: on');
 
-t.test('protect', async (t) => {
+t.test('the protect section of the file', async (t) => {
   const protectOf = (text: string) => loadPolicies(file(text), 'p.yaml').protect;
   t.equal(protectOf(''), null);
   t.equal(protectOf('protect: off'), null);
@@ -30,7 +30,7 @@ t.test('protect', async (t) => {
   t.equal(protectOf('protect: shadow'), 'shadow');
 });
 
-t.test('a request has the highest priority that its policies name, else normal', async (t) => {
+t.test('a request has the highest priority of its policies, else normal', async (t) => {
   const tests = `tests:
   - { name: highest, request: GET /reports/urgent, expect: { priority: high } }
   - { name: low, request: GET /reports/1, expect: { priority: low } }
@@ -56,7 +56,7 @@ t.test('check warns of priorities without protect', async (t) => {
   t.strictSame(warnings(ON), []);
 });
 
-t.test('diff', async (t) => {
+t.test('diff shows changes of protect', async (t) => {
   const after = ON.replace('protect: on', 'protect: shadow').replace('priority: low', 'priority: high');
   const changes = differenceOf(loadPolicies(ON, 'p.yaml'), loadPolicies(after, 'p.yaml'));
   t.match(changes, [
@@ -66,7 +66,7 @@ t.test('diff', async (t) => {
   t.equal(changes.length, 2);
 });
 
-t.test('explain', async (t) => {
+t.test('explain shows the priority', async (t) => {
   const explained = (text: string, target: string) => {
     const set = loadPolicies(text, 'p.yaml');
     const socket = { remoteAddress: '192.0.2.1' };

@@ -13,13 +13,13 @@ const CLIENTS: readonly DigestWords[] = Array.from(
 const inside = (percent: number, bucket = 'a'): ReadonlySet<DigestWords> =>
   new Set(CLIENTS.filter((words) => isRolledOut(rolloutOf(percent, bucket), words)));
 
-t.test('as many as are asked for, and the same ones while it grows', async (t) => {
+t.test('covers the given part of clients, and keeps them while the part grows', async (t) => {
   t.equal(inside(0).size, 0);
   t.equal(inside(100).size, CLIENTS.length);
   let before = inside(0);
   for (const percent of [0.5, 1, 10, 25, 50, 90, 99.5, 100]) {
     const now = inside(percent);
-    // Chance makes a tenth of this difference with 20,000 clients.
+    // With 20,000 clients, chance explains a tenth of this difference.
     t.ok(Math.abs(now.size - (CLIENTS.length * percent) / 100) < 710, `${now.size} of ${percent}%`);
     t.ok(before.isSubsetOf(now), 'nobody leaves');
     before = now;
@@ -39,7 +39,7 @@ policies:
   - { name: old, route: "GET /*", identifier: ip, limit: 5, window: 1m }
 ${more}`;
 
-t.test('written as a number or with a percent sign', async (t) => {
+t.test('accepts a number or a percent sign', async (t) => {
   const percent = (text: string) => loadPolicies(file(text), 'p.yaml').policies[0]?.rollout?.percent;
   for (const [text, value] of [
     ['10%', 10],
@@ -62,7 +62,7 @@ t.test('written as a number or with a percent sign', async (t) => {
   t.throws(() => loadPolicies(file('10%', shared), 'p.yaml'), { message: /which has a different rollout/ });
 });
 
-t.test('who is not in it is not counted by it, and not told of it', async (t) => {
+t.test('a client outside the rollout is not counted and gets no headers', async (t) => {
   const tests = `tests:
   - { name: in, request: GET /a, from: 192.0.2.IN, times: 9, expect: { allowed: 1, policies: [new, old] } }
   - { name: out, request: GET /a, from: 192.0.2.OUT, times: 9, expect: { allowed: 5, policies: [old], headers: { ratelimit-policy: '"old";q=5;w=60' } } }

@@ -5,7 +5,7 @@ const param = (name: string, takesRest = false) => ({ kind: 'param', name, takes
 const rest = { kind: 'rest' } as const;
 const literal = (text: string) => ({ kind: 'literal', text }) as const;
 
-t.test('a pattern becomes its segments', async (t) => {
+t.test('a pattern is parsed into its segments', async (t) => {
   const cases = [
     ['GET /', []],
     ['GET *', [rest]],
@@ -16,7 +16,7 @@ t.test('a pattern becomes its segments', async (t) => {
     ['GET /a/{name*}', [literal('a'), param('name', true), rest]],
     ['GET /a.b/~c/@me/d,e', [literal('a.b'), literal('~c'), literal('@me'), literal('d,e')]],
     ['GET /...', [literal('...')]],
-    // A literal is written in any spelling that a request may have.
+    // A literal can have any spelling that a request may have.
     ['GET /%61/%40me', [literal('a'), literal('@me')]],
     ['GET /a%20b/%c3%a9', [literal('a b'), literal('\xc3\xa9')]],
   ] as const;
@@ -33,7 +33,7 @@ t.test('the text of a route has one space', async (t) => {
   t.equal(parseRoute('  GET \t /a  ').text, 'GET /a');
 });
 
-t.test('a wrong route says what is wrong and how to write it', async (t) => {
+t.test('the error for a wrong route says how to write it', async (t) => {
   const cases: readonly (readonly [text: string, message: string])[] = [
     ['', 'must be METHODS PATH, such as'],
     ['/a', 'must be METHODS PATH, such as'],
@@ -79,7 +79,7 @@ t.test('a wrong route says what is wrong and how to write it', async (t) => {
   t.strictSame(parseRoute('GET /%3Aid/a:b').segments, [literal(':id'), literal('a:b')]);
 });
 
-t.test('a route is covered when nothing of it is left', async (t) => {
+t.test('a route is covered when others match all of its requests', async (t) => {
   const cases: readonly (readonly [narrow: string, wide: readonly string[], covering: readonly string[]])[] =
     [
       ['GET /a', [], []],

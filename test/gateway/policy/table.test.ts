@@ -1,4 +1,4 @@
-/** Holds the project's own policies.yaml, row by row, to the limits that the application no longer enforces. */
+/** Checks every row of the project's own policies.yaml against the limits that the application no longer enforces. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import t from 'tap';
@@ -17,7 +17,7 @@ function matched(method: string, path: string): string[] {
   return result.ok ? (result.cover?.policies ?? []).map(({ name }) => name) : ['400'];
 }
 
-t.test('the file has the rows of the table, in its order, and no others', async (t) => {
+t.test('the file has exactly the rows of the table, in order', async (t) => {
   t.equal(EDGE_TABLE.length, 17);
   t.strictSame(
     set.policies.map(({ route, limit, windowSeconds, identifier }) => {
@@ -35,7 +35,7 @@ t.test('the file has the rows of the table, in its order, and no others', async 
   );
 });
 
-t.test('every row has a counter of its own, denies, and tells clients', async (t) => {
+t.test('every row has a counter of its own, denies, and sends limit headers', async (t) => {
   for (const { name, index, bucket, bucketId, mode, headers } of set.policies)
     t.strictSame(
       { bucket, bucketId, mode, headers },
@@ -58,7 +58,7 @@ for (const [i, row] of EDGE_TABLE.entries()) {
   });
 }
 
-t.test('which policies apply, of the table and at its edges', async (t) => {
+t.test('which policies apply to paths of the table and near them', async (t) => {
   const cases: readonly (readonly [method: string, path: string, names: readonly string[]])[] = [
     ['POST', '/api/v1/management/storage', ['management', 'management-storage']],
     ['PUT', '/api/v1/management/storage', ['management']],

@@ -12,7 +12,7 @@ function canonical(raw: string): string {
     : `400 ${target.reason}`;
 }
 
-t.test('every spelling of a path becomes the one canonical path', async (t) => {
+t.test('every spelling of a path becomes one canonical path', async (t) => {
   const cases: readonly (readonly [raw: string, expected: string, why: string])[] = [
     ['/', '/', 'the root'],
     ['/a/b', '/a/b', 'a plain path stays'],
@@ -54,7 +54,7 @@ t.test('every spelling of a path becomes the one canonical path', async (t) => {
   for (const [raw, expected, why] of cases) t.equal(canonical(raw), expected, `${why}: ${raw}`);
 });
 
-t.test('the query goes on untouched', async (t) => {
+t.test('forwards the query unchanged', async (t) => {
   for (const query of ['?', '?a=b', '?a=%2F%00%2561', '?//../a', '?a?b', '?x=\xff', '?%', '?a=b;c', '?/']) {
     for (const path of ['/a', '/%61', '/', '/a/']) {
       const target = canonicalTarget(path + query);
@@ -63,7 +63,7 @@ t.test('the query goes on untouched', async (t) => {
   }
 });
 
-t.test('what two servers could read differently is refused, with the reason', async (t) => {
+t.test('refuses paths that two servers could read differently, with the reason', async (t) => {
   const twice = 'percent-encoded twice';
   const control = 'encoded control character';
   const raw = 'contains a control character, a space, # or \\';
@@ -129,7 +129,7 @@ t.test('what two servers could read differently is refused, with the reason', as
   }
 });
 
-t.test('a path is also read as by a server that strips segment parameters', async (t) => {
+t.test('also reads a path as a server that strips segment parameters does', async (t) => {
   const cases: readonly (readonly [path: string, stripped: string | null])[] = [
     ['/a/b', null],
     ['/a;b=c/d', '/a/d'],
@@ -146,7 +146,7 @@ t.test('a path is also read as by a server that strips segment parameters', asyn
   for (const [path, stripped] of cases) t.equal(withoutSegmentParameters(path), stripped, path);
 });
 
-t.test('two spellings of a segment mean the same exactly when they decode to the same bytes', async (t) => {
+t.test('two spellings of a segment are equal exactly if they decode to the same bytes', async (t) => {
   t.equal(meaningOf('%40me'), meaningOf('@me'));
   t.equal(meaningOf('a%20%C3%A9'), 'a \xc3\xa9');
   t.equal(meaningOf('%25'), '%');
@@ -176,7 +176,7 @@ t.test('never throws, whatever the bytes', async () => {
   );
 });
 
-t.test('the canonical path is its own canonical path, and so is its other reading', async () => {
+t.test('canonicalizing twice changes nothing, for both readings', async () => {
   fc.assert(
     fc.property(target, (raw) => {
       const once = canonicalTarget(raw);
@@ -192,7 +192,7 @@ t.test('the canonical path is its own canonical path, and so is its other readin
 });
 
 t.test(
-  'a canonical path has no empty or dot segment, no trailing slash, nothing left to decode',
+  'a canonical path has no empty or dot segment, no trailing slash, and nothing left to decode',
   async () => {
     fc.assert(
       fc.property(target, (raw) => {
@@ -213,13 +213,13 @@ t.test(
   },
 );
 
-t.test('the fast path agrees with the slow one', async () => {
+t.test('the fast and the slow parser agree', async () => {
   const plain = fc
     .array(fc.constantFrom('/', 'a', 'b.c', '.', '..', ';', '~', '@', '-'), { maxLength: 10 })
     .map((parts) => `/${parts.join('')}`);
   fc.assert(
     fc.property(plain, fc.constantFrom('', '?', '?q=/../x'), (path, query) => {
-      // An encoded letter of its own segment sends the same path the slow way, one segment deeper.
+      // An encoded letter in a segment of its own sends the same path through the slow parser, one segment deeper.
       const fast = canonicalTarget(path + query);
       const slow = canonicalTarget(`/%7a${path}${query}`);
       if (!fast.ok || !slow.ok) throw new Error(`${path} is refused`);
@@ -233,8 +233,8 @@ t.test('the fast path agrees with the slow one', async () => {
   );
 });
 
-t.test('the work grows with the length of the target, not with its square', async (t) => {
-  // The parser admits 16 KiB. A target 64 times as long still has to be handled at once.
+t.test('the work grows linearly with the length of the target', async (t) => {
+  // The parser accepts 16 KiB. A target 64 times as long must still be handled quickly.
   for (const unit of ['/..', '%2e', '/', ';', '/a;b', '%3B', '/%61', 'http://']) {
     const raw = `/${unit.repeat(Math.ceil(1_000_000 / unit.length))}`;
     const result = canonicalTarget(raw);

@@ -3,7 +3,7 @@ import { PROGRAM_NAME, userAgentWords } from '#gateway/policy/user-agent.ts';
 
 const words = (...values: string[]) => userAgentWords(values.flatMap((value) => ['User-Agent', value]));
 
-t.test('whole words, without regard to case', async (t) => {
+t.test('matches whole words, without regard to case', async (t) => {
   const crawler =
     'Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)';
   t.strictSame(words(crawler), [
@@ -33,7 +33,7 @@ t.test('whole words, without regard to case', async (t) => {
   t.strictSame(words('\u00ff\u0080--..__'), []);
 });
 
-t.test('names that a file may list', async (t) => {
+t.test('which names a file may list', async (t) => {
   for (const name of [
     'GPTBot',
     'Google-Extended',
@@ -48,7 +48,7 @@ t.test('names that a file may list', async (t) => {
     t.notMatch(name, PROGRAM_NAME);
 });
 
-t.test('a field of any length takes time in proportion', async (t) => {
+t.test('the time grows linearly with the length of the field', async (t) => {
   for (const text of ['a-'.repeat(8000), `${'-'.repeat(16_000)}`, 'a'.repeat(16_000), '.-_'.repeat(5000)]) {
     const before = process.cpuUsage().user;
     words(text);

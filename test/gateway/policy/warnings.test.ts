@@ -1,4 +1,4 @@
-/** Tests the warnings about policies that are valid and probably not meant: each kind with its line, and no others. */
+/** Tests the warnings about policies that are valid but probably mistakes: each kind with its line, and no others. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { warningsOf } from '#gateway/policy/warnings.ts';
@@ -29,7 +29,7 @@ t.test('a limit that another policy always reaches first', async (t) => {
     // 90 s touch up to three windows of a minute.
     ['limit: 30, window: 90s', 30],
     ['limit: 29, window: 90s', null],
-    // A window that does not divide the other one may lie across two of them.
+    // A window that does not divide the other one may overlap two of them.
     ['limit: 20, window: 7s', 20],
     ['limit: 19, window: 7s', null],
     ['limit: 10, window: 1m, onStoreFailure: deny', 10],
@@ -55,7 +55,7 @@ t.test('a limit that another policy always reaches first', async (t) => {
   );
 });
 
-t.test('other algorithms: what a policy allows at most in the window of another one', async (t) => {
+t.test('other algorithms: the most that a policy allows in the window of another', async (t) => {
   const limit = 'limit: 12, window: 1m';
   t.strictSame(warnings([`${WIDE}, algorithm: sliding-window`, narrow(limit)]).length, 1);
   t.strictSame(warnings([`${WIDE}, algorithm: token-bucket, burst: 2`, narrow(limit)]).length, 1);
@@ -71,13 +71,13 @@ t.test('other algorithms: what a policy allows at most in the window of another 
   );
 });
 
-t.test('limits of other units are not compared', async (t) => {
+t.test('does not compare limits of different units', async (t) => {
   t.strictSame(warnings([WIDE, narrow('limit: 12, window: 1m, cost: 12')]), []);
   t.strictSame(warnings([`${WIDE}, cost: 2`, narrow('limit: 12, window: 1m')]), []);
   t.strictSame(warnings([narrow('limit: 1000000000, window: 1s, cost: body-bytes')]), []);
 });
 
-t.test('a shared bucket counts what all of its rows match', async (t) => {
+t.test('a shared bucket counts the requests of all its rows', async (t) => {
   const half = (route: string, bucket: string, limit: number): string =>
     `name: ${route.slice(1)}-${bucket}, route: GET ${route}, identifier: ip, limit: ${limit}, window: 1m, bucket: ${bucket}`;
   const rows = [half('/a', 'x', 20), half('/b', 'x', 20)];
@@ -85,7 +85,7 @@ t.test('a shared bucket counts what all of its rows match', async (t) => {
   t.match(warnings([...rows, half('/a', 'y', 10), half('/b', 'y', 10)]), [/^5:/, /^6:/]);
 });
 
-t.test('clients are compared too', async (t) => {
+t.test('compares clients too', async (t) => {
   const wider = '  net: { source: client-address, ipv6Prefix: 48 }\n  key: { source: [{ header: x-key }] }\n';
   const of = (identifier: string): string => WIDE.replace('identifier: ip', `identifier: ${identifier}`);
   const key = 'name: k, route: GET /k, identifier: key, limit: 1, window: 1m';
@@ -94,7 +94,7 @@ t.test('clients are compared too', async (t) => {
   t.strictSame(warnings([of('key'), narrow('limit: 10, window: 1m'), net], wider), []);
 });
 
-t.test('what can never deny, and what nobody uses', async (t) => {
+t.test('policies that can never deny, and entries that nothing uses', async (t) => {
   t.match(warnings(['name: a, route: CONNECT /a, identifier: ip, limit: 1, window: 1m']), [
     /^5:\d+ CONNECT \/a matches no request/,
   ]);

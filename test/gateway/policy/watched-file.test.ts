@@ -36,7 +36,7 @@ function watchOf(t: Test, file = join(temporaryFolder(t), 'policies.yaml')) {
     onLoaded: (set) => loaded.push(set),
     onRefused: (error) => refused.push(error),
   });
-  /** Looks four times a second for this long. */
+  /** Polls four times a second for this long. */
   const pass = async (ms: number): Promise<void> => {
     for (const end = now + ms; now < end; now += 250) await watch.look();
     await watch.look();
@@ -44,7 +44,7 @@ function watchOf(t: Test, file = join(temporaryFolder(t), 'policies.yaml')) {
   return { file, watch, loaded, refused, pass, limits: () => loaded.map((set) => set.policies[0]?.limit) };
 }
 
-t.test('an unchanged file is never taken', async (t) => {
+t.test('an unchanged file is never reloaded', async (t) => {
   const { loaded, refused, pass, file } = watchOf(t);
   await pass(10_000);
   writeFileSync(file, GOOD);
@@ -52,7 +52,7 @@ t.test('an unchanged file is never taken', async (t) => {
   t.strictSame([loaded, refused], [[], []]);
 });
 
-t.test('written in place: taken once it has not changed for a second, once', async (t) => {
+t.test('written in place: reloaded once, after a second without changes', async (t) => {
   const { file, limits, pass } = watchOf(t);
   await pass(2000);
   writeFileSync(file, withLimit(41));
@@ -64,14 +64,14 @@ t.test('written in place: taken once it has not changed for a second, once', asy
   t.strictSame(limits(), [41]);
 });
 
-t.test('edited between the start and the first look', async (t) => {
+t.test('edited between the start and the first check', async (t) => {
   const { file, limits, pass } = watchOf(t);
   writeFileSync(file, withLimit(41));
   await pass(2000);
   t.strictSame(limits(), [41]);
 });
 
-t.test('renamed over, as editors do', async (t) => {
+t.test('replaced by a rename, as editors do', async (t) => {
   const { file, limits, pass } = watchOf(t);
   await pass(2000);
   for (const limit of [41, 42]) {
@@ -82,7 +82,7 @@ t.test('renamed over, as editors do', async (t) => {
   t.strictSame(limits(), [41, 42]);
 });
 
-t.test('a symbolic link to a folder that is swapped, as Kubernetes does for a ConfigMap', async (t) => {
+t.test('a symbolic link to another folder, as Kubernetes does for a ConfigMap', async (t) => {
   const folder = temporaryFolder(t);
   const publish = (version: string, text: string): void => {
     mkdirSync(join(folder, version));
@@ -100,7 +100,7 @@ t.test('a symbolic link to a folder that is swapped, as Kubernetes does for a Co
   t.strictSame(limits(), [41]);
 });
 
-t.test('a file that is being written is not taken half, also when the half is valid', async (t) => {
+t.test('a partly written file is not loaded, even if the part is valid', async (t) => {
   const { file, loaded, refused, pass, watch } = watchOf(t);
   await pass(2000);
   const text = withLimit(41);
@@ -118,30 +118,27 @@ t.test('a file that is being written is not taken half, also when the half is va
   t.strictSame(refused, []);
 });
 
-t.test(
-  'cut off at a row: not taken for seconds, and taken in the end, because rows may be deleted',
-  async (t) => {
-    const { file, loaded, refused, pass, watch } = watchOf(t);
-    await pass(2000);
-    truncateSync(file, Buffer.byteLength(BEGINNING));
-    await pass(1500);
-    watch.reload();
-    await pass(2500);
-    t.strictSame([loaded, refused], [[], []], 'a writer may still be at it');
-    appendFileSync(file, GOOD.slice(BEGINNING.length));
-    await pass(2000);
-    t.strictSame(
-      loaded.map(({ policies }) => policies.length),
-      [17],
-      'whole again, and asked for by the signal',
-    );
-    writeFileSync(file, BEGINNING);
-    await pass(6000);
-    t.equal(loaded[1]?.policies.length, 16);
-  },
-);
+t.test('cut off after a row: loaded only after seconds, because rows may be deleted', async (t) => {
+  const { file, loaded, refused, pass, watch } = watchOf(t);
+  await pass(2000);
+  truncateSync(file, Buffer.byteLength(BEGINNING));
+  await pass(1500);
+  watch.reload();
+  await pass(2500);
+  t.strictSame([loaded, refused], [[], []], 'a writer may still be at it');
+  appendFileSync(file, GOOD.slice(BEGINNING.length));
+  await pass(2000);
+  t.strictSame(
+    loaded.map(({ policies }) => policies.length),
+    [17],
+    'whole again, and asked for by the signal',
+  );
+  writeFileSync(file, BEGINNING);
+  await pass(6000);
+  t.equal(loaded[1]?.policies.length, 16);
+});
 
-t.test('empty, gone or wrong: refused once, and the next good file is taken', async (t) => {
+t.test('empty, missing or wrong: refused once, and the next good file is loaded', async (t) => {
   const { file, limits, refused, pass } = watchOf(t);
   await pass(2000);
   truncateSync(file, 0);
@@ -159,7 +156,7 @@ t.test('empty, gone or wrong: refused once, and the next good file is taken', as
   t.strictSame(limits(), [41]);
 });
 
-t.test('SIGHUP takes a stable file at once, also when it seems unchanged', async (t) => {
+t.test('SIGHUP loads a stable file at once, even if it seems unchanged', async (t) => {
   const { file, watch, limits, refused, pass } = watchOf(t);
   await pass(2000);
   watch.reload();
@@ -174,7 +171,7 @@ t.test('SIGHUP takes a stable file at once, also when it seems unchanged', async
   t.strictSame(refused, []);
 });
 
-t.test('files that it names are taken with it, whole', async (t) => {
+t.test('loads the files that it names with it, complete', async (t) => {
   const file = join(temporaryFolder(t), 'policies.yaml');
   const keys = join(dirname(file), 'keys.json');
   const [first, second] = [await newSigner('EdDSA', 'first'), await newSigner('EdDSA', 'second')];

@@ -32,7 +32,7 @@ export interface BareServer {
 export interface BareServerOptions extends Partial<Omit<UpstreamOptions, 'bounds' | 'clock'>> {
   readonly origin: string;
   readonly bounds?: Readonly<Partial<Record<BoundName, Partial<BoundLimits>>>>;
-  /** Text of the policy file; unset: it has no policies. */
+  /** Text of the policy file; by default it has no policies. */
   readonly policies?: string;
   readonly trustedProxies?: string;
   readonly checkMs?: number;

@@ -37,7 +37,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await sleep(5);
 }
 
-t.test('in order of arrival, and not before their time', async (t) => {
+t.test('calls in order of arrival, and not before their time', async (t) => {
   const { add, gaveUp } = start();
   for (const name of ['a', 'b']) add(name);
   await sleep(TIMEOUT_MS / 2);
@@ -50,7 +50,7 @@ t.test('in order of arrival, and not before their time', async (t) => {
   for (const { name, afterMs } of gaveUp) t.ok(afterMs >= TIMEOUT_MS, `${name} after ${afterMs} ms`);
 });
 
-t.test('whoever leaves, from wherever in the list, is not given up', async (t) => {
+t.test('a deadline that is cancelled anywhere in the list is not called', async (t) => {
   const { deadlines, add, gaveUp } = start();
   const [first, , middle, , last] = ['a', 'b', 'c', 'd', 'e'].map(add);
   for (const one of [middle, first, last]) if (one !== undefined) deadlines.delete(one);
@@ -64,10 +64,10 @@ t.test('whoever leaves, from wherever in the list, is not given up', async (t) =
   );
 });
 
-t.test('an empty list begins anew, also from within', async (t) => {
+t.test('an empty list can be used again, also from within a call', async (t) => {
   const { deadlines, add, gaveUp } = start();
   deadlines.delete(add('a'));
-  // The timer of the first entry finds none, or one that is not due.
+  // The timer of the first entry finds no entry, or one that is not due.
   await sleep(TIMEOUT_MS * 0.75);
   const again: DeadlineEntry = {
     deadlineAt: 0,

@@ -1,4 +1,4 @@
-/** Upstreams may answer before they have read the request, and close. The reply reaches the client. */
+/** Upstreams may reply before they have read the request, and close. The reply reaches the client. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import t from 'tap';
@@ -48,14 +48,14 @@ for (const [way, answer] of Object.entries(ways)) {
   });
 }
 
-t.test('an upstream that closes without an answer is unavailable', async (t) => {
+t.test('an upstream that closes without a reply counts as unavailable', async (t) => {
   const origin = await startUpstream(t, (socket) => socket.resetAndDestroy());
   const { port } = await startTestGateway(t, { upstream: origin });
   const { status } = await send(port, '/up', { method: 'POST', body: BODY_20MB.subarray(0, 1024 * 1024) });
   t.equal(status, 502);
 });
 
-t.test('100 Continue that nobody asked for is passed over, in whatever pieces it comes', async (t) => {
+t.test('ignores an unrequested 100 Continue, in any pieces', async (t) => {
   const INTERIM = 'HTTP/1.1 100 Continue\r\nX: y\r\n\r\n';
   let write = (_socket: Socket): void => undefined;
   const answered = new WeakMap<Socket, number>();

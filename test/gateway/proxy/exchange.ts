@@ -1,4 +1,4 @@
-/** Clients and upstreams that show every byte. No library repairs anything between them. */
+/** Clients and upstreams on raw sockets, so that no library hides or repairs bytes. */
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -13,7 +13,7 @@ export interface Answer {
 
 export interface Sent extends RequestOptions {
   readonly body?: Buffer | string | undefined;
-  /** Size of the pieces; without a Content-Length the body is chunked. */
+  /** Size of the pieces. Without a Content-Length the body is chunked. */
   readonly pieces?: number;
 }
 
@@ -44,13 +44,11 @@ export async function read(res: IncomingMessage): Promise<Answer> {
 export interface RawUpstream {
   readonly origin: string;
   readonly port: number;
-  /** Number of connections so far. */
+  /** All connections so far. */
   readonly sockets: readonly Socket[];
 }
 
-/**
- * Starts an upstream that answers with bytes that the test chooses. `text` is all that the connection received, latin1.
- */
+/** Starts an upstream that answers with given bytes. `text` is everything that the connection received, in latin1. */
 export async function startRawUpstream(
   owner: Owner,
   onData: (socket: Socket, text: string) => void,

@@ -51,7 +51,7 @@ async function opposite<S extends Socket>(
   };
 }
 
-t.test('what a socket has written is empty, and has arrived', async (t) => {
+t.test('a buffer that the socket has written is emptied, and its bytes have arrived', async (t) => {
   const { socket, arrived } = await opposite(t, new Socket());
   const chunks = Array.from({ length: 64 }, () => own(LARGE));
   let freed = 0;
@@ -63,14 +63,14 @@ t.test('what a socket has written is empty, and has arrived', async (t) => {
   t.equal(freed, 64 * LARGE);
 });
 
-t.test('what is free already is no more to free', async (t) => {
+t.test('a buffer that was freed is not freed again', async (t) => {
   const memory = ownMemory(own(LARGE));
   if (memory === null) return t.fail('it is large');
   t.equal(free(memory), LARGE);
   t.equal(free(memory), 0);
 });
 
-t.test('what cannot be written is left to the collector', async (t) => {
+t.test('a buffer that cannot be written is left to the garbage collector', async (t) => {
   const { socket } = await opposite(t, new Socket());
   socket.on('error', () => undefined).destroy();
   const chunk = own(LARGE);
@@ -79,7 +79,7 @@ t.test('what cannot be written is left to the collector', async (t) => {
   t.equal(chunk.length, LARGE);
 });
 
-t.test('what is small, or shares its memory, is left alone', async (t) => {
+t.test('small and shared buffers are not freed', async (t) => {
   const { socket, arrived } = await opposite(t, new Socket());
   const small = own(16_384);
   const shared = own(LARGE).subarray(1);
@@ -93,7 +93,7 @@ t.test('what is small, or shares its memory, is left alone', async (t) => {
   t.equal(shared.length, LARGE - 1);
 });
 
-t.test('what went through memory may still be read there', async (t) => {
+t.test('buffers of in-memory streams may still be read, and are not freed', async (t) => {
   const through = new PassThrough({ highWaterMark: 2 * LARGE });
   const chunk = own(LARGE);
   await new Promise<void>((resolve) => {
@@ -103,7 +103,7 @@ t.test('what went through memory may still be read there', async (t) => {
   t.equal(chunk.length, LARGE);
 });
 
-t.test('bodies of a length and in chunks arrive whole over TCP, TLS and HTTP/2', async (t) => {
+t.test('bodies with a length and in chunks arrive whole over TCP, TLS and HTTP/2', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     const hash = createHash('sha256');
     req.on('data', (chunk: Buffer) => hash.update(chunk));
@@ -111,7 +111,7 @@ t.test('bodies of a length and in chunks arrive whole over TCP, TLS and HTTP/2',
       if (req.method === 'POST') res.end(hash.digest('hex'));
       else if (req.url === '/length') res.end(BODY);
       else {
-        // No read of a socket fits these pieces.
+        // The pieces do not align with reads of a socket.
         for (let at = 0; at < BODY.length; at += 70_001) res.write(BODY.subarray(at, at + 70_001));
         res.end();
       }

@@ -17,7 +17,7 @@ async function seenBy(port: number, fields: string): Promise<string[]> {
   return JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)).headers;
 }
 
-t.test('to the upstream: hop-by-hop fields stop here, those that Connection names too', async (t) => {
+t.test('to the upstream: removes hop-by-hop fields, and those that Connection names', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const headers = await seenBy(
@@ -53,7 +53,7 @@ t.test('to the upstream: hop-by-hop fields stop here, those that Connection name
   t.same(values(headers, 'host'), ['app.test']);
 });
 
-t.test('to the client: hop-by-hop fields stop here, those that Connection names too', async (t) => {
+t.test('to the client: removes hop-by-hop fields, and those that Connection names', async (t) => {
   const upstream = await startRawUpstream(t, (socket) => {
     socket.write(
       [
@@ -90,7 +90,7 @@ t.test('to the client: hop-by-hop fields stop here, those that Connection names 
 });
 
 t.test(
-  'X-Forwarded-*: for is appended to; proto and host of a stranger are replaced, of a trusted proxy kept',
+  'X-Forwarded-*: appends to For; replaces Proto and Host unless a trusted proxy sent them',
   async (t) => {
     const upstream = await startUpstream(t);
     const fields =
@@ -121,7 +121,7 @@ t.test(
   },
 );
 
-t.test('only the gateway speaks in x-gateway-*', async (t) => {
+t.test('only the gateway can send x-gateway-*', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     res.setHeader('X-Gateway-RateLimited', 'true');
     res.end(JSON.stringify({ headers: req.rawHeaders }));
@@ -169,7 +169,7 @@ t.test(
   },
 );
 
-t.test("the upstream's own limit headers give way on covered routes only", async (t) => {
+t.test('removes the limit headers of the upstream on covered routes only', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.setHeader('X-RateLimit-Limit', '7');
     res.setHeader('RateLimit', '"app";r=1;t=1');
@@ -185,7 +185,7 @@ t.test("the upstream's own limit headers give way on covered routes only", async
 });
 
 t.test(
-  "client routes: CORS on the gateway's own replies; the application's keep its origin policy",
+  'client routes: CORS on the gateway’s own replies; the application’s keep their CORS policy',
   async (t) => {
     const upstream = await startUpstream(t, (req, res) => {
       for (const [name, value] of Object.entries(req.headers))
@@ -248,7 +248,7 @@ t.test(
   },
 );
 
-t.test('to the client: a 204 has no Content-Length, whatever the upstream says', async (t) => {
+t.test('to the client: a 204 has no Content-Length, whatever the upstream sends', async (t) => {
   const upstream = await startRawUpstream(t, (socket) => {
     socket.write('HTTP/1.1 204 No Content\r\nContent-Length: 0\r\nX-Kept: 1\r\n\r\n');
   });

@@ -20,23 +20,20 @@ function startForgetful(t: Parameters<typeof startRawUpstream>[0], reply = REPLY
   });
 }
 
-t.test(
-  'a POST takes no connection that was idle for more than a second; a GET may, and is tried again',
-  async (t) => {
-    const upstream = await startForgetful(t);
-    const { port } = await startBareServer(t, { origin: upstream.origin, keepAliveMs: 30_000 });
-    const idle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1100));
-    t.equal((await send(port, '/')).status, 200);
-    await idle();
-    t.equal((await send(port, '/', { method: 'POST', body: 'x' })).status, 200, 'on a connection of its own');
-    t.equal(upstream.sockets.length, 2);
-    await idle();
-    t.equal((await send(port, '/')).status, 200, 'at the second attempt');
-    t.equal(upstream.sockets.length, 3);
-  },
-);
+t.test('a POST uses no connection that was idle for over a second; a GET may, and is retried', async (t) => {
+  const upstream = await startForgetful(t);
+  const { port } = await startBareServer(t, { origin: upstream.origin, keepAliveMs: 30_000 });
+  const idle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1100));
+  t.equal((await send(port, '/')).status, 200);
+  await idle();
+  t.equal((await send(port, '/', { method: 'POST', body: 'x' })).status, 200, 'on a connection of its own');
+  t.equal(upstream.sockets.length, 2);
+  await idle();
+  t.equal((await send(port, '/')).status, 200, 'at the second attempt');
+  t.equal(upstream.sockets.length, 3);
+});
 
-t.test('an idle connection is closed ahead of the time that the upstream announced', async (t) => {
+t.test('closes an idle connection before the time that the upstream announced', async (t) => {
   const upstream = await startForgetful(t, REPLY.replace('\r\n\r\n', '\r\nKeep-Alive: timeout=2\r\n\r\n'));
   const { port } = await startBareServer(t, { origin: upstream.origin, keepAliveMs: 30_000 });
   const begin = performance.now();
@@ -45,7 +42,7 @@ t.test('an idle connection is closed ahead of the time that the upstream announc
   t.ok(performance.now() - begin > 900, 'not at once');
 });
 
-t.test('an idle connection is kept for the time of the setting where nothing is announced', async (t) => {
+t.test('keeps an idle connection for the configured time if nothing is announced', async (t) => {
   const upstream = await startForgetful(t);
   const { port } = await startBareServer(t, { origin: upstream.origin, keepAliveMs: 200 });
   t.equal((await send(port, '/')).status, 200);

@@ -14,7 +14,7 @@ const CLIENTS = 24;
 const REQUESTS_EACH = 60;
 const FEW = { total: 4, perClient: 4 };
 
-/** Numbers from 0 to below `n`, the same for the same seed. */
+/** Returns a generator of numbers below `n`, the same for the same seed. */
 function dice(seed: number): (n: number) => number {
   const random = seededRandom(seed);
   return (n) => Math.floor(random() * n);
@@ -22,7 +22,7 @@ function dice(seed: number): (n: number) => number {
 
 const bodyOf = (id: string): string => `${id} `.repeat(1 + (Number(id) % 3) * 4000);
 
-/** The kinds of reply; those in BROKEN have no whole reply. */
+/** The kinds of replies. Those in BROKEN are incomplete. */
 const KINDS = [
   'length',
   'chunked',
@@ -110,7 +110,7 @@ async function startMoody(seed: number): Promise<{ origin: string; close: () => 
   return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }
 
-t.test('everybody gets their own reply', async (t) => {
+t.test('concurrent requests get their own replies', async (t) => {
   const seed = Number(process.env.SEED ?? 7);
   t.comment(`SEED=${seed}`);
   const upstream = await startMoody(seed);

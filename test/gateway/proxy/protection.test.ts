@@ -29,57 +29,54 @@ class Call {
   }
 }
 
-t.test(
-  'the end of the protection lets waiting requests pass, and nothing lowers the bound again',
-  async (t) => {
-    const { now, advance } = testClock();
-    const { config } = readConfig({});
-    const bounds = createBounds(config.bounds, { clock: now, log: { warn: () => undefined } });
-    const upstream = new Upstream({
-      ...{ origin: 'http://127.0.0.1:9', timeoutMs: 1000, keepAliveMs: 1000, unreadTimeoutMs: 1000 },
-      ...{ replyBufferBytes: 1000, collectYoung: () => undefined, clock: now, bounds },
+t.test('when protection ends, waiting requests pass, and nothing lowers the bound again', async (t) => {
+  const { now, advance } = testClock();
+  const { config } = readConfig({});
+  const bounds = createBounds(config.bounds, { clock: now, log: { warn: () => undefined } });
+  const upstream = new Upstream({
+    ...{ origin: 'http://127.0.0.1:9', timeoutMs: 1000, keepAliveMs: 1000, unreadTimeoutMs: 1000 },
+    ...{ replyBufferBytes: 1000, collectYoung: () => undefined, clock: now, bounds },
+  });
+  t.teardown(() => upstream.close());
+  const inUse = bounds.upstream_connections;
+  t.equal(upstream.protection, null);
+
+  upstream.protect('on');
+  const { protection } = upstream;
+  if (protection === null) throw new Error('it is protected');
+  upstream.protect('on');
+  t.equal(upstream.protection, protection, 'what it has learned stays');
+
+  const enter = (count: number, priority: Priority): Call[] =>
+    Array.from({ length: count }, (_, i) => {
+      const call = new Call(`192.0.2.${i}`, priority);
+      t.equal(upstream.requests.enter(call), null);
+      return call;
     });
-    t.teardown(() => upstream.close());
-    const inUse = bounds.upstream_connections;
-    t.equal(upstream.protection, null);
+  const replies = (ms: number): void => {
+    for (let i = 0; i < 40; i++) {
+      for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.3'])
+        protection.measure(new Client(address), ms, true);
+      advance(500);
+    }
+  };
+  enter(20, 'normal');
+  replies(4000);
+  t.equal(inUse.limit, 10);
+  t.equal(inUse.perClient, 3);
+  const waiting = [...enter(5, 'low'), ...enter(5, 'high')];
+  t.ok(waiting.every(({ connection }) => connection === null));
+  t.equal(upstream.requests.waitingOf('low'), 5);
 
-    upstream.protect('on');
-    const { protection } = upstream;
-    if (protection === null) throw new Error('it is protected');
-    upstream.protect('on');
-    t.equal(upstream.protection, protection, 'what it has learned stays');
-
-    const enter = (count: number, priority: Priority): Call[] =>
-      Array.from({ length: count }, (_, i) => {
-        const call = new Call(`192.0.2.${i}`, priority);
-        t.equal(upstream.requests.enter(call), null);
-        return call;
-      });
-    const replies = (ms: number): void => {
-      for (let i = 0; i < 40; i++) {
-        for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.3'])
-          protection.measure(new Client(address), ms, true);
-        advance(500);
-      }
-    };
-    enter(20, 'normal');
-    replies(4000);
-    t.equal(inUse.limit, 10);
-    t.equal(inUse.perClient, 3);
-    const waiting = [...enter(5, 'low'), ...enter(5, 'high')];
-    t.ok(waiting.every(({ connection }) => connection === null));
-    t.equal(upstream.requests.waitingOf('low'), 5);
-
-    upstream.protect(null);
-    await endOfTick();
-    t.ok(waiting.every(({ connection }) => connection !== null));
-    t.equal(inUse.limit, inUse.total);
-    t.equal(inUse.perClient, 64);
-    advance(3000);
-    for (const ms of [10, 4000]) replies(ms);
-    t.equal(inUse.limit, inUse.total, 'replies to requests of before');
-    t.equal(protection.isLowered, false);
-    upstream.protect('shadow');
-    t.equal(upstream.protection?.limit, inUse.total, 'it learns anew');
-  },
-);
+  upstream.protect(null);
+  await endOfTick();
+  t.ok(waiting.every(({ connection }) => connection !== null));
+  t.equal(inUse.limit, inUse.total);
+  t.equal(inUse.perClient, 64);
+  advance(3000);
+  for (const ms of [10, 4000]) replies(ms);
+  t.equal(inUse.limit, inUse.total, 'replies to requests of before');
+  t.equal(protection.isLowered, false);
+  upstream.protect('shadow');
+  t.equal(upstream.protection?.limit, inUse.total, 'it learns anew');
+});

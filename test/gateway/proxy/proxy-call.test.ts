@@ -50,7 +50,7 @@ t.test('8 MB arrive unchanged in both directions, with Content-Length and chunke
   }
 });
 
-t.test('small bodies arrive: with the head, behind it, byte by byte, and empty', async (t) => {
+t.test('small bodies arrive: with the header section, behind it, byte by byte, and empty', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   for (const pieces of [100, 1]) {
@@ -68,7 +68,7 @@ t.test('small bodies arrive: with the head, behind it, byte by byte, and empty',
   t.same(values(seen.headers, 'content-length'), ['0']);
 });
 
-t.test('160 MB up and down in flat memory: whoever is slow slows the other side', async (t) => {
+t.test('160 MB up and down in constant memory: the slow side slows the other one', async (t) => {
   // The body is larger than the bound below, in both directions.
   const total = 160 * MB;
   const chunk = randomBytes(64 * 1024);
@@ -150,7 +150,7 @@ async function slowly(stream: IncomingMessage, onBytes: (count: number) => void)
   }
 }
 
-t.test('a reader that has stopped holds up the upstream, and is cut when its time is over', async (t) => {
+t.test('a reader that has stopped slows the upstream, and is cut after its timeout', async (t) => {
   let sent = 0;
   const upstream = await startUpstream(t, (_req, res) => {
     const push = (): void => {
@@ -179,7 +179,7 @@ t.test('a reader that has stopped holds up the upstream, and is cut when its tim
   await until(() => closed, 'the upstream is told');
 });
 
-t.test('Expect: 100-continue is answered after admission only', async (t) => {
+t.test('answers Expect: 100-continue only after admission', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: ONE_POST });
   const head = 'POST /limited HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n';
@@ -196,7 +196,7 @@ t.test('Expect: 100-continue is answered after admission only', async (t) => {
   t.match(denied, /\r\nConnection: close\r\n/, 'the body that is not coming can be mistaken for nothing');
 });
 
-t.test('204, 304 and HEAD: their framing is theirs, and the connection lives on', async (t) => {
+t.test('204, 304 and HEAD have their own framing and keep the connection', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     if (req.url === '/304') res.writeHead(304, { etag: '"x"' }).end();
     else if (req.url === '/204') res.writeHead(204).end();
@@ -220,7 +220,7 @@ t.test('204, 304 and HEAD: their framing is theirs, and the connection lives on'
   t.equal(connections, 1, 'one connection to the upstream for all, after HEAD as well');
 });
 
-t.test('103: interim replies are not mistaken for the reply', async (t) => {
+t.test('103: an interim reply is not taken for the final one', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeEarlyHints({ link: '</style.css>; rel=preload; as=style' });
     res.end('final');
@@ -258,7 +258,7 @@ t.test('replies of every framing arrive whole, with a Date', async (t) => {
   }
 });
 
-t.test('replies that no HTTP/1.1 client could read become 502, and the process goes on', async (t) => {
+t.test('replies that are not valid HTTP/1.1 become 502, and the process goes on', async (t) => {
   let reply = '';
   const upstream = await startRawUpstream(t, (socket) => void socket.write(reply, 'latin1'));
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
@@ -283,36 +283,33 @@ t.test('replies that no HTTP/1.1 client could read become 502, and the process g
   t.match(await send(port, '/'), { status: 200 }, 'a reason phrase in another encoding is only a phrase');
 });
 
-t.test(
-  '502 when the upstream is down; 504 in time when it hangs; each with CORS on client routes',
-  async (t) => {
-    const down = await startTestGateway(t, { upstream: `http://127.0.0.1:${await freePort()}` });
-    const hanging = await startRawUpstream(t, () => undefined);
-    const slow = await startTestGateway(t, {
-      upstream: hanging.origin,
-      env: { GATEWAY_UPSTREAM_TIMEOUT_MS: '300' },
-    });
-    for (const [port, expected] of [
-      [down.port, 502],
-      [slow.port, 504],
-    ] as const) {
-      for (const method of ['GET', 'POST']) {
-        const begin = performance.now();
-        const body = method === 'POST' ? 'x' : undefined;
-        const answer = await send(port, '/api/v1/client/w/user', { method, body });
-        t.equal(answer.status, expected, method);
-        t.ok(performance.now() - begin < DEFAULT_TIMEOUT_MS, 'in the time of the setting');
-        t.match(JSON.parse(answer.body.toString()), { message: String, details: {} });
-        t.equal(answer.headers['access-control-allow-origin'], '*');
-        t.equal(answer.headers['content-type'], 'application/problem+json');
-      }
-      t.equal((await send(port, '/other')).headers['access-control-allow-origin'], undefined);
+t.test('502 when the upstream is down; 504 when it hangs; each with CORS on client routes', async (t) => {
+  const down = await startTestGateway(t, { upstream: `http://127.0.0.1:${await freePort()}` });
+  const hanging = await startRawUpstream(t, () => undefined);
+  const slow = await startTestGateway(t, {
+    upstream: hanging.origin,
+    env: { GATEWAY_UPSTREAM_TIMEOUT_MS: '300' },
+  });
+  for (const [port, expected] of [
+    [down.port, 502],
+    [slow.port, 504],
+  ] as const) {
+    for (const method of ['GET', 'POST']) {
+      const begin = performance.now();
+      const body = method === 'POST' ? 'x' : undefined;
+      const answer = await send(port, '/api/v1/client/w/user', { method, body });
+      t.equal(answer.status, expected, method);
+      t.ok(performance.now() - begin < DEFAULT_TIMEOUT_MS, 'in the time of the setting');
+      t.match(JSON.parse(answer.body.toString()), { message: String, details: {} });
+      t.equal(answer.headers['access-control-allow-origin'], '*');
+      t.equal(answer.headers['content-type'], 'application/problem+json');
     }
-  },
-);
+    t.equal((await send(port, '/other')).headers['access-control-allow-origin'], undefined);
+  }
+});
 
 t.test(
-  'an upstream that dies in mid-reply leaves the client a broken connection, not a clean end',
+  'an upstream that dies during its reply gives the client a broken connection, not a clean end',
   async (t) => {
     const upstream = await startRawUpstream(t, (socket, text) => {
       const head = text.startsWith('GET /counted')
@@ -330,7 +327,7 @@ t.test(
   },
 );
 
-t.test('a kept connection that the upstream resets: GET is tried once more, POST is not', async (t) => {
+t.test('a kept connection that the upstream resets: retries GET, but not POST', async (t) => {
   const seen: string[] = [];
   const counts = new WeakMap<Socket, number>();
   const upstream = await startRawUpstream(t, (socket, text) => {
@@ -352,7 +349,7 @@ t.test('a kept connection that the upstream resets: GET is tried once more, POST
   t.same(seen.slice(4), ['GET /never'], 'on a fresh connection once');
 });
 
-t.test('an early answer (413) to 1 MB arrives whole, and the connection goes on', async (t) => {
+t.test('an early reply (413) to 1 MB arrives whole, and the connection stays open', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     if (req.url === '/ok') res.end('ok');
     else res.writeHead(413).end('too large for me');
@@ -376,7 +373,7 @@ t.test('an early answer (413) to 1 MB arrives whole, and the connection goes on'
 });
 
 t.test(
-  '429: keeps the connection, arrives in spite of a 20 MB upload, and reads no more than it must',
+  '429: keeps the connection, arrives despite a 20 MB upload, and reads no more than needed',
   async (t) => {
     const upstream = await startUpstream(t, (req, res) => void req.resume().on('end', () => res.end('ok')));
     const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: ONE_POST });
@@ -411,7 +408,7 @@ t.test(
   },
 );
 
-t.test('events arrive one by one, the head before the first of them', async (t) => {
+t.test('events arrive one by one, the header section before the first', async (t) => {
   let emit = (_text: string): void => undefined;
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -433,7 +430,7 @@ t.test('events arrive one by one, the head before the first of them', async (t) 
   await until(() => closed, 'the upstream learns that nobody listens');
 });
 
-t.test('a long poll is answered when there is an answer', async (t) => {
+t.test('a long poll is answered when its reply comes', async (t) => {
   const asked = Promise.withResolvers<ServerResponse>();
   const upstream = await startUpstream(t, (_req, res) => asked.resolve(res));
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
@@ -445,7 +442,7 @@ t.test('a long poll is answered when there is an answer', async (t) => {
 });
 
 t.test(
-  'a client that leaves takes its upstream call along: before the head, in the body, in the upload',
+  'a client that leaves ends its upstream call: before the head, in the body, in the upload',
   async (t) => {
     const upstream = await startRawUpstream(t, (socket, text) => {
       if (text.startsWith('GET /body') && text.endsWith('\r\n\r\n'))
@@ -482,7 +479,7 @@ function startNarrow(
   });
 }
 
-t.test('a storm of 48 aborts on 4 connections leaves all 4 usable', async (t) => {
+t.test('48 aborts at once on 4 connections leave all 4 usable', async (t) => {
   let connections = 0;
   const upstream = await startUpstream(t, (req, res) => {
     if (req.url === '/ok') res.end('ok');
@@ -503,12 +500,12 @@ t.test('a storm of 48 aborts on 4 connections leaves all 4 usable', async (t) =>
     const before = connections;
     const answers = await Promise.all(Array.from({ length: 40 }, () => send(port, '/ok')));
     t.same(new Set(answers.map(({ body }) => body.toString())), new Set(['ok']));
-    // Four are new, and a few belong to requests whose turn came just before their deadline.
+    // Four are new, and a few belong to requests that were served just before their deadline.
     t.ok(connections - before < 16, `${connections - before} new connections: the 44 who waited cost none`);
   }
 });
 
-t.test('who waits for a connection is answered in time, and the wait counts', async (t) => {
+t.test('a request that waits for a connection times out, and the wait is counted', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     if (req.url === '/ok') res.end('ok');
   });
@@ -521,7 +518,7 @@ t.test('who waits for a connection is answered in time, and the wait counts', as
     (await Promise.all(early)).map(({ status }) => status),
     Array(8).fill(504),
   );
-  // If they had waited twice, this one would have waited until its deadline too.
+  // If they had waited twice, this one would also have waited until its deadline.
   t.equal((await late).status, 200, 'who came later finds a connection');
   t.same(narrow.stats(), { waiting: 0, unavailable: 0, timeouts: 8 });
 });
@@ -551,47 +548,44 @@ t.test('a client that does not read for too long gives its upstream connection b
   for (const { socket } of clients) socket.destroy();
 });
 
-t.test(
-  'https: the certificate is checked against the upstream, not against what the client calls it',
-  async (t) => {
-    const authority = createAuthority(t);
-    const { cert, key } = authority.issue('upstream', 'DNS:localhost,IP:127.0.0.1');
-    let connections = 0;
-    const upstream = createTlsServer(
-      { key: readFileSync(key), cert: readFileSync(cert), ALPNProtocols: ['http/1.1'] },
-      (req, res) => res.end(`${req.headers.host} ${req.httpVersion}`),
-    );
-    upstream.on('secureConnection', () => connections++);
-    await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-    t.teardown(() => {
-      upstream.closeAllConnections();
-      upstream.close();
+t.test('https: checks the certificate against the upstream’s name, not the client’s Host', async (t) => {
+  const authority = createAuthority(t);
+  const { cert, key } = authority.issue('upstream', 'DNS:localhost,IP:127.0.0.1');
+  let connections = 0;
+  const upstream = createTlsServer(
+    { key: readFileSync(key), cert: readFileSync(cert), ALPNProtocols: ['http/1.1'] },
+    (req, res) => res.end(`${req.headers.host} ${req.httpVersion}`),
+  );
+  upstream.on('secureConnection', () => connections++);
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    upstream.closeAllConnections();
+    upstream.close();
+  });
+  const { port: upstreamPort } = upstream.address() as AddressInfo;
+  for (const name of ['localhost', '127.0.0.1']) {
+    const port = await freePort();
+    const gateway = start(['gateway/main.ts'], {
+      GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_PORT: String(port),
+      GATEWAY_ADMIN_PORT: String(await freePort()),
+      GATEWAY_UPSTREAM: `https://${name}:${upstreamPort}`,
+      NODE_EXTRA_CA_CERTS: authority.ca,
     });
-    const { port: upstreamPort } = upstream.address() as AddressInfo;
-    for (const name of ['localhost', '127.0.0.1']) {
-      const port = await freePort();
-      const gateway = start(['gateway/main.ts'], {
-        GATEWAY_HOST: '127.0.0.1',
-        GATEWAY_PORT: String(port),
-        GATEWAY_ADMIN_PORT: String(await freePort()),
-        GATEWAY_UPSTREAM: `https://${name}:${upstreamPort}`,
-        NODE_EXTRA_CA_CERTS: authority.ca,
-      });
-      await gateway.until(/Gateway ready/);
-      connections = 0;
-      for (const host of ['app.example', 'other.example', 'localhost']) {
-        const { status, body } = await send(port, '/', { headers: { host } });
-        t.equal(status, 200, `${name} asked for as ${host}`);
-        t.equal(body.toString(), `${host} 1.1`);
-      }
-      t.equal(connections, 1, 'another Host is no reason for another connection');
-      t.notMatch(gateway.output(), /Warning/);
-      await gateway.stop();
+    await gateway.until(/Gateway ready/);
+    connections = 0;
+    for (const host of ['app.example', 'other.example', 'localhost']) {
+      const { status, body } = await send(port, '/', { headers: { host } });
+      t.equal(status, 200, `${name} asked for as ${host}`);
+      t.equal(body.toString(), `${host} 1.1`);
     }
-  },
-);
+    t.equal(connections, 1, 'another Host is no reason for another connection');
+    t.notMatch(gateway.output(), /Warning/);
+    await gateway.stop();
+  }
+});
 
-t.test('the sum of a body is the same on both sides of 200 exchanges at once', async (t) => {
+t.test('bodies have the same checksum on both sides of 200 concurrent exchanges', async (t) => {
   const upstream = await startUpstream(t, (req, res) => void req.pipe(res));
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   const sum = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');

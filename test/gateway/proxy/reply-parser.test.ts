@@ -36,10 +36,10 @@ const unescaped = (text: string): string =>
       ? ({ r: '\r', n: '\n', t: '\t', 0: '\0' }[letter] ?? '')
       : String.fromCharCode(Number.parseInt(hex, 16)),
   );
-/** A body is shown as JSON, and JSON knows no \x. */
+/** Bodies are shown as JSON, which has no \x. */
 const unescapedLine = (line: string): string => (line.startsWith('body ') ? line : unescaped(line));
 
-/** @param cuts where the bytes are split */
+/** @param cuts positions at which the bytes are split */
 function logOf({ bytes, closes, method }: Case, cuts: readonly number[]): string[] {
   const log: string[] = [];
   let body = '';
@@ -81,13 +81,15 @@ function logOf({ bytes, closes, method }: Case, cuts: readonly number[]): string
   return log;
 }
 
-/** The connection closes the socket after the end of a reply, so it may have read more or less by then. */
+/**
+ * Removes events after the end of the reply. The connection then closes the socket, so it may have read more or less.
+ */
 const withoutFate = (log: readonly string[]): string[] =>
   log.map((line) => line.replace(/^end, connection .*/, 'end'));
 
 const cases = readCases();
 
-t.test('the document has all its cases', async (t) => {
+t.test('the document has all cases', async (t) => {
   const text = readFileSync(join(import.meta.dirname, 'replies.md'), 'utf8');
   t.equal(cases.length, text.match(/^### /gm)?.length);
   t.ok(cases.length > 30);
@@ -109,7 +111,7 @@ for (const one of cases) {
   });
 }
 
-t.test('a head of 16 KiB is read, a larger one is refused at once', async (t) => {
+t.test('accepts a header section of 16 KiB, and refuses a larger one at once', async (t) => {
   const head = (bytes: number): Buffer => {
     const start = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: ';
     return Buffer.from(`${start}${'x'.repeat(bytes - start.length)}\r\n\r\n`);
@@ -121,7 +123,7 @@ t.test('a head of 16 KiB is read, a larger one is refused at once', async (t) =>
   t.match(read(head(40_000).subarray(0, 20_000)).at(-1), /larger than 16 KiB/, 'before its end is there');
 });
 
-t.test('interim replies, chunk extensions and trailers have bounds', async (t) => {
+t.test('bounds interim replies, chunk extensions and trailers', async (t) => {
   const last = (text: string): string | undefined =>
     logOf({ name: '', bytes: Buffer.from(text), closes: false, method: 'GET', log: [] }, []).at(-1);
   t.match(last('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(33)), /interim replies only/);

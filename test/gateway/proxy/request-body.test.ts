@@ -8,7 +8,7 @@ import { send, startRawUpstream } from './exchange.ts';
 
 const head = (path: string, more: string): string => `POST ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n\r\n`;
 
-t.test('hundreds of uploads that do not come leave room for others', async (t) => {
+t.test('hundreds of uploads that never arrive leave room for others', async (t) => {
   let requests = 0;
   const upstream = await startUpstream(t, (req, res) => {
     requests++;
@@ -64,7 +64,7 @@ t.test('a small body in pieces arrives whole, whether the store answers before o
   }
 });
 
-t.test('408: a sender that falls silent, or sends a byte now and then', async (t) => {
+t.test('408: a sender that is silent, or sends a byte now and then', async (t) => {
   const upstream = await startRawUpstream(t, () => undefined);
   const { port } = await startBareServer(t, { origin: upstream.origin, checkMs: 50 });
   const silent = [
@@ -82,7 +82,7 @@ t.test('408: a sender that falls silent, or sends a byte now and then', async (t
   await until(() => upstream.sockets.every(({ destroyed }) => destroyed), 'the upstream calls are aborted');
 });
 
-t.test('a slow sender, a slow upstream and a reply that has begun are no silence', async (t) => {
+t.test('a slow sender, a slow upstream and a reply that has begun do not count as silence', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     if (req.url === '/begun') res.writeHead(200).flushHeaders();
     if (req.url !== '/late') req.resume();

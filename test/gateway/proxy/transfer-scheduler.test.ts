@@ -1,4 +1,4 @@
-/** Large bodies take turns: each client moves a bounded amount in one turn of the event loop, and no byte is lost. */
+/** Large bodies take turns: each client forwards a bounded amount in one event-loop tick, and no byte is lost. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -18,7 +18,7 @@ interface Recorded extends Transfer {
   readonly name: string;
 }
 
-/** Transfers that always have more. Records the pieces of each turn, in order. */
+/** Creates transfers that always have more data. Records the pieces of each tick, in order. */
 function start(): {
   turns: TransferScheduler;
   collections: () => number;
@@ -46,7 +46,7 @@ function start(): {
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-t.test('what fits into a portion passes; the rest waits for a later turn', async (t) => {
+t.test('forwards what fits into a portion, and the rest in a later turn', async (t) => {
   const { turns, add, order } = start();
   const [a, b] = [add('a', new Client('192.0.2.1')), add('b', new Client('192.0.2.2'))];
   t.ok(turns.pass(a, PORTION_BYTES - 1));
@@ -58,7 +58,7 @@ t.test('what fits into a portion passes; the rest waits for a later turn', async
   turns.leave(b);
 });
 
-t.test('each piece has a price, however small it is', async (t) => {
+t.test('each piece has a minimum price, however small it is', async (t) => {
   const { turns, add } = start();
   const [a, b] = [add('a', new Client('192.0.2.1')), add('b', new Client('192.0.2.2'))];
   const passed = Array.from({ length: PORTION_BYTES / PIECE_PRICE_BYTES - 1 }, () => turns.pass(a, 1));
@@ -70,7 +70,7 @@ t.test('each piece has a price, however small it is', async (t) => {
   turns.leave(b);
 });
 
-t.test('clients take turns, however many bodies one of them has', async (t) => {
+t.test('clients take turns, however many bodies one has', async (t) => {
   const { turns, add, order } = start();
   const [many, one] = [new Client('192.0.2.1'), new Client('192.0.2.2')];
   const transfers = [...Array.from({ length: 64 }, (_, i) => add(`many-${i}`, many)), add('one', one)];
@@ -84,7 +84,7 @@ t.test('clients take turns, however many bodies one of them has', async (t) => {
   for (const transfer of transfers) turns.leave(transfer);
 });
 
-t.test('who leaves is not called, and its client neither', async (t) => {
+t.test('a client that leaves is not called, and neither are its bodies', async (t) => {
   const { turns, add, order } = start();
   const client = new Client('192.0.2.1');
   const [a, b] = [add('a', client), add('b', client)];
@@ -97,7 +97,7 @@ t.test('who leaves is not called, and its client neither', async (t) => {
   t.same(order, []);
 });
 
-t.test('buffers are collected after every 8 MB that were passed on', async (t) => {
+t.test('collects garbage after every 8 MB forwarded', async (t) => {
   const { turns, collections, add } = start();
   const a = add('a', new Client('192.0.2.1'));
   turns.pass(a, 8 * 1024 * 1024 - 1);
@@ -109,7 +109,7 @@ t.test('buffers are collected after every 8 MB that were passed on', async (t) =
   t.equal(collections(), 1);
 });
 
-t.test('what was freed need not be collected', async (t) => {
+t.test('freed buffers do not count for the collection', async (t) => {
   const { turns, collections, add } = start();
   const a = add('a', new Client('192.0.2.1'));
   turns.pass(a, 12 * 1024 * 1024);
@@ -123,13 +123,13 @@ t.test('what was freed need not be collected', async (t) => {
   t.equal(collections(), 1);
 });
 
-t.test('large bodies leave nothing to collect, with a length and in chunks', async (t) => {
+t.test('large bodies need no collection, with a length and in chunks', async (t) => {
   const download = Buffer.alloc(32 * 1024 * 1024);
   const upstream = await startUpstream(t, (req, res) => {
     req.resume().on('end', async () => {
       for (let at = 0; req.url === '/chunks' && at < download.length; at += 33_000) {
         res.write(download.subarray(at, at + 33_000));
-        // All writes of one turn are one chunk.
+        // All writes of one tick are one chunk.
         await nextTurn();
       }
       res.end(req.url === '/whole' ? download : '');
@@ -200,7 +200,7 @@ t.test('downloads, uploads and tunnels of several clients at once arrive whole',
   );
 });
 
-t.test('a client that leaves while its download waits for a turn gives everything back', async (t) => {
+t.test('a client that leaves while its download waits gives everything back', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => void res.end(BODY));
   const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin });
   const sockets = Array.from({ length: 20 }, () => {

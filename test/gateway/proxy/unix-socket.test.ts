@@ -48,12 +48,12 @@ t.test('requests, bodies and protocol switches', async (t) => {
   upgraded.socket.destroy();
 });
 
-t.test('502: nobody listens there', async (t) => {
+t.test('502: nothing listens on the socket', async (t) => {
   const { port } = await startBareServer(t, { origin: `unix:${join(temporaryFolder(t), 'none.sock')}` });
   t.equal((await send(port, '/')).status, 502);
 });
 
-t.test('the setting', async (t) => {
+t.test('the setting for a Unix socket', async (t) => {
   const upstream = (value: string): string => readConfig({ GATEWAY_UPSTREAM: value }).config.upstream;
   t.equal(upstream('unix:/run/app.sock'), 'unix:/run/app.sock');
   t.equal(upstream('unix:///run/app.sock'), 'unix:/run/app.sock');

@@ -6,7 +6,7 @@ import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
 import { send } from './exchange.ts';
 
-t.test('requests that wait for a connection are answered too when none can be opened', async (t) => {
+t.test('waiting requests get an error when no connection can be opened', async (t) => {
   const { port, bounds, clients } = await startBareServer(t, {
     origin: `http://127.0.0.1:${await freePort()}`,
     bounds: { upstream_connections: { total: 1 }, uploads: { total: 1 } },
@@ -26,7 +26,7 @@ t.test('requests that wait for a connection are answered too when none can be op
   await until(() => clients.size === 0, 'nobody is remembered');
 });
 
-t.test('502: an upstream that resets connections while they are opened gets a GET once', async (t) => {
+t.test('502: sends a GET once to an upstream that resets new connections', async (t) => {
   let connections = 0;
   const server = createServer((socket) => {
     connections++;

@@ -66,7 +66,7 @@ async function bytes(connection: RawConnection, count: number): Promise<void> {
   await until(() => connection.received().length >= count, `${count} bytes`);
 }
 
-t.test('101: both ways, with what came along with either head, and with limit headers', async (t) => {
+t.test('101: both directions, with early bytes of each, and with limit headers', async (t) => {
   const echo = await startEcho(t);
   const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 2, window: 1h');
   const { port, gateway } = await startTestGateway(t, { upstream: echo.origin, policies });
@@ -95,7 +95,7 @@ function literally(text: string): string {
   return text.replace(/[^\w]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
 }
 
-t.test('429: a denied upgrade is answered as any denied request', async (t) => {
+t.test('429: a denied upgrade gets the reply of any denied request', async (t) => {
   const echo = await startEcho(t);
   const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 1, window: 1h');
   const { port } = await startTestGateway(t, { upstream: echo.origin, policies });
@@ -111,21 +111,18 @@ t.test('429: a denied upgrade is answered as any denied request', async (t) => {
   first.socket.destroy();
 });
 
-t.test(
-  '403: a refusal of the upstream goes out whole, however large, and the connection closes',
-  async (t) => {
-    const size = 3 * 1024 * 1024;
-    const upstream = await startUpstream(t);
-    upstream.server.on('upgrade', (_req, socket) => {
-      socket.on('error', () => socket.destroy());
-      socket.end(`HTTP/1.1 403 Forbidden\r\nX-Why: no\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size)}`);
-    });
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
-    const text = await sendRaw(port, handshake()).ended();
-    t.match(text.slice(0, 400), /^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*X-Why: no\r\n/);
-    t.equal(text.length - text.indexOf('\r\n\r\n') - 4, size);
-  },
-);
+t.test('403: a refusal of the upstream arrives whole, and the connection closes', async (t) => {
+  const size = 3 * 1024 * 1024;
+  const upstream = await startUpstream(t);
+  upstream.server.on('upgrade', (_req, socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.end(`HTTP/1.1 403 Forbidden\r\nX-Why: no\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size)}`);
+  });
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const text = await sendRaw(port, handshake()).ended();
+  t.match(text.slice(0, 400), /^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*X-Why: no\r\n/);
+  t.equal(text.length - text.indexOf('\r\n\r\n') - 4, size);
+});
 
 t.test('a handshake never uses a connection that the upstream may be closing', async (t) => {
   const seen: string[] = [];
@@ -153,7 +150,7 @@ t.test('502: an upstream that hangs up on the handshake', async (t) => {
   t.match(JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)), { message: String, details: {} });
 });
 
-t.test('the client leaves: the upstream sees the end', async (t) => {
+t.test('when the client leaves, the upstream sees the end', async (t) => {
   for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
     const echo = await startEcho(t);
     const { port } = await startTestGateway(t, { upstream: echo.origin });
@@ -165,7 +162,7 @@ t.test('the client leaves: the upstream sees the end', async (t) => {
   }
 });
 
-t.test('the upstream leaves: the client receives its last bytes first, and then the end', async (t) => {
+t.test('when the upstream leaves, the client gets its last bytes and then the end', async (t) => {
   const size = 2 * 1024 * 1024;
   const echo = await startEcho(t);
   const { port } = await startTestGateway(t, { upstream: echo.origin });
@@ -180,7 +177,7 @@ t.test('the upstream leaves: the client receives its last bytes first, and then 
   t.equal((await client.ended()).length, before + size);
 });
 
-t.test('a client that leaves while its handshake is pending takes the upstream call with it', async (t) => {
+t.test('a client that leaves during its handshake ends the upstream call', async (t) => {
   for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
     const seen: string[] = [];
     const upstream = await startRawUpstream(t, (_socket, text) => {
@@ -196,7 +193,7 @@ t.test('a client that leaves while its handshake is pending takes the upstream c
 });
 
 t.test(
-  'an upgrade to anything but WebSocket is a plain request: h2c would be a way around the limits',
+  'an upgrade to anything but WebSocket is a plain request, because h2c would bypass the limits',
   async (t) => {
     const upstream = await startUpstream(t);
     let upgrades = 0;
@@ -221,20 +218,17 @@ t.test(
   },
 );
 
-t.test(
-  'an upgrade behind an unanswered request of the same connection is a plain request in its turn',
-  async (t) => {
-    const upstream = await startUpstream(t);
-    const { port } = await startTestGateway(t, { upstream: upstream.origin });
-    const client = sendRaw(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${handshake('/second')}`);
-    await client.until(/\/first[\s\S]*\/second/);
-    client.socket.destroy();
-  },
-);
+t.test('an upgrade behind an unanswered request of the same connection is a plain request', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port } = await startTestGateway(t, { upstream: upstream.origin });
+  const client = sendRaw(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${handshake('/second')}`);
+  await client.until(/\/first[\s\S]*\/second/);
+  client.socket.destroy();
+});
 
 const SECOND = 'GET /second HTTP/1.1\r\nHost: app.test\r\n\r\n';
 
-t.test('a request behind an upgrade that is not taken is answered in its turn', async (t) => {
+t.test('a request behind a refused upgrade is answered in order', async (t) => {
   const upstream = await startUpstream(t);
   upstream.server.on('upgrade', (_req, socket) => {
     socket.on('error', () => socket.destroy());
@@ -256,7 +250,7 @@ t.test('a request behind an upgrade that is not taken is answered in its turn', 
   denied.socket.destroy();
 });
 
-t.test('behind a reply that closes the connection nothing is answered', async (t) => {
+t.test('nothing is answered after a reply that closes the connection', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });
   for (const text of [handshake('/%252e'), handshake('/ws', 'Connection: close\r\n')]) {

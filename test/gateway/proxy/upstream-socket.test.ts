@@ -1,4 +1,4 @@
-/** Bytes for the upstream release their memory as soon as they are written, and not earlier. */
+/** Buffers for the upstream are freed as soon as they are written, and not earlier. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -31,7 +31,7 @@ const written = (socket: UpstreamSocket, chunk: Buffer | string): Promise<void> 
     socket.write(chunk, (error) => (error == null ? resolve() : reject(error)));
   });
 
-t.test('a large buffer is empty once it is written', async (t) => {
+t.test('a large buffer is freed once it is written', async (t) => {
   const { socket, freed } = await connected(t);
   const chunk = Buffer.from(new ArrayBuffer(65_536));
   await written(socket, chunk);
@@ -39,7 +39,7 @@ t.test('a large buffer is empty once it is written', async (t) => {
   t.equal(freed(), 65_536);
 });
 
-t.test('also one that is written together with what stands before it', async (t) => {
+t.test('a buffer that is written together with an earlier one is freed too', async (t) => {
   const { socket, freed } = await connected(t);
   const chunk = Buffer.from(new ArrayBuffer(65_536));
   socket.cork();
@@ -51,7 +51,7 @@ t.test('also one that is written together with what stands before it', async (t)
   t.equal(freed(), 65_536);
 });
 
-t.test('while the peer does not read it is kept, and arrives whole', async (t) => {
+t.test('a buffer is kept while the peer does not read, and arrives whole', async (t) => {
   const { socket, peer, freed } = await connected(t);
   // This is larger than any socket buffer.
   const chunk = Buffer.from(new ArrayBuffer(64 * 1024 * 1024));
@@ -70,7 +70,7 @@ t.test('while the peer does not read it is kept, and arrives whole', async (t) =
   t.equal(freed(), length);
 });
 
-t.test('small ones, and parts of what others may use, are left alone', async (t) => {
+t.test('small buffers, and those in shared memory, are not freed', async (t) => {
   const { socket, freed } = await connected(t);
   const small = Buffer.from(new ArrayBuffer(16_384));
   const part = Buffer.from(new ArrayBuffer(65_537), 0, 65_536);
@@ -80,7 +80,7 @@ t.test('small ones, and parts of what others may use, are left alone', async (t)
   t.same([small.length, part.length, freed()], [16_384, 65_536, 0]);
 });
 
-t.test('after an error it is left alone', async (t) => {
+t.test('a buffer is not freed after an error', async (t) => {
   const { socket, peer, freed } = await connected(t);
   const chunk = Buffer.from(new ArrayBuffer(64 * 1024 * 1024));
   const isClosed = new Promise<void>((resolve) => {

@@ -3,7 +3,7 @@ import { DECISION_ID_LENGTH, DecisionIds, isDecisionId } from '#gateway/reply/de
 
 const BYTES = Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8]);
 
-t.test('ids differ, have one length, and count on', async (t) => {
+t.test('ids differ, have one length, and are in sequence', async (t) => {
   const ids = new DecisionIds(BYTES);
   const made = Array.from({ length: 5000 }, () => ids.next());
   t.equal(new Set(made).size, 5000);
@@ -13,12 +13,12 @@ t.test('ids differ, have one length, and count on', async (t) => {
   t.strictSame([...made].sort(), made, 'in the order in which they were made');
 });
 
-t.test('another process has others', async (t) => {
+t.test('another process makes other ids', async (t) => {
   const other = new DecisionIds(BYTES.toReversed());
   t.not(new DecisionIds(BYTES).next().slice(0, 12), other.next().slice(0, 12));
 });
 
-t.test('what is no id', async (t) => {
+t.test('malformed ids', async (t) => {
   for (const text of ['', 'x', '../../metrics', `${'0'.repeat(19)}-`, '0'.repeat(21), 'I'.repeat(20)])
     t.notOk(isDecisionId(text), text);
 });

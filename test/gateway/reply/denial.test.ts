@@ -5,7 +5,7 @@ import { sendRaw } from '#test/support/raw.ts';
 
 const PATHS = { plain: '/api/v1/management/me', client: '/api/v1/client/w/environment' } as const;
 
-/** A clock that stands still until the test moves it. */
+/** Uses up a limit, with a clock that only the test moves. */
 async function exhausted(t: Test, at: { now: number }): Promise<{ port: number }> {
   const upstream = await startUpstream(t);
   const { origin, port } = await startTestGateway(t, {
@@ -26,7 +26,7 @@ const MINUTE = 1_800_000_000_000;
 const dated = /\r\nDate: (\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT)\r\n/;
 
 t.test(
-  'one text for all who ask in the same second, another one in the next, and on the client routes',
+  'all requests of a second share one text, the next second and client routes have others',
   async (t) => {
     const at = { now: MINUTE };
     const { port } = await exhausted(t, at);
@@ -60,7 +60,7 @@ t.test(
   },
 );
 
-t.test('connections go on, or end, as they were asked to', async (t) => {
+t.test('connections stay open or close, as the client asked', async (t) => {
   const { port } = await exhausted(t, { now: MINUTE });
   const line = `${PATHS.plain} HTTP/1.1\r\nHost: a\r\n`;
   const kept = sendRaw(

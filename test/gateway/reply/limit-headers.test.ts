@@ -38,7 +38,7 @@ t.test('one policy: the x-ratelimit trio and the IETF pair', async (t) => {
   );
 });
 
-t.test('several policies: the trio of the tightest, the pair with all of them', async (t) => {
+t.test('several policies: the trio of the tightest, and the pair with all of them', async (t) => {
   const verdicts = [
     { policy: storage, quota: storage.limit, perWindow: storage.limit, remaining: 0, resetMs: 1 },
     {
@@ -63,7 +63,7 @@ t.test('several policies: the trio of the tightest, the pair with all of them', 
   ]);
 });
 
-t.test('a policy with headers: off is not told, tightest or not', async (t) => {
+t.test('a policy with headers: off is left out, even if it is the tightest', async (t) => {
   const quiet = { policy: silent, quota: silent.limit, perWindow: silent.limit, remaining: 0, resetMs: 1000 };
   const told = {
     policy: management,
@@ -91,13 +91,13 @@ t.test('two policies of one name, before and after a reload, keep their own text
   t.equal(after[7], '"management";q=200;w=3600');
 });
 
-t.test('a client with a limit of its own is told that one', async (t) => {
+t.test('a client with a limit of its own sees that limit', async (t) => {
   const headers = limitHeaders([{ policy: management, quota: 7, perWindow: 7, remaining: 1, resetMs: 1 }]);
   t.equal(headers[1], '7');
   t.equal(headers[7], '"management";q=7;w=60');
 });
 
-t.test('browsers get to see every header that tells about limits', async (t) => {
+t.test('browsers can read every limit header', async (t) => {
   const exposed =
     'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ratelimit-policy, ratelimit, x-gateway-ratelimited, x-gateway-decision, retry-after';
   t.strictSame(CORS_HEADERS, ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed]);
@@ -112,7 +112,7 @@ t.test('browsers get to see every header that tells about limits', async (t) => 
   );
 });
 
-t.test('client routes are the client API of any version, and nothing that looks like it', async (t) => {
+t.test('client routes are the client API of any version, and no similar paths', async (t) => {
   for (const path of [
     '/api/v1/client',
     '/api/v1/client/w/environment',
@@ -131,7 +131,7 @@ t.test('client routes are the client API of any version, and nothing that looks 
     t.notOk(isClientRoute(path), path);
 });
 
-t.test('a token bucket tells its burst and the time in which it fills', async (t) => {
+t.test('a token bucket reports its burst and the time to fill it', async (t) => {
   const bucket = policy('bucket', 10, 60, { algorithm: 'token-bucket', capacity: 25 });
   t.match(limitHeaders([{ policy: bucket, quota: 25, perWindow: 10, remaining: 24, resetMs: 6000 }]), [
     'x-ratelimit-limit',

@@ -9,8 +9,8 @@ for (const code of Object.keys(ERRORS) as ErrorCode[]) {
     const body = JSON.parse(ownReply(code, 'why').body);
     t.match(body, { status, code, message: 'why', detail: 'why', details: {}, title: String, type: String });
     t.ok(status >= 400 && status !== 500);
-    // Widgets drop their answers on 403, so the gateway sends it only for a deny list that asks for it, and never on
-    // client routes.
+    // Widgets lose their answers on 403, so the gateway uses it only if a deny list says so, and never on client
+    // routes.
     t.equal(status === 403, code === 'gateway_forbidden');
     t.not(body.code, 'too_many_requests');
   });
@@ -38,7 +38,7 @@ t.test('refusals have the problem types of the RateLimit draft', async (t) => {
   }
 });
 
-t.test('as raw text: one head, the exact length, the extra headers', async (t) => {
+t.test('as raw text: one header section, the exact length, the extra headers', async (t) => {
   const reply = ownReply('gateway_bad_request', 'nö', { headers: ['X-A', '1'], cors: true, close: true });
   const text = rawReply(reply);
   const end = text.indexOf('\r\n\r\n');
@@ -55,12 +55,12 @@ t.test('as raw text: one head, the exact length, the extra headers', async (t) =
   t.ok(head.includes(`Content-Length: ${Buffer.byteLength(text.slice(end + 4))}`));
 });
 
-t.test('further members join the problem', async (t) => {
+t.test('adds further members to the problem', async (t) => {
   const { body } = ownReply('gateway_rate_limited', 'm', { extra: { 'violated-policies': ['a'] } });
   t.match(JSON.parse(body), { status: 429, 'violated-policies': ['a'] });
 });
 
-t.test('a body may stand in a header field, whatever its message contains', async (t) => {
+t.test('a body can be put into a header field, whatever its message contains', async (t) => {
   for (let unit = 0; unit <= 0xff; unit++) {
     const message = `a${String.fromCharCode(unit)}b`;
     const { body, bodyBytes } = ownReply('gateway_denied', message);

@@ -45,7 +45,7 @@ function common(headers: Readonly<Record<string, unknown>>): Record<string, unkn
 for (const ownParser of ['1', '0']) {
   const way = ownParser === '1' ? 'own parser' : 'node:http';
 
-  t.test(`${way}: the same refusal, as a page for a browser and as JSON for others`, async (t) => {
+  t.test(`${way}: the same refusal is HTML for a browser and JSON for others`, async (t) => {
     const upstream = await startUpstream(t);
     const at = 1_800_000_000_000;
     const { port, gateway } = await startTestGateway(t, {
@@ -109,7 +109,7 @@ for (const ownParser of ['1', '0']) {
     t.equal(gateway.port, port);
   });
 
-  t.test(`${way}: hostile Accept fields get JSON, and the connection goes on`, async (t) => {
+  t.test(`${way}: hostile Accept fields get JSON, and the connection stays open`, async (t) => {
     const { port } = await refusing(t, ownParser);
     const accepts = [
       `text/html,${'*/*;q=0.1,'.repeat(1500)}`,
@@ -128,7 +128,7 @@ for (const ownParser of ['1', '0']) {
     }
   });
 
-  t.test(`${way}: an application that is away`, async (t) => {
+  t.test(`${way}: an application that is down`, async (t) => {
     const { port } = await startTestGateway(t, {
       upstream: 'http://127.0.0.1:9',
       env: { GATEWAY_OWN_PARSER: ownParser },
@@ -163,7 +163,7 @@ async function refusing(
   return { port, file, folder };
 }
 
-t.test('a template of the operator, with its scripts and nothing else', async (t) => {
+t.test('a template of the operator, with only its own scripts', async (t) => {
   const script = 'document.title = "x"';
   const { port } = await refusing(
     t,
@@ -183,7 +183,7 @@ t.test('a template of the operator, with its scripts and nothing else', async (t
   }
 });
 
-t.test('an edited template is used by two gateways that share Redis, and a bad one is not', async (t) => {
+t.test('two gateways with one Redis use an edited template, but not a bad one', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const upstream = await startUpstream(t);
@@ -215,7 +215,7 @@ t.test('an edited template is used by two gateways that share Redis, and a bad o
   t.strictSame(await pages(), ['<p>two N</p>\n', '<p>two N</p>\n']);
 });
 
-t.test('explain and the tests of a file say which format a request gets', async (t) => {
+t.test('explain and policy tests show which format a request gets', async (t) => {
   const set = loadPolicies(
     `deny: [{ route: GET /closed }]
 ${policyFile('name: a, route: GET /a, identifier: ip, limit: 1, window: 1m')}
@@ -231,7 +231,7 @@ tests:
   t.equal(runTests(set).length, 1);
 });
 
-t.test('every code has a page that says it in words', async (t) => {
+t.test('every code has a page with an explanation', async (t) => {
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {
     const { body, bodyBytes, headers } = ownReply(code, 'the reason', framing);
     t.match(body, /<h1>[A-Z][^<]+<\/h1>\n<p>[A-Z][^<]+\.<\/p>/, code);
@@ -243,7 +243,7 @@ t.test('every code has a page that says it in words', async (t) => {
   }
 });
 
-t.test('the page runs its own script and has its own style, and loads nothing', async (t) => {
+t.test('the page has its own script and style, and loads nothing', async (t) => {
   const { body, headers } = denialReply([violation], framing);
   const policy = recordOf(headers)['Content-Security-Policy'] ?? '';
   for (const [name, directive] of [
@@ -257,7 +257,7 @@ t.test('the page runs its own script and has its own style, and loads nothing', 
   t.notMatch(body, /https?:|url\(|@import|<img|<noscript/);
 });
 
-t.test('how long to wait, in words', async (t) => {
+t.test('the waiting time in words', async (t) => {
   const cases = [
     [0, '1 second'],
     [1001, '2 seconds'],
@@ -271,13 +271,13 @@ t.test('how long to wait, in words', async (t) => {
   for (const [leftMs, text] of cases) t.match(bannedReply(leftMs, framing).body, `>${text}</time>`);
 });
 
-t.test('a request that can never pass is told so', async (t) => {
+t.test('the page tells if a request can never pass', async (t) => {
   const { body } = denialReply([{ ...violation, canNeverPass: true }], framing);
   t.match(body, 'waiting does not help');
   t.notMatch(body, '<time');
 });
 
-t.test('a template is used only where there is a time to wait', async (t) => {
+t.test('a template is used only if there is a time to wait', async (t) => {
   const page = pageFrom(templateOf('denied.html', '<p>{seconds}|{policy}|{decision}</p>'));
   const mine = { ...framing, page };
   t.equal(denialReply([violation], mine).body, `<p>37|login|${ID}</p>`);
@@ -307,7 +307,7 @@ function writerTo(bodies: string[]): (violated: readonly (typeof violation)[], p
   return (violated, page) => writer.write(req, res, violated, { ...framing, page });
 }
 
-t.test('a policy that replaces another has its own page', async (t) => {
+t.test('a replaced policy gets its own page', async (t) => {
   const page = pageFrom(templateOf('denied.html', '{policy}'));
   const bodies: string[] = [];
   const write = writerTo(bodies);
@@ -317,7 +317,7 @@ t.test('a policy that replaces another has its own page', async (t) => {
   t.strictSame(bodies, ['old', 'new']);
 });
 
-t.test('the pages that are kept take bounded memory, however many policies deny', async (t) => {
+t.test('the cache of pages is bounded, however many policies deny', async (t) => {
   const page = pageFrom(templateOf('denied.html', `{decision}${'x'.repeat(65_000)}`));
   const bodies: string[] = [];
   const write = writerTo(bodies);

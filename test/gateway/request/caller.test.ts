@@ -1,4 +1,4 @@
-/** The client address of a request is worked out once, however many parts of the gateway ask for it. */
+/** The client address of a request is computed once, however many parts of the gateway need it. */
 import t from 'tap';
 import { originOf } from '#gateway/http/request-origin.ts';
 import { Digester } from '#gateway/identity/digest.ts';
@@ -22,7 +22,7 @@ policies:
   - { name: keys, route: GET /a, identifier: key, limit: 100, window: 1d }
 `;
 
-t.test('one caller for a connection, until other policies are in use', async (t) => {
+t.test('one caller object for a connection, until the policies change', async (t) => {
   const trust = parseTrustedProxies('loopback');
   const callers = new Callers(trust, () => undefined);
   const table = new PolicyTable(loadPolicies(POLICIES, 'test.yaml'), new Digester('salt'), Date.now);
@@ -42,7 +42,7 @@ t.test('one caller for a connection, until other policies are in use', async (t)
   t.equal(first.charges, null, 'nothing is kept for the next request');
 });
 
-t.test('a chain that cannot be read counts once for each request', async (t) => {
+t.test('counts an unreadable chain once for each request', async (t) => {
   const upstream = await startUpstream(t);
   const { gateway, port, log } = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -62,7 +62,7 @@ t.test('a chain that cannot be read counts once for each request', async (t) => 
   t.equal(log.filter(({ msg }) => String(msg).includes('cannot be read')).length, 1, 'one warning a minute');
 });
 
-t.test('requests of one connection from a trusted proxy have their own addresses', async (t) => {
+t.test('requests of one connection from a trusted proxy have separate addresses', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, {
     upstream: upstream.origin,

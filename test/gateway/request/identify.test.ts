@@ -17,7 +17,7 @@ import { insideLongWindow } from '#test/support/window.ts';
 const ROW = 'name: keys, route: "GET /*", identifier: api-key, limit: 10, window: 366d';
 const WIDE_ROW = ROW.replace('limit: 10', 'limit: 100');
 
-t.test('an answer that is not a success proves nothing', async (t) => {
+t.test('only a successful reply is a proof', async (t) => {
   await insideLongWindow();
   const statuses = [301, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500];
   for (const status of statuses) {
@@ -32,7 +32,7 @@ t.test('an answer that is not a success proves nothing', async (t) => {
   }
 });
 
-t.test('a credential beside another one is not proven by the answer', async (t) => {
+t.test('a reply proves no key if the request has a second credential', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
   const beside: readonly Record<string, string>[] = [
@@ -51,7 +51,7 @@ t.test('a credential beside another one is not proven by the answer', async (t) 
   }
 });
 
-t.test('a key beside one that its route does not count is not proven by the answer', async (t) => {
+t.test('a reply proves no key if the request has another that its route does not count', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t, ({ headers, url }, res) => {
     const isReal =
@@ -86,7 +86,7 @@ policies:
   }
 });
 
-t.test('an answer to OPTIONS proves nothing, and withdraws nothing', async (t) => {
+t.test('a reply to OPTIONS neither proves nor withdraws anything', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t, ({ method, headers }, res) => {
     const isValid = String(headers['x-api-key']).startsWith('valid');
@@ -149,7 +149,7 @@ t.test('a 401 withdraws the proof', async (t) => {
   t.ok(statuses.includes(429), 'from then on their address pays for them');
 });
 
-t.test('a key in use stays proven, one that rests for 30 days does not', async (t) => {
+t.test('a key in use stays proven, one unused for 30 days does not', async (t) => {
   const isValid = (key: unknown): boolean => String(key).startsWith('valid');
   const upstream = await startUpstream(t, ({ headers }, res) => {
     res.writeHead(isValid(headers['x-api-key']) ? 200 : 401).end();
@@ -233,7 +233,7 @@ t.test('cookies, query parameters, the path, and several in one', async (t) => {
   }
 });
 
-t.test('two different values are refused with a reason', async (t) => {
+t.test('refuses two different values with a reason', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin, policies: TABLE });
   const refused = async (path: string, headers: Record<string, string> = {}): Promise<string> => {
@@ -247,7 +247,7 @@ t.test('two different values are refused with a reason', async (t) => {
   t.match(await refused('/session', { cookie: 'sid=1', connection: 'cookie' }), 'carries a credential');
 });
 
-t.test('a claim of a signed token; who is not vouched for is counted by the row beside it', async (t) => {
+t.test('a claim of a signed token; without a valid token the next row counts the client', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
   const folder = temporaryFolder(t);

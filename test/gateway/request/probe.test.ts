@@ -1,4 +1,4 @@
-/** A probe shows its sender how the gateway sees it. Nobody else can make one, and nobody is charged for it. */
+/** A probe shows its sender how the gateway sees it. Nobody else can create one, and it is not charged. */
 import t from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { probeToken } from '#gateway/request/probe.ts';
@@ -12,7 +12,7 @@ policies:
   - { name: all, route: "* /*", identifier: ip, limit: 2, window: 1d }
 `;
 
-t.test('who has no token is a client like any other', async (t) => {
+t.test('without a token it is a normal client', async (t) => {
   let now = Date.UTC(2026, 10, 20, 12);
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
@@ -51,7 +51,7 @@ t.test('who has no token is a client like any other', async (t) => {
   t.match(await probe(token), { status: 429 }, 'a token holds for a minute');
 });
 
-t.test('a far end of a token is refused, even one that is well made', async (t) => {
+t.test('refuses a token for another purpose, even if it is well-formed', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const now = Date.now();

@@ -151,17 +151,17 @@ const refused: readonly (readonly [string, RegExp])[] = [
   [`redis+cluster://${'h,'.repeat(64)}h`, /at most 64 hosts/],
 ];
 
-t.test('understood', async (t) => {
+t.test('valid addresses', async (t) => {
   for (const [text, address] of Object.entries(understood))
     t.strictSame(parseStoreAddress(text), address, text);
 });
 
-t.test('refused in one sentence', async (t) => {
+t.test('invalid addresses get one sentence', async (t) => {
   for (const [text, sentence] of refused)
     t.throws(() => parseStoreAddress(text), { message: sentence }, text);
 });
 
-t.test('no sentence tells the password', async (t) => {
+t.test('no message contains the password', async (t) => {
   for (const text of [
     'redis://u:hunter2@h:0',
     'redis://u:hunter2@',
@@ -182,7 +182,7 @@ t.test('no sentence tells the password', async (t) => {
   }
 });
 
-t.test('an endpoint is named so that it can be read again', async (t) => {
+t.test('the text of an address can be parsed again', async (t) => {
   for (const name of ['h:1', '[::1]:6379', '10.0.0.1:7000']) {
     const address = parseStoreAddress(`redis://${name}`);
     if (address.kind === 'standalone') t.equal(endpointName(address.endpoint), name);

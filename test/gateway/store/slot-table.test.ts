@@ -12,7 +12,7 @@ t.test('CLUSTER SLOTS: the first node of a range is its primary', async (t) => {
   ]);
 });
 
-t.test('what makes no sense is left out', async (t) => {
+t.test('ignores malformed entries', async (t) => {
   for (const reply of [
     null,
     'OK',

@@ -13,7 +13,7 @@ import { COUNT, fault, load, storeAt } from '#test/support/store.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
-t.test('keys and arguments arrive, the reply comes back', async (t) => {
+t.test('sends keys and arguments, and returns the reply', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const changes: boolean[] = [];
@@ -41,7 +41,7 @@ t.test('a store that was closed before it connected never connects', async (t) =
   t.equal(clients.match(/name=floodgate/g)?.length, 1);
 });
 
-t.test('a server on a Unix socket, and none there', async (t) => {
+t.test('a server on a Unix socket, and a socket without a server', async (t) => {
   const path = join(temporaryFolder(t), 'redis.sock');
   const url = `unix:${path}?db=3&password=secret`;
   const store = storeAt(t, url);
@@ -58,7 +58,7 @@ t.test('a server on a Unix socket, and none there', async (t) => {
   t.equal(await redis.hget('k', 'f'), '1', 'in the database of the address');
 });
 
-t.test('a script that the server does not know is loaded, and executed once', async (t) => {
+t.test('loads an unknown script and executes it once', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const store = storeAt(t, redis.url);
@@ -76,7 +76,7 @@ t.test('a script that the server does not know is loaded, and executed once', as
   t.match(await redis.client.info('commandstats'), /cmdstat_eval:calls=4/);
 });
 
-t.test('the database of the address is used, also after a reconnect', async (t) => {
+t.test('uses the database of the address, also after a reconnect', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const store = storeAt(t, `${redis.url}/3`);
@@ -90,7 +90,7 @@ t.test('the database of the address is used, also after a reconnect', async (t) 
   t.equal(await redis.client.hget('k', 'f'), '2');
 });
 
-t.test('killed under load: nothing is executed twice, and it goes on by itself', async (t) => {
+t.test('killed under load: executes nothing twice, and recovers by itself', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const store = storeAt(t, redis.url);
@@ -132,7 +132,7 @@ t.test('a server that stops answering: all calls reject, and are not sent again'
   t.ok(Object.values(await redis.client.hgetall('k')).every((count) => count === '1'));
 });
 
-t.test('killed and started again, empty: it goes on by itself', async (t) => {
+t.test('killed and restarted empty: recovers by itself', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const store = storeAt(t, redis.url);
@@ -146,7 +146,7 @@ t.test('killed and started again, empty: it goes on by itself', async (t) => {
   t.equal(await store.run(COUNT, ['k'], ['f']), 1);
 });
 
-t.test('an old primary that became a replica is left, and taken again as a primary', async (t) => {
+t.test('leaves an old primary that became a replica, and uses it again as a primary', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const store = storeAt(t, redis.url);
@@ -160,7 +160,7 @@ t.test('an old primary that became a replica is left, and taken again as a prima
   t.equal(await store.run(COUNT, ['k'], ['f']), 1);
 });
 
-t.test('an ACL user with just what is needed', async (t) => {
+t.test('an ACL user with only the needed permissions', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { client } = redis;
@@ -176,7 +176,7 @@ t.test('an ACL user with just what is needed', async (t) => {
   t.equal(store.ready, true, 'an answer is no broken connection');
 });
 
-t.test('why there is no connection', async (t) => {
+t.test('the reasons for a missing connection', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const told = async (url: string, sentence: RegExp): Promise<void> => {
@@ -219,7 +219,7 @@ t.test('why there is no connection', async (t) => {
   );
 });
 
-t.test('a server that is killed is told to be gone, with no word of maxclients', async (t) => {
+t.test('a killed server is reported as gone, without a hint at maxclients', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const reasons: string[] = [];
@@ -235,7 +235,7 @@ t.test('a server that is killed is told to be gone, with no word of maxclients',
   t.notMatch(reasons[0], /maxclients/);
 });
 
-t.test('out of memory is an answer, of its own kind', async (t) => {
+t.test('out of memory is a reply of its own kind', async (t) => {
   const redis = await startRedis(['--maxmemory', '1']);
   t.teardown(() => redis.close());
   const store = storeAt(t, redis.url);
@@ -246,7 +246,7 @@ t.test('out of memory is an answer, of its own kind', async (t) => {
   t.equal(store.ready, true);
 });
 
-t.test('a server that loads its data is waited for', async (t) => {
+t.test('waits for a server that loads its data', async (t) => {
   const folder = temporaryFolder(t);
   const port = await freePort();
   const onDisk = [...memoryOnly(port), '--dir', folder, '--dbfilename', 'big.rdb'];

@@ -1,4 +1,4 @@
-/** Tests a private authority with certificates for both sides, and every way in which they do not match. */
+/** Tests a private authority with certificates for both sides, and every mismatch. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -19,46 +19,43 @@ function tlsOf(tlsFiles: TlsFiles): StoreTls {
 
 const here = 'IP:127.0.0.1,DNS:localhost';
 
-t.test(
-  'a private authority is trusted when it is named, and only for the names it vouches for',
-  async (t) => {
-    const authority = createAuthority(t);
-    const redis = await startTlsRedis(t, authority, { authClients: false, names: here });
-    const tls = tlsOf({ ...none, ca: authority.ca });
-    for (const host of ['127.0.0.1', 'localhost']) {
-      const store = storeAt(t, `rediss://${host}:${redis.port}`, { tls });
-      await store.connect();
-      t.equal(await store.run(COUNT, [host], ['f']), 1, host);
-    }
-    const told = async (url: string, tls: StoreTls | null, sentence: RegExp): Promise<void> => {
-      const store = storeAt(t, url, { tls });
-      await t.rejects(store.connect(), { message: sentence });
-      t.match(store.whyDown().message, sentence);
-      t.equal(store.ready, false);
-    };
-    const url = `rediss://127.0.0.1:${redis.port}`;
-    await told(url, {}, /comes from an authority that is not trusted: add \?ca=FILE to GATEWAY_REDIS_URL/);
-    const stranger = createAuthority(t);
-    await told(url, tlsOf({ ...none, ca: stranger.ca }), /not trusted/);
-    await told(url.replace('rediss', 'redis'), null, /closed/);
+t.test('trusts a private authority that is configured, and only for matching names', async (t) => {
+  const authority = createAuthority(t);
+  const redis = await startTlsRedis(t, authority, { authClients: false, names: here });
+  const tls = tlsOf({ ...none, ca: authority.ca });
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const store = storeAt(t, `rediss://${host}:${redis.port}`, { tls });
+    await store.connect();
+    t.equal(await store.run(COUNT, [host], ['f']), 1, host);
+  }
+  const told = async (url: string, tls: StoreTls | null, sentence: RegExp): Promise<void> => {
+    const store = storeAt(t, url, { tls });
+    await t.rejects(store.connect(), { message: sentence });
+    t.match(store.whyDown().message, sentence);
+    t.equal(store.ready, false);
+  };
+  const url = `rediss://127.0.0.1:${redis.port}`;
+  await told(url, {}, /comes from an authority that is not trusted: add \?ca=FILE to GATEWAY_REDIS_URL/);
+  const stranger = createAuthority(t);
+  await told(url, tlsOf({ ...none, ca: stranger.ca }), /not trusted/);
+  await told(url.replace('rediss', 'redis'), null, /closed/);
 
-    const plain = await startRedis();
-    t.teardown(() => plain.close());
-    await told(
-      plain.url.replace('redis', 'rediss'),
-      {},
-      /if the address begins with rediss, does it speak TLS\?/,
-    );
+  const plain = await startRedis();
+  t.teardown(() => plain.close());
+  await told(
+    plain.url.replace('redis', 'rediss'),
+    {},
+    /if the address begins with rediss, does it speak TLS\?/,
+  );
 
-    const elsewhere = await startTlsRedis(t, authority, {
-      authClients: false,
-      names: 'DNS:elsewhere.example',
-    });
-    await told(`rediss://127.0.0.1:${elsewhere.port}`, tls, /its certificate was issued for another name/);
-  },
-);
+  const elsewhere = await startTlsRedis(t, authority, {
+    authClients: false,
+    names: 'DNS:elsewhere.example',
+  });
+  await told(`rediss://127.0.0.1:${elsewhere.port}`, tls, /its certificate was issued for another name/);
+});
 
-t.test('a server that asks for our certificate', async (t) => {
+t.test('a server that requires a client certificate', async (t) => {
   const authority = createAuthority(t);
   const redis = await startTlsRedis(t, authority, { authClients: true, names: here });
   const url = `rediss://127.0.0.1:${redis.port}`;
@@ -71,7 +68,7 @@ t.test('a server that asks for our certificate', async (t) => {
   await t.rejects(without.connect(), { message: /does not accept our certificate|closed/ });
 });
 
-t.test('files that cannot work are told in one sentence', async (t) => {
+t.test('unusable files are reported in one sentence', async (t) => {
   const authority = createAuthority(t);
   const ours = authority.issue('ours', 'DNS:ours');
   const others = authority.issue('others', 'DNS:others');

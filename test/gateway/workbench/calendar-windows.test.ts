@@ -21,7 +21,7 @@ identifiers: { ip: { source: client-address } }
 policies: [{ name: reports, route: GET /reports, identifier: ip, limit: 2, window: ${window} }]
 ${more}`;
 
-t.test('tests say the time, and when the window ends', async (t) => {
+t.test('policy tests set the time, and show when the window ends', async (t) => {
   const testAt = (at: string, expect: string): string =>
     `  - { name: "${at}", request: GET /reports, at: "${at}", times: 3, expect: { allowed: 2, headers: { ${expect} } } }\n`;
   const month = `tests:
@@ -97,7 +97,7 @@ t.test('explain and why name the window', async (t) => {
   ]);
 });
 
-t.test('diff says what becomes of the counts', async (t) => {
+t.test('diff tells whether the counts are kept', async (t) => {
   const changesOf = (before: string, after: string) =>
     differenceOf(loadPolicies(before, 'p.yaml'), loadPolicies(after, 'p.yaml')).map(
       ({ kind, from, to, effect }) => [kind, from, to, effect],
@@ -128,7 +128,7 @@ t.test('diff says what becomes of the counts', async (t) => {
   t.strictSame(changesOf(fileOf('1d'), fileOf('1d', 'UTC')), [], 'no window of a calendar');
 });
 
-t.test('replay: the days of an access log over a change of the clocks', async (t) => {
+t.test('replay: the days of an access log across a clock change', async (t) => {
   const log = join(temporaryFolder(t), 'access.log');
   const line = (day: number, time: string): string =>
     `192.0.2.1 - - [${day}/Mar/2026:${time} +0000] "GET /reports HTTP/1.1" 200 2 "-" "a"\n`;

@@ -32,7 +32,7 @@ export function checkAll(t: Test, settings: readonly Omit<Setting, 'algorithm'>[
       return { ...setting, algorithm, bounds: { ...bounds, ...without } };
     }),
   );
-  return t.test('every order of what can happen', async (t) => {
+  return t.test('every order of events', async (t) => {
     let searched = 0;
     let states = 0;
     let transitions = 0;

@@ -62,7 +62,7 @@ export class Ledger {
     }
   }
 
-  /** A request was denied while there was room for it; null: none was. */
+  /** A request was denied while there was room for it; null if none was. */
   wrongDenial(): string | null {
     // A place may be free before the store hears of it.
     if (this.#algorithm === 'concurrency') return null;

@@ -10,7 +10,7 @@ interface Call {
   readonly args: readonly string[];
   readonly resolve: (reply: unknown) => void;
   readonly reject: (why: StoreFault) => void;
-  /** The store has executed it. */
+  /** Whether the store has executed the call. */
   isDone: boolean;
   doneAt: Millis;
   reply: unknown;

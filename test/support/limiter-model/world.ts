@@ -194,7 +194,7 @@ export class World {
     for (const gateway of this.#gateways) this.#look(gateway);
   }
 
-  /** Says what is wrong with this state; null: nothing. */
+  /** Describes what is wrong with this state; null if nothing is. */
   violation(): string | null {
     const { gateways, limit, bounds } = this.#setting;
     const emptied = bounds.storeEmptied - this.#left.storeEmptied;

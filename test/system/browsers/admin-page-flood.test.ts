@@ -1,8 +1,7 @@
 /**
- * The page for operators while clients flood: who they are, what the page shows when the gateway goes away, and that its
- * size stays bounded.
+ * The page for operators during a flood: who floods, the page while the gateway is down, and its bounded size.
  *
- * PICTURES=docs/pictures writes the pictures of docs/page.md.
+ * PICTURES=docs/pictures writes the pictures of the documentation.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +32,7 @@ const REQUESTS = [
 const VIEWS = ['overview', 'clients', 'policies', 'replay'] as const;
 /** Address of the client that floods most. */
 let floods = '#/clients';
-/** Half a minute in each second, so that the chart has something to show. */
+/** Half a minute in each second, so that the chart has data. */
 const SPEED = 30;
 
 const browser = await startBrowser(t);
@@ -86,7 +85,7 @@ async function flood(times: number): Promise<void> {
   }
 }
 
-t.test('who floods, by which policy, and the address to copy', async (t) => {
+t.test('shows the flooding client, the policy, and the address to copy', async (t) => {
   await page.goto(origin);
   await page.getByText('Live', { exact: true }).waitFor();
   const chart = page.getByRole('slider');
@@ -117,7 +116,7 @@ t.test('who floods, by which policy, and the address to copy', async (t) => {
   await button('Dismiss').click();
 });
 
-t.test('on a phone, without scrolling: who floods, its policy, Ban, and the ban', async (t) => {
+t.test('on a phone, without scrolling: the flooding client, its policy, Ban, and the ban', async (t) => {
   await page.setViewportSize({ width: 390, height: 844 });
   const bar = await page.locator('#views').boundingBox();
   const isInView = async (row: string, text: RegExp): Promise<void> => {
@@ -151,7 +150,7 @@ t.test('on a phone, without scrolling: who floods, its policy, Ban, and the ban'
   await page.goto(`${origin}/#/overview`);
 });
 
-t.test('with the keyboard alone: to the client that floods, its ban, and back', async (t) => {
+t.test('with the keyboard alone: to the flooding client, its ban, and back', async (t) => {
   await page.keyboard.press('Escape');
   await page.locator('body').press('1');
   await page.locator('#limited-rows tr').first().waitFor();
@@ -230,7 +229,7 @@ t.test('a picture of each view', async (t) => {
   await flooding;
 });
 
-t.test('the gateway goes away: the page says so, turns grey, and comes back', async (t) => {
+t.test('when the gateway goes away, the page says so, turns grey, and recovers', async (t) => {
   await page.goto(`${origin}/#/overview`);
   await page.getByText('Live', { exact: true }).waitFor();
   await closeAdmin();
@@ -244,7 +243,7 @@ t.test('the gateway goes away: the page says so, turns grey, and comes back', as
   t.equal(await page.evaluate('document.body.classList.contains("gone")'), false);
 });
 
-/** Elements of the page. */
+/** Number of elements on the page. */
 const sizeOf = (page: Page): Promise<number> => page.evaluate("document.querySelectorAll('*').length");
 
 t.test('a thousand policies and many clients: the page stays bounded', async (t: Test) => {
@@ -318,6 +317,6 @@ t.test('nine thousand bans: the newest, who made them, and Unban in the row', as
   await checkPage(t, page, 'banned-by-policy');
 });
 
-t.test('nothing went wrong in the page', async (t) => {
+t.test('the page logged no errors', async (t) => {
   t.strictSame(complaints, []);
 });

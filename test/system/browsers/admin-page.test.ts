@@ -43,7 +43,7 @@ const button = (name: string | RegExp) => page.getByRole('button', { name, exact
 const dialog = page.getByRole('dialog');
 const text = async (selector: string): Promise<string> => (await page.locator(selector).textContent()) ?? '';
 
-t.test('a wrong token is refused in words, the right one opens the page', async (t) => {
+t.test('a wrong token shows a message, the right one opens the page', async (t) => {
   await page.goto(admin);
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   await check(t, 'sign-in');
@@ -60,7 +60,7 @@ t.test('a wrong token is refused in words, the right one opens the page', async 
   t.equal(scripts, '', 'no script can read it');
 });
 
-t.test('the overview: traffic, the store, who is denied, and grouped refusals', async (t) => {
+t.test('the overview: traffic, the store, denied clients, and grouped refusals', async (t) => {
   await send(3);
   await send(4);
   await send(2, '/watched');
@@ -78,7 +78,7 @@ t.test('the overview: traffic, the store, who is denied, and grouped refusals', 
   await check(t, 'overview');
 });
 
-t.test('the chart: ranges, figures by the pointer and by the keys', async (t) => {
+t.test('the chart: ranges, and figures by pointer and by keys', async (t) => {
   const chart = page.getByRole('slider', { name: 'Figures of the chart by time' });
   await page.getByLabel('5 min', { exact: true }).check();
   await chart.hover();
@@ -127,7 +127,7 @@ t.test('each view has an address and a key, and help lists the keys', async (t) 
   await page.locator('#views [aria-current=page]', { hasText: 'Overview' }).waitFor();
 });
 
-t.test('why it was refused, by a click and by its id', async (t) => {
+t.test('shows why a request was refused, by a click and by its id', async (t) => {
   const refused = await fetch(`${gateway}/items`);
   const id = refused.headers.get('x-gateway-decision') ?? '';
   const search = page.getByLabel('Search for a decision, client, path or policy');
@@ -176,7 +176,7 @@ t.test('why it was refused, by a click and by its id', async (t) => {
   await check(t, 'client');
 });
 
-t.test('a request is tried without being sent', async (t) => {
+t.test('tries a request without sending it', async (t) => {
   await page.getByRole('link', { name: 'Policies', exact: true }).click();
   await page.getByLabel('Path', { exact: true }).fill('/items');
   await button('Try it').click();
@@ -191,7 +191,7 @@ t.test('a request is tried without being sent', async (t) => {
   await check(t, 'try');
 });
 
-t.test('a policy is put in shadow and taken back', async (t) => {
+t.test('puts a policy in shadow mode and back', async (t) => {
   const statuses = async (): Promise<readonly number[]> => send(4);
   await button('Put items in shadow').click();
   await dialog.getByText('It goes on counting and reporting').waitFor();
@@ -206,7 +206,7 @@ t.test('a policy is put in shadow and taken back', async (t) => {
   await eventually('it is denied', statuses, (seen) => seen.every((status) => status === 429));
 });
 
-t.test('a client is looked up, banned, let in again, and its counters cleared', async (t) => {
+t.test('looks a client up, bans it, lifts the ban, and clears its counters', async (t) => {
   await page.getByRole('link', { name: 'Clients', exact: true }).click();
   await page.getByLabel('Address, key or digest', { exact: true }).fill('127.0.0.1');
   await button('Look up').click();
@@ -251,7 +251,7 @@ t.test('a client is looked up, banned, let in again, and its counters cleared', 
   );
 });
 
-t.test('a dropped log is replayed under the edited file', async (t) => {
+t.test('replays a dropped log with the edited file', async (t) => {
   const line = (address: string): string =>
     `${address} - - [22/Nov/2026:08:00:00 +0000] "GET /items HTTP/1.1" 200 2 "-" "a"\n`;
   const log = line('192.0.2.1').repeat(3) + line('192.0.2.2');
@@ -304,7 +304,7 @@ t.test('a dropped log is replayed under the edited file', async (t) => {
   t.equal(await field.inputValue(), POLICIES);
 });
 
-t.test('an edited file shows, and one with a mistake says why it is not in use', async (t) => {
+t.test('shows an edited file, and why a file with a mistake is not in use', async (t) => {
   await page.getByRole('link', { name: 'Policies', exact: true }).click();
   writeFileSync(operator.policyFile, POLICIES.replace('limit: 3', 'limit: 30'));
   await page.locator('#file-lines').getByText('limit: 30').waitFor();
@@ -321,14 +321,14 @@ t.test('an edited file shows, and one with a mistake says why it is not in use',
   await page.locator('#file-refusal').waitFor({ state: 'hidden' });
 });
 
-t.test('what happened is marked in the chart', async (t) => {
+t.test('marks events in the chart', async (t) => {
   await page.getByRole('link', { name: 'Overview', exact: true }).click();
   await page.locator('#legend-marks').waitFor();
   t.ok((await page.locator('.mark-reload').count()) >= 1);
   t.ok((await page.locator('.mark-change').count()) >= 1);
 });
 
-t.test('after a reload each refusal is counted once', async (t) => {
+t.test('counts each refusal once after a reload', async (t) => {
   const group = page.locator('#newest-rows tr', { hasText: 'GET /items' }).first();
   await page.reload();
   await group.waitFor();
@@ -340,7 +340,7 @@ t.test('after a reload each refusal is counted once', async (t) => {
   t.ok(after - before <= 1, `${before}, then ${after}`);
 });
 
-t.test('a pause holds the page still', async (t) => {
+t.test('a pause stops all updates', async (t) => {
   await button('Pause').click();
   await page.getByText('Paused', { exact: true }).waitFor();
   const before = await text('#limited-rows');
@@ -351,7 +351,7 @@ t.test('a pause holds the page still', async (t) => {
   await page.getByText('Live', { exact: true }).waitFor();
 });
 
-t.test('a ban from the row of a client, and its end', async () => {
+t.test('bans a client from its row, and lifts the ban', async () => {
   await send(30, '/items');
   const row = page.locator('#limited-rows tr').first();
   await row.getByRole('button', { name: /^Ban / }).click();
@@ -365,7 +365,7 @@ t.test('a ban from the row of a client, and its end', async () => {
     .click();
   await dialog.getByRole('button', { name: 'Unban', exact: true }).click();
   await page.getByText(/is let in again\./).waitFor();
-  // Each process learns of a change within half a second. One that has not would go on refusing without the store.
+  // Each process learns of a change within half a second. Before that it would go on refusing without the store.
   await eventually(
     'let in by both processes',
     async () => {
@@ -376,7 +376,7 @@ t.test('a ban from the row of a client, and its end', async () => {
   );
 });
 
-t.test('while the store is away the status line says so', async (t) => {
+t.test('the status line tells that the store is down', async (t) => {
   await redis.kill();
   await eventually(
     'requests go on',
@@ -403,7 +403,7 @@ t.test('while the store is away the status line says so', async (t) => {
   await page.locator('#status:not(.bad)', { hasText: 'Store available' }).waitFor();
 });
 
-t.test('who signs out sees nothing more, nor does another tab', async (t) => {
+t.test('signing out hides all data, also in another tab', async (t) => {
   const other = await newPage();
   await other.goto(admin);
   await other.getByText('Live', { exact: true }).waitFor();
@@ -415,6 +415,6 @@ t.test('who signs out sees nothing more, nor does another tab', async (t) => {
   t.notMatch(operator.process.output(), /a long secret/);
 });
 
-t.test('the page asked nobody else, and nothing went wrong in it', async (t) => {
+t.test('the page sent requests only to the gateway, and logged no errors', async (t) => {
   t.strictSame(complaints, []);
 });

@@ -1,4 +1,4 @@
-/** A page on another origin, in a real browser: what CORS allows it, and what a 429 of the gateway tells it. */
+/** A page on another origin, in a real browser: what CORS allows, and what it can read of the gateway's 429. */
 import t from 'tap';
 import { surveyBody } from '#test/support/api-app.ts';
 import { startBrowser, startSite } from '#test/support/browser.ts';
@@ -20,14 +20,14 @@ const browser = await startBrowser(t);
 const page = await browser.newPage();
 await page.goto(site);
 
-/** What the page's own script can read of a reply: the browser hides everything that CORS does not allow. */
+/** The part of a reply that the page's script can read. The browser hides everything that CORS does not allow. */
 interface Seen {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly json: Json;
 }
 
-/** As SDKs call: with a content type and a cache header, which make the browser ask first. Repeated `times`. */
+/** Sends like SDKs: with a content type and a cache header, which cause a preflight. Repeated `times`. */
 async function fromPage(method: string, path: string, body?: unknown, times = 1): Promise<readonly Seen[]> {
   return page.evaluate(
     async ({ url, method, body, times }) => {
@@ -56,38 +56,41 @@ async function once(method: string, path: string, body?: unknown): Promise<Seen>
   return seen;
 }
 
-t.test('another origin: environment, user, display, response, completion', async (t) => {
-  t.not(new URL(site).origin, stack.origin);
-  const environment = await once('GET', '/environment');
-  t.equal(environment.status, 200);
-  t.match(environment.json.data.data.surveys, [{ id: surveyId }]);
+t.test(
+  'a page of another origin can read the environment and store a user, display and response',
+  async (t) => {
+    t.not(new URL(site).origin, stack.origin);
+    const environment = await once('GET', '/environment');
+    t.equal(environment.status, 200);
+    t.match(environment.json.data.data.surveys, [{ id: surveyId }]);
 
-  const user = await once('POST', '/user', { userId: 'from a browser', attributes: { plan: 'pro' } });
-  t.match(user, { status: 200, json: { data: { state: { data: { userId: 'from a browser' } } } } });
+    const user = await once('POST', '/user', { userId: 'from a browser', attributes: { plan: 'pro' } });
+    t.match(user, { status: 200, json: { data: { state: { data: { userId: 'from a browser' } } } } });
 
-  const display = await once('POST', '/displays', { surveyId, userId: 'from a browser' });
-  t.equal(display.status, 200);
-  const response = await once('POST', '/responses', {
-    surveyId,
-    displayId: display.json.data.id,
-    userId: 'from a browser',
-    finished: false,
-    data: { q1: 'typed in a' },
-  });
-  t.equal(response.status, 200);
-  const done = await once('PUT', `/responses/${response.json.data.id}`, {
-    finished: true,
-    data: { q1: 'typed in a browser' },
-  });
-  t.match(done, { status: 200, json: { data: { quotaFull: false } } });
-  t.match(await stack.manage('GET', `/api/v1/management/responses/${response.json.data.id}`), {
-    finished: true,
-    data: { q1: 'typed in a browser' },
-    meta: { userAgent: { os: 'Linux', device: 'desktop' } },
-  });
-});
+    const display = await once('POST', '/displays', { surveyId, userId: 'from a browser' });
+    t.equal(display.status, 200);
+    const response = await once('POST', '/responses', {
+      surveyId,
+      displayId: display.json.data.id,
+      userId: 'from a browser',
+      finished: false,
+      data: { q1: 'typed in a' },
+    });
+    t.equal(response.status, 200);
+    const done = await once('PUT', `/responses/${response.json.data.id}`, {
+      finished: true,
+      data: { q1: 'typed in a browser' },
+    });
+    t.match(done, { status: 200, json: { data: { quotaFull: false } } });
+    t.match(await stack.manage('GET', `/api/v1/management/responses/${response.json.data.id}`), {
+      finished: true,
+      data: { q1: 'typed in a browser' },
+      meta: { userAgent: { os: 'Linux', device: 'desktop' } },
+    });
+  },
+);
 
-t.test('refusals of the API can be read too', async (t) => {
+t.test('errors of the API can be read too', async (t) => {
   const refused = await once('POST', '/responses', {
     surveyId: 'cnosuchsurvey000000000000',
     finished: true,
@@ -113,7 +116,7 @@ t.test('limit headers on a success, and the 429 of the gateway with its body and
   t.match(last?.json, { code: 'gateway_rate_limited', message: String, details: {} });
 });
 
-t.test('a request that CORS forbids stays forbidden: the management API is not for pages', async (t) => {
+t.test('CORS still forbids pages to use the management API', async (t) => {
   const outcome = await page.evaluate(
     (url) => fetch(url, { headers: { 'x-api-key': 'x' } }).then(String, (error) => error.name),
     `${stack.origin}/api/v1/management/me`,

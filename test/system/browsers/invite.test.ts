@@ -1,14 +1,14 @@
-/** An invitation in a real browser, through the gateway: with a new account, and with one that is there. */
+/** An invitation in a real browser, through the gateway: with a new account, and with an existing one. */
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { startBrowser } from '#test/support/browser.ts';
 import { checkPage } from '#test/support/page-check.ts';
 import { startStack } from '#test/support/stack.ts';
 
-// Without a mail server, so the link is in the reply; sign-up is closed.
+// There is no mail server, so the link is in the reply; sign-up is closed.
 const { origin } = await startStack(t);
 
-/** In a browser of its own. */
+/** Opens a page in a separate browser. */
 async function openPage(): Promise<Page> {
   return (await startBrowser(t)).newPage();
 }
@@ -20,14 +20,14 @@ await owner.getByLabel('Password').fill('Password1');
 await owner.getByRole('button', { name: 'Log in' }).click();
 await owner.getByText('You are logged in as').waitFor();
 
-/** As a member of the first organization. @returns the link */
+/** Invites as a member of the first organization. @returns the link */
 async function invite(email: string): Promise<string> {
   const { data: organizations } = await (await owner.request.get(`${origin}/api/v1/organizations`)).json();
   const url = `${origin}/api/v1/organizations/${organizations[0].id}/invites`;
   return (await (await owner.request.post(url, { data: { email } })).json()).data.link;
 }
 
-t.test('sign-up is closed, and nothing leads there', async (t) => {
+t.test('sign-up is closed, and no link leads to it', async (t) => {
   const page = await openPage();
   await page.goto(`${origin}/auth/signup`);
   await page.getByText('Ask an owner or manager of your organization to invite you').waitFor();
@@ -53,7 +53,7 @@ t.test('a new person: a mistake first, then the account', async (t) => {
   await page.getByRole('button').click();
   await page.getByText('You are logged in as').waitFor();
   await page.goto(link);
-  await page.getByText('This invitation does not serve').waitFor();
+  await page.getByText('This invitation does not work').waitFor();
   await checkPage(t, page, 'invite-used');
 });
 

@@ -52,7 +52,7 @@ t.test('sign up, with a mistake first', async (t) => {
   await check(t, 'sign-up-done');
 });
 
-t.test('log in too early, then open the link of the mail', async (t) => {
+t.test('log in too early, then open the mailed link', async (t) => {
   await link('Log in').click();
   await page.getByLabel('E-mail').fill('zoe@example.com');
   await page.getByLabel('Password').fill('Password1');
@@ -76,7 +76,7 @@ t.test('log in too early, then open the link of the mail', async (t) => {
   await check(t, 'account-empty');
 });
 
-t.test('make a key, use it, revoke it', async (t) => {
+t.test('create a key, use it, revoke it', async (t) => {
   await page.getByLabel('Name of the key').fill('n8n');
   await button('Make the key').click();
   await heading('Your new API key');
@@ -198,7 +198,7 @@ t.test('log out, forget the password, choose another, log in', async (t) => {
   await heading('Your account');
 });
 
-t.test('with the keyboard alone, and by the name of another host', async (t) => {
+t.test('with the keyboard alone, and through another host name', async (t) => {
   await button('Log out').click();
   const { port } = new URL(origin);
   await page.goto(`http://localhost:${port}/auth/login`);
@@ -227,11 +227,11 @@ t.test('change the address', async (t) => {
   await check(t, 'email-changed');
 });
 
-t.test('what leads nowhere or to one more step: a page too', async (t) => {
+t.test('pages for broken links and links that need one more step', async (t) => {
   for (const [path, name, title] of [
     ['/nothing', 'error', 'There is no such page'],
     ['/s/csomesurvey', 'survey', 'This survey cannot be shown here'],
-    ['/verify-email-change?token=x', 'email-change-ended', 'This link does not serve'],
+    ['/verify-email-change?token=x', 'email-change-ended', 'This link does not work'],
     ['/auth/verify?token=x', 'confirm-ended', 'Confirm your e-mail address'],
     ['/auth/login?error=second+factor+required', 'second-factor', 'Log in'],
     ['/auth/login?error=second+factor+required&with=backup', 'backup-code', 'Log in'],
@@ -242,14 +242,14 @@ t.test('what leads nowhere or to one more step: a page too', async (t) => {
   }
 });
 
-t.test('a site that waits for the SDK is told on its console', async (t) => {
+t.test('a site without the SDK gets a message on its console', async (t) => {
   const site = await browser.newPage();
   const said = site.waitForEvent('console', (message) => message.type() === 'error');
   await site.setContent(`<script src="${origin}/js/formbricks.umd.cjs"></script>`);
   t.match((await said).text(), /SDK_PATH/);
 });
 
-t.test('no page ran into its own rules, and none loaded anything from elsewhere', async (t) => {
+t.test('no page violated its own policy or loaded anything from elsewhere', async (t) => {
   t.strictSame(
     complaints.filter((text) => !text.startsWith('http://localhost:')),
     [],

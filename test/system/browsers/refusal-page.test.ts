@@ -1,4 +1,4 @@
-/** The page of a refusal in a real browser: it counts down, loads nothing, and runs no script but its own. */
+/** The page of a refusal in a real browser: it counts down, loads nothing, and runs only its own script. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -38,9 +38,9 @@ const browser = await startBrowser(t);
 const complaints: string[] = [];
 const watched = (page: Page): Page => watchPage(page, complaints, (url) => url.startsWith(origin));
 
-t.test('it counts down, and then offers to try again', async (t) => {
+t.test('counts down, and then offers to try again', async (t) => {
   const page = watched(await browser.newPage());
-  // Timers go on, and the page's time stands still.
+  // Timers run, but the page's time is stopped.
   await page.clock.setFixedTime(at.now);
   await page.goto(`${origin}/minute`);
   t.equal(await page.title(), 'application');
@@ -65,7 +65,7 @@ t.test('it counts down, and then offers to try again', async (t) => {
   await page.waitForFunction("document.title === 'application'");
 });
 
-t.test('a form that was refused, and a route that is closed', async (t) => {
+t.test('a refused form, and a denied route', async (t) => {
   const page = watched(await browser.newPage());
   await page.goto(`${origin}/start`);
   await page.getByRole('button', { name: 'Send' }).click();
@@ -79,7 +79,7 @@ t.test('a form that was refused, and a route that is closed', async (t) => {
   await checkPage(t, page, 'refusal-closed');
 });
 
-t.test('without scripts it says the same', async (t) => {
+t.test('shows the same without scripts', async (t) => {
   const page = await browser.newPage();
   const session = await page.context().newCDPSession(page);
   await session.send('Emulation.setScriptExecutionDisabled', { value: true });
@@ -89,7 +89,7 @@ t.test('without scripts it says the same', async (t) => {
   t.equal(await page.getByRole('button').count(), 0, 'no button that does nothing');
 });
 
-t.test('a script that asks for data gets JSON', async (t) => {
+t.test('a script that requests data gets JSON', async (t) => {
   const page = watched(await browser.newPage());
   await page.goto(`${origin}/start`);
   const type = await page.evaluate("fetch('/hour').then((reply) => reply.headers.get('content-type'))");
@@ -117,6 +117,6 @@ t.test('a template: its own script runs, and no other', async (t) => {
   );
 });
 
-t.test('nothing was loaded but the pages, and no page broke its own rules', async (t) => {
+t.test('loads only the pages, and no page violates its own policy', async (t) => {
   t.strictSame(complaints, []);
 });

@@ -1,4 +1,4 @@
-/** The HTML report: one file that needs nothing else, on wide and narrow screens, and whatever stands in a log is text. */
+/** The HTML report: one self-contained file, on wide and narrow screens, which shows everything in a log as text. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -1,4 +1,4 @@
-/** Uploads as people make them, through the gateway's process, to each home: curl, a form in a browser, the npm client. */
+/** Uploads through the gateway's process to each store: with curl, a form in a browser, and the npm client. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -59,7 +59,7 @@ async function fileSurvey(stack: Stack): Promise<string> {
 function uploads(t: Test, stack: Stack): void {
   const { origin, apiKey, workspaceId } = stack;
 
-  t.test('curl: grant, upload, read, read a part, delete', async (t) => {
+  t.test('curl: grant, upload, read, read a range, delete', async (t) => {
     const path = join(folder, 'photo.png');
     writeFileSync(path, pixel);
     const grant = await publicGrant(stack, 'My photo.png', 'image/png');
@@ -92,7 +92,7 @@ function uploads(t: Test, stack: Stack): void {
   });
 
   t.test(
-    'the published npm client, unchanged: a private file, answered with, read with a key, gone with its response',
+    'the published npm client: a private file in an answer, read with a key, deleted with its response',
     async (t) => {
       const surveyId = await fileSurvey(stack);
       const { client } = new FormbricksAPI({ apiHost: origin, environmentId: workspaceId });
@@ -157,7 +157,7 @@ t.test('to disk', async (t) => {
     t.match(await client.storage.uploadFile(fits, { surveyId }), /large--fid--/, '10 MiB pass the gateway');
   });
 
-  t.test('a browser that fetches, and what was uploaded runs no script on our origin', async (t) => {
+  t.test('a browser with fetch; an uploaded script does not run on our origin', async (t) => {
     const site = await startSite(t, '<title>honest</title>');
     const page = await (await startBrowser(t)).newPage();
     await page.goto(site);
@@ -180,7 +180,7 @@ t.test('to disk', async (t) => {
       const asked: string[] = [];
       const visitor = await page.context().newPage();
       visitor.on('request', (request) => asked.push(request.url()));
-      // A download is no page, which is an error to navigation.
+      // Navigation reports a download as an error.
       await visitor
         .goto(grant.fileUrl)
         .catch((error: Error) => t.match(error.message, /Download is starting/));
@@ -192,7 +192,7 @@ t.test('to disk', async (t) => {
   });
 
   t.test(
-    'the gateway counts grants, not files: the sixth is refused though nothing was stored',
+    'the gateway counts grants, not files: the sixth is refused although nothing was stored',
     async (t) => {
       const surveyId = await fileSurvey(stack);
       const ask = (): Promise<Response> =>
@@ -231,7 +231,7 @@ t.test('to S3', async (t) => {
   uploads(t, stack);
 });
 
-t.test('exit 1 with one sentence: a folder that cannot be written to', async (t) => {
+t.test('exit 1 with one sentence: a folder that is not writable', async (t) => {
   const file = join(folder, 'a-file');
   writeFileSync(file, '');
   const api = start(['api/main.ts'], {
@@ -248,7 +248,7 @@ t.test('exit 1 with one sentence: a folder that cannot be written to', async (t)
   );
 });
 
-t.test('a bucket that is away at the start is told, and no reason not to start', async (t) => {
+t.test('an unavailable bucket at the start is logged, and the API starts', async (t) => {
   const api = start(['api/main.ts'], {
     API_PORT: '0',
     DATABASE_URL: 'file::memory:',

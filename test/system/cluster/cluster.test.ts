@@ -7,7 +7,7 @@ import { type ClusterNode, type RedisCluster, startCluster } from '#test/support
 import { COUNT, fault, load, storeAt } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 
-/** A key for each node. */
+/** Returns a key for each node. */
 function keysByNode({ nodes }: RedisCluster): readonly [string, string, string] {
   const key = ({ slots: [first, last] }: ClusterNode): string => {
     for (let i = 0; ; i++) if (keySlot(`k${i}`) >= first && keySlot(`k${i}`) <= last) return `k${i}`;
@@ -15,7 +15,7 @@ function keysByNode({ nodes }: RedisCluster): readonly [string, string, string] 
   return [key(nodes[0]), key(nodes[1]), key(nodes[2])];
 }
 
-t.test('the slot of a key is what the server says', async (t) => {
+t.test('computes the same slot for a key as the server', async (t) => {
   const { nodes } = await startCluster(t);
   const digests = Array.from({ length: 200 }, (_, i) =>
     createHash('sha256').update(`${i}`).digest('base64url'),
@@ -26,7 +26,7 @@ t.test('the slot of a key is what the server says', async (t) => {
   }
 });
 
-t.test('each call goes to the node of its slot; two slots in one call are refused', async (t) => {
+t.test('sends each call to the node of its slot; refuses two slots in one call', async (t) => {
   const cluster = await startCluster(t);
   const changes: boolean[] = [];
   const store = storeAt(t, cluster.url, { onChange: (ready) => changes.push(ready) });
@@ -50,7 +50,7 @@ t.test('each call goes to the node of its slot; two slots in one call are refuse
   t.strictSame(changes, [true]);
 });
 
-t.test('slots move under load: every call is answered, once', async (t) => {
+t.test('slots move under load: every call is answered once', async (t) => {
   const cluster = await startCluster(t);
   const store = storeAt(t, cluster.url);
   await store.connect();
@@ -72,7 +72,7 @@ t.test('slots move under load: every call is answered, once', async (t) => {
   t.equal(await a.client.hlen(key), calls.acknowledged.length);
 });
 
-t.test('a key that does not exist yet is asked for where its slot is going', async (t) => {
+t.test('looks for a missing key where its slot is moving to', async (t) => {
   const cluster = await startCluster(t);
   const store = storeAt(t, cluster.url);
   await store.connect();
@@ -86,7 +86,7 @@ t.test('a key that does not exist yet is asked for where its slot is going', asy
   t.equal(await c.client.hget(key, 'f'), '3');
 });
 
-t.test('a node dies: its slots reject, the others go on; started again, it is used again', async (t) => {
+t.test('a node dies: its slots reject, the others work; restarted, it is used again', async (t) => {
   const cluster = await startCluster(t, ['--cluster-require-full-coverage', 'no']);
   const store = storeAt(t, cluster.url);
   await store.connect();
@@ -108,7 +108,7 @@ t.test('a node dies: its slots reject, the others go on; started again, it is us
   t.equal(await cluster.nodes[2].client.hlen(c), onC.acknowledged.length);
 });
 
-t.test('a cluster that wants all its slots says that it is down, and why', async (t) => {
+t.test('a cluster that needs all its slots reports that it is down, and why', async (t) => {
   const cluster = await startCluster(t);
   const store = storeAt(t, cluster.url);
   await store.connect();
@@ -152,7 +152,7 @@ t.test(
   },
 );
 
-t.test('all nodes gone and back', async (t) => {
+t.test('all nodes go away and come back', async (t) => {
   const cluster = await startCluster(t);
   const changes: boolean[] = [];
   const store = storeAt(t, cluster.url, { onChange: (ready) => changes.push(ready) });
@@ -166,7 +166,7 @@ t.test('all nodes gone and back', async (t) => {
   t.strictSame(changes, [true, false, true]);
 });
 
-t.test('what cannot work is told', async (t) => {
+t.test('reports configurations that cannot work', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const single = storeAt(t, `redis+cluster://127.0.0.1:${redis.port}`);

@@ -1,4 +1,4 @@
-/** What every store promises, of sentinels and of a Cluster. */
+/** The conformance suite of stores, on sentinels and on a Cluster. */
 import t from 'tap';
 import { conformance, forEachAlgorithm, storeAt } from '#test/gateway/limiter/conformance.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';

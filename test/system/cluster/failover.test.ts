@@ -1,4 +1,4 @@
-/** A failover in the middle of a window: what was counted stays counted, before, during and after it. */
+/** A failover in the middle of a window: counts are kept before, during and after it. */
 import t from 'tap';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startWatchedRedis } from '#test/support/redis-sentinel.ts';
@@ -12,7 +12,7 @@ t.test('the primary is killed: the window admits exactly its limit', async (t) =
   const limiter = await startLimiter(t, redis.url, { budgetMs: 500 });
   const charge = () => chargeOf(part(policy('p', 200, LONG_WINDOW_SECONDS), 'somebody'));
   t.equal(await burst(limiter, charge(), 50), 50);
-  // A write that its replica has not got when a primary dies is lost: that is Redis.
+  // Redis loses a write that the replica does not have when a primary dies.
   t.ok(Number(await redis.first.client.wait(1, 10_000)) >= 1);
   await redis.first.kill();
   let admitted = 50;

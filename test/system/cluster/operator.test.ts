@@ -1,4 +1,4 @@
-/** What an operator asks and changes while requests come: over memory, Redis with several workers, and a Cluster. */
+/** Commands of operators during traffic: over memory, Redis with several workers, and a Cluster. */
 import t, { type Test } from 'tap';
 import { eventually } from '#test/support/gateway-process.ts';
 import { type Operator, startOperator } from '#test/support/operator.ts';
@@ -58,7 +58,7 @@ async function resets(t: Test, { send, ask }: Operator): Promise<void> {
   t.strictSame(again.document, key.document, 'by its digest');
 
   t.equal((await send(6)).filter((status) => status === 200).length, 0, 'exhausted, as every worker knows');
-  // The address's own, and what it spent on keys before they had worked.
+  // The address's own usage, and its usage with keys before they had worked.
   t.match(await ask('reset', '127.0.0.1'), { code: 0, document: { buckets: [], cleared: 2 } });
   let admitted = 0;
   await eventually(
@@ -76,7 +76,7 @@ async function bansAndUnbans(t: Test, { send, ask, gateway, process }: Operator)
   const banned = await ask('ban', '--key', 'works', '--for', '1h', '--reason', 'a test');
   t.match(banned, { code: 0, document: { banned: true, ban: { reason: 'a test' } } });
   const headers = { 'x-api-key': 'works' };
-  // On a route that no policy covers.
+  // Sends to a route without a policy.
   const statuses = async () => new Set(await send(8, '/open', headers));
   await eventually('banned everywhere', statuses, (seen) => seen.size === 1 && seen.has(429));
   const refused = await fetch(`${gateway}/open`, { headers });

@@ -21,7 +21,7 @@ interface Server {
   ask(...command: readonly string[]): Promise<readonly string[]>;
 }
 
-/** Starts as the container does, in a folder of its own and with the addresses of this machine. */
+/** Starts like the container, in a separate folder and with the addresses of this machine. */
 async function server(
   t: Test,
   file: 'redis.conf' | 'sentinel.conf',
@@ -68,7 +68,7 @@ async function server(
 
 const roleOf = async ({ ask }: Server): Promise<string> => (await ask('role'))[0] ?? '';
 
-t.test('the sentinels replace a primary that is gone, and who it is outlives restarts', async (t) => {
+t.test('the sentinels replace a lost primary, and remember the new one across restarts', async (t) => {
   const first = await server(t, 'redis.conf', ['replica-announce-ip localhost']);
   await until(async () => (await roleOf(first)) === 'master');
   const second = await server(t, 'redis.conf', [
@@ -108,7 +108,7 @@ t.test('the sentinels replace a primary that is gone, and who it is outlives res
   t.strictSame(await second.ask('get', 'kept'), ['yes']);
 
   first.start();
-  // Not necessarily this one: on a busy machine the sentinels may miss an answer for half a second, and choose again.
+  // Another one may be chosen: on a busy machine the sentinels may miss a reply for half a second, and choose again.
   const servers = [first, second];
   const isSettled = async (): Promise<boolean> => {
     const roles = await Promise.all(servers.map(roleOf));
@@ -118,7 +118,7 @@ t.test('the sentinels replace a primary that is gone, and who it is outlives res
   await until(isSettled, 'one is primary for all, the other its replica');
   t.pass('the old primary comes back');
 
-  // Before the servers: now nobody chooses any more.
+  // Stop the sentinels before the servers, so that they do not choose again.
   for (const one of sentinels) await one.kill();
   const roles = await Promise.all(servers.map(roleOf));
   for (const one of servers) await one.kill();

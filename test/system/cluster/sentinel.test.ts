@@ -1,11 +1,13 @@
-/** A primary and its replica under three sentinels. A write that was not replicated is lost with its primary: that is Redis. */
+/**
+ * A primary and its replica under three sentinels. Redis loses writes that were not replicated before the primary died.
+ */
 import t from 'tap';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { SERVICE, startWatchedRedis } from '#test/support/redis-sentinel.ts';
 import { COUNT, fault, load, storeAt } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 
-t.test('a planned failover under load is followed, and nothing is executed twice', async (t) => {
+t.test('follows a planned failover under load, and executes nothing twice', async (t) => {
   const redis = await startWatchedRedis(t);
   const store = storeAt(t, redis.url);
   await store.connect();
@@ -16,7 +18,7 @@ t.test('a planned failover under load is followed, and nothing is executed twice
   const isConnectedTo = async ({ client }: RedisServer): Promise<boolean> =>
     String(await client.call('CLIENT', 'LIST')).includes('name=floodgate');
   await until(async () => (await isConnectedTo(redis.second)) && !(await isConnectedTo(redis.first)));
-  // A few answers of the old primary may still be on their way to us.
+  // A few replies of the old primary may still be on their way.
   await calls.untilMore(20);
   const from = calls.acknowledged.length;
   await calls.untilMore(200);
@@ -53,11 +55,11 @@ t.test('the primary is killed under load: its replica takes over', async (t) => 
   );
 });
 
-t.test('an old primary that stays reachable and believes in itself is left', async (t) => {
+t.test('leaves an old primary that is reachable and still acts as primary', async (t) => {
   const redis = await startWatchedRedis(t);
   const store = storeAt(t, redis.url);
   await store.connect();
-  // So that the sentinels cannot make it a replica, as if only they had lost it.
+  // Prevents the sentinels from making it a replica, as if only they had lost it.
   await redis.first.client.call('ACL', 'SETUSER', 'default', '-replicaof', '-slaveof', '-multi');
   redis.first.freeze();
   await redis.untilPrimaryIs(redis.second);
@@ -73,7 +75,7 @@ t.test('an old primary that stays reachable and believes in itself is left', asy
   );
 });
 
-t.test('two of three sentinels away, frozen or dead: the third is enough to find the primary', async (t) => {
+t.test('two of three sentinels are frozen or dead: the third one names the primary', async (t) => {
   const redis = await startWatchedRedis(t);
   const [a, b] = redis.sentinels;
   a?.freeze();
@@ -84,7 +86,7 @@ t.test('two of three sentinels away, frozen or dead: the third is enough to find
   a?.thaw();
 });
 
-t.test('all sentinels away: the connection that there is goes on counting', async (t) => {
+t.test('all sentinels are down: the open connection keeps counting', async (t) => {
   const redis = await startWatchedRedis(t);
   const store = storeAt(t, redis.url);
   await store.connect();
@@ -99,7 +101,7 @@ t.test('all sentinels away: the connection that there is goes on counting', asyn
   t.match((await fault(store.run(COUNT, ['k'], ['f']))).message, /no sentinel names the primary/);
 });
 
-t.test('servers with a password, a database, and the service of another name', async (t) => {
+t.test('servers with a password, a database, and another service name', async (t) => {
   const redis = await startWatchedRedis(t, 'secret');
   const store = storeAt(t, `${redis.url}/2`);
   await store.connect();
@@ -113,7 +115,7 @@ t.test('servers with a password, a database, and the service of another name', a
   await t.rejects(open.connect(), { message: /NOAUTH/ });
 });
 
-t.test('sentinels that ask for a password of their own', async (t) => {
+t.test('sentinels with their own password', async (t) => {
   const redis = await startWatchedRedis(t);
   for (const { client } of redis.sentinels) {
     await client.call('ACL', 'SETUSER', 'default', 'resetpass', '>watch');
@@ -125,7 +127,7 @@ t.test('sentinels that ask for a password of their own', async (t) => {
   await t.rejects(without.connect(), { message: /no sentinel names the primary: .*NOAUTH/ });
 });
 
-t.test('one kind of address used for the other is told', async (t) => {
+t.test('reports an address of one kind where the other is needed', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const noSentinel = storeAt(t, `redis+sentinel://127.0.0.1:${redis.port}/s`);

@@ -1,4 +1,4 @@
-/** Charges whose keys lie on several nodes of a Cluster: never too many admitted, and nothing charged for a denial. */
+/** Charges with keys on several nodes of a Cluster: never too many admitted, and nothing charged for a denial. */
 import t from 'tap';
 import { PROVEN_LOCALLY_MS } from '#gateway/limiter/limiter.ts';
 import { keySlot } from '#gateway/store/slot-table.ts';
@@ -8,7 +8,7 @@ import { burst, chargeOf, part, policy, spend, unproven } from '#test/support/sp
 import { until } from '#test/support/until.ts';
 import { inOneWindow, insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
-/** What is counted under a key, in its window. */
+/** Returns the count under a key, in its window. */
 async function counted({ nodes }: RedisCluster, key: string): Promise<number> {
   const slot = keySlot(key);
   const node = nodes.find(({ slots: [first, last] }) => slot >= first && slot <= last);
@@ -51,7 +51,7 @@ t.test('many replicas, many identities, each on a node of its own: exact', async
 });
 
 t.test(
-  'invented credentials write nothing on their own nodes once their address has spent its limit',
+  'invented credentials write nothing on their nodes once their address has used up its limit',
   async (t) => {
     const cluster = await startCluster(t);
     const limiter = await startLimiter(t, cluster.url);
@@ -68,7 +68,7 @@ t.test(
   },
 );
 
-t.test('a credential that another process has reported does not burden its address', async (t) => {
+t.test('a credential that another process has proven is not charged to its address', async (t) => {
   const cluster = await startCluster(t);
   const [first, second] = [await startLimiter(t, cluster.url), await startLimiter(t, cluster.url)];
   const [own, ofAddress] = unproven(policy('keys', 1000, LONG_WINDOW_SECONDS), 'works', 'one-address');
@@ -88,7 +88,7 @@ t.test('a credential that another process has reported does not burden its addre
 });
 
 t.test(
-  'a step that cannot be made: the request is decided alone, and what others charged is given back',
+  'a step that fails: the request is decided locally, and charges on other nodes are given back',
   async (t) => {
     const cluster = await startCluster(t, ['--cluster-require-full-coverage', 'no']);
     const limiter = await startLimiter(t, cluster.url, { budgetMs: 500 });

@@ -1,4 +1,4 @@
-/** SIGTERM: the process ends with 0 inside ten seconds, whatever hangs. */
+/** SIGTERM: the process ends with 0 within ten seconds, whatever hangs. */
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { sql } from 'kysely';
@@ -9,16 +9,18 @@ import { freePort } from '#test/support/ports.ts';
 import { type Started, start } from '#test/support/process.ts';
 import { until } from '#test/support/until.ts';
 
-/** The process gives up what hangs after 8.5 seconds. By itself none of it ends within 30: that is what a database waits. */
+/**
+ * The process gives up hanging work after 8.5 seconds. By itself none of it ends within 30, the timeout of a database.
+ */
 const BOUND_MS = 30_000;
 
-/** Takes connections and never says a word. */
+/** Accepts connections and never replies. */
 async function silentServer(t: Test): Promise<{ readonly port: number; connections(): number }> {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
     sockets.push(socket);
     socket.on('error', () => undefined);
-    // Read what comes, so that it can go on coming.
+    // Reads incoming bytes, so that more can arrive.
     socket.resume();
   });
   server.listen(0, '127.0.0.1');
@@ -96,7 +98,7 @@ async function hangMails({ api, call }: Running, connections: () => number): Pro
   await until(() => connections() > 0, 'the mail server is called', api);
 }
 
-/** A body that never ends, and a reply that nobody reads. */
+/** Starts a body that never ends, and a reply that is not read. */
 async function hangClients(t: Test, { port }: Running): Promise<void> {
   const slow = connect(port, '127.0.0.1');
   slow.on('error', () => undefined);
@@ -113,7 +115,7 @@ async function hangClients(t: Test, { port }: Running): Promise<void> {
   await once(deaf, 'readable');
 }
 
-/** Somebody else writes, and writes, and writes. */
+/** Lets another process write without end. */
 async function hangDatabase(t: Test, { call, database }: Running): Promise<void> {
   const db = openTestDatabase(database);
   const gate = Promise.withResolvers<void>();
@@ -131,11 +133,11 @@ async function hangDatabase(t: Test, { call, database }: Running): Promise<void>
   });
   const wanted = { workspaceId: 'ws1', name: 'a', type: 'code', key: 'a' };
   call('POST', '/api/v1/management/action-classes', wanted).catch(() => undefined);
-  // Answered behind it, so the write is under way.
+  // Answered after the write has begun, so the write is running.
   await call('GET', '/health');
 }
 
-/** A row whose object the sweep at the next start wants to delete. */
+/** Adds a row whose object the sweep at the next start wants to delete. */
 async function addOrphan(database: string): Promise<void> {
   const db = openTestDatabase(database);
   await sql`insert into files ("key", "workspaceId", "access", "size", "createdAt", "storedAt")
@@ -153,13 +155,13 @@ const s3 = (port: number) => ({
   S3_FORCE_PATH_STYLE: '1',
 });
 
-t.test('a receiver of webhooks', async (t) => {
+t.test('a receiver of webhooks hangs', async (t) => {
   const one = await running(t);
   await hangReceiver(t, one);
   await stopsInTime(t, one);
 });
 
-t.test('a mail server', async (t) => {
+t.test('a mail server hangs', async (t) => {
   const mails = await silentServer(t);
   const one = await running(t, { SMTP_URL: `smtp://127.0.0.1:${mails.port}` });
   await hangMails(one, mails.connections);
@@ -172,13 +174,13 @@ t.test('clients that send slowly, and that do not read', async (t) => {
   await stopsInTime(t, one);
 });
 
-t.test('a database that is busy', async (t) => {
+t.test('a busy database', async (t) => {
   const one = await running(t);
   await hangDatabase(t, one);
   await stopsInTime(t, one);
 });
 
-t.test('an S3 server', async (t) => {
+t.test('an S3 server hangs', async (t) => {
   const server = await silentServer(t);
   const one = await running(t, s3(server.port));
   await addOrphan(one.database);
@@ -206,7 +208,7 @@ t.test('all of them at once', async (t) => {
   await stopsInTime(t, one);
 });
 
-t.test('what hangs is named, what fails holds nobody up, and the order is kept', async (t) => {
+t.test('names what hangs, does not wait for failures, and keeps the order', async (t) => {
   const order: string[] = [];
   const failed: string[] = [];
   const step = (name: string, stop: () => Promise<void> = async () => undefined) => ({

@@ -9,7 +9,7 @@ import { apiCli, apiCommand } from '#test/support/cli.ts';
 import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-/** The statements of those that have one. */
+/** Returns the statements of indexes that have one. */
 function indexesOf(path: string): readonly string[] {
   const sqlite = new SqliteDatabase(path, { readonly: true });
   try {
@@ -24,7 +24,7 @@ function indexesOf(path: string): readonly string[] {
   }
 }
 
-t.test('every row of every table arrives as it was, and both are compared', async (t) => {
+t.test('copies every row of every table unchanged, and compares both sides', async (t) => {
   const { folder, path, from, rows } = await oddSource(t);
   const target = join(folder, 'target.sqlite');
   const { code, stdout, stderr } = await apiCli(['db', 'copy', '--from', from, '--to', `file:${target}`]);
@@ -34,7 +34,7 @@ t.test('every row of every table arrives as it was, and both are compared', asyn
   t.match(stdout, /^responses +30 +30 +the same$/m);
   t.strictSame(differences(path, target), []);
 
-  t.test('again, as JSON', async (t) => {
+  t.test('a second time, as JSON', async (t) => {
     const verified = await apiCommand(['db', 'verify', '--json', '--from', from, '--to', `file:${target}`]);
     t.equal(verified.code, 0, verified.stderr);
     const { isSame, tables } = JSON.parse(verified.stdout);
@@ -46,7 +46,7 @@ t.test('every row of every table arrives as it was, and both are compared', asyn
     }
   });
 
-  t.test('into a database that has other data: refused, and left as it is', async (t) => {
+  t.test('refuses a target that has other data, and leaves it unchanged', async (t) => {
     const again = await apiCommand(['db', 'copy', '--from', from, '--to', `file:${target}`]);
     t.equal(again.code, 1);
     t.match(
@@ -101,51 +101,46 @@ t.test('every row of every table arrives as it was, and both are compared', asyn
   }
 });
 
-t.test(
-  'kill -9 half-way, several times: the same command goes on, and the API waits for its end',
-  async (t) => {
-    const { folder, path, from, rows } = await oddSource(t, (table) =>
-      table === 'responses' ? 20_000 : 100,
-    );
-    const target = join(folder, 'target.sqlite');
-    const to = `file:${target}`;
-    for (const part of [0.3, 0.6, 0.95]) {
-      const copy = start(['test/support/killed-copy.ts', from, to, String(Math.floor(rows * part))]);
-      t.equal(await copy.ended(), null, copy.output());
-      t.equal(copy.child.signalCode, 'SIGKILL');
-      t.strictSame(indexesOf(target), [], 'indexes come last');
-    }
+t.test('kill -9 several times: the same command resumes, and the API waits for its end', async (t) => {
+  const { folder, path, from, rows } = await oddSource(t, (table) => (table === 'responses' ? 20_000 : 100));
+  const target = join(folder, 'target.sqlite');
+  const to = `file:${target}`;
+  for (const part of [0.3, 0.6, 0.95]) {
+    const copy = start(['test/support/killed-copy.ts', from, to, String(Math.floor(rows * part))]);
+    t.equal(await copy.ended(), null, copy.output());
+    t.equal(copy.child.signalCode, 'SIGKILL');
+    t.strictSame(indexesOf(target), [], 'indexes come last');
+  }
 
-    const api = start(['api/main.ts'], { DATABASE_URL: to, API_PORT: '0' });
-    t.equal(await api.ended(), 1);
-    t.match(
-      api.output(),
-      'The API cannot start. DATABASE_URL: a copy into this database has not ended; run the same',
-    );
+  const api = start(['api/main.ts'], { DATABASE_URL: to, API_PORT: '0' });
+  t.equal(await api.ended(), 1);
+  t.match(
+    api.output(),
+    'The API cannot start. DATABASE_URL: a copy into this database has not ended; run the same',
+  );
 
-    const other = await apiCommand(['db', 'copy', '--from', `file:${(await oddSource(t)).path}`, '--to', to]);
-    t.equal(other.code, 1);
-    t.match(other.stderr, `the target has part of a copy of ${from}; go on with that one, or add --restart`);
+  const other = await apiCommand(['db', 'copy', '--from', `file:${(await oddSource(t)).path}`, '--to', to]);
+  t.equal(other.code, 1);
+  t.match(other.stderr, `the target has part of a copy of ${from}; resume that copy, or add --restart`);
 
-    const { code, stdout, stderr } = await apiCommand(['db', 'copy', '--json', '--from', from, '--to', to]);
-    t.equal(code, 0, stderr);
-    const copied = JSON.parse(stdout);
-    t.equal(copied.rows + copied.resumedAt, rows);
-    t.ok(copied.resumedAt >= rows * 0.95, `went on at ${copied.resumedAt} of ${rows}`);
-    t.strictSame(differences(path, target), []);
-    t.ok(indexesOf(path).length > 10);
-    t.strictSame(indexesOf(target), indexesOf(path));
-    const sqlite = new SqliteDatabase(target, { readonly: true });
-    t.teardown(() => sqlite.close());
-    t.equal(
-      sqlite.prepare(`select count(*) from sqlite_master where name = 'copyProgress'`).pluck().get(),
-      0,
-      'nothing is left of the note',
-    );
-  },
-);
+  const { code, stdout, stderr } = await apiCommand(['db', 'copy', '--json', '--from', from, '--to', to]);
+  t.equal(code, 0, stderr);
+  const copied = JSON.parse(stdout);
+  t.equal(copied.rows + copied.resumedAt, rows);
+  t.ok(copied.resumedAt >= rows * 0.95, `went on at ${copied.resumedAt} of ${rows}`);
+  t.strictSame(differences(path, target), []);
+  t.ok(indexesOf(path).length > 10);
+  t.strictSame(indexesOf(target), indexesOf(path));
+  const sqlite = new SqliteDatabase(target, { readonly: true });
+  t.teardown(() => sqlite.close());
+  t.equal(
+    sqlite.prepare(`select count(*) from sqlite_master where name = 'copyProgress'`).pluck().get(),
+    0,
+    'nothing is left of the note',
+  );
+});
 
-t.test('rows that an index does not allow: refused, and --restart begins anew', async (t) => {
+t.test('rows that an index refuses: the copy fails, and --restart begins again', async (t) => {
   const { folder, path, from } = await oddSource(t, () => 100);
   const to = `file:${join(folder, 'target.sqlite')}`;
   const [index = ''] = indexesOf(path).filter((text) => text.includes('"responses_emailDigest"'));
@@ -167,7 +162,7 @@ t.test('rows that an index does not allow: refused, and --restart begins anew', 
   t.strictSame(indexesOf(join(folder, 'target.sqlite')), indexesOf(path));
 });
 
-t.test('a source that was changed in between is found, and --restart begins anew', async (t) => {
+t.test('finds a source that was changed in between, and --restart begins again', async (t) => {
   const { folder, path, from, rows } = await oddSource(t, () => 100);
   const target = join(folder, 'target.sqlite');
   const to = `file:${target}`;
@@ -182,48 +177,42 @@ t.test('a source that was changed in between is found, and --restart begins anew
   t.strictSame(differences(path, target), []);
 });
 
-t.test(
-  'while the API runs: refused, unless it is a rehearsal; while a copy runs, no API starts',
-  async (t) => {
-    const folder = temporaryFolder(t);
-    const from = `file:${join(folder, 'source.sqlite')}`;
-    const to = `file:${join(folder, 'target.sqlite')}`;
-    const env = { DATABASE_URL: from, API_PORT: '0', STORAGE_PATH: join(folder, 'uploads') };
-    const api = start(['api/main.ts'], env);
-    t.teardown(() => api.stop());
-    await api.until(/API ready/);
-    const refused = await apiCommand(['db', 'copy', '--from', from, '--to', to]);
-    t.equal(refused.code, 1);
-    t.match(
-      refused.stderr,
-      /source\.sqlite is in use by another process, most likely the API; stop it first/,
-    );
-    t.notOk(existsSync(join(folder, 'target.sqlite')), 'nothing is made');
-    const rehearsal = await apiCommand(['db', 'copy', '--live', '--from', from, '--to', to]);
-    t.equal(rehearsal.code, 0, rehearsal.stderr);
-    await api.stop();
+t.test('while the API runs only a rehearsal is possible; while a copy runs, no API starts', async (t) => {
+  const folder = temporaryFolder(t);
+  const from = `file:${join(folder, 'source.sqlite')}`;
+  const to = `file:${join(folder, 'target.sqlite')}`;
+  const env = { DATABASE_URL: from, API_PORT: '0', STORAGE_PATH: join(folder, 'uploads') };
+  const api = start(['api/main.ts'], env);
+  t.teardown(() => api.stop());
+  await api.until(/API ready/);
+  const refused = await apiCommand(['db', 'copy', '--from', from, '--to', to]);
+  t.equal(refused.code, 1);
+  t.match(refused.stderr, /source\.sqlite is in use by another process, most likely the API; stop it first/);
+  t.notOk(existsSync(join(folder, 'target.sqlite')), 'nothing is made');
+  const rehearsal = await apiCommand(['db', 'copy', '--live', '--from', from, '--to', to]);
+  t.equal(rehearsal.code, 0, rehearsal.stderr);
+  await api.stop();
 
-    const source = await openSnapshot(
-      { kind: 'file', path: join(folder, 'source.sqlite') },
-      { shape, isExclusive: true, what: 'the source' },
-    );
-    const second = start(['api/main.ts'], env);
-    t.equal(await second.ended(), 1);
-    t.match(second.output(), 'The API cannot start.');
-    await source.close();
+  const source = await openSnapshot(
+    { kind: 'file', path: join(folder, 'source.sqlite') },
+    { shape, isExclusive: true, what: 'the source' },
+  );
+  const second = start(['api/main.ts'], env);
+  t.equal(await second.ended(), 1);
+  t.match(second.output(), 'The API cannot start.');
+  await source.close();
 
-    const moved = start(['api/main.ts'], { ...env, DATABASE_URL: to });
-    t.teardown(() => moved.stop());
-    await moved.until(/API ready/);
-    t.notMatch(moved.output(), 'API key', 'it is no first start: the credentials came with the data');
-  },
-);
+  const moved = start(['api/main.ts'], { ...env, DATABASE_URL: to });
+  t.teardown(() => moved.stop());
+  await moved.until(/API ready/);
+  t.notMatch(moved.output(), 'API key', 'it is no first start: the credentials came with the data');
+});
 
 t.test('two copies into one target', async (t) => {
   await twoAtOnce(t, { kind: 'file', path: join(temporaryFolder(t), 'target.sqlite') });
 });
 
-t.test('wrong calls', async (t) => {
+t.test('wrong arguments', async (t) => {
   const { folder, path, from } = await oddSource(t, () => 1);
   const file = (name: string): string => `file:${join(folder, name)}`;
   for (const [args, code, message] of [
@@ -233,12 +222,16 @@ t.test('wrong calls', async (t) => {
     [['db', 'copy', '--from', file('none.sqlite'), '--to', file('t')], 3, /^cannot open .*none\.sqlite/],
     [['db', 'copy', '--from', 'file::memory:', '--to', file('t')], 1, /file::memory: ends with its process/],
     [['db', 'copy', '--from', from, '--to', 'file::memory:'], 1, /file::memory: ends with its process/],
-    [['db', 'copy', '--from', file('empty'), '--to', file('t')], 1, /the source is no database of the API/],
+    [
+      ['db', 'copy', '--from', file('empty'), '--to', file('t')],
+      1,
+      /the source is not a database of the API/,
+    ],
     [['db', 'copy', '--from', file('old'), '--to', file('t')], 1, /of an older version \(it lacks 010-/],
     [['db', 'copy', '--from', file('new'), '--to', file('t')], 1, /a newer version \(it has 999-next\)/],
     [['db', 'copy', '--from', from, '--to', file('new')], 1, /newer version \(it has 999-next\)/],
-    [['db', 'backup', path, '--from', from], 2, /is there already; name a new file/],
-    [['db', 'backup', join(folder, 'no/b'), '--from', from], 2, /no is not there; make the folder first/],
+    [['db', 'backup', path, '--from', from], 2, /already exists; name a new file/],
+    [['db', 'backup', join(folder, 'no/b'), '--from', from], 2, /no does not exist; create the folder first/],
     [['db', 'backup', join(folder, 'b'), '--from', file('none')], 3, /^cannot open .*none/],
     [['db'], 2, /Name a command: copy, verify or backup/],
     [['nothing'], 2, /Unknown (command|argument): nothing/],
@@ -260,7 +253,7 @@ t.test('wrong calls', async (t) => {
   t.notOk(existsSync(join(folder, 't')), 'no target was made');
 });
 
-t.test('a backup is complete, and there whole or not at all', async (t) => {
+t.test('a backup is complete, and exists whole or not at all', async (t) => {
   const { folder, path, from } = await oddSource(t);
   const file = join(folder, 'backup.sqlite');
   const { code, stdout } = await apiCommand(['db', 'backup', file, '--json', '--from', from]);

@@ -11,7 +11,7 @@ import { environment, eventually, launch } from '#test/support/gateway-process.t
 import { start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
 
-/** Clients that open a connection for each request, until told to stop. */
+/** Starts clients that open a connection for each request, until stopped. */
 function connectOneByOne(port: number, clients: number) {
   const failures: string[] = [];
   let answered = 0;
@@ -48,7 +48,7 @@ function connectOneByOne(port: number, clients: number) {
 }
 
 for (const workers of ['1', '2']) {
-  t.test(`${workers} process(es): restarts without a connection refused`, async (t) => {
+  t.test(`${workers} process(es): restarts without a refused connection`, async (t) => {
     const upstream = await startUpstream(t);
     const redis = await startRedis();
     t.teardown(() => redis.close());
@@ -76,7 +76,7 @@ for (const workers of ['1', '2']) {
   });
 }
 
-t.test('unless it is asked for, a port that another gateway has is refused', async (t) => {
+t.test('without port sharing a port of another gateway is refused', async (t) => {
   const env = await environment({ GATEWAY_REUSE_PORT: '1' });
   await launch(t, env);
   const second = start(['gateway/main.ts'], { ...env, GATEWAY_REUSE_PORT: '0' });

@@ -1,4 +1,4 @@
-/** How the process ends. */
+/** The end of the gateway process. */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { sendRaw } from '#test/support/raw.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-t.test('a second signal is from somebody who does not want to wait', async (t) => {
+t.test('a second signal ends the process at once', async (t) => {
   const upstream = await startUpstream(t, () => undefined);
   const redis = await startRedis();
   t.teardown(() => redis.close());
@@ -38,7 +38,7 @@ t.test('a second signal is from somebody who does not want to wait', async (t) =
 });
 
 t.test(
-  'SIGTERM under load, two processes and Redis: every request on an open connection is answered whole',
+  'SIGTERM under load, two processes and Redis: every request on an open connection gets a whole reply',
   async (t) => {
     const upstream = await startUpstream(t, (_req, res) => {
       setTimeout(() => res.end('x'.repeat(1000)), 2);
@@ -58,7 +58,7 @@ t.test(
     const port = Number(env.GATEWAY_PORT);
     const load = [hammer(port, '/free', 16), hammer(port, '/a', 16)];
 
-    // An upload whose second half comes only when the shutdown has begun.
+    // An upload whose second half arrives after the shutdown has begun.
     const upload = sendRaw(
       port,
       'POST /upload HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 200000\r\n\r\n',

@@ -5,7 +5,7 @@ import { childrenOf, environment, eventually, launch, lives } from '#test/suppor
 import { start } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
 
-t.test('a worker that dies is replaced, and the port never stops answering for long', async (t) => {
+t.test('replaces a worker that dies, and the port stays available', async (t) => {
   const upstream = await startUpstream(t);
   const redis = await startRedis();
   t.teardown(() => redis.close());
@@ -36,7 +36,7 @@ t.test('a worker that dies is replaced, and the port never stops answering for l
   t.equal(await gateway.stop(), 0, 'and all end together');
 });
 
-t.test('workers are replaced while the store is away', async (t) => {
+t.test('replaces workers while the store is down', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const env = await environment({ GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
@@ -56,7 +56,7 @@ t.test('workers are replaced while the store is away', async (t) => {
   t.equal(await gateway.stop(), 0);
 });
 
-t.test('a supervisor that is killed leaves no worker behind, ready or not', async (t) => {
+t.test('killing the supervisor leaves no worker behind, ready or not', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' };

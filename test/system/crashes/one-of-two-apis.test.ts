@@ -1,4 +1,4 @@
-/** kill -9 of one of two API processes in the middle of writes: the other goes on, and nothing acknowledged is lost. */
+/** kill -9 of one of two API processes during writes: the other goes on, and no acknowledged write is lost. */
 import { randomInt } from 'node:crypto';
 import t from 'tap';
 import { toTimestamp } from '#api/timestamps.ts';
@@ -12,13 +12,13 @@ const RESPONSES = 300;
 const SENDERS = 8;
 const KEY = 'fbk_kill';
 
-t.test('the other takes over', async (t) => {
+t.test('the other process takes over', async (t) => {
   const url = await sharedDatabase(t);
   const { bases, processes } = await startPair(t, url, KEY, {
     RATE_LIMITING_DISABLED: '1',
     DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
   });
-  // One that takes its time has deliveries of the victim under way when it is killed.
+  // A slow receiver has running deliveries of the killed process.
   const receiver = await startReceiver((response) => {
     setTimeout(() => response.writeHead(204).end(), randomInt(30));
   });
@@ -69,7 +69,7 @@ t.test('the other takes over', async (t) => {
     'what was acknowledged is there',
   );
 
-  // As the victim would have left it in the middle of a job.
+  // The state that the killed process would leave in the middle of a job.
   await db
     .updateTable('surveys')
     .set({ closeOn: toTimestamp(Date.now() - 1_000) })

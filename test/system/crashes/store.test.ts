@@ -1,4 +1,4 @@
-/** The process without its store. */
+/** The gateway process without its store. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -10,7 +10,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
 t.test(
-  'Redis stopped while running: requests go on within the budget, and the gateway recovers by itself',
+  'Redis is stopped: requests go on within the budget, and the gateway recovers by itself',
   async (t) => {
     const upstream = await startUpstream(t);
     const redis = await startRedis();
@@ -81,7 +81,7 @@ t.test(
   },
 );
 
-t.test('what is secret stays out of log, metrics and readiness, in an outage too', async (t) => {
+t.test('secrets stay out of log, metrics and readiness, also in an outage', async (t) => {
   const redis = await startRedis(['--requirepass', 'store-secret']);
   t.teardown(() => redis.close());
   const env = await environment({

@@ -1,4 +1,4 @@
-/** The decision listener of a gateway as a process: workers that share it, reloads, the end. */
+/** The decision listener in a gateway process: workers that share it, reloads, shutdown. */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

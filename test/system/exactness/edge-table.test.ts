@@ -1,4 +1,4 @@
-/** The edge table, row by row, against gateways that are processes of their own, as many as share a store. */
+/** Checks every row of the edge table against gateway processes, as many as share a store. */
 import t, { type Test } from 'tap';
 import { everyRow } from '#test/support/edge-rows.ts';
 import { startUpstream } from '#test/support/gateway.ts';

@@ -1,4 +1,4 @@
-/** Several API processes on one database: they share the work, and none of them is in the others' way. */
+/** Several API processes on one database: they share the work without conflicts. */
 import t from 'tap';
 import { creatorAt, startReceiver } from '#test/api/events/support.ts';
 import { startPair } from '#test/support/api-pair.ts';
@@ -9,7 +9,7 @@ import { openSurvey } from '#test/support/world.ts';
 const RESPONSES = 300;
 const KEY = 'fbk_two';
 
-t.test('each event is delivered once, whichever process took the response', async (t) => {
+t.test('each event is delivered once, whichever process stored the response', async (t) => {
   const database = await sharedDatabase(t);
   const { bases, processes } = await startPair(t, database, KEY, {
     DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
@@ -31,7 +31,7 @@ t.test('each event is delivered once, whichever process took the response', asyn
         });
         statuses.push(reply.status);
         const { data: made } = (await reply.json()) as { data: { id: string } };
-        // By the other process: it reads before it writes, in one transaction.
+        // Sent to the other process, which reads before it writes, in one transaction.
         const change = await fetch(`${bases[(i + 1) % 2]}/api/v1/client/ws1/responses/${made.id}`, {
           method: 'PUT',
           body: JSON.stringify({ finished: true, data: {} }),

@@ -1,4 +1,4 @@
-/** Invented credentials in great number and of great length: they cost neither the process nor the store anything. */
+/** Many long invented credentials: they cost neither the process nor the store memory. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -14,7 +14,7 @@ import { insideLongWindow } from '#test/support/window.ts';
 const FLOOD = 4000;
 const KEY_BYTES = 15_000;
 
-t.test('60 MB of invented keys do not fit into the heap, and need not', async (t) => {
+t.test('60 MB of invented keys do not fit into the heap, and do not have to', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   let reached = 0;

@@ -1,4 +1,4 @@
-/** A million lines through the command, in a small heap: what it counts is what a few lines of plain code count. */
+/** A million lines through the command, in a small heap: its counts equal those of a few lines of plain code. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ policies:
 
 type Name = keyof typeof LIMITS;
 
-/** Fixed windows, all policies of a request or none. */
+/** A model of fixed windows: a request is charged to all policies or to none. */
 class Model {
   readonly #times: number[] = [];
   readonly #charges: (readonly string[])[] = [];
@@ -80,7 +80,7 @@ t.test('a million lines', async (t) => {
   const log = spawn(process.execPath, [join(projectRoot, 'bench/main.ts'), 'log', String(LINES)]);
   const replay = spawn(
     process.execPath,
-    // Tables of counters are outside of it; everything that grew with the log would be in it.
+    // Tables of counters are outside of the heap; everything that grows with the log would be inside.
     ['--max-old-space-size=128', join(projectRoot, 'gateway/cli/main.ts'), 'replay', '-', '--json'],
     { cwd },
   );

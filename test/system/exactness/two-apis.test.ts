@@ -14,7 +14,7 @@ const db = openTestDatabase(url);
 t.teardown(() => db.destroy());
 const key = { 'x-api-key': 'fbk_two' };
 
-/** Started at once, on a database that has seen no first start. */
+/** Starts both at once, on a database without a first start. */
 async function startBoth(): Promise<readonly [Http, Http]> {
   const { bases, processes } = await startPair(t, url, key['x-api-key']);
   const notices = processes.filter((one) => one.output().includes('First start'));
@@ -38,7 +38,7 @@ async function manage(http: Http, method: string, path: string, body?: object) {
   return JSON.parse(reply.text).data;
 }
 
-/** A form with its CSRF token of one process, sent to the other. */
+/** Gets a form with its CSRF token from one process, and sends it to the other. */
 async function submit(path: string, fields: Record<string, string>, cookie = '') {
   const asked = await one.send({ method: 'GET', url: '/api/auth/csrf' });
   const { csrfToken } = JSON.parse(asked.text);
@@ -56,7 +56,7 @@ async function logIn(password: string): Promise<string> {
   return cookiesOf(reply);
 }
 
-/** The reply to a forgotten password does not wait for its mail, so that it takes as long for an unknown address. */
+/** Waits for the mail. The reply to a forgotten password does not wait for it, to hide whether the address is known. */
 async function tokenInMail(kind: string): Promise<string> {
   let token: string | undefined;
   await until(async () => {
@@ -67,7 +67,7 @@ async function tokenInMail(kind: string): Promise<string> {
   return token ?? '';
 }
 
-t.test('a state that one changes, the other answers within a second', async (t) => {
+t.test('a state that one process changes is new at the other within a second', async (t) => {
   const surveysAt = async (http: Http): Promise<readonly string[]> =>
     JSON.parse((await http.send(environment)).text).data.surveys.map(({ id }: { id: string }) => id);
   const action = await manage(one, 'POST', 'action-classes', {
@@ -96,7 +96,7 @@ t.test('a state that one changes, the other answers within a second', async (t) 
   }
 });
 
-t.test('the ETag of one is good for the other', async (t) => {
+t.test('the ETag of one process is valid at the other', async (t) => {
   for (;;) {
     const first = await one.send(environment);
     const second = await other.send(environment);
@@ -113,7 +113,7 @@ t.test('the ETag of one is good for the other', async (t) => {
   }
 });
 
-t.test('sessions and CSRF tokens; signing out at one ends it at the other', async (t) => {
+t.test('sessions and CSRF tokens; signing out at one ends the session at the other', async (t) => {
   const cookie = await logIn('Password1');
   const headers = { cookie };
   for (const http of [one, other]) {
@@ -153,7 +153,7 @@ t.test('a grant of one, an upload to the other, read at the first', async (t) =>
   t.equal(again.status, 304);
 });
 
-t.test('a PIN entered at one opens the survey at the other', async (t) => {
+t.test('a PIN entered at one gives access to the survey at the other', async (t) => {
   const { id } = await manage(one, 'POST', 'surveys', { ...openSurvey, workspaceId: 'ws1', pin: '1234' });
   const entered = await one.send({
     method: 'POST',
@@ -184,7 +184,7 @@ t.test('an invite of one is accepted at the other', async (t) => {
   t.equal(accepted.status, 200, accepted.text);
 });
 
-t.test('a password that was forgotten at one is reset at the other', async (t) => {
+t.test('a password reset requested at one is completed at the other', async (t) => {
   const asked = await one.send({
     method: 'POST',
     url: '/api/auth/forgot-password',
@@ -200,6 +200,6 @@ t.test('a password that was forgotten at one is reset at the other', async (t) =
   await logIn('Password2');
 });
 
-t.test('all of this is signed with one secret', async (t) => {
+t.test('both processes sign with one secret', async (t) => {
   t.equal((await db.selectFrom('secrets').select('name').execute()).length, 1);
 });

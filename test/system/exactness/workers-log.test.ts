@@ -1,4 +1,4 @@
-/** What operators read of several workers: one log on one pipe, and refusals by any of them. */
+/** Operators of several workers: one log on one pipe, and refusals by any of them. */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,67 +13,72 @@ import { until } from '#test/support/until.ts';
 const REQUESTS = 900;
 const LIMIT = 400;
 
-t.test('long lines of three workers on one pipe are whole, and why knows the refusals of each', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const policies = join(temporaryFolder(t), 'policies.yaml');
-  // So many that a line would be longer than a pipe takes in one piece.
-  const names = Array.from({ length: 70 }, (_, i) => `p${i}-${'x'.repeat(55)}`);
-  writeFileSync(
-    policies,
-    policyFile(
-      `name: limited, route: "GET /a/*", identifier: ip, limit: ${LIMIT}, window: 1d`,
-      ...names.map((name) => `name: ${name}, route: "GET /a/*", identifier: ip, limit: 1000000, window: 1d`),
-    ),
-  );
-  const env = await environment({
-    GATEWAY_UPSTREAM: upstream.origin,
-    GATEWAY_REDIS_URL: redis.url,
-    GATEWAY_WORKERS: '3',
-    GATEWAY_POLICIES: policies,
-    GATEWAY_ACCESS_LOG: '-',
-  });
-  const gateway = await launch(t, env);
-  const refused: string[] = [];
-  let sent = 0;
-  const client = async (): Promise<void> => {
-    while (sent < REQUESTS) {
-      const url = `http://127.0.0.1:${env.GATEWAY_PORT}/a/${++sent}/${'y'.repeat(900)}`;
-      // A connection each: the kernel spreads them over the workers.
-      const response = await fetch(url, { headers: { connection: 'close' } });
-      await response.arrayBuffer();
-      const id = response.headers.get('x-gateway-decision');
-      if (response.status === 429 && id !== null) refused.push(id);
+t.test(
+  'long lines of three workers on one pipe stay whole, and why knows the refusals of each',
+  async (t) => {
+    const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
+    const redis = await startRedis();
+    t.teardown(() => redis.close());
+    const policies = join(temporaryFolder(t), 'policies.yaml');
+    // Enough names to make a line longer than a pipe accepts in one piece.
+    const names = Array.from({ length: 70 }, (_, i) => `p${i}-${'x'.repeat(55)}`);
+    writeFileSync(
+      policies,
+      policyFile(
+        `name: limited, route: "GET /a/*", identifier: ip, limit: ${LIMIT}, window: 1d`,
+        ...names.map(
+          (name) => `name: ${name}, route: "GET /a/*", identifier: ip, limit: 1000000, window: 1d`,
+        ),
+      ),
+    );
+    const env = await environment({
+      GATEWAY_UPSTREAM: upstream.origin,
+      GATEWAY_REDIS_URL: redis.url,
+      GATEWAY_WORKERS: '3',
+      GATEWAY_POLICIES: policies,
+      GATEWAY_ACCESS_LOG: '-',
+    });
+    const gateway = await launch(t, env);
+    const refused: string[] = [];
+    let sent = 0;
+    const client = async (): Promise<void> => {
+      while (sent < REQUESTS) {
+        const url = `http://127.0.0.1:${env.GATEWAY_PORT}/a/${++sent}/${'y'.repeat(900)}`;
+        // Uses a new connection each time, which the kernel spreads over the workers.
+        const response = await fetch(url, { headers: { connection: 'close' } });
+        await response.arrayBuffer();
+        const id = response.headers.get('x-gateway-decision');
+        if (response.status === 429 && id !== null) refused.push(id);
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, client));
+    t.equal(refused.length, REQUESTS - LIMIT, 'the limit holds for all of them together');
+
+    const lines = (): string[] =>
+      gateway
+        .output()
+        .split('\n')
+        .filter((line) => line.includes('/a/'));
+    await until(() => lines().length >= REQUESTS, 'a line for each request', gateway);
+    const read = lines().map(
+      (line) => JSON.parse(line) as { path: string; shortened: boolean; id: string | null },
+    );
+    t.equal(new Set(read.map(({ path }) => path)).size, REQUESTS, 'each request once, and whole');
+    t.ok(
+      read.every(({ shortened }) => shortened),
+      'all of them were too long',
+    );
+    t.strictSame(new Set(read.flatMap(({ id }) => id ?? [])), new Set(refused));
+
+    const admin = `http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}`;
+    const replicas = new Set<string>();
+    for (const id of [refused[0], refused.at(-1)]) {
+      const { code, stdout } = await floodgateCommand(['why', id ?? '', '--gateway', admin, '--json']);
+      if (code !== 0) continue;
+      const record = JSON.parse(stdout) as { policy: string; replica: string; limit: number };
+      t.match(record, { policy: 'limited', limit: LIMIT });
+      replicas.add(record.replica);
     }
-  };
-  await Promise.all(Array.from({ length: 16 }, client));
-  t.equal(refused.length, REQUESTS - LIMIT, 'the limit holds for all of them together');
-
-  const lines = (): string[] =>
-    gateway
-      .output()
-      .split('\n')
-      .filter((line) => line.includes('/a/'));
-  await until(() => lines().length >= REQUESTS, 'a line for each request', gateway);
-  const read = lines().map(
-    (line) => JSON.parse(line) as { path: string; shortened: boolean; id: string | null },
-  );
-  t.equal(new Set(read.map(({ path }) => path)).size, REQUESTS, 'each request once, and whole');
-  t.ok(
-    read.every(({ shortened }) => shortened),
-    'all of them were too long',
-  );
-  t.strictSame(new Set(read.flatMap(({ id }) => id ?? [])), new Set(refused));
-
-  const admin = `http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}`;
-  const replicas = new Set<string>();
-  for (const id of [refused[0], refused.at(-1)]) {
-    const { code, stdout } = await floodgateCommand(['why', id ?? '', '--gateway', admin, '--json']);
-    if (code !== 0) continue;
-    const record = JSON.parse(stdout) as { policy: string; replica: string; limit: number };
-    t.match(record, { policy: 'limited', limit: LIMIT });
-    replicas.add(record.replica);
-  }
-  t.ok(replicas.size > 0, 'asked of whichever process has the admin listener');
-});
+    t.ok(replicas.size > 0, 'asked of whichever process has the admin listener');
+  },
+);

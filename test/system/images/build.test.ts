@@ -1,4 +1,4 @@
-/** The image itself, built and run without a daemon and without a registry of images. */
+/** The image itself, built and run without a daemon or a registry. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { policyFile, startUpstream } from '#test/support/gateway.ts';
 import { clone, freePorts, serves } from '#test/support/installation.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-t.test('the image, where buildah is installed', async (t) => {
+t.test('the image, if buildah is installed', async (t) => {
   if (!hasBuildah) {
     t.pass('buildah is not here: image.test.ts follows the steps');
     return;
@@ -28,7 +28,7 @@ t.test('the image, where buildah is installed', async (t) => {
   const container = await buildah('from', ...offline(folder), 'localhost/floodgate');
   const { OCIv1: image } = JSON.parse(await buildah('inspect', container));
   t.match(image.config, { User: 'node', Cmd: ['node', 'start.ts'], WorkingDir: '/app' });
-  // On a busy machine the output of `buildah run` can be lost, so the exit code tells.
+  // On a busy machine the output of `buildah run` can be lost, so the exit code is checked.
   await buildah('run', '--isolation', 'chroot', container, '--', 'sh', '-c', 'test "$(id -un)" = node');
   await t.rejects(
     buildah('run', '--isolation', 'chroot', container, '--', 'mkdir', '/app/x'),
@@ -58,7 +58,7 @@ t.test('the image, where buildah is installed', async (t) => {
     const run = dockerRuns(readPage('README.md')).find(({ volumes }) => volumes.length > 0);
     const [[, target = ''] = []] = run?.volumes ?? [];
     const mounted = temporaryFolder(t);
-    // The user of the container is another one.
+    // The container runs as another user.
     chmodSync(mounted, 0o755);
     writeFileSync(
       join(mounted, 'policies.yaml'),

@@ -30,12 +30,12 @@ t.test('the steps of the Dockerfile, in a fresh folder', async (t) => {
     await serves(t, built.command, workingFolder, { ...env, ...built.env, ...ports }, ports);
   });
 
-  await t.test('so does npm start, on the Node at hand', async (t) => {
+  await t.test('npm start serves too, on the installed Node', async (t) => {
     const ports = await freePorts();
     await serves(t, ['npm', 'start'], workingFolder, { ...env, ...ports }, ports);
   });
 
-  await t.test('a Node that is too old is told in one sentence what is missing', async (t) => {
+  await t.test('a Node that is too old prints what is missing in one sentence', async (t) => {
     const old = join(folder, 'old.cjs');
     writeFileSync(
       old,

@@ -1,4 +1,4 @@
-/** The packages as somebody gets them who has Node 20 and nothing else: packed, installed in an empty folder, started. */
+/** The packages on a machine with only Node 20: packed, installed in an empty folder, started. */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -12,7 +12,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const run = promisify(execFile);
 
-/** Where the machine's own Node.js and npm are, without those of the project. */
+/** PATH with the machine's own Node.js and npm, without those of the project. */
 const PATH = (process.env.PATH ?? '')
   .split(delimiter)
   .filter((folder) => !folder.includes('node_modules') && !folder.startsWith(projectRoot))

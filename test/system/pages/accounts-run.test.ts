@@ -1,4 +1,6 @@
-/** The whole life of an account, as the README shows it: with curl, against the process, mails read from a real server. */
+/**
+ * The whole life of an account, as the README shows it: with curl, against the process, with mails from a real server.
+ */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import t from 'tap';
@@ -11,7 +13,7 @@ import { until } from '#test/support/until.ts';
 
 const run = promisify(execFile);
 
-/** The README's commands, each with a name; `set -u` and `curl -f` end them where something is amiss. */
+/** The README's commands, each with a name. `set -u` and `curl -f` end them on a failure. */
 const setUp = `
 JAR=$FOLDER/cookies.txt
 csrf() { curl -s -b $JAR -c $JAR $BASE/api/auth/csrf | sed 's/.*"csrfToken":"\\([^"]*\\)".*/\\1/'; }
@@ -109,7 +111,7 @@ t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
 });
 
 t.test(
-  'a mail accepted while the server is away is sent when it is back, after a kill -9 of ours',
+  'a mail accepted while the mail server is down is sent later, even after a kill -9 of the API',
   async (t) => {
     const smtpPort = await freePort();
     const databaseUrl = await sharedDatabase(t);
@@ -143,7 +145,7 @@ t.test(
   },
 );
 
-t.test('REDIS_URL leads nowhere: the API starts, serves, and says so', async (t) => {
+t.test('REDIS_URL leads nowhere: the API starts, serves, and logs it', async (t) => {
   const api = start(['api/main.ts'], {
     API_PORT: '0',
     DATABASE_URL: 'file::memory:',

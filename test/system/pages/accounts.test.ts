@@ -23,10 +23,10 @@ const commands = blocks
   .filter((line) => line.trim() !== '' && !line.startsWith('#'));
 
 interface Step {
-  /** What tells the command from the others. */
+  /** A text that identifies the command. */
   readonly part: string;
   readonly reply: unknown;
-  /** The mail that it brings. */
+  /** The mail that it causes. */
   readonly mail?: { readonly to: string; readonly subject: string };
 }
 
@@ -101,7 +101,7 @@ t.test('every command, in the order of the page', async (t) => {
     }
   }
 
-  // And the commands did what the text around them says.
+  // The commands had the effects that the text describes.
   const command = (part: string): string => commands.find((line) => line.includes(part)) ?? part;
   t.match(await sh(command('/api/v1/management/me')), { code: 'not_authenticated' }, 'the key is revoked');
   t.match(await sh(command('/api/auth/reset-password')), { code: 'bad_request' }, 'a link serves once');
@@ -110,7 +110,7 @@ t.test('every command, in the order of the page', async (t) => {
   t.match(await sh(newPassword), { url: origin }, 'the new one is not');
 });
 
-t.test('without SMTP_URL the command of the page shows the latest mail', async (t) => {
+t.test('without SMTP_URL the command on the page shows the latest mail', async (t) => {
   const folder = temporaryFolder(t);
   const api = start([join(projectRoot, 'api/main.ts')], { API_PORT: '0', SIGNUP_ENABLED: '1' }, folder);
   t.teardown(() => api.stop('SIGKILL'));

@@ -1,4 +1,4 @@
-/** The page on events can be followed as it stands there, with a receiver of the test's own. */
+/** Runs the commands of the page on events, with a receiver of the test. */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import t from 'tap';
 import { readPage } from '#test/docs/pages.ts';
@@ -14,7 +14,7 @@ interface Received {
   readonly body: string;
 }
 
-t.test('make a webhook, test it, verify what arrives, deliver it again', async (t) => {
+t.test('create a webhook, test it, verify the delivery, deliver it again', async (t) => {
   t.equal(blocks.map(({ language }) => language).join(' '), 'sh sh sh js sh sh sh sh');
   const received: Received[] = [];
   const waiting: (() => void)[] = [];

@@ -1,4 +1,4 @@
-/** The page on files can be followed as it stands there. */
+/** Runs the commands of the page on files. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -11,7 +11,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const page = readPage('docs/files.md');
 const text = (at: number): string => page.blocks[at]?.text ?? '';
 
-t.test('ask, upload, read, delete', async (t) => {
+t.test('request a grant, upload, read, delete', async (t) => {
   t.equal(page.blocks.map(({ language }) => language).join(' '), 'sh sh sh sh sh sh');
   const { origin, apiKey, workspaceId } = await startStack(t);
   const folder = temporaryFolder(t);
@@ -28,7 +28,7 @@ t.test('ask, upload, read, delete', async (t) => {
   t.match(text(5), /^S3_BUCKET_NAME=\S+ .* \\\nS3_ACCESS_KEY=\S+ S3_SECRET_KEY=\S+ npm start\n$/);
 });
 
-t.test('the types are those that are taken', async (t) => {
+t.test('the page lists the accepted types', async (t) => {
   const [row = ''] = page.text.split('\n').filter((line) => line.startsWith('| Which files are taken?'));
   t.strictSame(
     [...row.matchAll(/`(\w+)`/g)].map(([, extension]) => extension),

@@ -13,14 +13,14 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const execute = promisify(execFile);
 const program = readPage('docs/api.md').blocks.find(({ language }) => language === 'ts')?.text ?? '';
 
-/** As strict as ours, for any program. */
+/** Options as strict as those of the project, for any program. */
 const compilerOptions = {
   ...{ target: 'esnext', module: 'nodenext', lib: ['esnext', 'dom'], types: ['node'], noEmit: true },
   ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
   ...{ allowImportingTsExtensions: true, verbatimModuleSyntax: true },
 };
 
-/** @returns what the compiler says, beginning with its exit code */
+/** @returns the compiler's exit code and output */
 async function check(folder: string): Promise<string> {
   const tsc = start([join(projectRoot, 'node_modules/typescript/lib/tsc.js'), '-p', folder]);
   return `${await tsc.ended()} ${tsc.output()}`.trim();

@@ -1,4 +1,4 @@
-/** The first tour can be walked as it stands there: every block is run, and what it shows is what comes. */
+/** Runs every block of the first tour, and compares the output with the page. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -13,13 +13,13 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const { blocks } = readPage('docs/getting-started.md');
 const text = (at: number): string => blocks[at]?.text ?? '';
 
-t.test('all blocks are known', async (t) => {
+t.test('all code blocks are known', async (t) => {
   t.strictSame(
     blocks.map(({ language }) => language).join(' '),
     'sh sh sh http sh http sh sh http sh sh text sh sh',
   );
   t.equal(text(0), 'npm ci\nnpm start\n');
-  // Docker is not at hand here: test/compose.test.ts holds the file that these commands read.
+  // There is no Docker here: test/compose.test.ts checks the file that these commands read.
   t.match(text(13), /^docker compose up -d\ndocker compose logs api /);
 });
 
@@ -42,7 +42,7 @@ t.test('look at a limit, and exceed it', async (t) => {
 });
 
 t.test('change a limit', async (t) => {
-  // In a folder of its own, where the copy may be edited.
+  // A separate folder, in which the copy may be edited.
   const folder = temporaryFolder(t);
   const [copy = '', begin = ''] = text(9).trim().split('\n');
   const shell = startShell(t, projectRoot);

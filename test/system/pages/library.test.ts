@@ -1,4 +1,4 @@
-/** The programs of docs/library.md run as they stand there, and limit. */
+/** Runs the programs of docs/library.md unchanged, and checks that they limit. */
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -43,6 +43,6 @@ for (const { text, line } of programs) {
   });
 }
 
-t.test('there is one for each kind of server', async (t) => {
+t.test('has one program for each kind of server', async (t) => {
   t.equal(programs.length, 3);
 });

@@ -22,7 +22,7 @@ const BODIES: Readonly<Record<string, object>> = {
 };
 const POLICY = readFileSync(join(projectRoot, 'config/policies.yaml'), 'utf8');
 const UPLOAD = `${POLICY}192.0.2.1 - - [22/Nov/2026:08:00:00 +0000] "GET / HTTP/1.1" 200 2 "-" "a"\n`;
-/** Nobody reads the stream here. */
+/** The stream is not read here. */
 const STREAM = '/api/live';
 
 t.test('a gateway as the page describes it', async (t) => {
@@ -47,7 +47,7 @@ t.test('a gateway as the page describes it', async (t) => {
   const storage = `http://127.0.0.1:${port}/api/v1/client/abc/storage`;
   const statuses: number[] = [];
   for (let i = 0; i < 12; i++) statuses.push((await fetch(storage, { method: 'POST' })).status);
-  // 12 are more than two windows admit, so whatever the clock says some are denied.
+  // Twelve are more than two windows admit, so some are denied at any time.
   t.ok(statuses.includes(200) && statuses.includes(429), 'the Redis user may do what the gateway needs');
 
   const routes = tableOf(page, 'Route', 'Body').map(([route = '']) => codeIn(route).split(' '));

@@ -1,4 +1,4 @@
-/** The section on people is true: each of its commands is run as it stands there, against the product as it runs. */
+/** Runs each command of the section on people against the product. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import t from 'tap';

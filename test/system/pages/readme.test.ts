@@ -1,4 +1,4 @@
-/** The README is true: each of its blocks is run as it stands there, and what it shows is what comes. */
+/** Runs each block of the README, and compares the output with the page. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { readPage } from '#test/docs/pages.ts';
@@ -11,18 +11,18 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const page = readPage('README.md');
 const [install, docker, exceed, reply, compose, own, policies, picture, ...more] = page.blocks;
 
-t.test('its length, and no block that nobody runs', async (t) => {
+t.test('its length, and every block is run', async (t) => {
   const lines = page.text.split('\n').length - 1;
   t.ok(lines >= 120 && lines <= 180, `${lines} lines`);
   t.strictSame(more, []);
-  // Docker is not at hand here: docker-lines.test.ts and compose.test.ts hold the files that these commands read.
+  // There is no Docker here: docker-lines.test.ts and compose.test.ts check the files that these commands read.
   t.match(docker?.text, /^docker build -t floodgate \.\ndocker run /);
   t.match(compose?.text, /^docker compose up -d\ndocker compose logs api /);
   t.match(picture, { language: 'mermaid' });
 });
 
-t.test('two commands, and a 429 that looks as shown', async (t) => {
-  // The first command has run already, or this test would not.
+t.test('two commands, and a 429 as shown', async (t) => {
+  // The first command has already run, because this test needs it.
   t.equal(install?.text, 'npm ci\nnpm start\n');
   const product = await startProduct(t, 'npm start', { GATEWAY_POLICIES: policiesWithoutEdges(t) });
   const shell = startShell(t, temporaryFolder(t));

@@ -1,4 +1,4 @@
-/** The page on growing can be followed: its commands are run as they stand there, on servers of the test's own. */
+/** Runs the commands of the page on scaling, on servers of the test. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ async function upload(origin: string, file: Buffer): Promise<string> {
   return new URL(fileUrl).pathname;
 }
 
-t.test('there, back, backed up and restored, as the page says', async (t) => {
+t.test('copy to PostgreSQL and back, back up and restore, as the page says', async (t) => {
   const folder = temporaryFolder(t);
   const [rehearsed, target, restored] = [
     await emptyDatabase(t),
@@ -140,8 +140,8 @@ t.test('the table of commands is that of the program', async (t) => {
   t.equal(shown.length, 6);
 });
 
-t.test('services that the Compose commands name are there', async (t) => {
-  // Docker is not at hand here: test/compose.test.ts holds the file that these commands read.
+t.test('the services that the Compose commands name exist', async (t) => {
+  // There is no Docker here: test/compose.test.ts checks the file that these commands read.
   const { services, volumes, name } = parse(readFileSync(join(projectRoot, 'docker-compose.yml'), 'utf8'), {
     merge: true,
   });

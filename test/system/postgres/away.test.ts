@@ -1,4 +1,4 @@
-/** The server of the database dies, hangs and comes back: nothing acknowledged is lost, and the API goes on by itself. */
+/** The database server dies, hangs and recovers: no acknowledged write is lost, and the API recovers by itself. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { migrate } from '#api/db/migrate.ts';
@@ -49,7 +49,7 @@ t.test('kill -9 in the middle of writes', async (t) => {
       else {
         t.match(reply.json, { code: 'service_unavailable', message: /database/ }, reply.text);
         t.ok(Number(reply.headers['retry-after']) > 0, 'says when to come back');
-        // Somebody who was refused does not come back at once.
+        // A refused client does not retry at once.
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }
@@ -79,7 +79,7 @@ t.test('kill -9 in the middle of writes', async (t) => {
   const away = lines.filter(
     ({ msg, level }) => level >= 50 && /^DATABASE_URL: .* cannot be reached/.test(msg),
   );
-  // One outage may be two: a server that is starting refuses as well.
+  // One outage may count twice, because a server that is starting refuses too.
   const refused = statuses.get(503) ?? 0;
   t.ok(away.length >= 1, 'it is said');
   t.ok(
@@ -90,7 +90,7 @@ t.test('kill -9 in the middle of writes', async (t) => {
   t.notMatch(JSON.stringify(lines), /answer \d/, 'nothing of what was written');
 });
 
-t.test('a server that hangs: 503 in time, and well again when it goes on', async (t) => {
+t.test('a server that hangs: 503 in time, and recovery when it goes on', async (t) => {
   const server = await startPostgres();
   t.teardown(() => server.close());
   const db = openTestDatabase(server.url, { poolSize: 3, statementTimeoutMs: 200 });
@@ -109,7 +109,7 @@ t.test('a server that hangs: 503 in time, and well again when it goes on', async
   t.equal(await status(), 200);
 });
 
-t.test('a server that restarts while nobody asks costs nothing', async (t) => {
+t.test('a server that restarts between requests causes no error', async (t) => {
   const server = await startPostgres();
   t.teardown(() => server.close());
   const { api } = await apiOn(t, server);

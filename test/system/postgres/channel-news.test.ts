@@ -1,4 +1,4 @@
-/** The channel of PostgreSQL: on its server, which TEST_DATABASE=postgres is not needed for. */
+/** The channel of PostgreSQL. The test starts its own server, without TEST_DATABASE=postgres. */
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { openDatabase } from '#api/db/database.ts';
@@ -49,7 +49,7 @@ async function listen(t: Test, applicationName: string): Promise<Heard> {
   return { news, heard, lines };
 }
 
-t.test('events of others, and nothing that is none of ours', async (t) => {
+t.test('events of other processes, and none of unrelated channels', async (t) => {
   const one = await listen(t, 'one');
   const other = await listen(t, 'other');
   await sql`select pg_notify('floodgate', 'no JSON'), pg_notify('floodgate', '["proof"]')`.execute(db);
@@ -89,7 +89,7 @@ t.test('mails, when their transaction is committed', async (t) => {
   t.strictSame(heard, ['w e', 'mails']);
 });
 
-t.test('a connection that is lost is made again, and then everything is dropped', async (t) => {
+t.test('a lost connection is opened again, and then all caches are dropped', async (t) => {
   const { news, heard, lines } = await listen(t, 'lost');
   await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'lost'`.execute(
     db,
@@ -100,7 +100,7 @@ t.test('a connection that is lost is made again, and then everything is dropped'
   t.match(lines, [/not heard of for now/, /heard of again/]);
 });
 
-t.test('a server that is silent is as good as away; a start does not wait for it', async (t) => {
+t.test('a silent server counts as unavailable; a start does not wait for it', async (t) => {
   const { news, heard, lines } = await listen(t, 'silent');
   server.freeze();
   t.teardown(() => server.thaw());

@@ -17,7 +17,7 @@ async function emptyPostgres(t: Test): Promise<string> {
 const copy = (from: string, to: string, ...options: readonly string[]) =>
   apiCommand(['db', 'copy', '--json', '--from', from, '--to', to, ...options]);
 
-t.test('there and back: every row of every table is what it was', async (t) => {
+t.test('there and back: every row of every table is unchanged', async (t) => {
   const { folder, path, from, rows } = await oddSource(t);
   const server = await emptyPostgres(t);
   const there = await copy(from, server);
@@ -55,7 +55,7 @@ t.test('there and back: every row of every table is what it was', async (t) => {
   t.match(backup.stderr, /pg_dump --format=custom/);
 });
 
-t.test('kill -9 half-way, in both directions: the same command goes on', async (t) => {
+t.test('kill -9 in the middle, in both directions: the same command resumes', async (t) => {
   const { folder, path, from, rows } = await oddSource(t, (table) => (table === 'responses' ? 20_000 : 100));
   const server = await emptyPostgres(t);
   const returned = join(folder, 'returned.sqlite');
@@ -79,34 +79,37 @@ t.test('kill -9 half-way, in both directions: the same command goes on', async (
   t.strictSame(differences(path, returned), []);
 });
 
-t.test('an API moves there with its data; while it runs there, no copy but a rehearsal', async (t) => {
-  const folder = temporaryFolder(t);
-  const from = `file:${join(folder, 'source.sqlite')}`;
-  const server = await emptyPostgres(t);
-  const env = { API_PORT: '0', STORAGE_PATH: join(folder, 'uploads'), BOOTSTRAP_API_KEY: 'fbk_moved' };
-  const first = start(['api/main.ts'], { ...env, DATABASE_URL: from });
-  await first.until(/API ready/);
-  t.equal(await first.stop(), 0);
-  const moved = await copy(from, server);
-  t.equal(moved.code, 0, moved.stderr);
+t.test(
+  'an API moves to PostgreSQL with its data; while it runs there, only a rehearsal is possible',
+  async (t) => {
+    const folder = temporaryFolder(t);
+    const from = `file:${join(folder, 'source.sqlite')}`;
+    const server = await emptyPostgres(t);
+    const env = { API_PORT: '0', STORAGE_PATH: join(folder, 'uploads'), BOOTSTRAP_API_KEY: 'fbk_moved' };
+    const first = start(['api/main.ts'], { ...env, DATABASE_URL: from });
+    await first.until(/API ready/);
+    t.equal(await first.stop(), 0);
+    const moved = await copy(from, server);
+    t.equal(moved.code, 0, moved.stderr);
 
-  const api = start(['api/main.ts'], { ...env, DATABASE_URL: server });
-  t.teardown(() => api.stop());
-  const [, address = ''] = await api.until(/API ready on (\S+)/);
-  const me = await fetch(`${address}/api/v1/management/me`, { headers: { 'x-api-key': 'fbk_moved' } });
-  t.equal(me.status, 200, 'the key is known');
-  const back = `file:${join(folder, 'back.sqlite')}`;
-  const refused = await copy(server, back);
-  t.equal(refused.code, 1);
-  t.match(
-    refused.stderr,
-    /^the database test_\w+ is in use by another process, most likely the API; stop it first/,
-  );
-  const rehearsal = await copy(server, back, '--live');
-  t.equal(rehearsal.code, 0, rehearsal.stderr);
-});
+    const api = start(['api/main.ts'], { ...env, DATABASE_URL: server });
+    t.teardown(() => api.stop());
+    const [, address = ''] = await api.until(/API ready on (\S+)/);
+    const me = await fetch(`${address}/api/v1/management/me`, { headers: { 'x-api-key': 'fbk_moved' } });
+    t.equal(me.status, 200, 'the key is known');
+    const back = `file:${join(folder, 'back.sqlite')}`;
+    const refused = await copy(server, back);
+    t.equal(refused.code, 1);
+    t.match(
+      refused.stderr,
+      /^the database test_\w+ is in use by another process, most likely the API; stop it first/,
+    );
+    const rehearsal = await copy(server, back, '--live');
+    t.equal(rehearsal.code, 0, rehearsal.stderr);
+  },
+);
 
-t.test('what PostgreSQL does not take is named, and nothing of it is there', async (t) => {
+t.test('names the values that PostgreSQL cannot store, and copies nothing', async (t) => {
   const { path, from } = await oddSource(t);
   execute(path, `update "tags" set "name" = 'a' || char(0) || 'b' where "rowid" = 3`);
   const server = await emptyPostgres(t);
@@ -122,7 +125,7 @@ t.test('two copies into one target', async (t) => {
   await twoAtOnce(t, parseDatabaseUrl(await emptyPostgres(t), '/'));
 });
 
-t.test('a server that is not there', async (t) => {
+t.test('a server that is down', async (t) => {
   const { from } = await oddSource(t, () => 1);
   const { code, stderr } = await copy(from, 'postgres://floodgate:secret@127.0.0.1:9/floodgate');
   t.equal(code, 3);

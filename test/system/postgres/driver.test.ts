@@ -1,4 +1,4 @@
-/** Every wait has an end, what others undid is done again, and failures are told in our words. */
+/** Every wait is bounded, conflicting transactions are repeated, and failures have our own messages. */
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
@@ -37,7 +37,7 @@ t.test('a statement that takes too long', async (t) => {
   await insertSecret(db, 'after');
 });
 
-t.test('a lock that somebody else holds', async (t) => {
+t.test('a lock of another session', async (t) => {
   const db = open(t, { lockTimeoutMs: 100 });
   await insertSecret(db, 'locked');
   const gate = Promise.withResolvers<void>();
@@ -79,7 +79,7 @@ t.test('all connections are in use', async (t) => {
   await insertSecret(db, 'given back');
 });
 
-t.test('of two that wait for each other one is undone and done again', async (t) => {
+t.test('one of two transactions in a deadlock is rolled back and repeated', async (t) => {
   const db = open(t);
   await insertSecret(db, 'one');
   await insertSecret(db, 'two');
@@ -99,7 +99,7 @@ t.test('of two that wait for each other one is undone and done again', async (t)
   t.equal(rows[0]?.value, rows[1]?.value, 'each transaction is whole');
 });
 
-t.test('what stays in conflict ends', async (t) => {
+t.test('a conflict that stays is reported', async (t) => {
   const db = open(t);
   await insertSecret(db, 'contended');
   const other = open(t);
@@ -123,7 +123,7 @@ t.test('what stays in conflict ends', async (t) => {
   t.ok(attempts > 2 && attempts < 20, `${attempts} attempts`);
 });
 
-t.test('a connection that the server ends costs its statement, not the process', async (t) => {
+t.test('a connection that the server ends fails its statement, not the process', async (t) => {
   const away: (string | null)[] = [];
   const db = open(t, { poolSize: 3, onAway: (error) => away.push(error?.message ?? null) });
   const admin = open(t);
@@ -157,7 +157,7 @@ const problems: readonly (readonly [string, DatabaseProblem])[] = [
   ['42501', 'database_unusable'],
 ];
 for (const [code, problem] of problems) {
-  t.test(`the server says ${code}: ${problem}, once to whoever watches`, async (t) => {
+  t.test(`the server reports ${code}: ${problem}, once to each observer`, async (t) => {
     const noted: DatabaseProblem[] = [];
     const options: DatabaseOptions = { onFault: (found) => noted.push(found) };
     const db = openDatabase(parseDatabaseUrl(shared.url, '/'), options);
@@ -170,7 +170,7 @@ for (const [code, problem] of problems) {
   });
 }
 for (const code of ['53300', '57P03', '08006']) {
-  t.test(`the server says ${code}: it is away`, async (t) => {
+  t.test(`the server reports ${code}: it is unavailable`, async (t) => {
     const raise = sql.raw(`do $$ begin raise exception 'no' using errcode = '${code}'; end $$`);
     t.ok((await failure(raise.execute(open(t)))) instanceof DatabaseAway);
   });
@@ -194,7 +194,7 @@ t.test('settings of the session', async (t) => {
   t.equal(await setting(normal, 'statement_timeout'), '2345ms');
 });
 
-t.test('who waits when the database is closed is refused', async (t) => {
+t.test('refuses waiting callers when the database is closed', async (t) => {
   const db = new PostgresKysely(parseDatabaseUrl(shared.url, '/') as PostgresLocation, {
     poolSize: 1,
     connectTimeoutMs: 200,

@@ -1,6 +1,6 @@
 /**
- * Clients that leave while PostgreSQL is asked for them: nothing of theirs is held, and their requests end. On SQLite the
- * answer is there before a client could leave.
+ * Clients that leave during queries to PostgreSQL: nothing of theirs is held, and their requests end. On SQLite the
+ * query ends before a client could leave.
  */
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
@@ -12,7 +12,7 @@ import { freePort } from '#test/support/ports.ts';
 import { createPostgresDatabase } from '#test/support/postgres.ts';
 import { until } from '#test/support/until.ts';
 
-/** Twice as many as there are connections to the database. */
+/** Twice as many as connections to the database. */
 const CLIENTS = 20;
 const UPLOAD = `/api/v1/client/${workspaceId}/storage/upload`;
 
@@ -43,7 +43,7 @@ async function start(t: Test) {
     port,
     url: env.PUBLIC_URL,
     replies,
-    /** Requests that need the table wait while the clients come, and leave. */
+    /** Sends requests that wait for the table, and leaves. */
     async leaveWhileLocked(table: string, requests: readonly string[]): Promise<void> {
       const before = replies.length;
       await admin.query(`begin; lock table "${table}" in access exclusive mode`);
@@ -95,7 +95,7 @@ for (const [when, text] of requests) {
   });
 }
 
-t.test('a client leaves in a transaction that waits for a row', async (t) => {
+t.test('a client leaves during a transaction that waits for a row', async (t) => {
   const api = await start(t);
   const { id: surveyId } = await addSurvey(api, { autoComplete: 1_000 });
   const text = JSON.stringify({ surveyId, finished: true, data: { q1: 'x' } });

@@ -1,4 +1,4 @@
-/** What is asked often is prepared, within bounds; and what was prepared before a migration does no harm after it. */
+/** Frequent statements are prepared, within bounds, and statements prepared before a migration do no harm after it. */
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { parseDatabaseUrl } from '#api/db/location.ts';
@@ -30,7 +30,7 @@ async function preparedOn(db: Database): Promise<readonly string[]> {
   return rows.map(({ statement }) => statement);
 }
 
-t.test('the server keeps what is asked often, and only that', async (t) => {
+t.test('the server keeps only frequent statements prepared', async (t) => {
   const db = await open(t);
   await insert(db, 'one');
   for (let i = 0; i < OFTEN; i++) await secret(db, i % 2 === 0 ? 'one' : 'two');
@@ -64,7 +64,7 @@ t.test('a table that another version has changed meanwhile', async (t) => {
 });
 
 t.test('the same inside a transaction', async (t) => {
-  // One connection, so that it is the one on which the statement was prepared.
+  // A single connection, so that the statement was prepared on it.
   const db = await open(t);
   await insert(db, 'one');
   await askOften(db);
@@ -79,7 +79,7 @@ t.test('the same inside a transaction', async (t) => {
   await askOften(db);
 });
 
-t.test('names', (t) => {
+t.test('names of prepared statements', (t) => {
   const statements = createPreparedStatements();
   const often = (text: string): string | null => {
     for (let i = 1; i < OFTEN; i++) statements.nameOf(text);

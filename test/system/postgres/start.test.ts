@@ -1,4 +1,4 @@
-/** A start on PostgreSQL: one of many migrates, a server that is late is waited for, and a mistake is one sentence. */
+/** A start on PostgreSQL: one of many migrates, a late server is waited for, and a mistake gives one sentence. */
 import { chmodSync, chownSync, copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -28,11 +28,11 @@ function open(t: Test, url: string): Database {
   return db;
 }
 
-/** Waits no longer than it must. */
+/** Waits for the database at most `waitMs`, by default not at all. */
 const reach = (db: Database, url: string, waitMs = 0) =>
   awaitDatabase(db, parseDatabaseUrl(url, '/'), waitMs, () => undefined);
 
-t.test('of many first starts one migrates, and all come up', async (t) => {
+t.test('of many first starts one migrates, and all start', async (t) => {
   const url = await empty(t);
   const ran = await Promise.all(Array.from({ length: 8 }, () => migrate(open(t, url))));
   const names = migrations.map(({ name }) => name);
@@ -41,7 +41,7 @@ t.test('of many first starts one migrates, and all come up', async (t) => {
   t.strictSame(await migrate(open(t, url)), []);
 });
 
-t.test('a database of a newer version is refused', async (t) => {
+t.test('refuses a database of a newer version', async (t) => {
   const url = await empty(t);
   const db = open(t, url);
   await migrate(db);
@@ -49,7 +49,7 @@ t.test('a database of a newer version is refused', async (t) => {
   await t.rejects(migrate(db), { constructor: SchemaTooNew, message: /999-future/ });
 });
 
-t.test('a migration that fails leaves nothing behind, and no lock', async (t) => {
+t.test('a failed migration leaves no change and no lock', async (t) => {
   const url = await empty(t);
   const db = open(t, url);
   await sql`create table "events" ("id" text)`.execute(db);
@@ -59,7 +59,7 @@ t.test('a migration that fails leaves nothing behind, and no lock', async (t) =>
   t.equal((await migrate(open(t, url))).length, migrations.length);
 });
 
-t.test('the tables stand in the schema that the address names', async (t) => {
+t.test('the tables are in the schema that the address names', async (t) => {
   const url = await empty(t);
   await ask(url, 'create schema "Surveys"');
   const db = open(t, `${url}?schema=Surveys`);
@@ -88,7 +88,7 @@ t.test(
   },
 );
 
-t.test('what is wrong with the address or its user', async (t) => {
+t.test('mistakes in the address or the rights of its user', async (t) => {
   const url = await empty(t);
   await ask(url, `create role "stranger" login password 'pw'`).catch(() => undefined);
   const as = (user: string, path = new URL(url).pathname) => {
@@ -134,7 +134,7 @@ function startApi(t: Test, env: Record<string, string>): Started {
   return api;
 }
 
-t.test('a server that is not there: exit 1 with one sentence, without the password', async (t) => {
+t.test('a server that is down: exit 1 with one sentence, without the password', async (t) => {
   const port = await freePort();
   const api = startApi(t, {
     DATABASE_URL: `postgres://me:hunter2@127.0.0.1:${port}/floodgate?wait_seconds=1`,
@@ -152,7 +152,7 @@ t.test('a server that is not there: exit 1 with one sentence, without the passwo
   t.notMatch(api.output(), /hunter2/);
 });
 
-t.test('a server that comes later is waited for, and first starts do not mind each other', async (t) => {
+t.test('waits for a server that starts later; concurrent first starts do not conflict', async (t) => {
   const server = await startPostgres();
   t.teardown(() => server.close());
   await server.kill();
@@ -175,7 +175,7 @@ t.test('a server that comes later is waited for, and first starts do not mind ea
   for (const api of apis) t.equal(await api.stop(), 0);
 });
 
-t.test('TLS: who answers is checked as the address says', async (t) => {
+t.test('TLS: verifies the server as the address says', async (t) => {
   const server = await startPostgres();
   t.teardown(() => server.close());
   const authority = createAuthority(t);

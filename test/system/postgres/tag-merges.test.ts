@@ -1,4 +1,4 @@
-/** Two changes of tags at once. One pauses after each of its statements in turn, while the other runs as far as it can. */
+/** Two concurrent changes of tags. One pauses after each of its statements, while the other runs as far as it can. */
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { isConflict } from '#api/db/postgres-errors.ts';
@@ -15,11 +15,11 @@ const survey = await addSurvey(api);
 const url = '/api/v1/management/responses';
 
 interface Tagged {
-  /** The ids of three tags. */
+  /** Ids of three tags. */
   readonly a: string;
   readonly b: string;
   readonly c: string;
-  /** The ids of the responses that have them, in this order. */
+  /** Ids of the responses that have them, in this order. */
   readonly responses: readonly string[];
 }
 
@@ -52,7 +52,7 @@ async function isAnyoneBlocked(): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** As the driver does for every transaction; a database with a plugin does not. */
+/** Repeats a transaction like the driver, which a database with a plugin does not. */
 async function againAfterConflict<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -126,7 +126,7 @@ t.test('merges a→b and b→a: every response keeps one tag', async (t) => {
   );
 });
 
-t.test('a response that gets the tag while it is merged has the other one', async (t) => {
+t.test('a response that gets the tag during the merge has the other one', async (t) => {
   await everyPause(
     aIntoB,
     (db, { a, responses }) =>
@@ -141,7 +141,7 @@ t.test('a response that gets the tag while it is merged has the other one', asyn
   );
 });
 
-t.test('a merge into a tag that is deleted either fails or was before it', async (t) => {
+t.test('a merge into a tag that is deleted either fails or ended before', async (t) => {
   await everyPause(
     aIntoB,
     (db, { b }) => deleteTag(db, b),

@@ -1,4 +1,4 @@
-/** `POST /api/replay`: the command's answer over the admin API, bounded, and nothing of it left behind. */
+/** `POST /api/replay`: the command's result over the admin API, bounded, and without remains. */
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ function line(address: string, path = '/items'): string {
   return `${address} - - [22/Nov/2026:08:00:00 +0000] "GET ${path} HTTP/1.1" 200 2 "-" "a"\n`;
 }
 const LOG = line('192.0.2.1').repeat(3) + line('192.0.2.2') + line('192.0.2.3').repeat(2);
-/** So long that nobody waits for its end: two gigabytes when unpacked. */
+/** A log of two gigabytes when unpacked, so no test waits for its end. */
 const ENDLESS = Buffer.concat(Array(500).fill(gzipSync(LOG.repeat(8000))));
 
 interface Reply {
@@ -40,7 +40,7 @@ interface Reply {
   };
 }
 
-/** A request that is sent in pieces, with any header. */
+/** A request that is sent in pieces, with any headers. */
 class Upload {
   readonly reply: Promise<Reply>;
   readonly #call: ReturnType<typeof request>;
@@ -120,7 +120,7 @@ const untilRunning = (pid = process.pid): Promise<number[]> =>
     (found) => found.length === 1,
   );
 
-t.test('the answer is that of the command', async (t) => {
+t.test('the reply is that of the command', async (t) => {
   const { replay, isEmpty } = await start(t);
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'edited file'), EDITED);
@@ -151,7 +151,7 @@ t.test('the answer is that of the command', async (t) => {
   t.ok(isEmpty(), 'nothing is left');
 });
 
-t.test('a mistake is told with its place, a log that is none in words', async (t) => {
+t.test('reports a mistake with its place, and a malformed log in words', async (t) => {
   const { replay, begin, admin, isEmpty } = await start(t);
   const wrong = await replay(policyFile(row('many')), LOG);
   t.equal(wrong.status, 400);
@@ -179,7 +179,7 @@ t.test('a mistake is told with its place, a log that is none in words', async (t
   t.ok(isEmpty());
 });
 
-t.test('files beside the one in use are there, and no others', async (t) => {
+t.test('files next to the policy file in use can be read, and no others', async (t) => {
   const upstream = await startUpstream(t);
   const named = (file: string): string =>
     policyFile(
@@ -200,7 +200,7 @@ t.test('files beside the one in use are there, and no others', async (t) => {
   t.notMatch(JSON.stringify(other.body), /PASSWORD/);
 });
 
-/** A gateway whose policy file lies in `home`. @returns its admin listener */
+/** Starts a gateway whose policy file is in `home`. @returns its admin listener */
 async function startAt(t: Test, home: string, policies: string, upstream: string): Promise<string> {
   const file = join(home, 'policies.yaml');
   writeFileSync(file, policies);
@@ -208,7 +208,7 @@ async function startAt(t: Test, home: string, policies: string, upstream: string
   return startTestAdmin(t, gateway, { replayBounds: BOUNDS });
 }
 
-t.test('only who may', async (t) => {
+t.test('only for authorized callers', async (t) => {
   const { begin, isEmpty } = await start(t, { token: 'a secret' });
   const status = async (headers: OutgoingHttpHeaders): Promise<number> =>
     (await begin(EDITED, headers).end(EDITED + LOG)).status;
@@ -221,7 +221,7 @@ t.test('only who may', async (t) => {
   t.ok(isEmpty());
 });
 
-t.test('what is too much is refused: the log, a second one, silence, time', async (t) => {
+t.test('refuses a large log, a second replay, silence, and long runs', async (t) => {
   const { replay, begin, isEmpty } = await start(t);
   t.match(await replay(EDITED, Buffer.alloc(BOUNDS.logBytes + 1, 'x')), {
     status: 413,
@@ -245,7 +245,7 @@ t.test('what is too much is refused: the log, a second one, silence, time', asyn
   t.match(await send(EDITED, LOG), { status: 503, body: { message: /\/nowhere \(ENOENT\)/ } });
 });
 
-t.test('who leaves takes folder and process along', async (t) => {
+t.test('a client that leaves ends its process and deletes its folder', async (t) => {
   const { begin, replay, isEmpty, folder } = await start(t);
   const early = begin().write(EDITED);
   await eventually(

@@ -1,4 +1,4 @@
-/** The process: how it starts, what it says, and how it ends. */
+/** The API process: its start, its output, and its end. */
 import { once } from 'node:events';
 import { statSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
@@ -13,7 +13,7 @@ const folder = temporaryFolder(t);
 const program = ['api/main.ts'];
 const memory = { DATABASE_URL: 'file::memory:' };
 
-t.test('credentials that the operator chose are taken, and a chosen password is not repeated', async (t) => {
+t.test('uses credentials that the operator chose, and does not print the password', async (t) => {
   const api = start(program, {
     ...memory,
     API_PORT: '0',
@@ -30,42 +30,39 @@ t.test('credentials that the operator chose are taken, and a chosen password is 
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(
-    `${signal}: a request in flight is answered, new ones are not taken, and the exit code is 0`,
-    async (t) => {
-      const port = await freePort();
-      const api = start(program, { ...memory, API_PORT: String(port), BOOTSTRAP_WORKSPACE_ID: 'ws1' });
-      t.teardown(() => api.stop('SIGKILL'));
-      await api.until(/environment\n/);
-      const body = '{"surveyId":"nothing","finished":false,"data":{}}';
-      const inFlight = httpRequest({
-        port,
-        host: '127.0.0.1',
-        method: 'POST',
-        path: '/api/v1/client/ws1/responses',
-        headers: { 'content-length': body.length, expect: '100-continue' },
-      });
-      inFlight.flushHeaders();
-      // The server asks for the body once it has begun with the request.
-      await once(inFlight, 'continue');
-      const ended = api.stop(signal);
-      const refused = new Promise<void>((resolve) => {
-        const knock = (): void => {
-          fetch(`http://127.0.0.1:${port}/health`, { headers: { connection: 'close' } }).then(knock, () =>
-            resolve(),
-          );
-        };
-        knock();
-      });
-      await refused;
-      const answered = once(inFlight, 'response');
-      inFlight.end(body);
-      const [response] = await answered;
-      t.equal(response.statusCode, 404, 'the survey is unknown, which the API had to look up');
-      response.resume();
-      t.equal(await ended, 0);
-    },
-  );
+  t.test(`${signal}: answers requests in flight, accepts no new ones, and exits with 0`, async (t) => {
+    const port = await freePort();
+    const api = start(program, { ...memory, API_PORT: String(port), BOOTSTRAP_WORKSPACE_ID: 'ws1' });
+    t.teardown(() => api.stop('SIGKILL'));
+    await api.until(/environment\n/);
+    const body = '{"surveyId":"nothing","finished":false,"data":{}}';
+    const inFlight = httpRequest({
+      port,
+      host: '127.0.0.1',
+      method: 'POST',
+      path: '/api/v1/client/ws1/responses',
+      headers: { 'content-length': body.length, expect: '100-continue' },
+    });
+    inFlight.flushHeaders();
+    // The server sends 100 Continue once it has begun the request.
+    await once(inFlight, 'continue');
+    const ended = api.stop(signal);
+    const refused = new Promise<void>((resolve) => {
+      const knock = (): void => {
+        fetch(`http://127.0.0.1:${port}/health`, { headers: { connection: 'close' } }).then(knock, () =>
+          resolve(),
+        );
+      };
+      knock();
+    });
+    await refused;
+    const answered = once(inFlight, 'response');
+    inFlight.end(body);
+    const [response] = await answered;
+    t.equal(response.statusCode, 404, 'the survey is unknown, which the API had to look up');
+    response.resume();
+    t.equal(await ended, 0);
+  });
 }
 
 async function refusal(
@@ -76,38 +73,41 @@ async function refusal(
   return { code, lines: api.output().trimEnd().split('\n') };
 }
 
-t.test('exit 1 with one sentence: a bad environment, all of it', async (t) => {
+t.test('exit 1 with one sentence: reports all mistakes of the environment', async (t) => {
   const { code, lines } = await refusal({ API_PORT: 'x', DATABASE_URL: 'mysql://x', LOG_LEVEL: 'loud' });
   t.equal(code, 1);
   t.equal(lines.length, 1);
   t.match(lines[0], /^The API cannot start\. API_PORT: .*; DATABASE_URL: .*; LOG_LEVEL: /);
 });
 
-t.test('exit 1 with one sentence: a port that is taken, and the first start is not used up', async (t) => {
-  const blocker = createServer().listen(0, '127.0.0.1');
-  t.teardown(() => blocker.close());
-  await once(blocker, 'listening');
-  const address = blocker.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const env = { DATABASE_URL: `file:${join(folder, 'taken.sqlite')}` };
-  const { code, lines } = await refusal({ ...env, API_PORT: String(port) });
-  t.equal(code, 1);
-  t.strictSame(lines, [
-    `The API cannot start. API_PORT: another program listens on 127.0.0.1:${port}; end it or choose another port`,
-  ]);
-  const api = start(program, { ...env, API_PORT: '0' });
-  t.teardown(() => api.stop('SIGKILL'));
-  await api.until(/API key +fbk_/);
-});
+t.test(
+  'exit 1 with one sentence: a port in use, and the credentials are printed at the next start',
+  async (t) => {
+    const blocker = createServer().listen(0, '127.0.0.1');
+    t.teardown(() => blocker.close());
+    await once(blocker, 'listening');
+    const address = blocker.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const env = { DATABASE_URL: `file:${join(folder, 'taken.sqlite')}` };
+    const { code, lines } = await refusal({ ...env, API_PORT: String(port) });
+    t.equal(code, 1);
+    t.strictSame(lines, [
+      `The API cannot start. API_PORT: another program listens on 127.0.0.1:${port}; end it or choose another port`,
+    ]);
+    const api = start(program, { ...env, API_PORT: '0' });
+    t.teardown(() => api.stop('SIGKILL'));
+    await api.until(/API key +fbk_/);
+  },
+);
 
-t.test('exit 1 with one sentence: an address that is not ours', async (t) => {
+t.test('exit 1 with one sentence: an address of another machine', async (t) => {
   const { code, lines } = await refusal({ ...memory, API_PORT: '0', API_HOST: '192.0.2.1' });
   t.equal(code, 1);
   t.equal(lines.length, 1);
-  t.match(lines[0], /^The API cannot start\. API_HOST: 192\.0\.2\.1 is no address of this machine/);
+  t.match(lines[0], /^The API cannot start\. API_HOST: 192\.0\.2\.1 is not an address of this machine/);
 });
 
-t.test('exit 1 with one sentence: a folder that cannot be', async (t) => {
+t.test('exit 1 with one sentence: a folder that cannot be created', async (t) => {
   const file = join(folder, 'a-file');
   writeFileSync(file, 'not a folder');
   const { code, lines } = await refusal({
@@ -119,7 +119,7 @@ t.test('exit 1 with one sentence: a folder that cannot be', async (t) => {
   t.match(lines[0], /^The API cannot start\. DATABASE_URL: cannot open .*writ/);
 });
 
-t.test('exit 1 with one sentence: a file that is no database, and it stays as it is', async (t) => {
+t.test('exit 1 with one sentence: a file that is not a database, which stays unchanged', async (t) => {
   const file = join(folder, 'letter.txt');
   writeFileSync(file, 'Dear reader, this is a letter and no database. '.repeat(100));
   const { size } = statSync(file);

@@ -38,7 +38,7 @@ async function startWorkers(t: Test, more: Record<string, string> = {}): Promise
   return { process, port, env };
 }
 
-/** The status of a request on a connection of its own: the kernel chooses the worker. */
+/** Returns the status of a request on a separate connection, for which the kernel chooses the worker. */
 function ask(
   port: number,
   path: string,
@@ -64,7 +64,7 @@ interface InFlight {
   readonly outcome: Promise<number | 'cut'>;
 }
 
-/** A request that a worker has begun with, on a connection of its own: it has asked for the body. */
+/** Sends a request on a separate connection, and waits until a worker has asked for the body. */
 async function begin(port: number): Promise<InFlight> {
   const body = '{"surveyId":"nothing","finished":false,"data":{}}';
   const request = httpRequest({
@@ -91,7 +91,7 @@ const key = { 'x-api-key': 'fbk_workers' };
 
 const { process: api, port, env } = await startWorkers(t);
 
-t.test('the first start is told once, and all serve', async (t) => {
+t.test('prints the first credentials once, and all workers serve', async (t) => {
   t.match(api.output(), new RegExp(`^API ready on http://127.0.0.1:${port} \\(2 processes\\)$`, 'm'));
   t.equal(api.output().split('First start').length - 1, 1);
   t.equal(api.output().split('API ready').length - 1, 1);
@@ -101,8 +101,8 @@ t.test('the first start is told once, and all serve', async (t) => {
   t.strictSame([...new Set(statuses)], [200]);
 });
 
-t.test('a limit without Redis counts what all workers admit, and outlives them', async (t) => {
-  // Thirty an hour from one address, also of those that are refused for another reason.
+t.test('a limit without Redis counts the requests of all workers, and survives them', async (t) => {
+  // Thirty an hour from one address, including requests that are refused for other reasons.
   const signUp = (): Promise<number> => ask(port, '/api/auth/signup', {}, 'POST');
   const before = await workersOf(api);
   const first = await Promise.all(Array.from({ length: 20 }, signUp));
@@ -122,7 +122,7 @@ t.test('a limit without Redis counts what all workers admit, and outlives them',
   t.equal(rest.filter((status) => status === 429).length, 10);
 });
 
-t.test('a worker that dies costs its own requests, and another one takes its place', async (t) => {
+t.test('a worker that dies loses only its own requests, and is replaced', async (t) => {
   const [victim = 0, ...others] = await workersOf(api);
   const inFlight = await Promise.all(Array.from({ length: 30 }, () => begin(port)));
   process.kill(victim, 'SIGKILL');
@@ -138,7 +138,7 @@ t.test('a worker that dies costs its own requests, and another one takes its pla
   t.equal(await ask(port, '/health'), 200);
 });
 
-t.test('SIGTERM: what is in flight at every worker is answered, and all end in time', async (t) => {
+t.test('SIGTERM: every worker answers its requests in flight, and all end in time', async (t) => {
   const inFlight = await Promise.all(Array.from({ length: 20 }, () => begin(port)));
   const ended = api.stop();
   await until(() =>
@@ -152,17 +152,18 @@ t.test('SIGTERM: what is in flight at every worker is answered, and all end in t
   t.equal(await ended, 0);
 });
 
-t.test('a later start tells nothing; any free port is the same one for all', async (t) => {
+t.test('a later start prints no credentials; port 0 is the same free port for all', async (t) => {
   const again = start(['api/main.ts'], { ...env, API_PORT: '0' });
   t.teardown(() => again.stop());
   const [, found] = await again.until(/API ready on http:\/\/127\.0\.0\.1:(\d+) \(2 processes/);
   t.equal(await ask(Number(found), '/api/v1/management/me', key), 200);
-  // Resolves when the last process that holds the output is gone: without their parent workers end by themselves.
+  // Resolves when the last process that holds the output has ended, because workers without their parent end by
+  // themselves.
   t.equal(await again.stop('SIGKILL'), null);
   t.notMatch(again.output(), /First start|fbk_/);
 });
 
-t.test('exit 1 with one sentence: a port that is taken, be it by one that shares it', async (t) => {
+t.test('exit 1 with one sentence: a port in use, even by a process that shares it', async (t) => {
   const blocker = createServer();
   blocker.listen({ port: 0, host: '127.0.0.1', reusePort: true });
   t.teardown(() => blocker.close());
@@ -181,7 +182,7 @@ t.test('exit 1 with one sentence: a port that is taken, be it by one that shares
   );
 });
 
-t.test('exit 1 with one sentence: what keeps the first worker from starting', async (t) => {
+t.test('exit 1 with one sentence: an error at the start of the first worker', async (t) => {
   const folder = temporaryFolder(t);
   const api = start(['api/main.ts'], {
     API_PORT: '0',
@@ -193,13 +194,13 @@ t.test('exit 1 with one sentence: what keeps the first worker from starting', as
   t.match(api.output(), /^The API cannot start\. SDK_PATH: .*\n$/);
 });
 
-/** The pids of the children, as the kernel knows them. */
+/** Returns the pids of the children from the kernel. */
 async function workersOf({ child }: Started): Promise<readonly number[]> {
   const text = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8');
   return text.trim().split(' ').filter(Boolean).map(Number);
 }
 
-/** How many sockets listen on the port; a worker listens once it can answer. */
+/** Returns how many sockets listen on the port. A worker listens once it can answer. */
 async function listenersOn(port: number): Promise<number> {
   const address = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const lines = (await readFile('/proc/net/tcp', 'utf8')).split('\n');

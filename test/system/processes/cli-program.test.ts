@@ -1,4 +1,4 @@
-/** What all commands share: help, wrong calls, exit codes, JSON. */
+/** Features of all commands: help, wrong arguments, exit codes, JSON. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -25,7 +25,7 @@ t.test('each command has help of its own with an example', async (t) => {
   }
 });
 
-t.test('a command loads what it needs, and no more', async (t) => {
+t.test('a command loads only the modules that it needs', async (t) => {
   const tell = `import { registerHooks } from 'node:module';
     registerHooks({ load(url, context, next) { process.stderr.write(url + '\\n'); return next(url, context); } });`;
   const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(tell)}` };
@@ -34,14 +34,14 @@ t.test('a command loads what it needs, and no more', async (t) => {
   t.notMatch(stderr, /commands\/(ban|check)\.ts$|typebox|yaml|cli-progress/m);
 });
 
-t.test('a wrong call exits with 2 and says how to call it', async (t) => {
+t.test('wrong arguments exit with 2 and print the usage', async (t) => {
   t.match(await floodgate([]), { code: 2, stdout: '', stderr: /Name a command/ });
   t.match(await floodgate(['chek']), { code: 2, stdout: '', stderr: /check/ });
   t.match(await floodgate(['check', '--colour']), { code: 2, stdout: '', stderr: /colour/ });
   t.match(await floodgate(['check', 'a', 'b']), { code: 2, stdout: '', stderr: /b/ });
 });
 
-t.test('a command by the name that it has elsewhere', async (t) => {
+t.test('a command by the name that other products give it', async (t) => {
   const cases = { whois: 'inspect', test: 'check', validate: 'check', block: 'ban', run: 'start' };
   for (const [called, meant] of Object.entries(cases)) {
     const { code, stderr } = await floodgateCommand([called, '192.0.2.1']);
@@ -55,7 +55,7 @@ t.test('the version is that of the package', async (t) => {
   t.match(await floodgate(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' });
 });
 
-t.test('a gateway that gives no answer is not taken for one that is not running', async (t) => {
+t.test('distinguishes a gateway that does not answer from one that is not running', async (t) => {
   const silent = createServer().listen(0, '127.0.0.1');
   t.teardown(() => silent.close());
   await once(silent, 'listening');
@@ -71,11 +71,11 @@ t.test('a file that cannot be read exits with 3', async (t) => {
   t.match(await floodgate(['check', 'no-such.yaml']), {
     code: 3,
     stdout: '',
-    stderr: /^no-such\.yaml cannot be read \(ENOENT\); name a policy file that is there/,
+    stderr: /^no-such\.yaml cannot be read \(ENOENT\); name an existing policy file/,
   });
 });
 
-t.test('a script for the shell', async (t) => {
+t.test('a completion script for the shell', async (t) => {
   const { code, stdout } = await floodgate(['completion']);
   t.equal(code, 0);
   t.match(stdout, /floodgate/);

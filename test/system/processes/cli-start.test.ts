@@ -1,4 +1,4 @@
-/** `floodgate init` and `floodgate start`: from an empty folder to a gateway that runs. */
+/** `floodgate init` and `floodgate start`: from an empty folder to a running gateway. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -11,7 +11,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const LAUNCHER = join(projectRoot, 'gateway/cli/floodgate.mjs');
 
-t.test('init writes each example as a file without mistakes, and never over another', async (t) => {
+t.test('init writes each example without mistakes, and never overwrites a file', async (t) => {
   const cwd = temporaryFolder(t);
   for (const name of ['json-api', 'login', 'plans', 'formbricks']) {
     const file = `${name}.yaml`;
@@ -20,20 +20,20 @@ t.test('init writes each example as a file without mistakes, and never over anot
     t.match(await floodgate(['check', file], { cwd }), { code: 0 }, name);
   }
   writeFileSync(join(cwd, 'mine.yaml'), 'mine');
-  t.match(await floodgate(['init', 'mine.yaml'], { cwd }), { code: 2, stderr: /is there already/ });
+  t.match(await floodgate(['init', 'mine.yaml'], { cwd }), { code: 2, stderr: /already exists/ });
   t.equal(readFileSync(join(cwd, 'mine.yaml'), 'utf8'), 'mine');
   t.match(await floodgate(['init', 'no/such.yaml'], { cwd }), { code: 3, stderr: /cannot be written/ });
   t.match(await floodgate(['init', '--from', 'nothing'], { cwd }), { code: 2 });
 });
 
-t.test('start says what is missing', async (t) => {
+t.test('start prints what is missing', async (t) => {
   const cwd = temporaryFolder(t);
   t.match(await floodgate(['start'], { cwd }), { code: 3, stderr: /floodgate init policies\.yaml/ });
   writeFileSync(join(cwd, 'policies.yaml'), 'version: 1\npolicies: []\n');
   t.match(await floodgate(['start', '--port', 'many'], { cwd }), { code: 1, stderr: /GATEWAY_PORT/ });
 });
 
-t.test('start runs the gateway, and hands signals on', async (t) => {
+t.test('start runs the gateway, and forwards signals', async (t) => {
   const upstream = await startUpstream(t);
   const cwd = temporaryFolder(t);
   await floodgate(['init', '--from', 'login'], { cwd });

@@ -12,7 +12,7 @@ import { startRedis } from '#test/support/redis.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
-t.test('what makes a start impossible ends it with exit 1 and one clear sentence', async (t) => {
+t.test('anything that prevents a start exits with 1 and one clear sentence', async (t) => {
   const folder = temporaryFolder(t);
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
@@ -122,7 +122,7 @@ t.test('what makes a start impossible ends it with exit 1 and one clear sentence
   }
 });
 
-t.test('the admin listener: health, readiness, metrics, and nothing of it on the public port', async (t) => {
+t.test('the admin listener: health, readiness, metrics, none of it on the public port', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(418).end());
   const file = join(temporaryFolder(t), 'policies.yaml');
   writeFileSync(file, policyFile('name: a, route: POST /a, identifier: ip, limit: 5, window: 366d'));
@@ -200,7 +200,7 @@ t.test('SIGHUP before it is ready does not end the gateway', async (t) => {
   t.equal(await gateway.stop(), 0);
 });
 
-t.test('where the admin listener can be reached from outside without a token, the log warns', async (t) => {
+t.test('logs a warning if the admin listener is reachable from outside without a token', async (t) => {
   const open = await launch(t, await environment({ GATEWAY_ADMIN_HOST: '0.0.0.0' }));
   await open.until(/set GATEWAY_ADMIN_TOKEN/);
   const guarded = await launch(
@@ -211,7 +211,7 @@ t.test('where the admin listener can be reached from outside without a token, th
   for (const quiet of [guarded, inside]) t.notMatch(quiet.output(), /GATEWAY_ADMIN_TOKEN/);
 });
 
-t.test('the line that says ready can be pasted, with an IPv6 address too', async (t) => {
+t.test('the address in the ready line can be copied, also with IPv6', async (t) => {
   const hasIPv6 = Object.values(networkInterfaces())
     .flat()
     .some((address) => address?.address === '::1');

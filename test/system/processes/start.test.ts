@@ -40,7 +40,7 @@ const settings = async (): Promise<Record<string, string>> => ({
 });
 
 t.test(
-  'the API first, then the gateway in front of it, then the credentials, and the end in reverse',
+  'starts the API, then the gateway, then prints the credentials, and stops in reverse order',
   async (t) => {
     const env = await settings();
     const both = start(program(gateway), env);
@@ -57,7 +57,7 @@ t.test(
   },
 );
 
-t.test('the first line says where it will be, before anything else is loaded', async (t) => {
+t.test('the first line has the address, before anything else is loaded', async (t) => {
   for (const [env, line] of [
     [{ GATEWAY_PORT: '' }, `on http://localhost:${GATEWAY_VARIABLES[0].default}`],
     [{ GATEWAY_PORT: '8099' }, 'on http://localhost:8099'],
@@ -95,14 +95,14 @@ t.test('several processes of the API look like one', async (t) => {
   t.match(both.output(), 'gateway ends by SIGTERM, API says 200');
 });
 
-t.test('GATEWAY_UPSTREAM of the operator stays', async (t) => {
+t.test('keeps the GATEWAY_UPSTREAM of the operator', async (t) => {
   const both = start(program(gateway), { ...(await settings()), GATEWAY_UPSTREAM: 'http://127.0.0.1:9' });
   t.teardown(() => both.stop('SIGKILL'));
   await both.until(/upstream http:\/\/127\.0\.0\.1:9 /);
 });
 
 t.test(
-  'the calls to try go to the port of the gateway, unless the operator has named another address',
+  'the example calls use the port of the gateway, unless the operator set another address',
   async (t) => {
     for (const [env, expected] of [
       [{ GATEWAY_PORT: '8099' }, 'curl http://localhost:8099/api'],
@@ -121,7 +121,7 @@ t.test(
   },
 );
 
-t.test('Ctrl-C reaches the whole group, and yet the gateway ends before the API', async (t) => {
+t.test('Ctrl-C reaches the whole group, and the gateway still ends before the API', async (t) => {
   const child = spawn(process.execPath, program(gateway), {
     cwd: projectRoot,
     detached: true,
@@ -144,7 +144,7 @@ t.test('Ctrl-C reaches the whole group, and yet the gateway ends before the API'
   t.match(output, 'gateway ends by SIGTERM, API says 200', 'by the parent, not by the terminal');
 });
 
-t.test('both end by themselves when the parent is killed', async (t) => {
+t.test('both end when the parent is killed', async (t) => {
   const both = start(program(gateway), await settings());
   await both.until(/environment\n/);
   // Resolves when the last process that holds the output is gone.
@@ -152,7 +152,7 @@ t.test('both end by themselves when the parent is killed', async (t) => {
   t.match(both.output(), /gateway ends by disconnect/);
 });
 
-t.test('exit 1: the gateway ends unasked, the API is stopped', async (t) => {
+t.test('exit 1: the gateway ends unexpectedly, and the API is stopped', async (t) => {
   const both = start(program(gateway), await settings());
   const [, pid] = await both.until(/pid (\d+)[\s\S]*environment\n/);
   process.kill(Number(pid), 'SIGKILL');
@@ -160,14 +160,14 @@ t.test('exit 1: the gateway ends unasked, the API is stopped', async (t) => {
   t.match(both.output(), 'The gateway ended; stopping the rest');
 });
 
-t.test('exit 1: the gateway cannot start, but the credentials are told', async (t) => {
+t.test('exit 1: the gateway cannot start, but the credentials are printed', async (t) => {
   const both = start(program(failing), await settings());
   t.equal(await both.ended(), 1);
   t.match(both.output(), /gateway cannot start/);
   t.match(both.output(), /API key +fbk_/);
 });
 
-t.test('exit 1: the API cannot start, the gateway is not tried', async (t) => {
+t.test('exit 1: the API cannot start, and the gateway is not started', async (t) => {
   const both = start(program(gateway), { API_PORT: 'x' });
   t.equal(await both.ended(), 1);
   t.match(both.output(), /^The API cannot start\. API_PORT: /m);

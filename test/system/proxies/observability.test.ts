@@ -51,7 +51,7 @@ function promtool(args: readonly string[], input = ''): { status: number | null;
   return { status, text: stdout + stderr };
 }
 
-/** What a gateway with a store, workers and a collector says once something has happened. */
+/** @returns the metrics of a gateway with a store, workers and a collector, after some requests */
 async function scrape(t: Test): Promise<string> {
   const redis = await startRedis();
   t.teardown(() => redis.close());

@@ -74,7 +74,7 @@ async function ready(port: number): Promise<boolean> {
   return (await fetch(`http://127.0.0.1:${port}/ready`)).ok;
 }
 
-t.test('HAProxy understands the file', async (t) => {
+t.test('HAProxy accepts the file', async (t) => {
   const child = spawn('haproxy', ['-c', '-f', file], { stdio: ['ignore', 'pipe', 'pipe'] });
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
   t.equal(code, 0, said);

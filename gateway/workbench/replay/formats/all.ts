@@ -7,7 +7,7 @@ import type { FormatName, LineReader } from './logged-request.ts';
 import { nginxReader } from './nginx.ts';
 import { traefikReader } from './traefik.ts';
 
-/** Lower-case names of header fields, and the fields of an Envoy log that have them. */
+/** Lower-case names of header fields, with the fields of an Envoy log that contain them. */
 export type HeaderFields = ReadonlyMap<string, string>;
 
 const READERS: Readonly<Record<FormatName, (headers: HeaderFields) => LineReader>> = {
@@ -18,12 +18,12 @@ const READERS: Readonly<Record<FormatName, (headers: HeaderFields) => LineReader
   envoy: envoyReader,
 };
 
-/** A reader keeps what it has learned of its file: each file gets its own. */
+/** Creates a reader for one file. It keeps data about the file, so each file needs its own. */
 export function readerOf(format: FormatName, headers: HeaderFields): LineReader {
   return READERS[format](headers);
 }
 
-/** @returns the reader that understands most of these lines; null when none understands any */
+/** @returns the reader that understands most of these lines; null if none understands any */
 export function detectReader(lines: readonly string[], headers: HeaderFields): LineReader | null {
   let best: FormatName | null = null;
   let most = 0;

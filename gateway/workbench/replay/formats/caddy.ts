@@ -1,4 +1,4 @@
-/** Caddy's access log in its default encoding. It has all header fields, some of them concealed. */
+/** Caddy's access log in its default encoding. It has all header fields, some of them redacted. */
 
 import {
   documentIn,

@@ -3,7 +3,7 @@
 import { documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
 import { type LineReader, NO_CHEAP_TIME } from './logged-request.ts';
 
-/** @param headers which field of a line has which header field; lower-case names */
+/** @param headers maps lower-case header names to the fields of a line */
 export function envoyReader(headers: ReadonlyMap<string, string>): LineReader {
   const holds = (header: string): boolean => headers.has(header);
   return {

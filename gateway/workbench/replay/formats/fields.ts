@@ -3,10 +3,10 @@ import type { Millis } from '#shared/clock.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Proxies write these in place of secret values. */
+/** Values that proxies write in place of secrets. */
 const REDACTED = new Set(['REDACTED', 'redacted']);
 
-/** A line's document; what a collector put before it is passed over. @returns null when there is none */
+/** Parses a line's document, and skips text of a collector before it. @returns null if there is none */
 export function documentIn(text: string, start: number, end: number): Fields | null {
   const begin = text.charCodeAt(start) === 123 ? start : text.indexOf('{', start);
   if (begin < 0 || begin >= end) return null;
@@ -21,7 +21,7 @@ export function fieldsOf(value: unknown): Fields | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null;
 }
 
-/** The first of these fields that is a text which says something; '' when none is. */
+/** Returns the first of these fields with a meaningful text; '' if there is none. */
 export function textOf(fields: Fields, ...names: readonly string[]): string {
   for (const name of names) {
     const value = fields[name];
@@ -30,20 +30,20 @@ export function textOf(fields: Fields, ...names: readonly string[]): string {
   return '';
 }
 
-/** A whole number, also as text; 0 where there is none. */
+/** Reads a whole number, also from a text; 0 if there is none. */
 export function numberOf(fields: Fields, name: string): number {
   const value = fields[name];
   const number = typeof value === 'string' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) ? number : 0;
 }
 
-/** A length of time, in milliseconds; null where there is none. @param unitMs what one of the field's units is */
+/** Reads a duration in milliseconds; null if there is none. @param unitMs length of the field's unit */
 export function durationIn(fields: Fields, name: string, unitMs: number): Millis | null {
   const value = typeof fields[name] === 'string' ? Number(fields[name]) : fields[name];
   return typeof value === 'number' && value >= 0 && Number.isFinite(value) ? value * unitMs : null;
 }
 
-/** A request target, one code unit a byte, as it stood in the request line. */
+/** Returns a request target as in the request line, one code unit for each byte. */
 export function targetOf(text: string): string {
   for (let i = 0; i < text.length; i++) {
     if (text.charCodeAt(i) > 0x7f) return Buffer.from(text, 'utf8').toString('latin1');
@@ -51,7 +51,7 @@ export function targetOf(text: string): string {
   return text;
 }
 
-/** Sorts header fields into those with a value and those whose value is concealed. */
+/** Sorts header fields into those with a value and those whose value is redacted. */
 export class HeaderList {
   readonly headers: string[] = [];
   readonly concealed: string[] = [];

@@ -1,8 +1,8 @@
 /**
- * The gateway's own access log (docs/operating.md). It has digests, so nothing has to be known of addresses and keys.
+ * The gateway's own access log (docs/operating.md). It has digests, so addresses and keys are not needed.
  *
- * Lines that the gateway wrote have one shape: their fields are picked out where they stand, which is several times as
- * fast as JSON.parse. Everything else, such as a line that another program has rewritten, is parsed.
+ * Lines of the gateway have one shape, so their fields are read at fixed places, which is several times as fast as
+ * JSON.parse. Other lines, such as those that another program has rewritten, are parsed.
  */
 import type { Millis } from '#shared/clock.ts';
 import { documentIn, durationIn, type Fields, fieldsOf, numberOf } from './fields.ts';
@@ -15,7 +15,7 @@ const DIGEST_LENGTH = 22;
 const TIME_LENGTH = 24;
 
 export function floodgateReader(): LineReader {
-  // Lines are read some time after their times were looked at: each remembers a minute of its own.
+  // Lines are parsed some time after their times were read, so each step remembers its own minute.
   const looked = new IsoTime();
   const time = new IsoTime();
   return {
@@ -27,12 +27,12 @@ export function floodgateReader(): LineReader {
   };
 }
 
-/** ISO 8601 as Date writes it. A log's lines are close to each other, so all but the seconds is mostly known. */
+/** Parses ISO 8601 as Date writes it. Consecutive lines are close in time, so usually only the seconds are parsed. */
 class IsoTime {
   #minute = '';
   #minuteAt: Millis = Number.NaN;
 
-  /** @returns NaN when there is no such time */
+  /** @returns NaN if there is no valid time */
   read(text: string, at: number): Millis {
     if (this.#minute === '' || !text.startsWith(this.#minute, at)) {
       this.#minute = text.slice(at, at + 17);
@@ -43,7 +43,7 @@ class IsoTime {
   }
 }
 
-/** @returns NaN where other characters stand */
+/** @returns NaN if there are other characters */
 function digits(text: string, at: number, count: number): number {
   let value = 0;
   for (let i = at; i < at + count; i++) {
@@ -59,7 +59,7 @@ const METHOD = '","method":"';
 const PATH = '","path":"';
 const STATUS = '","status":';
 const DECISION = ',"decision":"';
-/** The request was not refused. */
+/** Present if the request was not refused. */
 const NO_ID = '","id":null,"policies":[';
 const ID = '","id":"';
 const POLICIES = '","policies":[';
@@ -71,10 +71,10 @@ const UNPROVEN = ',"unproven":["';
 const PROVES = '"],"proves":';
 const PLAN = ',"plan":"';
 const DURATION = '"durationMs":';
-/** A number and `,"cut":false}` stand behind it. */
+/** The duration is at most this far from the end. After it come a number and `,"cut":false}`. */
 const DURATION_BEFORE_END_MAX = 60;
 
-/** @returns null when the line has another shape */
+/** @returns null if the line has another shape */
 function readUsual(
   text: string,
   start: number,
@@ -92,7 +92,7 @@ function readUsual(
   const pathAt = methodEnd + PATH.length;
   const pathEnd = text.indexOf('"', pathAt);
   const target = text.slice(pathAt, pathEnd);
-  // An escaped character is JSON's business.
+  // JSON.parse must handle escaped characters.
   if (!text.startsWith(STATUS, pathEnd) || target.includes('\\')) return null;
   const statusAt = pathEnd + STATUS.length;
   const isAnswered = text.charCodeAt(statusAt) !== 110;
@@ -144,7 +144,7 @@ function readUsual(
   };
 }
 
-/** It stands at the end of the line. */
+/** Reads the duration, which is at the end of the line. */
 function durationAt(text: string, end: number): Millis | null {
   const at = text.lastIndexOf(DURATION, end);
   if (at < end - DURATION_BEFORE_END_MAX) return null;
@@ -153,7 +153,7 @@ function durationAt(text: string, end: number): Millis | null {
   return duration >= 0 ? duration : null;
 }
 
-/** Logs of earlier versions have none. @param provesAt where the value in front of it begins */
+/** Logs of earlier versions have no plan. @param provesAt start of the value before it */
 function planAt(text: string, provesAt: number): string | null {
   const at = provesAt + (text.charCodeAt(provesAt) === 116 ? 4 : 5);
   if (!text.startsWith(PLAN, at)) return null;
@@ -161,7 +161,7 @@ function planAt(text: string, provesAt: number): string | null {
   return text.slice(from, text.indexOf('"', from));
 }
 
-/** The usual ones as they are known already, which makes finding them in a table cheap. */
+/** Returns a known string for common methods, which makes later lookups cheap. */
 function methodIn(text: string, start: number, end: number): string {
   if (end - start === 3 && text.startsWith('GET', start)) return 'GET';
   if (end - start === 4 && text.startsWith('POST', start)) return 'POST';
@@ -175,7 +175,7 @@ function verdictAt(text: string, at: number): LoggedVerdict | null {
   return null;
 }
 
-/** @param at behind the decision @returns where the names of the policies begin; -1 when the line has another shape */
+/** @param at position after the decision @returns start of the policy names; -1 if the line has another shape */
 function listAt(text: string, at: number): number {
   if (text.startsWith(NO_ID, at)) return at + NO_ID.length;
   if (!text.startsWith(ID, at)) return -1;
@@ -183,7 +183,7 @@ function listAt(text: string, at: number): number {
   return text.startsWith(POLICIES, idEnd) ? idEnd + POLICIES.length : -1;
 }
 
-/** `"name":"DIGEST","name":"DIGEST"` @returns null when it is something else */
+/** Parses `"name":"DIGEST","name":"DIGEST"`. @returns null for anything else */
 function pairsIn(text: string, start: number, end: number): readonly string[] | null {
   if (start === end) return NONE;
   const pairs: string[] = [];
@@ -236,7 +236,7 @@ function textsIn(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : NONE;
 }
 
-/** '' where there is none. Other programs write `-` for nothing; here it is a text like any other. */
+/** Reads a text; '' if it is missing. Unlike in other logs, `-` has no special meaning. */
 function stringIn(fields: Fields, name: string): string {
   const value = fields[name];
   return typeof value === 'string' ? value : '';

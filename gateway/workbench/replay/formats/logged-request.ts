@@ -1,18 +1,18 @@
-/** One request, as a line of an access log tells it. */
+/** One request from a line of an access log. */
 import type { Millis } from '#shared/clock.ts';
 
 export interface LoggedRequest {
-  /** When it arrived, since the epoch; where the log has only the end of the reply, that. */
+  /** Arrival in milliseconds since the epoch; the end of the reply if the log has only that. */
   readonly at: Millis;
-  /** null: what came could not be read as a request. */
+  /** null if the bytes could not be read as a request. */
   readonly method: string | null;
   /** As in the request line, or canonical. */
   readonly target: string;
-  /** 0 where none is known. */
+  /** 0 if unknown. */
   readonly status: number;
   /** From arrival to the end of the reply; null if the log does not contain it. */
   readonly durationMs: Millis | null;
-  /** The sender: either `digests` or `sender` is set. */
+  /** The sender. Either `digests` or `sender` is set. */
   readonly digests: LoggedDigests | null;
   readonly sender: LoggedSender | null;
 }
@@ -20,17 +20,17 @@ export interface LoggedRequest {
 /** The sender in a log of the gateway, and what the gateway knew when it decided. */
 export interface LoggedDigests {
   readonly decision: LoggedVerdict;
-  /** Names of identifiers and digests in turn, as the policies counted them then. */
+  /** Alternating names of identifiers and digests, as the policies counted them at that time. */
   readonly identities: readonly string[];
-  /** Digest of the client's address; null if it is not known. */
+  /** Digest of the client's address; null if unknown. */
   readonly address: string | null;
-  /** Identifiers whose credential was not known to work. */
+  /** Identifiers whose credential was unproven. */
   readonly unproven: readonly string[];
-  /** The answer showed that the credential works. */
+  /** The reply proved the credential. */
   readonly proves: boolean;
-  /** The client's plan, as a trusted proxy said; null: none did, or the log does not tell. */
+  /** The client's plan, from a trusted proxy; null if it sent none, or the log does not have it. */
   readonly plan: string | null;
-  /** Names of the policies that covered it, as the log writes them. */
+  /** Names of the policies that covered it, in the log's format. */
   readonly policies: string;
 }
 
@@ -42,13 +42,13 @@ export interface LoggedSender {
   readonly peer: string;
   /** The client according to the logging proxy. */
   readonly client: string;
-  /** '' where there is none. */
+  /** '' if there is none. */
   readonly forwardedFor: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
-  /** Lower-case names of header fields that were sent and whose value the log conceals. */
+  /** Lower-case names of header fields that were sent and whose value the log redacts. */
   readonly concealed: readonly string[];
-  /** Does this log tell such a header field, lower-case, when a request has one? */
+  /** Whether this log has a header field (in lower case) if the request has it. */
   readonly holds: (header: string) => boolean;
 }
 
@@ -58,14 +58,14 @@ export type FormatName = (typeof FORMATS)[number];
 /** Reads the lines of one file. */
 export interface LineReader {
   readonly format: FormatName;
-  /** A look at the time alone, where that is cheap. @returns `LoggedRequest.at`, or NaN: the line has to be read */
+  /** Reads only the time, if that is cheap. @returns `LoggedRequest.at`, or NaN if the line must be parsed */
   time(text: string, start: number, end: number): Millis;
   /**
-   * @param at what `time` said
-   * @returns what stands between the two places of the text; null when that is no such line
+   * @param at result of `time`
+   * @returns the request between two positions of the text; null if the line is malformed
    */
   read(text: string, start: number, end: number, at?: Millis): LoggedRequest | null;
 }
 
-/** For formats whose lines have to be parsed to find the time. */
+/** For formats whose lines must be parsed to find the time. */
 export const NO_CHEAP_TIME = (): Millis => Number.NaN;

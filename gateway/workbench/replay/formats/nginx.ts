@@ -1,6 +1,6 @@
 /**
- * `combined` and `common`, as NGINX, Apache and others write them, and NGINX's `main`, which has X-Forwarded-For at the
- * end. Times are those of the end of the reply, in whole seconds.
+ * `combined` and `common` of NGINX, Apache and others, and NGINX's `main`, which has X-Forwarded-For at the end. Times
+ * are those of the end of the reply, in whole seconds.
  */
 import type { Millis } from '#shared/clock.ts';
 import type { LineReader, LoggedRequest } from './logged-request.ts';
@@ -8,13 +8,13 @@ import type { LineReader, LoggedRequest } from './logged-request.ts';
 const NONE: readonly string[] = [];
 const HOLDS_NOTHING = (): boolean => false;
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
-/** `22/Nov/2026:06:30:12 +0000` */
+/** Such as `22/Nov/2026:06:30:12 +0000`. */
 const TIME = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)$/;
 const TIME_LENGTH = 26;
 const METHOD = /^[A-Z][A-Z-]*$/;
 
 export function nginxReader(): LineReader {
-  // Lines are read some time after their times were looked at: each remembers a second of its own.
+  // Lines are parsed some time after their times were read, so each step remembers its own second.
   const looked = new ClfTime();
   const time = new ClfTime();
   return {
@@ -27,12 +27,12 @@ export function nginxReader(): LineReader {
   };
 }
 
-/** Lines that follow each other mostly have the same second. */
+/** Consecutive lines usually have the same second. */
 class ClfTime {
   #text = '';
   #at: Millis = Number.NaN;
 
-  /** @returns NaN when there is no such time */
+  /** @returns NaN if there is no valid time */
   read(text: string, at: number): Millis {
     if (this.#text === '' || !text.startsWith(this.#text, at)) {
       this.#text = text.slice(at, at + TIME_LENGTH);
@@ -88,7 +88,7 @@ function read(text: string, start: number, end: number, time: ClfTime, known: Mi
   };
 }
 
-/** The third quoted field behind the request, behind those of referrer and browser. */
+/** Reads the third quoted field after the request; the first two are referrer and browser. */
 function forwardedFor(text: string, from: number, end: number): string {
   let at = from + 1;
   for (let field = 0; field < 3; field++) {
@@ -102,14 +102,14 @@ function forwardedFor(text: string, from: number, end: number): string {
   return '';
 }
 
-/** Where the quoted text that begins here ends; Apache writes a quote inside of it as \". @returns -1 when it does not end */
+/** Returns the end of the quoted text that begins here. Apache escapes a quote as \". @returns -1 if it does not end */
 function endOfQuoted(text: string, from: number, end: number): number {
   let at = text.indexOf('"', from);
   while (at > 0 && at < end && text.charCodeAt(at - 1) === 92) at = text.indexOf('"', at + 1);
   return at < end ? at : -1;
 }
 
-/** `\x22` is one byte. */
+/** Decodes escapes: `\x22` is one byte. */
 function unescaped(target: string): string {
   return target.replace(/\\(?:x([0-9A-Fa-f]{2})|(["\\]))/g, (_, hex: string | undefined, char: string) =>
     hex === undefined ? char : String.fromCharCode(Number.parseInt(hex, 16)),

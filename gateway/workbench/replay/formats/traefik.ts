@@ -1,4 +1,4 @@
-/** Traefik's access log with `format: json`. Header fields are in it where `fields.headers` keeps them. */
+/** Traefik's access log with `format: json`. It has header fields if `fields.headers` keeps them. */
 
 import { documentIn, durationIn, HeaderList, numberOf, targetOf, textOf } from './fields.ts';
 import { type LineReader, NO_CHEAP_TIME } from './logged-request.ts';
@@ -33,7 +33,7 @@ export function traefikReader(): LineReader {
         method,
         target: targetOf(textOf(fields, 'RequestPath')),
         status: numberOf(fields, 'DownstreamStatus'),
-        // In nanoseconds.
+        // The log has nanoseconds.
         durationMs: durationIn(fields, 'Duration', 1e-6),
         digests: null,
         sender: {

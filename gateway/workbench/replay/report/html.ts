@@ -1,6 +1,6 @@
-/** Text into HTML, so that nothing of a log or a file can be anything but text. */
+/** Converts text to HTML, so that text of a log or a file never becomes markup. */
 
-/** Markup that is safe to put into a page; made by `html` only. */
+/** Markup that is safe to put into a page. Only `html` creates it. */
 export class Html {
   readonly text: string;
 
@@ -11,7 +11,7 @@ export class Html {
 
 type Value = string | number | Html | readonly Html[];
 
-/** Values are escaped unless they are markup themselves. */
+/** Escapes values unless they are markup themselves. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   let text = parts[0] ?? '';
   for (const [i, value] of values.entries()) text += textOf(value) + (parts[i + 1] ?? '');

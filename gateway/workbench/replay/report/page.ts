@@ -1,4 +1,4 @@
-/** The result of a replay as one page without anything from elsewhere: it can be mailed, and needs no script. */
+/** Shows the result of a replay as one self-contained page, without scripts, which can be mailed. */
 import { spanText } from '#gateway/policy/allowance.ts';
 import { count } from '#gateway/workbench/number-text.ts';
 import type { Comparison, ReplayResult } from '#gateway/workbench/replay/replay.ts';
@@ -108,7 +108,7 @@ function time(iso: string | null): string {
   return (iso ?? '').slice(0, 19).replace('T', ' ');
 }
 
-/** Light and dark, wide and narrow. Nothing is loaded from elsewhere. */
+/** For light and dark mode, and wide and narrow screens. Loads nothing from elsewhere. */
 const STYLE = new Html(`
 :root { color-scheme: light dark; --allowed: light-dark(#2f6fb0, #6ea8e0); --denied: light-dark(#c2571a, #f0935a);
   --ink: light-dark(#1b2330, #e4e8ee); --soft: light-dark(#55606e, #9fabba); --line: light-dark(#d9dfe6, #323a45);

@@ -43,7 +43,7 @@ export function differences(one: string, other: string): readonly string[] {
   return found;
 }
 
-/** Includes the types, because `except` takes 1 and 1.0 for the same. */
+/** Includes the types, because `except` treats 1 and 1.0 as equal. */
 function columns(table: string): string {
   const list = shape.tables.find(({ name }) => name === table)?.columns ?? [];
   return list.map((column) => `"${column}", typeof("${column}")`).join(', ');
@@ -56,7 +56,7 @@ export function execute(path: string, statement: string): void {
   sqlite.close();
 }
 
-/** Whichever of the two is first, the other one ends, and all rows are there once. */
+/** Runs two copies at once. One of them ends, and all rows exist once. */
 export async function twoAtOnce(t: Test, location: DatabaseLocation): Promise<void> {
   const { path, rows } = await oddSource(t, () => 300);
   const [target, another] = [await openTarget(location), await openTarget(location)];

@@ -1,4 +1,4 @@
-/** The list of copied tables follows from the schema, so nobody has to add a new table to it. */
+/** The list of copied tables is computed from the schema, so a new table is copied automatically. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -6,7 +6,7 @@ import { NOT_COPIED, readShape } from '#api/db/copy/shape.ts';
 import { migrations } from '#api/db/migrations/index.ts';
 import { projectRoot } from '#test/support/process.ts';
 
-t.test('every table of the schema', async (t) => {
+t.test('lists every table of the schema', async (t) => {
   const { tables } = await readShape();
   const text = readFileSync(join(projectRoot, 'api/db/schema.ts'), 'utf8');
   const [, body = ''] = /export interface Tables \{\n([^}]*)\}/.exec(text) ?? [];
@@ -18,7 +18,7 @@ t.test('every table of the schema', async (t) => {
   );
 });
 
-t.test('every column, and a key to read by', async (t) => {
+t.test('lists every column, and a key to read by', async (t) => {
   const { tables, migrations: names } = await readShape();
   t.strictSame(
     names,
@@ -32,14 +32,14 @@ t.test('every column, and a key to read by', async (t) => {
   for (const { name, key } of tables) t.ok(key.length > 0, name);
 });
 
-t.test('no key is counted up by the database: its counter would have to be copied as well', async (t) => {
+t.test('no key is an auto-increment, because its counter would have to be copied too', async (t) => {
   for (const { name, key, texts } of (await readShape()).tables) {
     const isCounted = key.length === 1 && !texts.includes(key[0] ?? '');
     t.notOk(isCounted, `${name}: set the counter of ${key[0]} after the copy, in api/db/copy/copy.ts`);
   }
 });
 
-t.test('a table comes after all that it refers to', async (t) => {
+t.test('a table comes after the tables that it refers to', async (t) => {
   const names = (await readShape()).tables.map(({ name }) => name);
   for (const [before, after] of [
     ['organizations', 'workspaces'],
@@ -53,7 +53,7 @@ t.test('a table comes after all that it refers to', async (t) => {
   }
 });
 
-t.test('what migrations write themselves is known', async (t) => {
+t.test('knows the rows that migrations write', async (t) => {
   const { tables } = await readShape();
   const seeded = tables.filter(({ seed }) => seed.rows > 0).map(({ name, seed }) => [name, seed.rows]);
   t.strictSame(seeded, [['storageUsage', 1]]);

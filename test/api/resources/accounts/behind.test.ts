@@ -1,6 +1,6 @@
 /**
- * Forgotten passwords and verification mails are answered before anything is looked up, so the time says nothing about
- * accounts. The test holds the work back and checks what the database was asked until then.
+ * Requests for new passwords and verification mails are answered before any lookup, so the time reveals nothing about
+ * accounts. The test delays the work and checks the queries up to the reply.
  */
 import type { KyselyPlugin } from 'kysely';
 import t, { type Test } from 'tap';
@@ -37,7 +37,7 @@ const cases = [
   { path: 'resend-verification', kind: 'verifyEmail', known: me.email },
 ] as const;
 for (const { path, kind, known } of cases) {
-  t.test(`${path}: the same work before the answer, whoever is asked about`, async (t) => {
+  t.test(`${path}: the same work before the reply, for known and unknown addresses`, async (t) => {
     const { api, queries } = await begin(t);
     await api.client('POST', '/api/auth/signup', me);
     const before = await mailsTo(api, kind);

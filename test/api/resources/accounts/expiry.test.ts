@@ -1,4 +1,4 @@
-/** Accounts that nobody verified end. Accounts that were used stay. */
+/** Unverified accounts are deleted. Accounts that were used stay. */
 import t, { type Test } from 'tap';
 import { readConfig } from '#api/config.ts';
 import { endAccounts } from '#api/jobs/scheduled-jobs.ts';
@@ -48,7 +48,7 @@ async function begin(t: Test, env: Record<string, string> = {}) {
 
 const post = (api: TestApi, path: string, body: object) => api.client('POST', path, body);
 
-t.test('after thirty days it is gone, and the address is free again', async (t) => {
+t.test('an unverified account is deleted after thirty days, and its address is free again', async (t) => {
   const { api, signUp, run, left } = await begin(t);
   await signUp('ada');
   api.advance(30 * DAY);
@@ -62,7 +62,7 @@ t.test('after thirty days it is gone, and the address is free again', async (t) 
   t.equal(readConfig({}, '/').config.unverifiedAccountDays, 30);
 });
 
-t.test('its organization goes too, when nobody else is in it and nothing', async (t) => {
+t.test('deletes its organization too if it has no other members and no data', async (t) => {
   const { api, db, signUp, organizationOf, run, left, organizations } = await begin(t);
   const organization = await organizationOf(await signUp('empty'));
   t.equal(await organizations(), 1);
@@ -73,7 +73,7 @@ t.test('its organization goes too, when nobody else is in it and nothing', async
   t.notOk(workspaces.some(({ id }) => id === organization.workspaceId));
 });
 
-t.test('what was used in whatever way stays', async (t) => {
+t.test('keeps an account that was used in any way', async (t) => {
   const { api, db, now, signUp, organizationOf, run, left, organizations, idOf } = await begin(t);
   const row = { createdAt: now(), updatedAt: now() };
   const used: Record<string, () => Promise<unknown>> = {
@@ -158,7 +158,7 @@ t.test('what was used in whatever way stays', async (t) => {
   t.equal(await organizations(), before);
 });
 
-t.test('who signs up again, or has a link that still serves, begins anew', async (t) => {
+t.test('a repeated sign-up or a valid link starts the time again', async (t) => {
   const { api, signUp, run, left } = await begin(t);
   await signUp('again');
   await signUp('link');
@@ -171,7 +171,7 @@ t.test('who signs up again, or has a link that still serves, begins anew', async
   t.same(await left(), ['again', 'link']);
 });
 
-t.test('0 keeps them; the walk is along an index, and longer than a step', async (t) => {
+t.test('0 keeps all accounts; the job reads an index and may need several steps', async (t) => {
   const { api, db, now, signUp, run, left } = await begin(t, { UNVERIFIED_ACCOUNT_DAYS: '0' });
   await signUp('kept');
   api.advance(999 * DAY);

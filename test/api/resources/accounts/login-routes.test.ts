@@ -57,7 +57,7 @@ t.test('JSON bodies are read too', async (t) => {
   t.strictSame(reply.json, { url: publicUrl });
 });
 
-t.test('a callback elsewhere leads home', async (t) => {
+t.test('a callback to another site leads to the start page', async (t) => {
   for (const elsewhere of [
     'https://evil.example/',
     '//evil.example',
@@ -97,7 +97,7 @@ t.test('401: unknown user, wrong password, no password: the same answer', async 
   t.equal(page.headers.location, errorUrl('Invalid credentials'));
 });
 
-t.test('a login whose form is not ours is none', async (t) => {
+t.test('a login without our CSRF token is refused', async (t) => {
   const browser = openBrowser(api);
   const missing = await browser.call('POST', url, new URLSearchParams({ ...owner, json: 'true' }).toString());
   t.equal(missing.status, 200);
@@ -120,7 +120,7 @@ t.test('a login whose form is not ours is none', async (t) => {
   t.notOk(browser.cookies.has('__Secure-next-auth.session-token'));
 });
 
-t.test('an inactive account: told only to who knows the password, and its sessions end', async (t) => {
+t.test('an inactive account: only its password reveals it, and its sessions end', async (t) => {
   const fresh = await startApi();
   t.teardown(() => fresh.close());
   const browser = await logInOwner(fresh);
@@ -131,7 +131,7 @@ t.test('an inactive account: told only to who knows the password, and its sessio
   t.match((await openBrowser(fresh).logIn(owner.email, 'Wrong1234')).json.url, /Invalid%20credentials/);
 });
 
-t.test('signout ends the session, and needs its form', async (t) => {
+t.test('signout ends the session, and needs a CSRF token', async (t) => {
   const browser = await logInOwner(api);
   const cookie = browser.cookies.get('__Secure-next-auth.session-token') ?? '';
   const refused = await browser.call('POST', '/api/auth/signout', 'json=true');
@@ -144,7 +144,7 @@ t.test('signout ends the session, and needs its form', async (t) => {
   t.equal((await browser.call('GET', '/api/v1/me')).status, 401, 'and worth nothing');
 });
 
-t.test('a session ends by itself', async (t) => {
+t.test('a session expires', async (t) => {
   const fresh = await startApi({ env: { SESSION_MAX_AGE: '60' } });
   t.teardown(() => fresh.close());
   const browser = await logInOwner(fresh);
@@ -157,7 +157,7 @@ t.test('a session ends by itself', async (t) => {
   t.equal(rows.length, 1, 'and is swept out');
 });
 
-t.test('what is stored of a session is a hash', async (t) => {
+t.test('the database has only a hash of a session', async (t) => {
   const fresh = await startApi();
   t.teardown(() => fresh.close());
   const browser = await logInOwner(fresh);
@@ -177,7 +177,7 @@ t.test('redirects to the pages', async (t) => {
   );
 });
 
-t.test('pages show what they are given as text, run nothing, and lead nobody into a frame', async (t) => {
+t.test('pages show their input as text, run no scripts, and cannot be framed', async (t) => {
   for (const path of ['/auth/login?error=', '/auth/verify?token=', '/auth/forgot-password/reset?token=']) {
     const reply = await api.client('GET', `${path}${encodeURIComponent('"><script>alert(1)</script>')}`);
     t.equal(reply.status, 200);
@@ -188,22 +188,19 @@ t.test('pages show what they are given as text, run nothing, and lead nobody int
   }
 });
 
-t.test(
-  'a form of another origin is none of ours, even with a token that belongs to its cookie',
-  async (t) => {
-    for (const [site, admitted] of [
-      ['same-origin', true],
-      ['none', true],
-      ['same-site', false],
-      ['cross-site', false],
-    ] as const) {
-      const browser = openBrowser(api);
-      const { csrfToken } = (await browser.call('GET', '/api/auth/csrf')).json;
-      const form = new URLSearchParams({ ...owner, csrfToken, json: 'true' }).toString();
-      const reply = await browser.call('POST', url, form, { 'sec-fetch-site': site });
-      t.equal(reply.status, 200);
-      t.equal(browser.cookies.has('__Secure-next-auth.session-token'), admitted, site);
-      t.equal(reply.json.url, admitted ? publicUrl : `${publicUrl}/api/auth/signin?csrf=true`);
-    }
-  },
-);
+t.test('refuses a form of another origin, even with a token that fits its cookie', async (t) => {
+  for (const [site, admitted] of [
+    ['same-origin', true],
+    ['none', true],
+    ['same-site', false],
+    ['cross-site', false],
+  ] as const) {
+    const browser = openBrowser(api);
+    const { csrfToken } = (await browser.call('GET', '/api/auth/csrf')).json;
+    const form = new URLSearchParams({ ...owner, csrfToken, json: 'true' }).toString();
+    const reply = await browser.call('POST', url, form, { 'sec-fetch-site': site });
+    t.equal(reply.status, 200);
+    t.equal(browser.cookies.has('__Secure-next-auth.session-token'), admitted, site);
+    t.equal(reply.json.url, admitted ? publicUrl : `${publicUrl}/api/auth/signin?csrf=true`);
+  }
+});

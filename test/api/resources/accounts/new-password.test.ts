@@ -5,7 +5,7 @@ import { logInOwner, openBrowser } from '#test/support/login.ts';
 
 const owner = { email: 'owner@example.com', password: 'Password1' };
 
-/** Starts an API that calls `between` when a password was found to be right, before it is used. */
+/** Starts an API that calls `between` after a password was checked and before the result is used. */
 async function start(t: Test): Promise<{ api: TestApi; setBetween: (work: () => Promise<unknown>) => void }> {
   let between = async (): Promise<unknown> => undefined;
   const api = await startApi({
@@ -55,7 +55,7 @@ t.test('no session begins with the old password after the change', async (t) => 
   t.notMatch((await browser.logIn(owner.email, 'Password2')).json.url, /error=/, 'the new one serves');
 });
 
-t.test('nor does one with the old address after that has changed', async (t) => {
+t.test('no session begins with the old address after it has changed', async (t) => {
   const { api, setBetween } = await start(t);
   const browser = await logInOwner(api);
   setBetween(() => api.context.db.updateTable('users').set({ email: 'new@example.com' }).execute());
@@ -66,7 +66,7 @@ t.test('nor does one with the old address after that has changed', async (t) => 
   t.equal((await browser.call('GET', '/api/auth/session')).json.user.email, 'new@example.com');
 });
 
-t.test('and no account that was switched off meanwhile', async (t) => {
+t.test('no session begins for an account that was deactivated meanwhile', async (t) => {
   const { api, setBetween } = await start(t);
   setBetween(() => api.context.db.updateTable('users').set({ isActive: 0 }).execute());
   const reply = await openBrowser(api).logIn(owner.email, owner.password);
@@ -74,7 +74,7 @@ t.test('and no account that was switched off meanwhile', async (t) => {
   t.strictSame(await api.context.db.selectFrom('sessions').selectAll().execute(), []);
 });
 
-t.test('no link that changes the address is mailed for the old password after the change', async (t) => {
+t.test('the old password sends no link for a new address after the change', async (t) => {
   const { api, setBetween } = await start(t);
   const browser = await logInOwner(api);
   setBetween(() => resetPassword(api));

@@ -1,4 +1,4 @@
-/** The pages of accounts: their forms, where these lead, and what they refuse. */
+/** The pages of accounts: their forms, redirects and errors. */
 import t from 'tap';
 import { publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';
 import { type Browser, openBrowser } from '#test/support/login.ts';
@@ -76,37 +76,34 @@ t.test('sign up, confirm, account, log out, log in: each page leads to the next'
   t.equal((await open(browser, '/auth/login')).headers.location, '/account', 'nobody logs in twice');
 });
 
-t.test(
-  'confirm: a wrong password, then a mistake in a new one, then in; the link survives both',
-  async (t) => {
-    const api = await begin(t);
-    const account = { name: 'Stranger', email: 'zoe@example.com', password: 'Strangers1' };
-    await api.client('POST', '/api/auth/signup', account);
-    const browser = openBrowser(api);
-    const confirm = await open(browser, linkIn(await lastMail(api)));
-    t.match(confirm.text, 'You did not choose a password, or do not know it?');
-    const action = '/api/auth/callback/token';
-    const wrong = await submit(browser, confirm, action, { password: 'Password1' });
-    t.equal(wrong.status, 401);
-    t.match(wrong.headers['content-security-policy'], "default-src 'none'");
-    t.match(wrong.text, /role="alert">This is not the password of the sign-up/);
-    t.match(wrong.text, /id="password"[^>]* aria-invalid="true"/);
-    const weak = await submit(browser, wrong, action, { name: 'Zoë', newPassword: 'weak' });
-    t.equal(weak.status, 400);
-    t.match(weak.text, /id="newPassword-error">A password has 8 to 128 characters/);
-    t.match(weak.text, /id="name"[^>]* value="Zoë"/);
-    const chosen = await submit(browser, weak, action, { name: 'Zoë', newPassword: 'Password1' });
-    t.equal(chosen.status, 302);
-    t.equal(chosen.headers.location, '/account');
-    const { text } = await open(browser, '/account');
-    t.match(text, 'Zoë');
-    t.notMatch(text, 'Stranger');
-    const again = await submit(browser, weak, action, { password: 'Strangers1' });
-    t.equal(again.headers.location, '/api/auth/error?error=Email%20already%20verified');
-  },
-);
+t.test('confirm: a wrong password, then a bad new one, then success; the link stays valid', async (t) => {
+  const api = await begin(t);
+  const account = { name: 'Stranger', email: 'zoe@example.com', password: 'Strangers1' };
+  await api.client('POST', '/api/auth/signup', account);
+  const browser = openBrowser(api);
+  const confirm = await open(browser, linkIn(await lastMail(api)));
+  t.match(confirm.text, 'You did not choose a password, or do not know it?');
+  const action = '/api/auth/callback/token';
+  const wrong = await submit(browser, confirm, action, { password: 'Password1' });
+  t.equal(wrong.status, 401);
+  t.match(wrong.headers['content-security-policy'], "default-src 'none'");
+  t.match(wrong.text, /role="alert">This is not the password of the sign-up/);
+  t.match(wrong.text, /id="password"[^>]* aria-invalid="true"/);
+  const weak = await submit(browser, wrong, action, { name: 'Zoë', newPassword: 'weak' });
+  t.equal(weak.status, 400);
+  t.match(weak.text, /id="newPassword-error">A password has 8 to 128 characters/);
+  t.match(weak.text, /id="name"[^>]* value="Zoë"/);
+  const chosen = await submit(browser, weak, action, { name: 'Zoë', newPassword: 'Password1' });
+  t.equal(chosen.status, 302);
+  t.equal(chosen.headers.location, '/account');
+  const { text } = await open(browser, '/account');
+  t.match(text, 'Zoë');
+  t.notMatch(text, 'Stranger');
+  const again = await submit(browser, weak, action, { password: 'Strangers1' });
+  t.equal(again.headers.location, '/api/auth/error?error=Email%20already%20verified');
+});
 
-t.test('a form with mistakes comes back with what was typed, and each mistake at its field', async (t) => {
+t.test('a form with mistakes keeps its input and shows each mistake at its field', async (t) => {
   const browser = openBrowser(await begin(t));
   const page = await open(browser, '/auth/signup');
   const typed = { name: '<b>', email: 'nobody', password: 'short' };
@@ -129,7 +126,7 @@ t.test('a form with mistakes comes back with what was typed, and each mistake at
   t.match(fourth.text, /id="email-error">E-mail is required/);
 });
 
-t.test('forgot and reset', async (t) => {
+t.test('forgot and reset the password', async (t) => {
   const api = await begin(t);
   const browser = openBrowser(api);
   const forgot = await submit(
@@ -151,14 +148,14 @@ t.test('forgot and reset', async (t) => {
   t.match(again.text, /This link has ended or was used.*\n[\s\S]*href="\/auth\/forgot-password"/);
 });
 
-t.test('resend the verification mail', async (t) => {
+t.test('resends the verification mail', async (t) => {
   const browser = openBrowser(await begin(t));
   const page = await open(browser, '/auth/verification-requested');
   const sent = await submit(browser, page, '/api/auth/resend-verification', { email: 'owner@example.com' });
   t.equal(sent.headers.location, '/auth/verification-requested?notice=sent');
 });
 
-t.test('a login that is refused says why, beside the fields, in our own words only', async (t) => {
+t.test('a refused login shows the reason next to the fields, in fixed texts only', async (t) => {
   const api = await begin(t);
   const browser = openBrowser(api);
   const refused = await submit(
@@ -196,7 +193,7 @@ t.test('a login that is refused says why, beside the fields, in our own words on
   t.match(planted.text, 'This did not work');
 });
 
-t.test('a form that is not ours, or too old, is shown again and does nothing', async (t) => {
+t.test('a form with a missing or old CSRF token is shown again and changes nothing', async (t) => {
   const api = await begin(t);
   const fields = { name: 'Zoë', email: 'zoe@example.com', password: 'Password1' };
   const body = new URLSearchParams(fields).toString();
@@ -218,7 +215,7 @@ t.test('a form that is not ours, or too old, is shown again and does nothing', a
   t.match((await open(browser, String(signin.headers.location))).text, 'The form was too old');
 });
 
-t.test('a login leads to where it was asked for, on our own site only', async (t) => {
+t.test('a login leads to the requested page, on our own site only', async (t) => {
   const api = await begin(t);
   for (const [asked, leads] of [
     ['/api/docs', '/api/docs'],
@@ -277,7 +274,7 @@ t.test('429: too many forms are answered with the page, and when to come back', 
   t.match(page.text, 'Maximum number of requests reached');
 });
 
-t.test('programs notice nothing of it', async (t) => {
+t.test('programs get the same replies as before', async (t) => {
   const api = await begin(t);
   const reply = await api.client('POST', '/api/auth/signup', { name: '' }, { accept: '*/*' });
   t.equal(reply.status, 400);
@@ -285,7 +282,7 @@ t.test('programs notice nothing of it', async (t) => {
   t.equal((await api.client('GET', '/nothing')).json.code, 'not_found');
 });
 
-t.test('PUBLIC_URL with a path: pages and forms stay below it', async (t) => {
+t.test('PUBLIC_URL with a path: pages and forms are below it', async (t) => {
   const api = await startApi({ env: { PUBLIC_URL: 'https://example.com/feedback/' } });
   t.teardown(() => api.close());
   const browser = openBrowser(api);

@@ -37,7 +37,7 @@ const signUp = (api: TestApi, change: object = {}) =>
 const verify = (api: TestApi, token: string, password = me.password) =>
   openBrowser(api).form('/api/auth/callback/token', { token, password });
 
-t.test('signup: a user, a mail, and no organization before the address is verified', async (t) => {
+t.test('signup creates a user and a mail, and an organization only after the verification', async (t) => {
   const api = await begin(t);
   const { db } = api.context;
   const reply = await signUp(api, { email: ' Zoe@Example.com ' });
@@ -75,7 +75,7 @@ t.test('signup: a user, a mail, and no organization before the address is verifi
   t.match(user, { name: me.name, email: me.email, isActive: true, twoFactorEnabled: false });
 });
 
-t.test('signup with JSON and with a form', async (t) => {
+t.test('signup accepts JSON and forms', async (t) => {
   const api = await begin(t);
   const form = await api.client('POST', '/api/auth/signup', new URLSearchParams(me).toString());
   t.equal(form.status, 200);
@@ -106,7 +106,7 @@ for (const [field, value] of wrong) {
   });
 }
 
-t.test('a taken address: the same answer, and only its owner learns of it', async (t) => {
+t.test('a taken address gets the same reply, and only its owner gets a mail', async (t) => {
   const api = await begin(t);
   const fresh = await signUp(api);
   const taken = await signUp(api, { email: 'owner@example.com' });
@@ -122,7 +122,7 @@ t.test('a taken address: the same answer, and only its owner learns of it', asyn
   await logInOwner(api);
 });
 
-t.test('two signups at once with one address make one account', async (t) => {
+t.test('two concurrent signups with one address create one account', async (t) => {
   const api = await begin(t);
   const replies = await Promise.all([signUp(api), signUp(api), signUp(api)]);
   t.strictSame(
@@ -133,7 +133,7 @@ t.test('two signups at once with one address make one account', async (t) => {
   t.equal(users.length, 1);
 });
 
-t.test('verification: a link serves once, for a day, for this only', async (t) => {
+t.test('verification: a link works once, for a day, and for nothing else', async (t) => {
   const api = await begin(t);
   await signUp(api);
   const [mail] = await mailsOf(api);
@@ -150,7 +150,7 @@ t.test('verification: a link serves once, for a day, for this only', async (t) =
   t.notMatch(JSON.stringify(rows), token, 'stored as a hash');
 });
 
-t.test('resend verification: by address or old link; the same answer for everybody', async (t) => {
+t.test('resend verification: by address or old link, with the same reply for everybody', async (t) => {
   const api = await begin(t);
   await signUp(api);
   const [mail] = await mailsOf(api);
@@ -175,7 +175,7 @@ t.test('resend verification: by address or old link; the same answer for everybo
   t.equal((await resend({})).status, 400);
 });
 
-t.test('a mailbox gets at most five mails of a kind in an hour, whoever asks for them', async (t) => {
+t.test('a mailbox gets at most five mails of a kind in an hour, whoever requests them', async (t) => {
   const api = await begin(t);
   const forgot = () => api.client('POST', '/api/auth/forgot-password', { email: 'owner@example.com' });
   for (let i = 0; i < 8; i++) t.equal((await forgot()).status, 200);
@@ -185,19 +185,22 @@ t.test('a mailbox gets at most five mails of a kind in an hour, whoever asks for
   t.equal((await mailsOf(api)).length, 6);
 });
 
-t.test('of the links of several sign-ups, one serves; there are no more links than mails', async (t) => {
-  const api = await begin(t);
-  for (let i = 0; i < 8; i++) t.equal((await signUp(api)).status, 200);
-  const mails = await mailsOf(api);
-  t.equal(mails.length, 5);
-  const links = await api.context.db.selectFrom('accountTokens').select('userId').execute();
-  t.equal(links.length, 5);
-  const replies = await Promise.all(mails.map(({ token }) => verify(api, token)));
-  t.equal(replies.filter(({ json }) => json.url === publicUrl).length, 1);
-});
+t.test(
+  'several sign-ups with one address: one link works, and there are no more links than mails',
+  async (t) => {
+    const api = await begin(t);
+    for (let i = 0; i < 8; i++) t.equal((await signUp(api)).status, 200);
+    const mails = await mailsOf(api);
+    t.equal(mails.length, 5);
+    const links = await api.context.db.selectFrom('accountTokens').select('userId').execute();
+    t.equal(links.length, 5);
+    const replies = await Promise.all(mails.map(({ token }) => verify(api, token)));
+    t.equal(replies.filter(({ json }) => json.url === publicUrl).length, 1);
+  },
+);
 
 t.test(
-  'forgot password: one answer; a link that serves once, for an hour, and logs everybody out',
+  'forgot password: the same reply for everybody; a link that works once, for an hour, and ends all sessions',
   async (t) => {
     const api = await begin(t);
     const browser = await logInOwner(api);

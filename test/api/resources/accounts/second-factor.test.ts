@@ -21,7 +21,7 @@ const logIn = (more: Record<string, string>, browser = openBrowser(api)) =>
 const errorOf = ({ json }: { json: { url: string } }) => new URL(json.url).searchParams.get('error');
 
 t.test(
-  '401 without a code, with a wrong one, and with a wrong backup code: the texts of the original',
+  '401 without a code, with a wrong one, and with a wrong backup code, in the texts of Formbricks',
   async (t) => {
     const cases: readonly (readonly [Record<string, string>, string])[] = [
       [{}, 'second factor required'],
@@ -53,7 +53,7 @@ t.test('200 with the code, and with a backup code', async (t) => {
   t.equal(both.filter(({ status }) => status === 200).length, 1, 'one of two at once');
 });
 
-t.test('a person on the login page is asked for the code', async (t) => {
+t.test('the login page asks for the code', async (t) => {
   const browser = openBrowser(api);
   const html = { accept: 'text/html' };
   const { csrfToken } = (await browser.call('GET', '/api/auth/csrf')).json;
@@ -79,7 +79,7 @@ t.test('a person on the login page is asked for the code', async (t) => {
   t.equal((await browser.call('GET', '/api/v1/me')).status, 200);
 });
 
-t.test('no backup codes left', async (t) => {
+t.test('an account without backup codes', async (t) => {
   await api.context.db.deleteFrom('backupCodes').execute();
   t.equal(errorOf(await logIn({ backupCode: backupCodes[2] })), 'No backup codes found');
 });

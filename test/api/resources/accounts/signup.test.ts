@@ -23,7 +23,7 @@ async function verify(api: TestApi): Promise<string> {
   return (await openBrowser(api).form('/api/auth/callback/token', { token, password: me.password })).json.url;
 }
 
-t.test('403: closed by default; the answer says who can invite', async (t) => {
+t.test('403: closed by default; the reply says who can invite', async (t) => {
   const api = await startApi({ env: { SIGNUP_ENABLED: '' } });
   t.teardown(() => api.close());
   const reply = await api.client('POST', '/api/auth/signup', me);
@@ -48,7 +48,7 @@ t.test('403: closed by default; the answer says who can invite', async (t) => {
   t.same(await api.context.db.selectFrom('mailOutbox').select('id').execute(), []);
 });
 
-t.test('open, the pages lead to the form', async (t) => {
+t.test('open: the pages lead to the form', async (t) => {
   const api = await begin(t, true);
   for (const path of ['/', '/auth/login']) {
     t.match((await api.client('GET', path, undefined, { accept: 'text/html' })).text, '/auth/signup', path);
@@ -56,7 +56,7 @@ t.test('open, the pages lead to the form', async (t) => {
   t.equal((await api.client('GET', '/auth/signup', undefined, { accept: 'text/html' })).status, 200);
 });
 
-t.test('200: open, each gets an organization that is not the operator’s', async (t) => {
+t.test('200: open: each person gets an organization that is not the operator’s', async (t) => {
   const api = await begin(t, true);
   t.equal((await api.client('POST', '/api/auth/signup', me)).status, 200);
   t.notMatch(await verify(api), /error=/);
@@ -71,18 +71,15 @@ t.test('200: open, each gets an organization that is not the operator’s', asyn
   ]);
 });
 
-t.test(
-  'closed after a person signed up: the address is confirmed, and no organization is made',
-  async (t) => {
-    const api = await begin(t, true);
-    await api.client('POST', '/api/auth/signup', me);
-    Object.assign(api.context.config, { isSignupEnabled: false });
-    t.notMatch(await verify(api), /error=/);
-    t.equal((await api.context.db.selectFrom('organizations').select('id').execute()).length, 1);
-  },
-);
+t.test('closed after a sign-up: the address can be verified, but no organization is created', async (t) => {
+  const api = await begin(t, true);
+  await api.client('POST', '/api/auth/signup', me);
+  Object.assign(api.context.config, { isSignupEnabled: false });
+  t.notMatch(await verify(api), /error=/);
+  t.equal((await api.context.db.selectFrom('organizations').select('id').execute()).length, 1);
+});
 
-t.test('the first person of all is let in, and owns the organization of the operator', async (t) => {
+t.test('the first person may sign up, and owns the organization of the operator', async (t) => {
   const api = await begin(t, false);
   await api.context.db.deleteFrom('users').execute();
   t.equal((await api.client('POST', '/api/auth/signup', me)).status, 200);
@@ -98,7 +95,7 @@ t.test('the first person of all is let in, and owns the organization of the oper
   t.equal((await api.client('POST', '/api/auth/signup', { ...me, email: 'b@example.com' })).status, 403);
 });
 
-t.test('without any organization the first person gets one, and it is the operator’s', async (t) => {
+t.test('without any organization the first person gets one, which is the operator’s', async (t) => {
   const api = await begin(t, false);
   await api.context.db.deleteFrom('organizations').execute();
   await api.context.db.deleteFrom('users').execute();

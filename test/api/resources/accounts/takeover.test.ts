@@ -1,4 +1,4 @@
-/** A stranger who signs up with somebody else's address gets no account, and does not lock the owner out. */
+/** An attacker who signs up with another person's address gets no account, and does not lock the owner out. */
 import t, { type Test } from 'tap';
 import { createPasswords, deriveArgon2id } from '#api/auth/password.ts';
 import { publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';
@@ -46,7 +46,7 @@ async function admits(api: TestApi, password: string): Promise<boolean> {
   return (await openBrowser(api).logIn(owner.email, password)).json.url === publicUrl;
 }
 
-t.test('the stranger signs up last: their link does not verify without their password', async (t) => {
+t.test('an attacker signs up later: their link does not verify without their password', async (t) => {
   const api = await begin(t);
   await signUp(api, owner);
   const before = await userOf(api);
@@ -70,7 +70,7 @@ t.test('the stranger signs up last: their link does not verify without their pas
   t.match(again.json.url, /already%20verified/);
 });
 
-t.test('the stranger signs up first: name and password are those of the link', async (t) => {
+t.test('an attacker signs up first: the link has the name and password of its own sign-up', async (t) => {
   const api = await begin(t);
   await signUp(api, stranger);
   await signUp(api, owner);
@@ -81,30 +81,33 @@ t.test('the stranger signs up first: name and password are those of the link', a
   t.notOk(await admits(api, stranger.password));
 });
 
-t.test('strangers used up the mails: any of their links lets the owner choose a password', async (t) => {
-  const api = await begin(t);
-  for (let i = 0; i < 5; i += 1) await signUp(api, stranger);
-  await signUp(api, owner);
-  const tokens = await tokensOf(api);
-  t.equal(tokens.length, 5, 'the mail of the owner was dropped');
+t.test(
+  'an attacker used up the mails: with any of their links the owner can choose a password',
+  async (t) => {
+    const api = await begin(t);
+    for (let i = 0; i < 5; i += 1) await signUp(api, stranger);
+    await signUp(api, owner);
+    const tokens = await tokensOf(api);
+    t.equal(tokens.length, 5, 'the mail of the owner was dropped');
 
-  const weak = await verify(api, { token: tokens[0], newPassword: 'weak' });
-  t.equal(weak.status, 400);
-  t.match(weak.json.details, { newPassword: /8 to 128 characters/ });
-  t.equal((await userOf(api)).emailVerified, null);
-  const chosen = await verify(api, { token: tokens[2] ?? '', newPassword: 'Chosen123', name: 'Zoe Own' });
-  t.strictSame(chosen.json, { url: publicUrl });
-  t.match(await userOf(api), { name: 'Zoe Own', emailVerified: String });
-  t.ok(await admits(api, 'Chosen123'));
-  t.notOk(await admits(api, stranger.password));
-  const late = await verify(api, { token: tokens[1] ?? '', newPassword: 'Later1234' });
-  t.match(late.json.url, /token%20is%20invalid/);
-  const twice = await verify(api, { token: tokens[2] ?? '', newPassword: 'Later1234' });
-  t.match(twice.json.url, /already%20verified/, 'a link that has served sets no password');
-  t.ok(await admits(api, 'Chosen123'));
-});
+    const weak = await verify(api, { token: tokens[0], newPassword: 'weak' });
+    t.equal(weak.status, 400);
+    t.match(weak.json.details, { newPassword: /8 to 128 characters/ });
+    t.equal((await userOf(api)).emailVerified, null);
+    const chosen = await verify(api, { token: tokens[2] ?? '', newPassword: 'Chosen123', name: 'Zoe Own' });
+    t.strictSame(chosen.json, { url: publicUrl });
+    t.match(await userOf(api), { name: 'Zoe Own', emailVerified: String });
+    t.ok(await admits(api, 'Chosen123'));
+    t.notOk(await admits(api, stranger.password));
+    const late = await verify(api, { token: tokens[1] ?? '', newPassword: 'Later1234' });
+    t.match(late.json.url, /token%20is%20invalid/);
+    const twice = await verify(api, { token: tokens[2] ?? '', newPassword: 'Later1234' });
+    t.match(twice.json.url, /already%20verified/, 'a link that has served sets no password');
+    t.ok(await admits(api, 'Chosen123'));
+  },
+);
 
-t.test('a link takes five wrong passwords, also at once; a new one can still be chosen', async (t) => {
+t.test('a link accepts five wrong passwords, also at once; after that only a new password', async (t) => {
   let derived = 0;
   const api = await begin(t, {
     parts: ({ random }) => ({
@@ -131,7 +134,7 @@ t.test('a link takes five wrong passwords, also at once; a new one can still be 
   t.ok(await admits(api, 'Chosen123'));
 });
 
-t.test('links that were asked for again ask for a password too', async (t) => {
+t.test('links that were requested again need a password too', async (t) => {
   const api = await begin(t);
   await signUp(api, stranger);
   await signUp(api, owner);
@@ -148,7 +151,7 @@ t.test('links that were asked for again ask for a password too', async (t) => {
   t.ok(await admits(api, owner.password));
 });
 
-t.test('a link of an earlier version, without a password, verifies as it did', async (t) => {
+t.test('a link of an earlier version, without a password, still verifies', async (t) => {
   const api = await begin(t);
   await signUp(api, owner);
   await api.context.db.updateTable('accountTokens').set({ passwordHash: null, name: null }).execute();

@@ -1,7 +1,7 @@
 /**
  * An unknown user and a wrong password cost the same: one argon2id of the same cost, which is counted. Times are
- * compared in pairs of neighbours, so that other work on this machine affects both. They are reported. The only claim
- * about them holds despite noise: neither side wins nearly always.
+ * compared in pairs of neighbours, so that other work on this machine affects both. They are reported. The only
+ * assertion about them is robust: neither side wins nearly always.
  */
 import t from 'tap';
 import { createPasswords } from '#api/auth/password.ts';
@@ -10,7 +10,7 @@ import { openBrowser } from '#test/support/login.ts';
 
 const known = 'owner@example.com';
 
-t.test('the work: one derivation for each, and none of it skipped', async (t) => {
+t.test('each login derives one key, and skips no step', async (t) => {
   const derived: { readonly password: string; readonly cost: string }[] = [];
   const api = await startApi({
     parts: ({ random }) => ({
@@ -45,7 +45,7 @@ t.test('the work: one derivation for each, and none of it skipped', async (t) =>
   t.equal(first.text, again.text, 'and answers alike');
 });
 
-t.test('the time, in pairs', async (t) => {
+t.test('the times, compared in pairs', async (t) => {
   const api = await startApi({ parts: ({ random }) => ({ passwords: createPasswords(random) }) });
   t.teardown(() => api.close());
   const browser = openBrowser(api);
@@ -59,7 +59,7 @@ t.test('the time, in pairs', async (t) => {
   const wrong: number[] = [];
   const PAIRS = 60;
   for (let i = 0; i < PAIRS; i++) {
-    // The order alternates, so neither is always the first.
+    // The order alternates, so that neither always comes first.
     if (i % 2 === 0) unknown.push(await timed('nobody@example.com'));
     wrong.push(await timed(known));
     if (i % 2 === 1) unknown.push(await timed('nobody@example.com'));

@@ -72,7 +72,7 @@ t.test('POST 200: every kind without code', async (t) => {
   }
 });
 
-t.test('POST 400: each mistake under its path', async (t) => {
+t.test('POST 400: reports each mistake with its path', async (t) => {
   const noCode = (config: unknown) => ({ workspaceId, name: 'x', type: 'noCode', noCodeConfig: config });
   const cases: readonly (readonly [unknown, Record<string, unknown>])[] = [
     [{ workspaceId }, { name: 'Required', type: 'Required' }],
@@ -118,14 +118,14 @@ t.test('POST 400: each mistake under its path', async (t) => {
   }
 });
 
-t.test('POST scope: missing, not a string, unknown, out of reach', async (t) => {
+t.test('POST scope: missing, not a string, unknown, without access', async (t) => {
   t.equal((await send({ name: 'x' })).json.message, 'workspaceId must be provided');
   t.equal((await send(code({ workspaceId: 1 }))).json.message, 'workspaceId must be a string');
   t.equal((await send(code({ workspaceId: 'nope' }))).json.details.resource_type, 'Workspace');
   t.equal((await send(code({ workspaceId: 'env2' }))).status, 401);
 });
 
-t.test('POST and PUT 409: a name or a key that is taken', async (t) => {
+t.test('POST and PUT 409: a taken name or key', async (t) => {
   const first = await add({ name: 'Taken', key: 'taken' });
   const other = await add({ name: 'Other', key: 'other' });
   const taken: readonly (readonly [Record<string, unknown>, string])[] = [
@@ -150,7 +150,7 @@ t.test('POST and PUT 409: a name or a key that is taken', async (t) => {
 });
 
 t.test(
-  'PUT 200: the whole of it; 404 comes before the body, 400 when it is another workspace’s',
+  'PUT 200: replaces all fields; 404 before the body is checked; 400 for another workspace',
   async (t) => {
     const made = await add({ name: 'Change me', key: 'change-me', description: 'old' });
     api.advance(5);
@@ -184,22 +184,25 @@ t.test(
   },
 );
 
-t.test('DELETE 200: what was deleted; surveys lose the trigger, SDKs see it at once', async (t) => {
-  const made = await add({ name: 'Gone', key: 'gone' });
-  const survey = await addSurvey(api, { type: 'app', triggers: [{ actionClass: { id: made.id } }] });
-  const names = async (): Promise<string[]> => {
-    const { data } = (await api.client('GET', `/api/v1/client/${workspaceId}/environment`)).json;
-    return data.actionClasses.map(({ name }: { name: string }) => name);
-  };
-  t.ok((await names()).includes('Gone'), 'the state was refreshed by the write');
-  const reply = await api.manage('DELETE', `${path}/${made.id}`);
-  t.strictSame(reply.json, { data: made });
-  t.notOk((await names()).includes('Gone'));
-  t.strictSame((await api.manage('GET', `/api/v1/management/surveys/${survey.id}`)).json.data.triggers, []);
-  t.equal((await api.manage('DELETE', `${path}/${made.id}`)).status, 404);
-});
+t.test(
+  'DELETE 200: returns the deleted class; surveys lose the trigger, and SDKs see it at once',
+  async (t) => {
+    const made = await add({ name: 'Gone', key: 'gone' });
+    const survey = await addSurvey(api, { type: 'app', triggers: [{ actionClass: { id: made.id } }] });
+    const names = async (): Promise<string[]> => {
+      const { data } = (await api.client('GET', `/api/v1/client/${workspaceId}/environment`)).json;
+      return data.actionClasses.map(({ name }: { name: string }) => name);
+    };
+    t.ok((await names()).includes('Gone'), 'the state was refreshed by the write');
+    const reply = await api.manage('DELETE', `${path}/${made.id}`);
+    t.strictSame(reply.json, { data: made });
+    t.notOk((await names()).includes('Gone'));
+    t.strictSame((await api.manage('GET', `/api/v1/management/surveys/${survey.id}`)).json.data.triggers, []);
+    t.equal((await api.manage('DELETE', `${path}/${made.id}`)).status, 404);
+  },
+);
 
-t.test('400: what is built in stays as it is', async (t) => {
+t.test('400: built-in classes cannot be changed', async (t) => {
   const row = {
     workspaceId,
     createdAt: now(),
@@ -220,7 +223,7 @@ t.test('400: what is built in stays as it is', async (t) => {
   );
 });
 
-t.test('GET list 200: of every workspace that the key reaches, the oldest first', async (t) => {
+t.test('GET list 200: of every workspace that the key can access, oldest first', async (t) => {
   api.advance(1);
   const foreign = await api.client('POST', path, code({ workspaceId: 'env2' }), { 'x-api-key': both });
   t.match(

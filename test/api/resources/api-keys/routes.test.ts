@@ -30,7 +30,7 @@ t.test('200: by default a key manages every workspace of the organization', asyn
   t.notMatch(JSON.stringify(stored), made.json.data.apiKey, 'stored as a hash');
 });
 
-t.test('200: a key for all workspaces reaches those made later', async (t) => {
+t.test('200: a key for all workspaces can access later ones too', async (t) => {
   const fresh = await startApi();
   t.teardown(() => fresh.close());
   const owner = await logInOwner(fresh);
@@ -74,7 +74,7 @@ t.test('200: a key for all workspaces reaches those made later', async (t) => {
   t.equal((await owner.call('PUT', `${url}/${all.id}`, both)).status, 400);
 });
 
-t.test('200: limited keys; revoked ones are refused at once', async (t) => {
+t.test('200: limited keys; a revoked key is refused at once', async (t) => {
   const made = await browser.call('POST', url, {
     label: 'Reader',
     workspacePermissions: [{ workspaceId: 'ws2', permission: 'read' }],
@@ -98,7 +98,7 @@ t.test('200: limited keys; revoked ones are refused at once', async (t) => {
   t.match(again.json, { message: 'API Key not found' });
 });
 
-t.test('PUT 200: label and permissions change, what is not sent stays, and it counts at once', async (t) => {
+t.test('PUT 200: label and permissions change at once, and absent fields stay', async (t) => {
   const made = await browser.call('POST', url, { label: 'Before' });
   const { apiKey: key, id } = made.json.data;
   const renamed = await browser.call('PUT', `${url}/${id}`, { label: ' After ' });
@@ -120,7 +120,7 @@ t.test('PUT 200: label and permissions change, what is not sent stays, and it co
   t.equal((await use(key, '/api/v1/management/responses')).status, 401, 'it reaches nothing now');
 });
 
-t.test('PUT 400, 401, 404: likewise to making one', async (t) => {
+t.test('PUT 400, 401, 404: as for a new key', async (t) => {
   const { id } = (await browser.call('POST', url, { label: 'Mine' })).json.data;
   const ws = (workspace: string) => ({ workspaceId: workspace, permission: 'read' });
   for (const body of [
@@ -140,7 +140,7 @@ t.test('PUT 400, 401, 404: likewise to making one', async (t) => {
   t.equal((await outsider.call('PUT', `${url}/${id}`, { label: 'Theirs' })).status, 401);
 });
 
-t.test('400: what is no label, no workspace of the organization, or twice there', async (t) => {
+t.test('400: a bad label, a workspace of another organization, or one given twice', async (t) => {
   const ws = (id: string) => ({ workspaceId: id, permission: 'read' });
   for (const body of [
     {},
@@ -155,14 +155,14 @@ t.test('400: what is no label, no workspace of the organization, or twice there'
   t.equal((await browser.call('POST', url, { label: 'x', organizationId: 'foreign' })).status, 401);
 });
 
-t.test('401: without a session; a key makes no keys', async (t) => {
+t.test('401: without a session; a key cannot create keys', async (t) => {
   for (const method of ['GET', 'POST'] as const) {
     t.equal((await api.client(method, url, { label: 'x' })).status, 401);
     t.equal((await api.client(method, url, { label: 'x' }, { 'x-api-key': apiKey })).status, 401);
   }
 });
 
-t.test('a page of another origin cannot use the session to change anything', async (t) => {
+t.test('a page of another origin cannot use the session to make changes', async (t) => {
   const foreign = { origin: 'https://evil.feedback.example.com' };
   const refused = await browser.call('POST', url, { label: 'x' }, foreign);
   t.equal(refused.status, 403);
@@ -171,7 +171,7 @@ t.test('a page of another origin cannot use the session to change anything', asy
   t.equal((await browser.call('POST', url, { label: 'x' }, { origin: publicUrl })).status, 200);
 });
 
-t.test('a session manages as a key does; a key header decides alone', async (t) => {
+t.test('a session can manage like a key; with a key header only the key counts', async (t) => {
   const survey = { workspaceId, name: 'S', questions: [{ id: 'q1', type: 'openText', headline: 'What?' }] };
   const made = await browser.call('POST', '/api/v1/management/surveys', survey);
   t.equal(made.status, 200);
@@ -182,13 +182,13 @@ t.test('a session manages as a key does; a key header decides alone', async (t) 
   t.equal((await browser.call('DELETE', path)).status, 200);
 });
 
-t.test('401: a member has no business with keys', async (t) => {
+t.test('401: a member cannot see or change keys', async (t) => {
   const { browser: member } = await addPerson(api, 'Member', 'member');
   t.equal((await member.call('GET', url)).status, 401);
   t.equal((await member.call('POST', url, { label: 'x' })).status, 401);
 });
 
-t.test('licence and integrations say what they are', async (t) => {
+t.test('licence and integrations report their state', async (t) => {
   const licence = await browser.call('POST', '/api/v1/license/recheck');
   t.match(licence.json, { data: { status: 'not_required', message: /without a licence/ } });
   t.equal(

@@ -25,7 +25,7 @@ const answer = (url: string, version = 'v1', surveyId: string = survey.id) =>
     meta: { url },
   });
 
-t.test('GET 200: a link without an end, and one that ends', async (t) => {
+t.test('GET 200: a link without expiry, and one with expiry', async (t) => {
   const endless = await api.manage('GET', pathOf(survey.id));
   t.equal(endless.status, 200);
   t.match(endless.json.data, { expiresAt: null });
@@ -37,7 +37,7 @@ t.test('GET 200: a link without an end, and one that ends', async (t) => {
 });
 
 for (const version of ['v1', 'v2']) {
-  t.test(`a response that comes by the link is the contact's (client ${version})`, async (t) => {
+  t.test(`a response through the link belongs to the contact (client ${version})`, async (t) => {
     const reply = await answer(await linkTo(survey.id, '?expirationDays=1'), version);
     t.equal(reply.status, 200);
     const { data } = (await api.manage('GET', `${v2}/responses/${reply.json.data.id}`)).json;
@@ -45,7 +45,7 @@ for (const version of ['v1', 'v2']) {
   });
 }
 
-t.test('a link that ended, is of another survey or was changed is refused', async (t) => {
+t.test('refuses a link that has expired, is for another survey or was changed', async (t) => {
   const ending = await linkTo(survey.id, '?expirationDays=1');
   api.advance(DAY + 1_000);
   const endless = await linkTo(survey.id);
@@ -64,7 +64,7 @@ t.test('a link that ended, is of another survey or was changed is refused', asyn
   t.equal((await answer(`${publicUrl}/s/x?contact=somebody`)).status, 200, 'other parameters mean nothing');
 });
 
-t.test('the link of a single-use survey serves once', async (t) => {
+t.test('the link of a single-use survey works once', async (t) => {
   const once = await addSurvey(api, { type: 'link', singleUse: { enabled: true, isEncrypted: true } });
   const url = await linkTo(once.id);
   const singleUseId = new URL(url).searchParams.get('suId');

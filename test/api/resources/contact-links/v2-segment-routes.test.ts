@@ -54,7 +54,7 @@ t.test('200: a link for each contact of the segment, oldest first, in pages', as
   t.equal(new Set(ids).size, COUNT / 2, 'nobody is in two pages');
 });
 
-t.test('200: a segment without filters has everybody; one may depend on another', async (t) => {
+t.test('200: a segment without filters has all contacts; a segment may depend on another', async (t) => {
   t.equal((await linksTo(everybody)).json.meta.total, COUNT);
   t.equal((await linksTo(everybody, '?limit=250&skip=200')).json.data.length, COUNT - 200);
   const { json } = await linksTo(others, '?attributeKeys=plan&limit=1');
@@ -62,7 +62,7 @@ t.test('200: a segment without filters has everybody; one may depend on another'
   t.equal(json.data[0].attributes.plan, 'free');
 });
 
-t.test('200: a segment of those who answered, and a link that ends', async (t) => {
+t.test('200: a segment by past answers, and a link that expires', async (t) => {
   const { json } = await linksTo(pros, '?limit=1&expirationDays=1');
   const [{ surveyUrl, contactId, expiresAt }] = json.data;
   t.equal(Date.parse(expiresAt), Math.ceil((api.context.clock() + 86_400_000) / 1000) * 1000);
@@ -73,7 +73,7 @@ t.test('200: a segment of those who answered, and a link that ends', async (t) =
   t.match((await linksTo(answered)).json, { data: [{ contactId }], meta: { total: 1 } });
 });
 
-t.test('a device is not known: neither phone nor desktop', async (t) => {
+t.test('a filter on the device matches neither phone nor desktop', async (t) => {
   for (const device of ['phone', 'desktop']) {
     const id = await segment([filter({ type: 'device', deviceType: device }, 'equals', device)], device);
     t.equal((await linksTo(id)).json.meta.total, 0);

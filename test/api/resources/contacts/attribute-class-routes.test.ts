@@ -18,7 +18,7 @@ t.test('GET list 200: the default keys, three of them automatic', async (t) => {
   );
 });
 
-t.test('POST 200: any name, as the older clients chose it; it is an attribute key too', async (t) => {
+t.test('POST 200: any name that older clients choose; it is an attribute key too', async (t) => {
   const reply = await send({ name: 'Favorite Color', workspace: 1 });
   t.equal(reply.status, 200);
   const { id } = reply.json.data;
@@ -75,7 +75,7 @@ t.test('PUT 200: name, description and archived', async (t) => {
   );
 });
 
-t.test('PUT and DELETE 400: built-in ones can be archived, not renamed or deleted', async (t) => {
+t.test('PUT and DELETE 400: built-in classes can be archived, not renamed or deleted', async (t) => {
   for (const { id, name } of (await list()).filter(({ name }: { name: string }) =>
     ['email', 'firstName'].includes(name),
   )) {

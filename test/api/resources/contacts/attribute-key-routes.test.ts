@@ -20,7 +20,7 @@ const send = (fields: Record<string, unknown> = {}) => api.manage('POST', path, 
 const defaults = async () =>
   (await api.manage('GET', path)).json.data.filter(({ type }: { type: string }) => type === 'default');
 
-t.test('GET list 200: what every workspace starts with', async (t) => {
+t.test('GET list 200: the keys of every new workspace', async (t) => {
   const { data } = (await api.manage('GET', path)).json;
   t.strictSame(
     Object.fromEntries(data.map(({ key, isUnique }: { key: string; isUnique: boolean }) => [key, isUnique])),
@@ -37,7 +37,7 @@ t.test('GET list 200: what every workspace starts with', async (t) => {
   }
 });
 
-t.test('POST 200: with every field, and what is not said', async (t) => {
+t.test('POST 200: with every field, and the defaults of absent fields', async (t) => {
   const reply = await send({ key: 'favorite_color', isUnique: true });
   t.equal(reply.status, 200);
   const { id } = reply.json.data;
@@ -59,7 +59,7 @@ t.test('POST 200: with every field, and what is not said', async (t) => {
   t.match(said.json.data, { name: 'Years', description: 'Since birth', dataType: 'number' });
 });
 
-t.test('POST 400: keys that cannot be', async (t) => {
+t.test('POST 400: invalid keys', async (t) => {
   for (const key of [
     'Plan',
     '1st',
@@ -91,7 +91,7 @@ t.test('POST 400: keys that cannot be', async (t) => {
   t.equal((await send({ key: 'email' })).json.message, 'Attribute key already exists');
 });
 
-t.test('PUT 200: a custom key changes in all, a default one in name and description only', async (t) => {
+t.test('PUT 200: all fields of a custom key; only name and description of a default one', async (t) => {
   const custom = (await send({ key: 'old_key' })).json.data;
   api.advance(5);
   const change = { name: 'Name', description: 'Text', key: 'new_key', dataType: 'date' };
@@ -110,7 +110,7 @@ t.test('PUT 200: a custom key changes in all, a default one in name and descript
   });
 });
 
-t.test('PUT 400: a key that cannot be or is taken', async (t) => {
+t.test('PUT 400: an invalid or taken key', async (t) => {
   const { id } = (await send({ key: 'mine' })).json.data;
   t.match((await api.manage('PUT', `${path}/${id}`, { key: 'No' })).json.details, { key: String });
   t.equal(
@@ -120,7 +120,7 @@ t.test('PUT 400: a key that cannot be or is taken', async (t) => {
   t.match((await api.manage('PUT', `${path}/${id}`, { name: '' })).json.details, { name: String });
 });
 
-t.test('DELETE 200: the key and its values are gone; a default one stays', async (t) => {
+t.test('DELETE 200: deletes the key and its values, but no default key', async (t) => {
   const key = (await send({ key: 'doomed' })).json.data;
   const contact = await findOrCreateContact(db, workspaceId, 'u1', now(), random);
   await db
@@ -144,7 +144,7 @@ t.test('DELETE 200: the key and its values are gone; a default one stays', async
   }
 });
 
-t.test('404 and 401', async (t) => {
+t.test('404 for an unknown key, 401 without access', async (t) => {
   for (const method of ['GET', 'PUT', 'DELETE'] as const) {
     const reply = await api.manage(method, `${path}/cnothing`, {});
     t.equal(reply.status, 404);

@@ -12,7 +12,7 @@ const path = '/api/v1/management/contact-attributes';
 const now = new Date(clock()).toISOString();
 await api.addWorkspace('ws2');
 
-t.test('GET list 200: the values of the workspaces that the key reaches', async (t) => {
+t.test('GET list 200: the values in all workspaces that the key can access', async (t) => {
   t.strictSame((await api.manage('GET', path)).json, { data: [] });
   const ann = await findOrCreateContact(db, workspaceId, 'ann', now, random);
   const bob = await findOrCreateContact(db, workspaceId, 'bob', '2026-01-01T00:00:00.000Z', random);

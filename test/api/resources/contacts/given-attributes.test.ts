@@ -16,7 +16,7 @@ const key = (name: string, dataType: AttributeKey['dataType'] = 'string'): Attri
   updatedAt: '',
 });
 
-t.test('values become text; the contact’s own ids and blank languages are no attributes', async (t) => {
+t.test('values become text; ids of the contact and blank languages are no attributes', async (t) => {
   const { values, newKeys, errors } = planAttributes(
     { plan: 'pro', age: 5, paid: false, userId: 'x', id: 'y', language: ' ', empty: '' },
     [key('plan'), key('language')],
@@ -34,7 +34,7 @@ t.test('values become text; the contact’s own ids and blank languages are no a
   t.strictSame(errors, []);
 });
 
-t.test('a known key is known, however it is spelled', async (t) => {
+t.test('finds a known key in every spelling', async (t) => {
   const { values, newKeys } = planAttributes({ 'Favorite Color': 'red', firstName: 'A' }, [
     key('Favorite Color'),
     key('firstName'),
@@ -43,7 +43,7 @@ t.test('a known key is known, however it is spelled', async (t) => {
   t.strictSame(newKeys, []);
 });
 
-t.test('a key for numbers or dates takes these only', async (t) => {
+t.test('a key for numbers or dates accepts only these', async (t) => {
   const known = [key('age', 'number'), key('since', 'date')];
   for (const given of [{ age: 'old' }, { age: '' }, { age: true }, { since: 'today' }, { since: 5 }]) {
     const { values, errors } = planAttributes(given, known);
@@ -53,7 +53,7 @@ t.test('a key for numbers or dates takes these only', async (t) => {
   t.strictSame(planAttributes({ age: '4.2', since: '2026-01-02' }, known).errors, []);
 });
 
-t.test('what is repeated to the sender is short', async (t) => {
+t.test('messages repeat only a short part of the input', async (t) => {
   const { errors } = planAttributes({ ['X'.repeat(100_000)]: 'x' }, []);
   t.ok((errors[0] ?? '').length < 300);
   const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`Bad ${i}`, 'x']));

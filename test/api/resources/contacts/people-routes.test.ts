@@ -25,7 +25,7 @@ const person = {
   updatedAt: now,
 };
 
-t.test('GET list 200: only contacts that say who they are, with their attributes', async (t) => {
+t.test('GET list 200: only contacts with a user id, with their attributes', async (t) => {
   const reply = await api.manage('GET', path);
   t.equal(reply.status, 200);
   t.strictSame(reply.json, { data: [person] });
@@ -36,7 +36,7 @@ t.test('GET 200: one person', async (t) => {
   t.strictSame((await api.manage('GET', `${path}/${ann.id}`)).json, { data: person });
 });
 
-t.test('404: nobody, and a contact without a user id; 401: somebody else’s', async (t) => {
+t.test('404: unknown people, and contacts without a user id; 401: people of other workspaces', async (t) => {
   for (const id of ['cnothing', stranger.id, 'A']) {
     for (const method of ['GET', 'DELETE'] as const) {
       const reply = await api.manage(method, `${path}/${id}`);
@@ -47,7 +47,7 @@ t.test('404: nobody, and a contact without a user id; 401: somebody else’s', a
   t.equal((await api.manage('DELETE', `${path}/${foreign.id}`)).status, 401);
 });
 
-t.test('DELETE 200: the contact is gone too', async (t) => {
+t.test('DELETE 200: deletes the contact too', async (t) => {
   const leaver = await findOrCreateContact(db, workspaceId, 'leaver', now, random);
   const reply = await api.manage('DELETE', `${path}/${leaver.id}`);
   t.equal(reply.status, 200);
@@ -55,7 +55,7 @@ t.test('DELETE 200: the contact is gone too', async (t) => {
   t.equal((await api.manage('GET', `/api/v1/management/contacts/${leaver.id}`)).status, 404);
 });
 
-t.test('the attributes of many people are one query on indexes', async (t) => {
+t.test('one query on indexes reads the attributes of many people', async (t) => {
   const queries = await queriesOf(db, (on) => attributesOf(on, [ann.id, foreign.id]));
   t.equal(queries.length, 1);
   for (const query of queries) {

@@ -20,36 +20,39 @@ const addContact = async (userId: string, workspace = workspaceId) => {
 const askBoth = (method: 'GET' | 'DELETE', url: string) =>
   api.client(method, url, undefined, { 'x-api-key': both });
 
-t.test('GET list 200: every contact that the key reaches, each workspace’s oldest first', async (t) => {
-  t.strictSame((await api.manage('GET', path)).json, { data: [] });
-  const foreign = await addContact('f', 'ws2');
-  const first = await addContact('u1');
-  const second = await addContact('u2');
-  const anonymous = { ...second, id: newId(random), userId: null, createdAt: second.createdAt };
-  await db.insertInto('contacts').values(anonymous).execute();
-  const own = await api.manage('GET', path);
-  t.strictSame(own.json.data[0], {
-    id: first.id,
-    environmentId: workspaceId,
-    workspaceId,
-    userId: 'u1',
-    createdAt: first.createdAt,
-    updatedAt: first.updatedAt,
-  });
-  const idsOf = (data: readonly { id: string }[]): string[] => data.map(({ id }) => id);
-  const ordered = [first.id, ...[second.id, anonymous.id].sort()];
-  t.strictSame(idsOf(own.json.data), ordered, 'ties in time are ordered by id');
-  const all = (await askBoth('GET', path)).json.data;
-  t.strictSame(idsOf(all), [...ordered, foreign.id]);
-  t.match(all[3], { workspaceId: 'ws2', environmentId: 'env2' });
-  t.strictSame(
-    idsOf((await askBoth('GET', `${path}?limit=2&skip=1`)).json.data),
-    [...ordered, foreign.id].slice(1, 3),
-  );
-  t.equal((await api.manage('GET', `${path}?limit=99999999`)).json.data.length, 3, 'a larger limit is cut');
-});
+t.test(
+  'GET list 200: every contact that the key can access, for each workspace the oldest first',
+  async (t) => {
+    t.strictSame((await api.manage('GET', path)).json, { data: [] });
+    const foreign = await addContact('f', 'ws2');
+    const first = await addContact('u1');
+    const second = await addContact('u2');
+    const anonymous = { ...second, id: newId(random), userId: null, createdAt: second.createdAt };
+    await db.insertInto('contacts').values(anonymous).execute();
+    const own = await api.manage('GET', path);
+    t.strictSame(own.json.data[0], {
+      id: first.id,
+      environmentId: workspaceId,
+      workspaceId,
+      userId: 'u1',
+      createdAt: first.createdAt,
+      updatedAt: first.updatedAt,
+    });
+    const idsOf = (data: readonly { id: string }[]): string[] => data.map(({ id }) => id);
+    const ordered = [first.id, ...[second.id, anonymous.id].sort()];
+    t.strictSame(idsOf(own.json.data), ordered, 'ties in time are ordered by id');
+    const all = (await askBoth('GET', path)).json.data;
+    t.strictSame(idsOf(all), [...ordered, foreign.id]);
+    t.match(all[3], { workspaceId: 'ws2', environmentId: 'env2' });
+    t.strictSame(
+      idsOf((await askBoth('GET', `${path}?limit=2&skip=1`)).json.data),
+      [...ordered, foreign.id].slice(1, 3),
+    );
+    t.equal((await api.manage('GET', `${path}?limit=99999999`)).json.data.length, 3, 'a larger limit is cut');
+  },
+);
 
-t.test('GET list 400: pages that are none', async (t) => {
+t.test('GET list 400: invalid page parameters', async (t) => {
   for (const query of ['limit=0', 'limit=x', 'skip=-1', 'skip=x', 'skip=99999999999']) {
     const reply = await api.manage('GET', `${path}?${query}`);
     t.equal(reply.status, 400, query);
@@ -78,7 +81,7 @@ t.test('GET 200, 404 and 401', async (t) => {
 });
 
 t.test(
-  'DELETE 200: attributes and displays go, responses stay without their contact, nothing is orphaned',
+  'DELETE 200: deletes attributes and displays, and keeps responses without their contact',
   async (t) => {
     const contact = await addContact('leaver');
     const survey = await addSurvey(api);
@@ -107,7 +110,7 @@ t.test(
   },
 );
 
-t.test('lists read their index in order, however many workspaces', async (t) => {
+t.test('lists read their index in order, with any number of workspaces', async (t) => {
   for (const list of [listContacts, listIdentifiedContacts]) {
     for (const workspaces of [['ws1'], ['ws1', 'ws2', 'ws3']]) {
       const [query] = await queriesOf(db, (on) => list(on, workspaces, { limit: 5, skip: 5 }));
@@ -123,7 +126,7 @@ t.test('lists read their index in order, however many workspaces', async (t) => 
   }
 });
 
-t.test('401: a key that only reads is unauthorized to delete', async (t) => {
+t.test('401: a read-only key cannot delete', async (t) => {
   const reader = await api.addKey({ [workspaceId]: 'write' });
   const contact = await addContact('kept');
   const reply = await api.client('DELETE', `${path}/${contact.id}`, undefined, { 'x-api-key': reader });

@@ -70,12 +70,12 @@ t.test('POST 4xx', async (t) => {
   t.equal((await api.client('POST', path, { workspaceId, key: 'ok' })).status, 401);
 });
 
-t.test('POST 409: two at once, one is made', async (t) => {
+t.test('POST 409: of two concurrent calls one creates the key', async (t) => {
   const replies = await Promise.all([send({ key: 'race' }), send({ key: 'race' }), send({ key: 'race' })]);
   t.strictSame(replies.map(({ status }) => status).sort(), [201, 409, 409]);
 });
 
-t.test('POST 403: a workspace has its maximum, and the reply says so', async (t) => {
+t.test('POST 403: a workspace at its maximum, and the reply names it', async (t) => {
   const fresh = await startApi();
   t.teardown(() => fresh.close());
   const made = [];
@@ -87,7 +87,7 @@ t.test('POST 403: a workspace has its maximum, and the reply says so', async (t)
   t.match(made[145]?.json.error.details, [{ field: 'error', issue: /150 attribute keys/ }]);
 });
 
-t.test('GET list 200: pages, order, one workspace', async (t) => {
+t.test('GET list 200: pages, order, and only one workspace', async (t) => {
   const all = await as(both, 'GET', `${path}?limit=250&order=asc`);
   t.equal(all.json.meta.total, all.json.data.length);
   t.ok(keysOf(all).includes('email'));
@@ -102,7 +102,7 @@ t.test('GET list 200: pages, order, one workspace', async (t) => {
   t.equal((await api.manage('GET', `${path}?skip=-1`)).status, 422);
 });
 
-t.test('PUT 200: name and description; the key and its type stay', async (t) => {
+t.test('PUT 200: changes name and description, but not key and type', async (t) => {
   const { data } = (await send({ key: 'size', dataType: 'number' })).json;
   api.advance(1);
   const change = {
@@ -123,7 +123,7 @@ t.test('PUT 200: name and description; the key and its type stay', async (t) => 
   });
 });
 
-t.test('PUT and DELETE 400: default and unique keys stay as they are', async (t) => {
+t.test('PUT and DELETE 400: default and unique keys cannot be changed', async (t) => {
   const { data } = (await api.manage('GET', `${path}?limit=250`)).json;
   const idOf = (key: string) => data.find((one: { key: string }) => one.key === key).id;
   for (const key of ['email', 'firstName']) {

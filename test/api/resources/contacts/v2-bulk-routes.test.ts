@@ -32,7 +32,7 @@ async function stored(): Promise<ReadonlyMap<string, Record<string, string | nul
   );
 }
 
-t.test('PUT 200: makes contacts and keys; the same again changes nothing; other values do', async (t) => {
+t.test('PUT 200: creates contacts and keys; a repetition changes nothing; other values do', async (t) => {
   const batch = [
     { email: 'a@example.com', userId: 'a', plan: 'pro' },
     { email: 'b@example.com', firstName: 'Bea' },
@@ -62,7 +62,7 @@ t.test('PUT 200: makes contacts and keys; the same again changes nothing; other 
   t.match(second.get('b@example.com'), { firstName: 'Bea', userId: 'b', is: 'b' });
 });
 
-t.test('PUT 207: who has the user id of somebody else is left out, and named', async (t) => {
+t.test('PUT 207: leaves out and names contacts whose user id belongs to another contact', async (t) => {
   const reply = await send(
     { email: 'c@example.com', userId: 'c' },
     { email: 'd@example.com', userId: 'a' },
@@ -89,7 +89,7 @@ t.test('PUT 207: who has the user id of somebody else is left out, and named', a
   );
 });
 
-t.test('PUT 422: a batch that contradicts itself, or the shape', async (t) => {
+t.test('PUT 422: a batch that contradicts itself or has the wrong shape', async (t) => {
   const before = await stored();
   const many = Array.from({ length: 251 }, (_, i) => contact({ email: `m${i}@example.com` }));
   for (const [field, contacts] of [
@@ -129,7 +129,7 @@ t.test('PUT 422: a batch that contradicts itself, or the shape', async (t) => {
   t.strictSame(await stored(), before);
 });
 
-t.test('PUT 400: keys that cannot be, or are too many', async (t) => {
+t.test('PUT 400: invalid keys, or too many', async (t) => {
   const unsafe = await send({ email: 'p@example.com', 'Bad Key': 'x' });
   t.equal(unsafe.status, 400);
   t.match(unsafe.json.error.details, [
@@ -157,7 +157,7 @@ t.test('PUT 401, 403, 404: the scope', async (t) => {
   t.equal((await api.client('PUT', path, body, { 'x-api-key': reader })).status, 403);
 });
 
-t.test('PUT 200: 250 at once; others write in between', async (t) => {
+t.test('PUT 200: 250 contacts at once, while others write', async (t) => {
   const contacts = Array.from({ length: 250 }, (_, i) =>
     contact({ email: `many${i}@example.com`, userId: `many${i}`, firstName: `F${i}`, lastName: `L${i}` }),
   );
@@ -181,7 +181,7 @@ t.test('PUT 200: 250 at once; others write in between', async (t) => {
   t.equal([...now.keys()].filter((email) => email.startsWith('many')).length, 250);
 });
 
-t.test('PUT: two at once with the same contacts make them once', async (t) => {
+t.test('PUT: two concurrent calls with the same contacts create them once', async (t) => {
   const contacts = Array.from({ length: 60 }, (_, i) =>
     contact({ email: `twice${i}@example.com`, fresh: 'x' }),
   );

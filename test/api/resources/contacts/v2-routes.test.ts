@@ -30,13 +30,13 @@ t.test('POST 201', async (t) => {
   });
 });
 
-t.test('POST: the contact is the one that clients then know', async (t) => {
+t.test('POST: clients then identify this contact', async (t) => {
   const made = await send({ email: 'c@example.com', userId: 'carl' });
   const user = await api.client('POST', `/api/v1/client/${workspaceId}/user`, { userId: 'carl' });
   t.equal(user.json.data.state.data.contactId, made.json.data.id);
 });
 
-t.test('POST 400: keys that the workspace does not have', async (t) => {
+t.test('POST 400: unknown attribute keys', async (t) => {
   const before = await contactCount();
   const reply = await send({ email: 'd@example.com', shoe_size: '43', hat: 'red' });
   t.equal(reply.status, 400);
@@ -46,7 +46,7 @@ t.test('POST 400: keys that the workspace does not have', async (t) => {
   t.equal(await contactCount(), before);
 });
 
-t.test('POST 409: an address or a user id that another contact has', async (t) => {
+t.test('POST 409: the address or user id of another contact', async (t) => {
   const email = await send({ email: 'ada@example.com' });
   t.equal(email.status, 409);
   t.match(email.json.error.details, [{ field: 'email', issue: /already exists/ }]);
@@ -55,14 +55,14 @@ t.test('POST 409: an address or a user id that another contact has', async (t) =
   t.match(user.json.error.details, [{ field: 'userId', issue: /already exists/ }]);
 });
 
-t.test('POST 409: two at once, one is made', async (t) => {
+t.test('POST 409: of two concurrent calls one creates the contact', async (t) => {
   const before = await contactCount();
   const replies = await Promise.all(Array.from({ length: 5 }, () => send({ email: 'race@example.com' })));
   t.strictSame(replies.map(({ status }) => status).sort(), [201, 409, 409, 409, 409]);
   t.equal(await contactCount(), before + 1);
 });
 
-t.test('POST 422: values that cannot be', async (t) => {
+t.test('POST 422: invalid values', async (t) => {
   await api.manage('POST', '/api/v2/management/contact-attribute-keys', {
     workspaceId,
     key: 'seats',

@@ -18,12 +18,12 @@ async function respond(api: EventApi, surveyId: string): Promise<string> {
   return reply.json.data.id;
 }
 
-/** All receivers of tests are on loopback. The row says how others are shown. */
+/** All receivers of tests are on loopback. A row shows how others are displayed. */
 async function asIfPublic(api: EventApi): Promise<void> {
   await api.context.db.updateTable('deliveryAttempts').set({ isPrivate: 0 }).execute();
 }
 
-t.test('GET 200: the newest first, with every attempt; then redelivered', async (t) => {
+t.test('GET 200: newest first, with every attempt; then redelivers', async (t) => {
   const api = await eventApi(t);
   let status = 503;
   const hook = await startReceiver((response) => response.writeHead(status).end('x'.repeat(2_000)));
@@ -88,7 +88,7 @@ t.test('GET 200: the newest first, with every attempt; then redelivered', async 
   t.same([kept.attempts.length, kept.attempts[0].number], [20, 5], 'the newest twenty are kept');
 });
 
-t.test('GET 200: paged and filtered; an index gives the order', async (t) => {
+t.test('GET 200: pages and filters, ordered by an index', async (t) => {
   const api = await eventApi(t);
   const hook = await startReceiver();
   t.teardown(() => hook.close());
@@ -121,7 +121,7 @@ t.test('GET 200: paged and filtered; an index gives the order', async (t) => {
   t.notMatch(plan.join(), /TEMP B-TREE/);
 });
 
-t.test('404 and 401: what is not there, or not yours', async (t) => {
+t.test('404: unknown deliveries; 401: those of other workspaces', async (t) => {
   const api = await eventApi(t);
   const id = await api.addWebhook({ url: 'http://127.0.0.1:1/' });
   const other = await api.addWebhook({ url: 'http://127.0.0.1:1/' });
@@ -159,7 +159,7 @@ t.test('404 and 401: what is not there, or not yours', async (t) => {
   }
 });
 
-t.test('POST redeliver 200: one that is under way is left to its worker', async (t) => {
+t.test('POST redeliver 200: a running delivery stays with its worker', async (t) => {
   const api = await eventApi(t);
   let refuse = (): void => undefined;
   const hook = await startReceiver((response) => {
@@ -184,7 +184,7 @@ t.test('POST redeliver 200: one that is under way is left to its worker', async 
   t.equal(hook.received.length, 1);
 });
 
-t.test('POST test 200: exactly the test body, signed, and what came of it', async (t) => {
+t.test('POST test 200: sends exactly the test body, signed, and returns the result', async (t) => {
   const api = await eventApi(t);
   const secret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
   const hook = await startReceiver((response) => response.writeHead(202).end('ok'));
@@ -206,7 +206,7 @@ t.test('POST test 200: exactly the test body, signed, and what came of it', asyn
   t.match(failed.json.data, { isDelivered: false, statusCode: null, reply: 'hidden', error: null });
 });
 
-t.test('POST test 200: a target that is refused says so', async (t) => {
+t.test('POST test 200: a refused target is reported', async (t) => {
   const api = await eventApi(t);
   await addStrangers(api);
   const id = await api.addWebhook({ url: 'http://127.0.0.1:1/', workspaceId: 'foreign' });
@@ -216,7 +216,7 @@ t.test('POST test 200: a target that is refused says so', async (t) => {
 });
 
 t.test(
-  'an organization that is not the operator’s reaches nothing private, whatever is listed',
+  'an organization other than the operator’s cannot use the operator’s list of private targets',
   async (t) => {
     const api = await startEventApi({
       env: { WEBHOOK_ATTEMPTS: '1', WEBHOOK_ALLOWED_TARGETS: '127.0.0.0/8' },
@@ -293,7 +293,7 @@ async function foreignPermission(api: EventApi) {
   return { apiKeyId: id, workspaceId: 'foreign', permission: 'manage' } as const;
 }
 
-t.test('POST test 400 and 409: Discord, and one at a time', async (t) => {
+t.test('POST test 400 for Discord, 409 for a second test at the same time', async (t) => {
   const api = await eventApi(t);
   const discord = await api.addWebhook({ url: 'https://discord.com/api/webhooks/1/x' });
   t.equal((await api.manage('POST', `/api/v1/webhooks/${discord}/test`)).status, 400);

@@ -16,7 +16,7 @@ const respond = async (fields: Record<string, unknown> = {}): Promise<string> =>
   (await api.client('POST', responses, { surveyId: survey.id, finished: false, data: {}, ...fields })).json
     .data.id;
 
-t.test('POST 200: v1 makes the contact it does not know, once', async (t) => {
+t.test('POST 200: v1 creates an unknown contact, once', async (t) => {
   const first = await api.client('POST', v1, { surveyId: survey.id, userId: 'u1', responseId: 'ignored' });
   t.equal(first.status, 200);
   const { id, contactId } = first.json.data;
@@ -41,7 +41,7 @@ t.test('POST 200: v2 links a known contact and ignores an unknown one', async (t
   }
 });
 
-t.test('POST refusals', async (t) => {
+t.test('POST: errors', async (t) => {
   const paused = await addSurvey(api, { status: 'paused' });
   for (const path of [v1, v2]) {
     const base = path.replace(workspaceId, 'nope');
@@ -61,7 +61,7 @@ t.test('POST refusals', async (t) => {
   t.strictSame(long.json.details, { userId: 'User ID cannot exceed 255 characters' });
 });
 
-t.test('PUT 200: links a display to a user and a response; saying it again changes nothing', async (t) => {
+t.test('PUT 200: links a display to a user and a response; a repetition changes nothing', async (t) => {
   const id = await display();
   const responseId = await respond();
   for (let i = 0; i < 2; i += 1) {
@@ -81,7 +81,7 @@ t.test('PUT 200: links a display to a user and a response; saying it again chang
   t.strictSame(row, { userId: 'u9' }, 'an unknown user was made');
 });
 
-t.test('PUT 400: what belongs elsewhere, and nothing of it is kept', async (t) => {
+t.test('PUT 400: rows of other workspaces; nothing is changed', async (t) => {
   const id = await display();
   const taken = await display();
   const linked = await respond({ displayId: taken });
@@ -102,7 +102,7 @@ t.test('PUT 400: what belongs elsewhere, and nothing of it is kept', async (t) =
   t.strictSame(kept, [], 'one transaction');
 });
 
-t.test('404: displays of nobody and of others', async (t) => {
+t.test('404: unknown displays, and those of other workspaces', async (t) => {
   const id = await display();
   for (const path of [`${v1}/cnothing`, `/api/v1/client/ws2/displays/${id}`]) {
     for (const reply of [await api.client('PUT', path, {}), await api.client('GET', `${path}/response`)]) {
@@ -116,7 +116,7 @@ t.test('404: displays of nobody and of others', async (t) => {
   );
 });
 
-t.test('GET response 200: null as long as there is none', async (t) => {
+t.test('GET response 200: null while there is none', async (t) => {
   t.strictSame((await api.client('GET', `${v1}/${await display()}/response`)).json, {
     data: { responseId: null },
   });

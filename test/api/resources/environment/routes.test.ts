@@ -45,7 +45,7 @@ const settings = {
 };
 const state = async () => (await api.client('GET', path)).json.data;
 
-t.test('200: an empty workspace, in both forms', async (t) => {
+t.test('200: an empty workspace, in both formats', async (t) => {
   const reply = await api.client('GET', path);
   t.equal(reply.status, 200);
   t.equal(reply.headers['content-type'], 'application/json; charset=utf-8');
@@ -72,7 +72,7 @@ t.test('200: an empty workspace, in both forms', async (t) => {
   t.ok(left <= HOUR_MS && left > HOUR_MS - 5 * 60_000, 'the same for all processes, for five minutes');
 });
 
-t.test('200: plain strings outside, localized maps inside', async (t) => {
+t.test('200: plain strings at the top, localized maps inside', async (t) => {
   const survey = await addSurvey(api, {
     type: 'website',
     pin: '1234',
@@ -131,7 +131,7 @@ t.test('200: plain strings outside, localized maps inside', async (t) => {
   await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
 });
 
-t.test('200: conditions of a segment are counted, not told', async (t) => {
+t.test('200: tells how many conditions a segment has, but not which', async (t) => {
   const survey = await addSurvey(api, { type: 'app' });
   const filters = [{ id: 'f', connector: null, resource: { id: 'r', value: 'secret-plan' } }];
   await db
@@ -149,7 +149,7 @@ t.test('200: conditions of a segment are counted, not told', async (t) => {
   await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
 });
 
-t.test('200: live surveys for apps only, the newest first, at most 30', async (t) => {
+t.test('200: only running app surveys, newest first, at most 30', async (t) => {
   const fresh = await startApi();
   t.teardown(() => fresh.close());
   await addSurvey(fresh, { type: 'link' });
@@ -166,7 +166,7 @@ t.test('200: live surveys for apps only, the newest first, at most 30', async (t
   t.strictSame(idsOf(data.data.surveys), ids.slice(0, 30));
 });
 
-t.test('200: every write of a survey is visible at once, whichever id asks', async (t) => {
+t.test('200: every change of a survey is visible at once, by either id', async (t) => {
   await api.addWorkspace('ws2', 'env2');
   const key = await api.addKey({ ws2: 'manage' });
   const ask = async (id: string): Promise<number> =>
@@ -202,7 +202,7 @@ t.test('200: other changes are visible within five minutes', async (t) => {
   t.equal((await state()).project.recontactDays, 9);
 });
 
-t.test('200: aliases of the path answer the same', async (t) => {
+t.test('200: aliases of the path give the same reply', async (t) => {
   const expected = (await api.client('GET', path)).text;
   for (const alias of [
     `/api/v2/client/${workspaceId}/environment`,
@@ -223,7 +223,7 @@ t.test('200: the first fetch completes the setup of the app', async (t) => {
   t.equal(await isSetUp(), true);
 });
 
-t.test('400 and 404: ids that cannot be, and ids that are not', async (t) => {
+t.test('400: malformed ids; 404: unknown ids', async (t) => {
   const malformed = await api.client('GET', '/api/v1/client/Not-An-Id/environment');
   t.equal(malformed.status, 400);
   t.strictSame(malformed.json, { code: 'bad_request', message: 'Invalid ID format', details: {} });
@@ -238,7 +238,7 @@ t.test('400 and 404: ids that cannot be, and ids that are not', async (t) => {
   t.equal(unknown.headers['access-control-allow-origin'], '*');
 });
 
-t.test('304: a state that has not changed is not sent again', async (t) => {
+t.test('304: an unchanged state is not sent again', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   await addSurvey(api, { type: 'app', status: 'inProgress' });
@@ -258,7 +258,7 @@ t.test('304: a state that has not changed is not sent again', async (t) => {
   t.not(changed.headers.etag, etag);
 });
 
-t.test('200: what the team calls its surveys and segments is nobody’s business', async (t) => {
+t.test('200: internal names of surveys and segments are not sent', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const url = `/api/v1/client/${workspaceId}/environment`;
@@ -283,7 +283,7 @@ t.test('200: what the team calls its surveys and segments is nobody’s business
   }
 });
 
-t.test('200: SDKs are told after what to ask for the segments again', async (t) => {
+t.test('200: tells SDKs how long the segments are valid', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const url = `/api/v1/client/${workspaceId}/environment`;

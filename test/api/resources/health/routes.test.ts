@@ -1,4 +1,4 @@
-/** Load balancers and orchestrators ask these routes, which must cost little. */
+/** Load balancers and orchestrators call these routes often, so they must be cheap. */
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
@@ -7,14 +7,14 @@ import { createDatabaseHealth } from '#api/db/health.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { until } from '#test/support/until.ts';
 
-t.test('200 while it serves and reaches its database', async (t) => {
+t.test('200 while it serves and can read its database', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   t.match(await api.client('GET', '/health'), { status: 200, text: '{"status":"ok"}' });
   t.match(await api.client('GET', '/ready'), { status: 200, text: '{"status":"ready"}' });
 });
 
-t.test('503 while it stops: on connections that are still open', async (t) => {
+t.test('503 while it stops, on open connections', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   await api.app.listen({ port: 0, host: '127.0.0.1' });
@@ -22,7 +22,7 @@ t.test('503 while it stops: on connections that are still open', async (t) => {
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const accepted: Socket[] = [];
   api.app.server.on('connection', (socket: Socket) => accepted.push(socket));
-  // A request is under way when the service is told to stop.
+  // A request is in progress when the service is told to stop.
   const body = '{"surveyId":"nothing","finished":false,"data":{}}';
   const socket = connect(port, '127.0.0.1');
   t.teardown(() => socket.destroy());
@@ -53,7 +53,7 @@ t.test('503 while it stops: on connections that are still open', async (t) => {
 });
 
 t.test(
-  'asked by many, the database is asked once a second; one that hangs costs a bounded time',
+  'many requests cause one query a second; a database that hangs delays them for a bounded time',
   async (t) => {
     const api = await startApi();
     t.teardown(() => api.close());

@@ -13,7 +13,7 @@ async function send(browser: Browser, path: string, fields: Record<string, strin
   return browser.call('POST', path, new URLSearchParams({ csrfToken, ...fields }).toString(), html);
 }
 
-t.test('GET /: a page for people, data for programs', async (t) => {
+t.test('GET /: HTML for people, JSON for programs', async (t) => {
   const page = await open(openBrowser(api), '/');
   t.match(page, { status: 200, headers: { 'content-type': 'text/html; charset=utf-8', vary: 'accept' } });
   t.match(page.text, 'This service is ready');
@@ -25,7 +25,7 @@ t.test('GET /: a page for people, data for programs', async (t) => {
   t.strictSame(data.json, { status: 'ok', documentation: `${publicUrl}/api/docs` });
 });
 
-t.test('503: a database that does not answer is said, to people and to programs', async (t) => {
+t.test('503 if the database does not answer, as HTML and as JSON', async (t) => {
   const away = await startApi();
   await away.context.db.destroy();
   t.teardown(() => away.app.close());
@@ -35,7 +35,7 @@ t.test('503: a database that does not answer is said, to people and to programs'
   t.equal((await away.client('GET', '/')).json.code, 'service_unavailable');
 });
 
-t.test('errors that people meet are pages; programs get data', async (t) => {
+t.test('errors are HTML for browsers and JSON for programs', async (t) => {
   for (const [path, status] of [
     ['/nothing', 404],
     ['/auth/nothing', 404],
@@ -56,7 +56,7 @@ t.test('errors that people meet are pages; programs get data', async (t) => {
   }
 });
 
-t.test('the account: who, what, and a key that is made, works, is shown once and revoked', async (t) => {
+t.test('the account page: its data, and a key that is created, used, shown once and revoked', async (t) => {
   const browser = await logInOwner(api);
   const page = await open(browser, '/account');
   t.equal(page.status, 200);
@@ -100,7 +100,7 @@ t.test('the account: who, what, and a key that is made, works, is shown once and
   t.equal(whole.status, 200);
 });
 
-t.test('a key that cannot be made: what is wrong, at its field', async (t) => {
+t.test('a key that cannot be created: the mistake at its field', async (t) => {
   const browser = await logInOwner(api);
   const reach = `workspace:${workspaceId}`;
   for (const [fields, text] of [
@@ -123,7 +123,7 @@ t.test('a key that cannot be made: what is wrong, at its field', async (t) => {
   t.equal(foreign.status, 401);
 });
 
-t.test('without a session, or with a form that is not ours, nothing happens', async (t) => {
+t.test('changes nothing without a session or a CSRF token', async (t) => {
   const stranger = openBrowser(api);
   t.match(await open(stranger, '/account'), { status: 302, headers: { location: '/auth/login' } });
   t.equal((await send(stranger, '/account/api-keys', { label: 'x' })).status, 401);

@@ -40,7 +40,7 @@ async function send(browser: Browser, fields: Readonly<Record<string, string>>):
   return browser.call('POST', url, new URLSearchParams({ csrfToken, ...fields }).toString(), html);
 }
 
-t.test('a new person: one form makes the account and logs in, though sign-up is closed', async (t) => {
+t.test('a new person: one form creates the account and logs in, even if sign-up is closed', async (t) => {
   const { api, members, owner, invite } = await begin(t);
   const token = await invite('ada@example.com', 'manager');
   const browser = openBrowser(api);
@@ -87,7 +87,7 @@ t.test('programs: JSON, or json=true', async (t) => {
   t.strictSame(foreign.json, { url: publicUrl }, 'leads to no other site');
 });
 
-t.test('400: what is wrong stands on the page, beside its field, and the link goes on serving', async (t) => {
+t.test('400: mistakes appear next to their fields, and the link stays valid', async (t) => {
   const { api, invite } = await begin(t);
   const token = await invite('ada@example.com');
   for (const [fields, text] of [
@@ -105,7 +105,7 @@ t.test('400: what is wrong stands on the page, beside its field, and the link go
   t.equal((await send(openBrowser(api), { token, ...ada })).status, 302);
 });
 
-t.test('400: a form from elsewhere', async (t) => {
+t.test('400: a form of another origin', async (t) => {
   const { api, invite } = await begin(t);
   const token = await invite('ada@example.com');
   const reply = await api.client('POST', url, { token, ...ada });
@@ -118,38 +118,35 @@ t.test('400: a form from elsewhere', async (t) => {
   t.equal(crossed.status, 400);
 });
 
-t.test(
-  'a person with an account: logs in on the page, then accepts; the link alone is not enough',
-  async (t) => {
-    const { api, members, owner, invite } = await begin(t);
-    const person = await addPerson(api, 'Ada', null);
-    const token = await invite(person.email);
-    const stranger = openBrowser(api);
-    const refused = await stranger.form(url, { token, ...ada });
-    t.equal(refused.status, 401);
-    t.match(refused.json, { code: 'not_authenticated', message: /log in with it first/ });
+t.test('a person with an account must log in and accept; the link alone is not enough', async (t) => {
+  const { api, members, owner, invite } = await begin(t);
+  const person = await addPerson(api, 'Ada', null);
+  const token = await invite(person.email);
+  const stranger = openBrowser(api);
+  const refused = await stranger.form(url, { token, ...ada });
+  t.equal(refused.status, 401);
+  t.match(refused.json, { code: 'not_authenticated', message: /log in with it first/ });
 
-    const page = await stranger.call('GET', `/invite?token=${token}`);
-    t.match(page.text, /This address has an account\. Log in with it to accept/);
-    t.notMatch(page.text, /name="name"/);
-    const form = new URLSearchParams({
-      csrfToken: /name="csrfToken" value="(\w+)"/.exec(page.text)?.[1] ?? '',
-      email: person.email,
-      password: 'Password1',
-      callbackUrl: /name="callbackUrl" value="([^"]+)"/.exec(page.text)?.[1] ?? '',
-    });
-    const login = await stranger.call('POST', '/api/auth/callback/credentials', form.toString(), html);
-    t.equal(login.headers.location, `/invite?token=${token}`);
-    const back = await stranger.call('GET', `/invite?token=${token}`);
-    t.match(back.text, 'Accept the invitation');
-    t.notMatch(back.text, /name="password"/);
-    t.equal((await send(stranger, { token })).status, 302);
-    t.match((await owner.call('GET', members)).json.data, [{}, { id: person.id, role: 'member' }]);
-    t.strictSame((await openBrowser(api).logIn(person.email, 'Password1')).json, { url: publicUrl });
-  },
-);
+  const page = await stranger.call('GET', `/invite?token=${token}`);
+  t.match(page.text, /This address has an account\. Log in with it to accept/);
+  t.notMatch(page.text, /name="name"/);
+  const form = new URLSearchParams({
+    csrfToken: /name="csrfToken" value="(\w+)"/.exec(page.text)?.[1] ?? '',
+    email: person.email,
+    password: 'Password1',
+    callbackUrl: /name="callbackUrl" value="([^"]+)"/.exec(page.text)?.[1] ?? '',
+  });
+  const login = await stranger.call('POST', '/api/auth/callback/credentials', form.toString(), html);
+  t.equal(login.headers.location, `/invite?token=${token}`);
+  const back = await stranger.call('GET', `/invite?token=${token}`);
+  t.match(back.text, 'Accept the invitation');
+  t.notMatch(back.text, /name="password"/);
+  t.equal((await send(stranger, { token })).status, 302);
+  t.match((await owner.call('GET', members)).json.data, [{}, { id: person.id, role: 'member' }]);
+  t.strictSame((await openBrowser(api).logIn(person.email, 'Password1')).json, { url: publicUrl });
+});
 
-t.test('somebody else’s session does not accept', async (t) => {
+t.test('the session of another person cannot accept', async (t) => {
   const { api, members, owner, invite } = await begin(t);
   const person = await addPerson(api, 'Ada', null);
   const other = await addPerson(api, 'Other', null);
@@ -162,7 +159,7 @@ t.test('somebody else’s session does not accept', async (t) => {
   t.equal((await owner.call('GET', members)).json.data.length, 1);
 });
 
-t.test('an account that nobody verified is as good as none: its password does not survive', async (t) => {
+t.test('the password of an unverified account does not survive the invite', async (t) => {
   const { api, invite } = await begin(t, { SIGNUP_ENABLED: '1' });
   const stranger = { name: 'Stranger', email: 'ada@example.com', password: 'Strangers1' };
   await api.client('POST', '/api/auth/signup', stranger);
@@ -177,7 +174,7 @@ t.test('an account that nobody verified is as good as none: its password does no
   t.equal(organizations.length, 1);
 });
 
-t.test('of several at once, one comes in', async (t) => {
+t.test('of several concurrent calls one accepts', async (t) => {
   const { api, members, owner, invite } = await begin(t);
   const token = await invite('ada@example.com');
   const replies = await Promise.all([1, 2, 3].map(() => openBrowser(api).form(url, { token, ...ada })));
@@ -187,7 +184,7 @@ t.test('of several at once, one comes in', async (t) => {
   t.equal(users.length, 2);
 });
 
-t.test('400: revoked, ended, invented; the inviter gone', async (t) => {
+t.test('400: a revoked, expired or invented invite, or one whose sender was removed', async (t) => {
   const { api, members, invite } = await begin(t);
   const boss = await addPerson(api, 'Boss', 'owner');
   const organization = members.replace('/members', '');
@@ -206,11 +203,11 @@ t.test('400: revoked, ended, invented; the inviter gone', async (t) => {
     t.match(reply.json, { message: /has ended, was used or was revoked/ });
     const page = await openBrowser(api).call('GET', `/invite?token=${one.slice(0, 200)}`);
     t.equal(page.status, 400);
-    t.match(page.text, /Ask whoever invited you for a new one/);
+    t.match(page.text, /Ask the person who invited you for a new one/);
   }
 });
 
-t.test('an account that was switched off stays out, and the invite stays', async (t) => {
+t.test('a deactivated account cannot join, and the invite stays', async (t) => {
   const { api, invite } = await begin(t);
   const person = await addPerson(api, 'Ada', null);
   await api.context.db
@@ -224,7 +221,7 @@ t.test('an account that was switched off stays out, and the invite stays', async
   t.equal((await openBrowser(api).call('GET', `/invite?token=${token}`)).status, 200);
 });
 
-t.test('429: as often as one may sign up', async (t) => {
+t.test('429: with the limit of sign-up', async (t) => {
   const { api } = await begin(t, { RATE_LIMITING_DISABLED: '0' });
   const statuses = new Set<number>();
   for (let i = 0; i < 31; i += 1) statuses.add((await api.client('POST', url, { token: 'x' })).status);

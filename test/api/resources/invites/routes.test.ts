@@ -12,7 +12,7 @@ interface World {
   readonly owner: Browser;
 }
 
-/** @param hasMail mails are accepted, but nobody sends them */
+/** @param hasMail mails are accepted, but not sent */
 async function begin(t: Test, hasMail: boolean): Promise<World> {
   const api = await startApi({
     env: { SIGNUP_ENABLED: '0', ...(hasMail ? { SMTP_URL: 'smtp://127.0.0.1:9' } : {}) },
@@ -34,7 +34,7 @@ const mailsOf = (api: TestApi) =>
 const works = async (api: TestApi, link: string): Promise<boolean> =>
   (await openBrowser(api).call('GET', link.slice(publicUrl.length))).status === 200;
 
-t.test('POST 200: the link goes by mail, and only there', async (t) => {
+t.test('POST 200: sends the link by mail only', async (t) => {
   const { api, url, owner } = await begin(t, true);
   const reply = await owner.call('POST', url, { email: ' Ada@Example.com ' });
   t.equal(reply.status, 200);
@@ -55,7 +55,7 @@ t.test('POST 200: the link goes by mail, and only there', async (t) => {
   t.notMatch(JSON.stringify([listed.json, stored]), link.split('token=')[1], 'stored as a hash');
 });
 
-t.test('POST 200: without a mail server the link is shown, once', async (t) => {
+t.test('POST 200: shows the link once if there is no mail server', async (t) => {
   const { api, url, owner } = await begin(t, false);
   const reply = await owner.call('POST', url, { email: 'ada@example.com', role: 'manager' });
   const { link, id } = reply.json.data;
@@ -80,7 +80,7 @@ t.test('POST 200: without a mail server the link is shown, once', async (t) => {
   t.same((await later.call('GET', url)).json.data, []);
 });
 
-t.test('401: managers invite members only, members nobody; strangers find nothing', async (t) => {
+t.test('401: managers invite only members, and members nobody; people outside get 404', async (t) => {
   const { api, url, owner } = await begin(t, false);
   const manager = (await addPerson(api, 'Manager', 'manager')).browser;
   const member = (await addPerson(api, 'Member', 'member')).browser;
@@ -97,7 +97,7 @@ t.test('401: managers invite members only, members nobody; strangers find nothin
   t.equal((await post(outsider, 'd@example.com', 'member')).status, 404);
 });
 
-t.test('400 and 409: what is no invite, and who is in or invited already', async (t) => {
+t.test('400: a malformed invite; 409: members, and people already invited', async (t) => {
   const { api, url, owner } = await begin(t, false);
   for (const body of [
     {},
@@ -123,7 +123,7 @@ t.test('400 and 409: what is no invite, and who is in or invited already', async
   t.equal((await api.context.db.selectFrom('invites').select('id').execute()).length, 2);
 });
 
-t.test('429: a mailbox gets five invitations in an hour, and the earlier link goes on serving', async (t) => {
+t.test('429: a mailbox gets five invitations in an hour, and the earlier link stays valid', async (t) => {
   const { api, url, owner } = await begin(t, true);
   const { id } = (await owner.call('POST', url, { email: 'ada@example.com' })).json.data;
   for (let i = 0; i < 4; i += 1) {
@@ -139,7 +139,7 @@ t.test('429: a mailbox gets five invitations in an hour, and the earlier link go
   t.equal(serving.filter(Boolean).length, 1);
 });
 
-t.test('403: 200 addresses in a day, also for those who revoke and invite others', async (t) => {
+t.test('403: invites to 200 addresses in a day, including those revoked since', async (t) => {
   const { api, url, owner } = await begin(t, false);
   const { id: userId } = (await owner.call('GET', '/api/v1/me')).json;
   const row = {

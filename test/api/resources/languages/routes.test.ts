@@ -12,7 +12,7 @@ await api.addWorkspace('ws2');
 const now = new Date(clock()).toISOString();
 const send = (body: Record<string, unknown>) => api.manage('POST', path, { workspaceId, ...body });
 
-t.test('POST 200: a language that surveys can then have', async (t) => {
+t.test('POST 200: surveys can then use the language', async (t) => {
   const reply = await send({ code: 'pt-BR', alias: 'Brasil' });
   t.equal(reply.status, 200);
   const { id } = reply.json.data;
@@ -31,7 +31,7 @@ t.test('POST 200: a language that surveys can then have', async (t) => {
   t.strictSame(survey.languages, [{ language: 'pt-BR', default: true, enabled: true }]);
 });
 
-t.test('GET list 200: by code, of the workspaces that the key reaches', async (t) => {
+t.test('GET list 200: by code, in all workspaces that the key can access', async (t) => {
   await send({ code: 'de' });
   await insertLanguage(db, {
     id: 'lf',
@@ -60,7 +60,7 @@ t.test('POST 400, 401 and 409', async (t) => {
   t.equal(again.json.message, 'Language with code fr already exists');
 });
 
-t.test('DELETE 200, 409 while a survey has it, 404', async (t) => {
+t.test('DELETE 200; 409 while a survey uses it; 404', async (t) => {
   const { data } = (await send({ code: 'it' })).json;
   const survey = await addSurvey(api, { languages: [{ language: 'it' }] });
   const refused = await api.manage('DELETE', `${path}/${data.id}`);

@@ -16,7 +16,7 @@ const lastMail = () =>
     .orderBy('id')
     .executeTakeFirstOrThrow();
 
-t.test('200: the link in the mail is the proof that a survey asks for', async (t) => {
+t.test('200: the mailed link proves the address to a survey that requires it', async (t) => {
   const survey = await addSurvey(api, {
     type: 'link',
     isVerifyEmailEnabled: true,
@@ -46,7 +46,7 @@ t.test('200: a survey with single-use links gets one', async (t) => {
   t.match((await lastMail()).body, /suId=c[a-z0-9]{24}&suToken=[0-9a-f]{64}&verify=/);
 });
 
-t.test('400: nobody has said where surveys are answered', async (t) => {
+t.test('400: SURVEY_URL is not set', async (t) => {
   const bare = await startApi();
   t.teardown(() => bare.close());
   const survey = await addSurvey(bare, { type: 'link' });

@@ -21,30 +21,27 @@ async function begin(t: Test): Promise<World> {
   return { api, organizationId, url: `/api/v1/organizations/${organizationId}/members`, owner, ownerId };
 }
 
-t.test(
-  'GET 200: every member sees the others, with their teams; strangers and keys see nothing',
-  async (t) => {
-    const { api, url, owner, ownerId } = await begin(t);
-    api.advance(1);
-    const ada = await addPerson(api, 'Ada', 'member');
-    await addTeam(api, 'Support', { [ada.id]: 'admin' }, {});
-    const outsider = await addPerson(api, 'Outsider', null);
-    t.match((await ada.browser.call('GET', url)).json.data, [
-      { id: ownerId, email: 'owner@example.com', role: 'owner', isActive: true, teams: [] },
-      { id: ada.id, name: 'Ada', role: 'member', teams: [{ name: 'Support', role: 'admin' }] },
-    ]);
-    const second = await owner.call('GET', `${url}?limit=1&skip=1`);
-    t.equal(second.json.data.length, 1);
-    t.notMatch(JSON.stringify(second.json), /passwordHash/);
-    const stranger = await outsider.browser.call('GET', url);
-    t.equal(stranger.status, 404);
-    t.match(stranger.json, { message: 'Organization not found' });
-    t.equal((await openBrowser(api).call('GET', url)).status, 401);
-    t.equal((await api.client('GET', url, undefined, { 'x-api-key': apiKey })).status, 401);
-  },
-);
+t.test('GET 200: members see each other with their teams; people outside and keys see nothing', async (t) => {
+  const { api, url, owner, ownerId } = await begin(t);
+  api.advance(1);
+  const ada = await addPerson(api, 'Ada', 'member');
+  await addTeam(api, 'Support', { [ada.id]: 'admin' }, {});
+  const outsider = await addPerson(api, 'Outsider', null);
+  t.match((await ada.browser.call('GET', url)).json.data, [
+    { id: ownerId, email: 'owner@example.com', role: 'owner', isActive: true, teams: [] },
+    { id: ada.id, name: 'Ada', role: 'member', teams: [{ name: 'Support', role: 'admin' }] },
+  ]);
+  const second = await owner.call('GET', `${url}?limit=1&skip=1`);
+  t.equal(second.json.data.length, 1);
+  t.notMatch(JSON.stringify(second.json), /passwordHash/);
+  const stranger = await outsider.browser.call('GET', url);
+  t.equal(stranger.status, 404);
+  t.match(stranger.json, { message: 'Organization not found' });
+  t.equal((await openBrowser(api).call('GET', url)).status, 401);
+  t.equal((await api.client('GET', url, undefined, { 'x-api-key': apiKey })).status, 401);
+});
 
-t.test('PUT 200: an owner gives every role; it counts from the next request on', async (t) => {
+t.test('PUT 200: an owner can give every role, from the next request on', async (t) => {
   const { api, url, owner } = await begin(t);
   const ada = await addPerson(api, 'Ada', 'member');
   t.equal((await ada.browser.call('GET', '/api/v1/api-keys')).status, 401);
@@ -62,7 +59,7 @@ t.test('PUT 200: an owner gives every role; it counts from the next request on',
   t.match(missing.json, { message: 'Member not found' });
 });
 
-t.test('401: managers raise nobody and touch no equals; members touch nobody', async (t) => {
+t.test('401: managers cannot promote or change other managers; members cannot change anybody', async (t) => {
   const { api, url, ownerId } = await begin(t);
   const manager = await addPerson(api, 'Manager', 'manager');
   const other = await addPerson(api, 'Other', 'manager');
@@ -89,7 +86,7 @@ t.test('401: managers raise nobody and touch no equals; members touch nobody', a
   t.equal((await manager.browser.call('DELETE', `${url}/${member.id}`)).status, 200, 'but remove members');
 });
 
-t.test('DELETE 200: the reach of every session ends at once, with teams and invites', async (t) => {
+t.test('DELETE 200: ends the rights of every session at once, with teams and invites', async (t) => {
   const { api, organizationId, url, owner } = await begin(t);
   const ada = await addPerson(api, 'Ada', 'manager');
   const elsewhere = openBrowser(api);
@@ -118,14 +115,14 @@ t.test('DELETE 200: the reach of every session ends at once, with teams and invi
   t.equal((await owner.call('DELETE', `${url}/${ada.id}`)).status, 404);
 });
 
-t.test('anybody may leave', async (t) => {
+t.test('every member may leave', async (t) => {
   const { api, url } = await begin(t);
   const ada = await addPerson(api, 'Ada', 'member');
   t.equal((await ada.browser.call('DELETE', `${url}/${ada.id}`)).status, 200);
   t.equal((await ada.browser.call('GET', url)).status, 404);
 });
 
-t.test('409: the last owner stays, and stays owner, also when two go at once', async (t) => {
+t.test('409: the last owner must stay owner, also with two concurrent calls', async (t) => {
   const { api, url, owner, ownerId } = await begin(t);
   for (const [method, body] of [
     ['DELETE', undefined],
@@ -150,7 +147,7 @@ t.test('409: the last owner stays, and stays owner, also when two go at once', a
   t.equal(owners.length, 1);
 });
 
-t.test('what somebody invited others to ends with the role', async (t) => {
+t.test('the invites of a member end with the role', async (t) => {
   const { api, organizationId, url, owner } = await begin(t);
   const ada = await addPerson(api, 'Ada', 'owner');
   const invites = `/api/v1/organizations/${organizationId}/invites`;

@@ -15,7 +15,7 @@ const stranger = await addPerson(api, 'Sue', null);
 await addTeam(api, 'Sales', { [mia.id]: 'admin' }, {});
 await addTeam(api, 'Support', {}, {});
 const patch = (body: object) => api.manage('PATCH', url, body);
-/** As if somebody else had made the key. */
+/** Sets the creator of a key. */
 const keyOf = (userId: string | null) => db.updateTable('apiKeys').set({ createdBy: userId }).execute();
 const owner = await db
   .selectFrom('users')
@@ -23,7 +23,7 @@ const owner = await db
   .where('email', '=', 'owner@example.com')
   .executeTakeFirstOrThrow();
 
-t.test('GET 200: the members, filtered by id and address, and nobody else', async (t) => {
+t.test('GET 200: the members, filtered by id and address', async (t) => {
   const { status, json } = await api.manage('GET', url);
   t.equal(status, 200);
   t.strictSame(json.meta, { total: 3, limit: 50, offset: 0 });
@@ -52,7 +52,7 @@ t.test('GET 200: the members, filtered by id and address, and nobody else', asyn
   t.equal((await api.client('GET', url, undefined, { 'x-api-key': 'fbk_nobody' })).status, 401);
 });
 
-t.test('PATCH 200: name, role, teams; what is absent stays', async (t) => {
+t.test('PATCH 200: changes name, role and teams; absent fields stay', async (t) => {
   const changed = await patch({
     email: ' MIA@example.com',
     name: 'Mia Two',
@@ -72,7 +72,7 @@ t.test('PATCH 200: name, role, teams; what is absent stays', async (t) => {
   t.match((await patch({ email: mia.email })).json, { data: { role: 'member' } });
 });
 
-t.test('PATCH 200: a user who is deactivated is out at once, and logs in when back', async (t) => {
+t.test('PATCH 200: a deactivated user is logged out at once, and can log in when reactivated', async (t) => {
   t.equal((await mia.browser.call('GET', `/api/v1/organizations`)).status, 200);
   t.match((await patch({ email: mia.email, isActive: false })).json, { data: { isActive: false } });
   t.equal((await mia.browser.call('GET', `/api/v1/organizations`)).status, 401);
@@ -83,7 +83,7 @@ t.test('PATCH 200: a user who is deactivated is out at once, and logs in when ba
   t.equal((await mia.browser.call('GET', `/api/v1/organizations`)).status, 401, 'old sessions stay ended');
 });
 
-t.test('PATCH 403: a key may do no more than the person who made it', async (t) => {
+t.test('PATCH 403: a key cannot do more than its creator', async (t) => {
   t.teardown(() => keyOf(owner.id));
   await keyOf(max.id);
   t.equal((await patch({ email: mia.email, name: 'Mia' })).status, 200, 'a manager changes members');
@@ -96,7 +96,7 @@ t.test('PATCH 403: a key may do no more than the person who made it', async (t) 
   }
 });
 
-t.test('PATCH 403: name and isActive of somebody who belongs to other organizations too', async (t) => {
+t.test('PATCH 403: name and isActive of a user who belongs to other organizations too', async (t) => {
   const now = new Date(api.context.clock()).toISOString();
   await db
     .insertInto('organizations')
@@ -112,13 +112,13 @@ t.test('PATCH 403: name and isActive of somebody who belongs to other organizati
   t.equal((await patch({ email: max.email, role: 'member' })).status, 200);
 });
 
-t.test('PATCH 409: the last owner stays', async (t) => {
+t.test('PATCH 409: the last owner must stay', async (t) => {
   for (const change of [{ role: 'member' }, { isActive: false }]) {
     t.equal((await patch({ email: 'owner@example.com', ...change })).status, 409);
   }
 });
 
-t.test('PATCH 403: nothing with the key of somebody who is deactivated', async (t) => {
+t.test('PATCH 403: a key whose creator is deactivated', async (t) => {
   t.teardown(() => keyOf(owner.id));
   const olga = await addPerson(api, 'Olga', 'owner');
   t.equal((await patch({ email: olga.email, isActive: false })).status, 200);
@@ -130,7 +130,7 @@ t.test('PATCH 403: nothing with the key of somebody who is deactivated', async (
     t.equal((await patch(change)).status, 403, JSON.stringify(change));
 });
 
-t.test('PATCH 200: invites by somebody who is deactivated end', async (t) => {
+t.test('PATCH 200: deactivating a user ends their invites', async (t) => {
   const otto = await addPerson(api, 'Otto', 'owner');
   const invites = `/api/v1/organizations/${organizationId}/invites`;
   const invite = { email: 'otto-too@example.com', name: 'Otto', role: 'owner' };
@@ -139,7 +139,7 @@ t.test('PATCH 200: invites by somebody who is deactivated end', async (t) => {
   t.strictSame(await db.selectFrom('invites').select('email').execute(), []);
 });
 
-t.test('409: an owner who is deactivated does not count', async (t) => {
+t.test('409: a deactivated owner does not count as owner', async (t) => {
   for (const change of [{ role: 'member' }, { isActive: false }])
     t.equal((await patch({ email: 'owner@example.com', ...change })).status, 409, JSON.stringify(change));
   const browser = await logInOwner(api);

@@ -14,7 +14,7 @@ const addResponse = async (): Promise<string> =>
     .id;
 const add = (id: string, body: unknown) => api.manage('POST', `${responses}/${id}/notes`, body);
 
-t.test('200: notes are written, listed, changed, resolved, deleted', async (t) => {
+t.test('200: creates, lists, changes, resolves and deletes notes', async (t) => {
   const id = await addResponse();
   const now = new Date(api.context.clock()).toISOString();
   const made = await add(id, { text: 'Call back' });
@@ -40,7 +40,7 @@ t.test('200: notes are written, listed, changed, resolved, deleted', async (t) =
   t.strictSame((await api.manage('GET', url)).json.data, [second]);
 });
 
-t.test('replies show them: list and get, not update and delete', async (t) => {
+t.test('list and get show the notes of a response, update and delete do not', async (t) => {
   const id = await addResponse();
   const note = (await add(id, { text: 'Shown' })).json.data;
   t.strictSame((await api.manage('GET', `${responses}/${id}`)).json.data.notes, [note]);
@@ -51,7 +51,7 @@ t.test('replies show them: list and get, not update and delete', async (t) => {
   t.strictSame(await db.selectFrom('responseNotes').selectAll().where('responseId', '=', id).execute(), []);
 });
 
-t.test('the author is who is logged in, or who made the key', async (t) => {
+t.test('the author is the person who is logged in or who created the key', async (t) => {
   const id = await addResponse();
   const owner = await db.selectFrom('users').select(['id', 'name']).executeTakeFirstOrThrow();
   const browser = await logInOwner(api);
@@ -74,7 +74,7 @@ t.test('the author is who is logged in, or who made the key', async (t) => {
   t.equal(nobody.json.data.user, null);
 });
 
-t.test('400, 404, 401: what is no note, and who may not', async (t) => {
+t.test('400: a malformed note; 404 and 401: no access', async (t) => {
   const id = await addResponse();
   const note = (await add(id, { text: 'x' })).json.data;
   const elsewhere = await addResponse();
@@ -106,14 +106,14 @@ t.test('400, 404, 401: what is no note, and who may not', async (t) => {
   t.equal((await api.client('GET', `${responses}/${id}/notes`, undefined, stranger)).status, 401);
 });
 
-t.test('403: more than a response can have; two at once do not pass it together', async (t) => {
+t.test('403: the maximum of a response holds, also with two concurrent calls', async (t) => {
   const id = await addResponse();
   for (let i = 1; i < RESPONSE_NOTES_MAX; i++) await add(id, { text: 'x' });
   const replies = await Promise.all([add(id, { text: 'x' }), add(id, { text: 'x' })]);
   t.strictSame(replies.map(({ status }) => status).sort(), [200, 403]);
 });
 
-t.test('two at once: of two changes each keeps what the other wrote', async (t) => {
+t.test('two concurrent updates keep each other’s changes', async (t) => {
   const id = await addResponse();
   const note = (await add(id, { text: 'x' })).json.data;
   const url = `${responses}/${id}/notes/${note.id}`;

@@ -41,7 +41,7 @@ async function image(query: string): Promise<Png> {
   return readPng(reply.rawPayload);
 }
 
-t.test('200: a PNG of 800 by 400, which caches and other origins may have', async (t) => {
+t.test('200: a PNG of 800 by 400, which may be cached and used by other origins', async (t) => {
   const { height, width, rows } = await image('?name=Survey&brandColor=%23e11d48');
   t.strictSame([width, height], [800, 400]);
   t.equal(rows.length % 400, 0, 'every row is there');
@@ -53,7 +53,7 @@ t.test('200: a PNG of 800 by 400, which caches and other origins may have', asyn
   t.equal(headers['access-control-allow-origin'], '*');
 });
 
-t.test('name and colour change the picture, spelling a colour differently does not', async (t) => {
+t.test('name and colour change the picture, the spelling of a colour does not', async (t) => {
   const [plain, named, coloured] = [
     await image(''),
     await image('?name=Checkout'),
@@ -71,7 +71,7 @@ t.test('name and colour change the picture, spelling a colour differently does n
   );
 });
 
-t.test('hostile names are drawn as the text that they are', async (t) => {
+t.test('draws hostile names as text', async (t) => {
   const names = [
     '</text><rect width="800" height="400"/>',
     '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>&a;',
@@ -88,7 +88,7 @@ t.test('hostile names are drawn as the text that they are', async (t) => {
   t.notMatch(drawing(readName(names[1] ?? ''), '#000'), /ENTITY a SYSTEM "|<!/);
 });
 
-t.test('a long name gets smaller type, then an ellipsis, and never more than four lines', (t) => {
+t.test('a long name gets smaller type, then an ellipsis, and at most four lines', (t) => {
   const linesOf = (name: string): readonly string[] => drawing(readName(name), '#000').match(/<text /g) ?? [];
   t.equal(linesOf('Short').length, 1);
   t.equal(linesOf('word '.repeat(12)).length, 3);
@@ -98,7 +98,7 @@ t.test('a long name gets smaller type, then an ellipsis, and never more than fou
   t.end();
 });
 
-t.test('two at a time, equal ones once, and a bounded queue', async (t) => {
+t.test('draws two at a time, equal ones once, with a bounded queue', async (t) => {
   let running = 0;
   let most = 0;
   let made = 0;
@@ -131,6 +131,6 @@ t.test('two at a time, equal ones once, and a bounded queue', async (t) => {
   t.equal(made, 104, 'a failure is not kept');
 });
 
-t.test('405: an image is only read', async (t) => {
+t.test('405: an image can only be read', async (t) => {
   t.equal((await api.client('POST', '/api/v1/client/og')).status, 405);
 });

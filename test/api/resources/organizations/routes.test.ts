@@ -11,7 +11,7 @@ const id = await firstOrganization(api);
 const owner = await logInOwner(api);
 const member = await addPerson(api, 'Member', 'member');
 
-t.test('GET 200: those one belongs to, with the role', async (t) => {
+t.test('GET 200: the organizations of the caller, with the role', async (t) => {
   t.match((await owner.call('GET', url)).json, { data: [{ id, name: 'My organization', role: 'owner' }] });
   t.match((await member.browser.call('GET', url)).json, { data: [{ id, role: 'member' }] });
   const outsider = await addPerson(api, 'Outsider', null);
@@ -25,7 +25,7 @@ t.test('PUT 200: owners and managers rename it', async (t) => {
   t.match((await owner.call('GET', url)).json.data, [{ name: 'Acme & Sons' }]);
 });
 
-t.test('400, 401, 404: what is no name, and whose business it is not', async (t) => {
+t.test('400: a bad name; 401 and 404: no access', async (t) => {
   for (const name of ['', '  ', 'https://evil.example/<b>', 'x'.repeat(251), 7]) {
     const reply = await owner.call('PUT', `${url}/${id}`, { name });
     t.equal(reply.status, 400);

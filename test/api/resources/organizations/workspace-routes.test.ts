@@ -13,7 +13,7 @@ const owner = await logInOwner(api);
 const state = async () =>
   (await api.client('GET', `/api/v1/client/${workspaceId}/environment`)).json.data.project;
 
-t.test('GET 200: those the caller reaches, with what it may do there', async (t) => {
+t.test('GET 200: the workspaces of the caller, with their rights there', async (t) => {
   t.match((await owner.call('GET', url)).json.data, [
     { id: 'ws1', permission: 'manage' },
     { id: 'ws2', environmentId: 'env2', permission: 'manage' },
@@ -32,7 +32,7 @@ t.test('GET 200: those the caller reaches, with what it may do there', async (t)
   t.equal((await owner.call('GET', `${url}/none`)).status, 404);
 });
 
-t.test('PUT 200: what is sent changes, the rest stays, and SDKs see it at once', async (t) => {
+t.test('PUT 200: changes the given fields, and SDKs see it at once', async (t) => {
   t.match(await state(), { placement: 'bottomRight', recontactDays: 7 });
   const reply = await owner.call('PUT', `${url}/${workspaceId}`, {
     name: ' Shop ',
@@ -52,7 +52,7 @@ t.test('PUT 200: what is sent changes, the rest stays, and SDKs see it at once',
   t.match(key.json.data, { name: 'Shop', overlay: 'dark', clickOutsideClose: false, placement: 'center' });
 });
 
-t.test('PUT: of two at once each keeps what the other wrote', async (t) => {
+t.test('PUT: two concurrent calls keep each other’s changes', async (t) => {
   await Promise.all([
     owner.call('PUT', `${url}/ws2`, { recontactDays: 3 }),
     owner.call('PUT', `${url}/ws2`, { styling: { one: 1 } }),
@@ -64,7 +64,7 @@ t.test('PUT: of two at once each keeps what the other wrote', async (t) => {
   });
 });
 
-t.test('400 and 409: what no workspace can have', async (t) => {
+t.test('400 and 409: invalid workspaces', async (t) => {
   for (const body of [
     { name: ' ' },
     { name: 'x'.repeat(256) },
@@ -86,7 +86,7 @@ t.test('400 and 409: what no workspace can have', async (t) => {
   t.equal(taken.status, 409);
 });
 
-t.test('401: settings need manage; making one needs an owner or manager', async (t) => {
+t.test('401: settings need manage; creating one needs an owner or manager', async (t) => {
   const writer = await addPerson(api, 'Writer', 'member');
   await addTeam(api, 'Writers', { [writer.id]: 'contributor' }, { [workspaceId]: 'readWrite' });
   t.equal((await writer.browser.call('PUT', `${url}/${workspaceId}`, { name: 'Mine' })).status, 401);
@@ -94,7 +94,7 @@ t.test('401: settings need manage; making one needs an owner or manager', async 
   t.equal((await api.manage('POST', newUrl, { name: 'Mine' })).status, 401, 'a key makes none');
 });
 
-t.test('POST 200: a workspace that works at once; keys reach it when they are told to', async (t) => {
+t.test('POST 200: the workspace works at once; keys need permission for it', async (t) => {
   const made = await owner.call('POST', newUrl, { name: 'Second shop' });
   t.equal(made.status, 200);
   const { id } = made.json.data;

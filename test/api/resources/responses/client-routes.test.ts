@@ -50,7 +50,7 @@ const stored = async (id: string) =>
   (await api.manage('GET', `/api/v1/management/responses/${id}`)).json.data;
 
 for (const path of [v1, v2]) {
-  t.test(`200: ${path} stores the response and answers its id and quotaFull`, async (t) => {
+  t.test(`200: ${path} stores the response and returns its id and quotaFull`, async (t) => {
     const reply = await api.client(
       'POST',
       path,
@@ -112,7 +112,7 @@ for (const path of [v1, v2]) {
   });
 }
 
-t.test('200: nothing but the survey is needed, and null is unset', async (t) => {
+t.test('200: only the survey is required, and null counts as absent', async (t) => {
   const reply = await api.client('POST', v1, {
     ...empty,
     surveyId: survey.id,
@@ -126,7 +126,7 @@ t.test('200: nothing but the survey is needed, and null is unset', async (t) => 
   t.match(await stored(reply.json.data.id), { finished: false, data: {}, ttc: {}, language: null });
 });
 
-t.test('200: v1 links a known user, v2 a known contact, and strangers stay unknown', async (t) => {
+t.test('200: v1 links a known user, v2 a known contact; unknown ones are ignored', async (t) => {
   const create = async (path: string, fields: Record<string, unknown>) =>
     stored((await api.client('POST', path, { ...empty, surveyId: survey.id, ...fields })).json.data.id);
   t.match(await create(v1, { userId: 'user-1' }), {
@@ -146,7 +146,7 @@ t.test('200: v1 links a known user, v2 a known contact, and strangers stay unkno
   t.match(await create(v2, { userId: 'user-1', contactId: 'nope' }), { contact: null });
 });
 
-t.test('200: the address only where the survey asks for it, and only from a trusted proxy', async (t) => {
+t.test('200: stores the address only if the survey asks for it, and only from a trusted proxy', async (t) => {
   const capturing = await addSurvey(api, { isCaptureIpEnabled: true });
   const create = async (surveyId: string) => {
     const reply = await api.client(
@@ -165,10 +165,10 @@ t.test('200: the address only where the survey asks for it, and only from a trus
     { ...empty, surveyId: capturing.id },
     { 'x-forwarded-for': 'nonsense' },
   );
-  t.equal((await stored(unreadable.json.data.id)).meta.ipAddress, undefined, 'a guess is no address');
+  t.equal((await stored(unreadable.json.data.id)).meta.ipAddress, undefined, 'a guess is not an address');
 });
 
-t.test('200: the survey ends itself when enough responses are finished', async (t) => {
+t.test('200: ends the survey when enough responses are finished', async (t) => {
   const short = await addSurvey(api, { type: 'app', autoComplete: 2 });
   const send = (finished: boolean) =>
     api.client('POST', v1, { surveyId: short.id, finished, data: { q1: 'x' } });
@@ -182,7 +182,7 @@ t.test('200: the survey ends itself when enough responses are finished', async (
   t.equal((await send(true)).status, 403);
 });
 
-t.test('404: workspace and survey', async (t) => {
+t.test('404: an unknown workspace or survey', async (t) => {
   const workspace = await api.client('POST', '/api/v1/client/nope/responses', {
     ...empty,
     surveyId: survey.id,
@@ -198,13 +198,13 @@ t.test('404: workspace and survey', async (t) => {
   t.strictSame(unknown.json.details, { resource_id: 'cnothing', resource_type: 'Survey' });
 });
 
-t.test('the order of body and workspace: v1 judges the JSON first, v2 the workspace', async (t) => {
+t.test('v1 checks the JSON before the workspace, v2 after it', async (t) => {
   t.equal((await api.client('POST', '/api/v1/client/nope/responses', '{')).status, 400);
   t.equal((await api.client('POST', '/api/v2/client/nope/responses', '{')).status, 404);
   t.equal((await api.client('POST', '/api/v1/client/nope/responses', {})).status, 404, 'before the fields');
 });
 
-t.test('400: fields', async (t) => {
+t.test('400: invalid fields', async (t) => {
   const cases: readonly (readonly [unknown, string, string])[] = [
     [{}, 'surveyId', 'Required'],
     [{ surveyId: 'No-Id' }, 'surveyId', 'Invalid cuid2'],
@@ -225,7 +225,7 @@ t.test('400: fields', async (t) => {
   }
 });
 
-t.test('400: another workspace’s survey', async (t) => {
+t.test('400: a survey of another workspace', async (t) => {
   const reply = await api.client('POST', '/api/v1/client/env2/responses', { ...empty, surveyId: survey.id });
   t.equal(reply.status, 400);
   t.strictSame(reply.json, {
@@ -248,7 +248,7 @@ t.test('403: a survey that is not in progress', async (t) => {
   }
 });
 
-t.test('403: a PIN, until its token comes along; on updates too', async (t) => {
+t.test('403: a survey with a PIN, without its token; on updates too', async (t) => {
   const locked = await addSurvey(api, { pin: '1234' });
   const token = pinAuthToken(locked.id, '1234', signer);
   for (const wrong of [undefined, null, '', 'x', pinAuthToken(locked.id, '4321', signer)]) {
@@ -263,7 +263,7 @@ t.test('403: a PIN, until its token comes along; on updates too', async (t) => {
   t.equal((await api.client('PUT', one, { data: { q1: 'a' }, pinAuthToken: token })).status, 200);
 });
 
-t.test('403: a verified address, until the link proves it', async (t) => {
+t.test('403: a survey that needs a verified address, without its link', async (t) => {
   const gated = await addSurvey(api, { isVerifyEmailEnabled: true });
   const send = (url: string | undefined) =>
     api.client('POST', v1, { ...empty, surveyId: gated.id, meta: { ...(url === undefined ? {} : { url }) } });
@@ -283,7 +283,7 @@ t.test('403: a verified address, until the link proves it', async (t) => {
   t.equal((await send(link(token))).status, 200);
 });
 
-t.test('409: one finished response of each verified address', async (t) => {
+t.test('409: each verified address can finish one response', async (t) => {
   const gated = await addSurvey(api, { isVerifyEmailEnabled: true, isSingleResponsePerEmailEnabled: true });
   const bodyOf = (email: string, fields: object) => ({
     surveyId: gated.id,
@@ -323,7 +323,7 @@ t.test('409: one finished response of each verified address', async (t) => {
   t.equal((await send(v1, 'b@example.com')).status, 200);
 });
 
-t.test('many responses of an address where nobody asks for one only', async (t) => {
+t.test('several responses with one address, if the survey does not verify addresses', async (t) => {
   const gated = await addSurvey(api, { isVerifyEmailEnabled: true });
   const meta = {
     url: `https://x.example/s/${gated.id}?verify=${verifiedEmailToken(gated.id, 'a@example.com', signer)}`,
@@ -334,7 +334,7 @@ t.test('many responses of an address where nobody asks for one only', async (t) 
   }
 });
 
-t.test('single-use links: each refusal, one response, and no more', async (t) => {
+t.test('single-use links: every error, and exactly one response', async (t) => {
   const once = await addSurvey(api, { singleUse: { enabled: true, isEncrypted: true } });
   const links = await api.manage('GET', `/api/v1/management/surveys/${once.id}/singleUseIds?limit=1`);
   const url: string = links.json.data[0];
@@ -376,7 +376,7 @@ t.test('single-use links: each refusal, one response, and no more', async (t) =>
   t.equal(any.status, 200, 'without signing, any id will do');
 });
 
-t.test('v1 asks for the address before the single-use id, v2 after it', async (t) => {
+t.test('v1 checks the verified address before the single-use id, v2 after it', async (t) => {
   const both = await addSurvey(api, {
     isVerifyEmailEnabled: true,
     singleUse: { enabled: true, isEncrypted: true },
@@ -388,7 +388,7 @@ t.test('v1 asks for the address before the single-use id, v2 after it', async (t
   );
 });
 
-t.test('400: files that are not ours', async (t) => {
+t.test('400: files from elsewhere', async (t) => {
   const send = async (files: unknown) =>
     (await api.client('POST', v1, { ...empty, surveyId: survey.id, data: { q3: files } })).status;
   const own = `/storage/${workspaceId}/private/surveys/${survey.id}/elements/q3/x.pdf`;
@@ -421,7 +421,7 @@ t.test('400: long free text in place of a choice, on v2', async (t) => {
   t.equal((await api.client('POST', v1, body)).status, 200);
 });
 
-t.test('400: broken rules, all of a question together', async (t) => {
+t.test('400: reports all broken rules of a question together', async (t) => {
   const reply = await api.client('POST', v1, { ...empty, surveyId: survey.id, data: { q1: 'ab' } });
   t.equal(reply.status, 400);
   t.strictSame(reply.json, {
@@ -431,7 +431,7 @@ t.test('400: broken rules, all of a question together', async (t) => {
   });
 });
 
-t.test('400: displays that do not fit', async (t) => {
+t.test('400: displays of other surveys or contacts', async (t) => {
   const display = async (surveyId: string, userId?: string): Promise<string> =>
     (await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId, userId })).json.data.id;
   const other = await addSurvey(api);
@@ -453,7 +453,7 @@ t.test('400: displays that do not fit', async (t) => {
   t.equal(reply.json.message, 'Display belongs to another contact');
 });
 
-t.test('PUT 200: answers, times and variables are merged; _total comes with the end', async (t) => {
+t.test('PUT 200: merges answers, times and variables; _total is set at the end', async (t) => {
   const made = await api.client('POST', v1, {
     ...empty,
     surveyId: survey.id,
@@ -488,7 +488,7 @@ t.test('PUT 200: answers, times and variables are merged; _total comes with the 
   });
 });
 
-t.test('PUT: refusals', async (t) => {
+t.test('PUT: errors', async (t) => {
   const { id } = (await api.client('POST', v1, { ...empty, surveyId: survey.id })).json.data;
   t.equal((await api.client('PUT', `${v1}/${id}`, { data: { q1: 'a' } })).json.message, 'Validation failed');
   t.equal((await api.client('PUT', `${v1}/${id}`, { data: { q1: true } })).status, 400);

@@ -1,4 +1,4 @@
-/** `autoComplete` ends a survey with exactly that many finished responses, and seldom counts them. */
+/** `autoComplete` ends a survey after exactly that many finished responses, and rarely counts them. */
 import t from 'tap';
 import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
@@ -40,7 +40,7 @@ const change = (survey: AnsweredSurvey, fields: object) =>
 const statusOf = async ({ id }: AnsweredSurvey): Promise<string> => (await surveyNow(id)).content.status;
 const isCount = ({ sql }: { readonly sql: string }): boolean => /count\(\*\)/.test(sql);
 
-/** Returns the queries that count while this many finished responses arrive one after the other. */
+/** Returns the queries that count while this many finished responses arrive in sequence. */
 const countsOf = async (survey: AnsweredSurvey, responses: number) =>
   (
     await queriesOf(db, async (by: Database) => {
@@ -48,9 +48,9 @@ const countsOf = async (survey: AnsweredSurvey, responses: number) =>
     })
   ).filter(isCount);
 
-t.test('of a thousand responses few are followed by a count', async (t) => {
+t.test('a thousand responses cause few counts', async (t) => {
   const survey = await surveyEndingAfter(1_000);
-  // The first response counts, and later ones when half of those missing have come.
+  // The first response causes a count, and a later one when half of the missing ones have arrived.
   t.equal((await countsOf(survey, 499)).length, 1);
   t.equal((await countsOf(survey, 500)).length, 9);
   t.equal(await statusOf(survey), 'inProgress');
@@ -59,7 +59,7 @@ t.test('of a thousand responses few are followed by a count', async (t) => {
   t.equal((await countsOf(survey, 5)).length, 0, 'none once it has ended');
 });
 
-t.test('a count reads no more than it has to, from an index alone', async (t) => {
+t.test('a count reads only an index, and no more of it than needed', async (t) => {
   const survey = await surveyEndingAfter(1);
   const [query] = await countsOf(survey, 1);
   if (query === undefined) throw new Error('Nothing was counted');
@@ -71,7 +71,7 @@ t.test('a count reads no more than it has to, from an index alone', async (t) =>
   t.strictSame(query.parameters.at(-1), 1, 'not beyond what ends it');
 });
 
-t.test('exactly so many, whatever happens meanwhile', async (t) => {
+t.test('finishes exactly the set number, whatever happens meanwhile', async (t) => {
   // Generates small numbers, the same ones each time.
   let seed = 7;
   const below = (n: number): number => {
@@ -87,7 +87,7 @@ t.test('exactly so many, whatever happens meanwhile', async (t) => {
       const ids = [...responses].filter(([, is]) => is === finished).map(([id]) => id);
       return ids[below(Math.max(1, ids.length))];
     };
-    /** True if a finished response is written and there are enough. */
+    /** Whether a finished response was written and there are enough. */
     let mayEnd = false;
     for (let step = 0; step < 150; step += 1) {
       const [finished, open] = [one(true), one(false)];
@@ -132,7 +132,7 @@ t.test('exactly so many, whatever happens meanwhile', async (t) => {
   }
 });
 
-t.test('switched off and on again: what came meanwhile counts', async (t) => {
+t.test('responses count that came while autoComplete was switched off', async (t) => {
   const survey = await surveyEndingAfter(10);
   await create(survey);
   await change(survey, { autoComplete: null });
@@ -144,7 +144,7 @@ t.test('switched off and on again: what came meanwhile counts', async (t) => {
   t.equal(await statusOf(survey), 'completed');
 });
 
-t.test('many at once, while others are deleted', async (t) => {
+t.test('many concurrent responses while others are deleted', async (t) => {
   const survey = await surveyEndingAfter(25);
   const first: string[] = [];
   for (let i = 0; i < 10; i += 1) first.push(await create(survey));
@@ -154,7 +154,7 @@ t.test('many at once, while others are deleted', async (t) => {
   t.equal(await statusOf(survey), 'completed');
 });
 
-t.test('nothing is left of a survey that is deleted', async (t) => {
+t.test('deleting a survey deletes its counter', async (t) => {
   const survey = await surveyEndingAfter(10);
   await create(survey);
   const left = () =>

@@ -50,7 +50,7 @@ const idOf = (response: Response | null) => response?.id ?? '';
 const rowsOf = ({ context }: TestApi) =>
   context.db.selectFrom('responses').select(['id', 'contactId', 'finished']).execute();
 
-t.test('one statement', async (t) => {
+t.test('one statement inserts a response', async (t) => {
   const api = await start(t);
   const queries = await queriesOf(api.context.db, (db) => lone(api, null, db));
   t.equal(queries.length, 1);
@@ -78,7 +78,7 @@ t.test('the survey is deleted after it was read', async (t) => {
   await t.rejects(create(api), { code: 'not_found' });
 });
 
-t.test('one statement also with what is known of the contact', async (t) => {
+t.test('one statement inserts a response with its contact', async (t) => {
   const api = await start(t);
   const { db, random } = api.context;
   await api.addWorkspace('ws2');
@@ -122,7 +122,7 @@ t.test('one statement also with what is known of the contact', async (t) => {
   t.strictSame(await written({ by: 'id', value: id }), { contactId: id, contactAttributes: {}, keys: [] });
 });
 
-t.test('one statement also with the display that it follows', async (t) => {
+t.test('one statement inserts a response to a display', async (t) => {
   const api = await start(t);
   const { db, random } = api.context;
   const { id } = await findOrCreateContact(db, workspaceId, 'u', now, random);
@@ -151,7 +151,7 @@ t.test('one statement also with the display that it follows', async (t) => {
   }
 });
 
-t.test('a display that does not fit: nothing is written, and the transaction says why', async (t) => {
+t.test('a display of another survey: writes nothing, and the transaction gives the reason', async (t) => {
   const api = await start(t);
   const { context } = api;
   const { db, random } = context;
@@ -173,7 +173,7 @@ t.test('a display that does not fit: nothing is written, and the transaction say
     [await show(survey.id, other.id), /another contact/],
   ] as const;
   const user = { by: 'userId', value: 'u' } as const;
-  // The other survey has changed the version that SQLite knows this one by.
+  // A change of the other survey has also changed this one's version in SQLite.
   const again = await findAnsweredSurvey(db, survey.id);
   if (again === null) throw new Error('no survey');
   for (const [displayId, message] of cases) {
@@ -198,31 +198,34 @@ t.test('several responses to one display at once: one gets it', async (t) => {
   }
 });
 
-t.test('the contact is deleted at the same moment: it has the contact or is anonymous', async (t) => {
-  const api = await start(t);
-  const { db, random } = api.context;
-  await api.manage('POST', '/api/v1/webhooks', webhook);
-  const survey = await findAnsweredSurvey(db, api.survey.id);
-  if (survey === null) throw new Error('no survey');
-  for (let i = 0; i < 20; i += 1) {
-    const { id } = await findOrCreateContact(db, workspaceId, 'u', now, random);
-    const [{ contactId }] = await Promise.all([
-      createResponse(api.context, i % 2 === 0 ? survey : api.survey, given, { by: 'id', value: id }, check),
-      deleteContact(db, id),
-    ]);
-    t.ok(contactId === null || contactId === id);
-  }
-  t.equal((await rowsOf(api)).filter(({ contactId }) => contactId !== null).length, 0);
-});
+t.test(
+  'the contact is deleted at the same moment: the response has the contact or is anonymous',
+  async (t) => {
+    const api = await start(t);
+    const { db, random } = api.context;
+    await api.manage('POST', '/api/v1/webhooks', webhook);
+    const survey = await findAnsweredSurvey(db, api.survey.id);
+    if (survey === null) throw new Error('no survey');
+    for (let i = 0; i < 20; i += 1) {
+      const { id } = await findOrCreateContact(db, workspaceId, 'u', now, random);
+      const [{ contactId }] = await Promise.all([
+        createResponse(api.context, i % 2 === 0 ? survey : api.survey, given, { by: 'id', value: id }, check),
+        deleteContact(db, id),
+      ]);
+      t.ok(contactId === null || contactId === id);
+    }
+    t.equal((await rowsOf(api)).filter(({ contactId }) => contactId !== null).length, 0);
+  },
+);
 
-t.test('a webhook is made after the survey was read', async (t) => {
+t.test('a webhook is created after the survey was read', async (t) => {
   const api = await start(t);
   await api.manage('POST', '/api/v1/webhooks', webhook);
   await create(api);
   t.equal((await api.context.db.selectFrom('events').select('id').execute()).length, 2, 'it hears of it');
 });
 
-t.test('a webhook hears of it', async (t) => {
+t.test('a webhook gets the event', async (t) => {
   const api = await start(t);
   const { context, survey } = api;
   t.equal(survey.hasWebhooks, false);

@@ -17,7 +17,7 @@ const empty = { finished: false, data: {} };
 const create = async (fields: Record<string, unknown> = {}) =>
   (await api.manage('POST', path, { ...empty, surveyId: survey.id, ...fields })).json.data;
 
-t.test('POST 200: the scope comes from the survey, dates and meta as sent', async (t) => {
+t.test('POST 200: the survey gives the workspace; dates and meta are stored as sent', async (t) => {
   const data = await create({
     finished: true,
     data: { q1: ['Some', 'strings'] },
@@ -41,13 +41,13 @@ t.test('POST 200: the scope comes from the survey, dates and meta as sent', asyn
   t.equal(both.updatedAt, '2024-01-02T00:00:00.000Z');
 });
 
-t.test('POST 200: whatever the status of the survey', async (t) => {
+t.test('POST 200: with any status of the survey', async (t) => {
   const draft = await addSurvey(api, { status: 'draft', pin: '1234' });
   const reply = await api.manage('POST', path, { surveyId: draft.id, data: { q1: 'x' }, finished: true });
   t.equal(reply.status, 200);
 });
 
-t.test('POST 200: a known user is linked', async (t) => {
+t.test('POST 200: links a known user', async (t) => {
   const contact = await findOrCreateContact(db, workspaceId, 'u1', '2026-01-01T00:00:00.000Z', random);
   const linked = await create({ userId: 'u1' });
   t.equal(linked.person.id, contact.id);
@@ -57,7 +57,7 @@ t.test('POST 200: a known user is linked', async (t) => {
   t.match(data, { person: null, personAttributes: { userId: 'u1' } }, 'the snapshot outlives the contact');
 });
 
-t.test('POST refusals', async (t) => {
+t.test('POST: errors', async (t) => {
   const send = (fields: object) => api.manage('POST', path, { ...empty, ...fields });
   t.match((await send({})).json.details, { surveyId: 'Required' });
   t.equal((await send({ surveyId: 'cnothing' })).status, 404);
@@ -79,7 +79,7 @@ t.test('POST refusals', async (t) => {
   t.equal((await send({ surveyId: survey.id, singleUseId: 's1' })).status, 409);
 });
 
-t.test('PUT 200: language and times hidden in the answers are extracted out', async (t) => {
+t.test('PUT 200: takes language and times out of the answers', async (t) => {
   const { id } = await create({ data: { q1: 'a' }, ttc: { q1: 10 } });
   const reply = await api.manage('PUT', `${path}/${id}`, {
     data: { q1: 'b', language: 'de', ttc: { q2: 5 } },
@@ -102,7 +102,7 @@ t.test('PUT 200: a question named language keeps its answer', async (t) => {
   t.equal(made.json.data.language, null);
 });
 
-t.test('PUT 200: finished responses can be changed, and null answers nothing', async (t) => {
+t.test('PUT 200: finished responses can be changed, and null removes an answer', async (t) => {
   const { id } = await create({ finished: true, data: { q1: 'a' } });
   const reply = await api.manage('PUT', `${path}/${id}`, {
     data: null,
@@ -113,7 +113,7 @@ t.test('PUT 200: finished responses can be changed, and null answers nothing', a
   t.match(reply.json.data, { data: { q1: 'a' }, endingId: 'e', finished: true });
 });
 
-t.test('GET one and DELETE: the reply, the display, and 404 afterwards', async (t) => {
+t.test('GET one and DELETE: the reply, the display, and then 404', async (t) => {
   const display = await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: survey.id });
   const displayId = display.json.data.id;
   const made = await create({ displayId, data: { q1: '/storage/ws1/private/x.pdf' } });
@@ -129,7 +129,7 @@ t.test('GET one and DELETE: the reply, the display, and 404 afterwards', async (
   t.equal(displayGone.status, 404);
 });
 
-t.test('tags and notes are shown', async (t) => {
+t.test('shows tags and notes', async (t) => {
   const { id } = await create();
   const row = { createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' };
   await db
@@ -222,7 +222,7 @@ t.test('GET list: a page far into the lists of several workspaces', async (t) =>
   t.ok(rowsMax <= 10, `the database gives out the page alone, ${rowsMax} rows at most`);
 });
 
-t.test('GET list: ties in time are ordered by id', async (t) => {
+t.test('GET list: orders equal times by id', async (t) => {
   api.advance(1);
   const tied = await addSurvey(api);
   for (let i = 0; i < 5; i += 1) await api.manage('POST', path, { ...empty, surveyId: tied.id });
@@ -251,7 +251,7 @@ t.test('lists read an index, not all responses', async (t) => {
   }
 });
 
-t.test('DELETE: also the display that the response got after it was read', async (t) => {
+t.test('DELETE: also deletes a display that was linked after the response was read', async (t) => {
   const { id } = await create();
   const display = await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: survey.id });
   const displayId = display.json.data.id;

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { extractFromData, mergeTimes } from '#api/resources/responses/merge.ts';
 
-t.test('times are laid over each other, bounded by a day, and summed at the end', async (t) => {
+t.test('merges times, limits them to a day, and sums them at the end', async (t) => {
   t.strictSame(mergeTimes({ a: 1, _total: 1 }, { b: 2 }, false), { a: 1, b: 2 });
   t.strictSame(mergeTimes({ a: 1 }, { a: 5, b: -2, c: 1e15, _total: 9 }, true), {
     a: 5,
@@ -14,7 +14,7 @@ t.test('times are laid over each other, bounded by a day, and summed at the end'
 });
 
 const none = new Set<string>();
-t.test('language and times are extracted out of answers when they are that', async (t) => {
+t.test('takes language and times out of answers if they have that shape', async (t) => {
   t.strictSame(extractFromData({ q: 'a', language: 'de', ttc: { q: 1 } }, none), {
     data: { q: 'a' },
     language: 'de',

@@ -1,4 +1,4 @@
-/** The PIN of a survey gives the token that responses carry, and nobody can try all PINs. */
+/** The PIN of a survey gives a token for responses, and nobody can try all PINs. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
@@ -11,7 +11,7 @@ const enter = (pin: unknown, address = '203.0.113.1', id: string = survey.id) =>
   api.client('POST', path(id), { pin }, { 'x-forwarded-for': address });
 
 for (const version of ['v1', 'v2']) {
-  t.test(`200: ${version}: the token opens the survey`, async (t) => {
+  t.test(`200: ${version}: the token gives access to the survey`, async (t) => {
     const reply = await api.client('POST', path(survey.id, version), { pin: '1234' });
     t.equal(reply.status, 200, reply.text);
     t.equal(reply.headers['cache-control'], 'private, no-store');
@@ -24,7 +24,7 @@ for (const version of ['v1', 'v2']) {
   });
 }
 
-t.test('403: a wrong PIN, and 429 after ten of them, for a while', async (t) => {
+t.test('403: a wrong PIN; 429 for a while after ten of them', async (t) => {
   for (let i = 0; i < 10; i += 1) {
     const reply = await enter('0000');
     t.equal(reply.status, 403);
@@ -47,11 +47,11 @@ t.test('403: a wrong PIN, and 429 after ten of them, for a while', async (t) => 
   t.equal((await enter('1234')).status, 200);
 });
 
-t.test('many who know the PIN share an address', async (t) => {
+t.test('many people with the right PIN can share an address', async (t) => {
   for (let i = 0; i < 30; i += 1) t.equal((await enter('1234', '203.0.113.3')).status, 200);
 });
 
-t.test('what is refused, and how', async (t) => {
+t.test('every error', async (t) => {
   for (const wrong of [undefined, null, 1234, 'x'.repeat(65)]) {
     const reply = await enter(wrong);
     t.equal(reply.status, 400, String(wrong));

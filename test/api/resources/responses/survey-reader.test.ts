@@ -1,6 +1,6 @@
 /**
- * A process caches surveys that were answered lately. Here two processes share a database without change notifications,
- * so the first must notice changes by the second one itself.
+ * A process caches surveys that were answered recently. Here two processes share a database without change
+ * notifications, so the first must notice changes by the second one itself.
  */
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
@@ -55,20 +55,20 @@ async function start(t: Test, { scopeId = workspaceId, version = 'v1' } = {}) {
 }
 
 for (const version of ['v1', 'v2']) {
-  t.test(`${version}: one statement`, async (t) => {
+  t.test(`${version}: one statement inserts a response`, async (t) => {
     const { counted, stored } = await start(t, { version });
     t.strictSame(await counted(), { status: 200, asked: 1 });
     t.strictSame(await counted({ finished: false }), { status: 200, asked: 1 });
     t.equal(await stored(), 3);
   });
 
-  t.test(`${version}: one statement also by the id that older clients know`, async (t) => {
+  t.test(`${version}: one statement also with the id for older clients`, async (t) => {
     const { counted } = await start(t, { scopeId: 'env1', version });
     t.strictSame(await counted(), { status: 200, asked: 1 });
   });
 }
 
-t.test('one statement of a contact, and of nobody', async (t) => {
+t.test('one statement with a contact, and without one', async (t) => {
   const { counted, db, first } = await start(t);
   const { clock, random } = first.context;
   const now = new Date(clock()).toISOString();
@@ -92,7 +92,7 @@ t.test('the survey is closed meanwhile', async (t) => {
   t.equal((await answer()).status, 200, 'and opened again');
 });
 
-t.test('the survey is archived by hand, without a word', async (t) => {
+t.test('the survey is archived in the database, without a notification', async (t) => {
   const { answer, db } = await start(t);
   await db.updateTable('surveys').set({ archivedAt: '2026-01-01T00:00:00.000Z' }).execute();
   t.equal((await answer()).status, 403);
@@ -114,16 +114,19 @@ t.test('a question is made less strict meanwhile', async (t) => {
   t.equal((await answer({ data: {} })).status, 200);
 });
 
-t.test('what is refused is refused by the same survey again, and it stays known', async (t) => {
-  const { answer, counted } = await start(t);
-  const reply = await answer({ data: {} });
-  t.match(reply.json, {
-    code: 'bad_request',
-    details: { 'response.data.q1': 'This question needs an answer' },
-  });
-  t.strictSame(await counted({ data: {} }), { status: 400, asked: 1 });
-  t.strictSame(await counted(), { status: 200, asked: 1 });
-});
+t.test(
+  'a refused response is refused again without reading the survey, and the survey stays cached',
+  async (t) => {
+    const { answer, counted } = await start(t);
+    const reply = await answer({ data: {} });
+    t.match(reply.json, {
+      code: 'bad_request',
+      details: { 'response.data.q1': 'This question needs an answer' },
+    });
+    t.strictSame(await counted({ data: {} }), { status: 400, asked: 1 });
+    t.strictSame(await counted(), { status: 200, asked: 1 });
+  },
+);
 
 t.test('the survey is deleted meanwhile', async (t) => {
   const { answer, second, survey } = await start(t);
@@ -143,7 +146,7 @@ for (const version of ['v1', 'v2']) {
     t.match((await answer({ data: {} })).json.message, /Workspace/, 'whatever else is wrong');
   });
 
-  t.test(`${version}: the workspace loses the id of older clients`, async (t) => {
+  t.test(`${version}: the workspace loses the id for older clients`, async (t) => {
     const { answer, db, stored } = await start(t, { scopeId: 'env1', version });
     await db.updateTable('workspaces').set({ legacyEnvironmentId: null }).execute();
     t.equal((await answer()).status, 404);
@@ -151,7 +154,7 @@ for (const version of ['v1', 'v2']) {
   });
 }
 
-t.test('a webhook is made meanwhile', async (t) => {
+t.test('a webhook is created meanwhile', async (t) => {
   const { answer, db, second } = await start(t);
   await second.manage('POST', '/api/v1/webhooks', webhook);
   t.equal((await answer()).status, 200);
@@ -160,7 +163,7 @@ t.test('a webhook is made meanwhile', async (t) => {
   t.equal((await db.selectFrom('events').select('id').execute()).length, 4, 'and of the next one');
 });
 
-t.test('from now on so many responses end the survey', async (t) => {
+t.test('autoComplete is switched on meanwhile', async (t) => {
   const { answer, change, stored } = await start(t);
   await change({ autoComplete: 2 });
   t.equal((await answer()).status, 200);
@@ -168,7 +171,7 @@ t.test('from now on so many responses end the survey', async (t) => {
   t.equal(await stored(), 2);
 });
 
-t.test('a token of reCAPTCHA is asked about once', async (t) => {
+t.test('verifies a reCAPTCHA token once', async (t) => {
   let asked = 0;
   const recaptcha = {
     siteKey: 'site',
@@ -188,7 +191,7 @@ t.test('a token of reCAPTCHA is asked about once', async (t) => {
   t.equal(asked, 3);
 });
 
-t.test('the memory is bounded in entries and in bytes', async (t) => {
+t.test('memory is bounded in entries and in bytes', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const { db } = api.context;
@@ -209,7 +212,7 @@ t.test('the memory is bounded in entries and in bytes', async (t) => {
   t.strictSame(await remembered({ lengthMax: length }, one, one), [one]);
 });
 
-t.test('a survey that has gone is forgotten', async (t) => {
+t.test('drops a deleted survey', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const { db } = api.context;

@@ -28,7 +28,7 @@ for (let i = 0; i < 5; i++) {
 const list = '/api/v2/management/responses';
 const idsOf = (reply: { json: { data: { id: string }[] } }) => reply.json.data.map(({ id }) => id);
 
-t.test('roles and me', async (t) => {
+t.test('GET roles and me', async (t) => {
   t.strictSame((await api.manage('GET', '/api/v2/roles')).json, { data: ['owner', 'manager', 'member'] });
   const key = await api.addKey({ ws2: 'read', [workspaceId]: 'manage' });
   const { json } = await api.client('GET', '/api/v2/me', undefined, { 'x-api-key': key });
@@ -47,7 +47,7 @@ t.test('roles and me', async (t) => {
   t.equal(nothing.status, 200, 'a key without a workspace may ask');
 });
 
-t.test('401: the envelope of v2', async (t) => {
+t.test('401: in the envelope of v2', async (t) => {
   for (const path of [list, '/api/v2/me', '/api/v2/roles']) {
     const reply = await api.client('GET', path);
     t.equal(reply.status, 401);
@@ -84,7 +84,7 @@ t.test('200: the list, newest first, in pages, with its meta', async (t) => {
   t.equal((await api.manage('GET', `${list}?surveyId=unknown`)).json.meta.total, 0);
 });
 
-t.test('200: by date', async (t) => {
+t.test('200: filters by date', async (t) => {
   const { json } = await api.manage('GET', list);
   const [, second, third] = json.data;
   const reply = await api.manage('GET', `${list}?startDate=${third.createdAt}&endDate=${second.createdAt}`);
@@ -93,7 +93,7 @@ t.test('200: by date', async (t) => {
   t.equal(none.json.meta.total, 0);
 });
 
-t.test('422: what the query cannot mean', async (t) => {
+t.test('422: query values that make no sense', async (t) => {
   for (const query of [
     'limit=0',
     'limit=251',
@@ -111,7 +111,7 @@ t.test('422: what the query cannot mean', async (t) => {
   t.equal((await api.manage('GET', `${list}/A!`)).status, 422);
 });
 
-t.test('one response: 200, 404, and 401 in a workspace of others', async (t) => {
+t.test('one response: 200, 404, and 401 in other workspaces', async (t) => {
   const reply = await api.manage('GET', `${list}/${ids[0]}`);
   t.match(reply.json.data, { id: ids[0], data: { q1: 'answer 4' }, finished: true, contactId: String });
   const missing = await api.manage('GET', `${list}/unknown`);

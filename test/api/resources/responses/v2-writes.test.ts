@@ -48,7 +48,7 @@ const eventsOf = async (responseId: string): Promise<readonly string[]> =>
 const as = (key: string, method: 'POST' | 'PUT' | 'DELETE', url: string, body?: unknown) =>
   api.client(method, url, body, { 'x-api-key': key });
 
-t.test('POST 201: everything said is kept, and shown in the flat shape of v2', async (t) => {
+t.test('POST 201: stores all fields, and returns them in the flat format of v2', async (t) => {
   await api.client('POST', `/api/v1/client/${workspaceId}/user`, {
     userId: 'jane',
     attributes: { email: 'jane@example.com' },
@@ -97,19 +97,19 @@ t.test('POST 201: everything said is kept, and shown in the flat shape of v2', a
   t.strictSame([...(await eventsOf(id))].sort(), ['responseCreated', 'responseFinished']);
 });
 
-t.test('POST 201: an unfinished one has one event, and is in the list', async (t) => {
+t.test('POST 201: an unfinished response has one event, and is in the list', async (t) => {
   const { id } = (await send()).json.data;
   t.strictSame(await eventsOf(id), ['responseCreated']);
   const { data } = (await api.manage('GET', `${path}?surveyId=${survey.id}`)).json;
   t.ok(data.some((one: { id: string }) => one.id === id));
 });
 
-t.test('POST 201: an answer called language is an answer', async (t) => {
+t.test('POST 201: a question named language keeps its answer', async (t) => {
   const { data } = (await send({ data: { language: 'de' } })).json.data;
   t.strictSame(data, { language: 'de' });
 });
 
-t.test('POST 422: what the shape does not have', async (t) => {
+t.test('POST 422: the wrong shape', async (t) => {
   const missing = await api.manage('POST', path, {});
   t.equal(missing.status, 422);
   t.strictSame(missing.json.error.details.map(({ field }: { field: string }) => field).sort(), [
@@ -131,7 +131,7 @@ t.test('POST 422: what the shape does not have', async (t) => {
   }
 });
 
-t.test('POST 400: answers that break a rule are named', async (t) => {
+t.test('POST 400: names answers that break a rule', async (t) => {
   for (const [field, data] of [
     ['response.data.q1', { q1: 'x' }],
     ['response.data.q2', { q2: 'x'.repeat(251) }],
@@ -157,7 +157,7 @@ t.test('POST 404, 401, 409', async (t) => {
   t.equal((await send({ singleUseId: 'once' })).status, 409, 'a single-use link serves once');
 });
 
-t.test('PUT 200: sent maps take the place of the stored ones, what is absent stays', async (t) => {
+t.test('PUT 200: given maps replace the stored ones, absent fields stay', async (t) => {
   const { id } = (
     await send({ data: { q1: 'first', q2: 'A' }, variables: { a: 1 }, ttc: { q1: 5 }, meta: { source: 's' } })
   ).json.data;
@@ -194,7 +194,7 @@ t.test('PUT 200: sent maps take the place of the stored ones, what is absent sta
   ]);
 });
 
-t.test('PUT 200: what was read can be sent back whole', async (t) => {
+t.test('PUT 200: accepts a whole response as it was read', async (t) => {
   const { id } = (await send({ language: 'de' })).json.data;
   const { data } = (await api.manage('GET', `${path}/${id}`)).json;
   const reply = await api.manage('PUT', `${path}/${id}`, { ...data, language: null, finished: true });
@@ -202,7 +202,7 @@ t.test('PUT 200: what was read can be sent back whole', async (t) => {
   t.strictSame(reply.json.data, { ...data, language: null, finished: true });
 });
 
-t.test('400: answers that do not fit, and required ones that are missing or taken back', async (t) => {
+t.test('400: invalid answers, and required ones that are missing or removed', async (t) => {
   const asking = await addSurvey(api, {
     questions: [
       { id: 'q1', type: 'nps', headline: 'How likely?', required: true },
@@ -249,7 +249,7 @@ t.test('PUT 4xx', async (t) => {
   t.equal((await as(await api.addKey({ [workspaceId]: 'read' }), 'PUT', one, {})).status, 401);
 });
 
-t.test('DELETE 200: the deleted one; then it is gone, and so is its display', async (t) => {
+t.test('DELETE 200: returns the deleted response, and deletes its display', async (t) => {
   const display = await api.client('POST', `/api/v1/client/${workspaceId}/displays`, { surveyId: survey.id });
   const displayId = display.json.data.id;
   const made = await send({ displayId });

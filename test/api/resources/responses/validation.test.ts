@@ -83,7 +83,7 @@ const cases: readonly {
   {
     name: 'several choices and another text',
     question: { type: 'multipleChoiceMulti', choices: withOther },
-    // Somebody may type the label of another choice.
+    // A respondent may type the label of another choice.
     good: [
       ['Apple', 'Plum'],
       ['Apple', 'Apple'],
@@ -203,7 +203,7 @@ for (const { name, question, good, bad } of cases) {
   });
 }
 
-t.test('hidden fields, unknown ids and variables are free', async (t) => {
+t.test('hidden fields, unknown ids and variables are not checked', async (t) => {
   const survey = await addSurvey(api, { hiddenFields: { enabled: true, fieldIds: ['campaign'] } });
   const reply = await api.client('POST', v1, {
     surveyId: survey.id,
@@ -214,7 +214,7 @@ t.test('hidden fields, unknown ids and variables are free', async (t) => {
   t.equal(reply.status, 200);
 });
 
-t.test('everything that is wrong is said at once', async (t) => {
+t.test('reports all mistakes at once', async (t) => {
   const survey = await addSurvey(api, {
     questions: [
       { id: 'q1', type: 'nps', headline: 'Q', required: true },
@@ -247,7 +247,7 @@ const twoQuestions = [
   { id: 'q2', type: 'openText', headline: 'Q', required: true },
 ];
 
-t.test('blanks are no answer to a required question, whatever its kind', async (t) => {
+t.test('a blank does not answer a required question, whatever its kind', async (t) => {
   const required = [
     [{ type: 'openText' }, ' \t\n\u00a0'],
     [{ type: 'multipleChoiceSingle', choices: withOther }, '  '],
@@ -264,7 +264,7 @@ t.test('blanks are no answer to a required question, whatever its kind', async (
   }
 });
 
-t.test('required answers: not while it goes on, all of them when it is finished', async (t) => {
+t.test('required answers may be missing until the response is finished', async (t) => {
   const survey = await addSurvey(api, { questions: twoQuestions });
   const made = await api.client('POST', v1, {
     surveyId: survey.id,
@@ -340,7 +340,7 @@ t.test('200: a link that starts in the middle', async (t) => {
   t.equal((await api.client('PUT', `${v1}/${made.json.data.id}`, { finished: true })).status, 200);
 });
 
-t.test('200: a question that was added while somebody answered', async (t) => {
+t.test('200: a question was added while somebody answered', async (t) => {
   const survey = await addSurvey(api, { questions: [twoQuestions[0]] });
   const made = await api.client('POST', v1, { surveyId: survey.id, finished: false, data: { q1: 'a' } });
   api.advance(1_000);

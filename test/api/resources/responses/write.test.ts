@@ -19,7 +19,7 @@ async function surveyEndingAfter(autoComplete: number): Promise<AnsweredSurvey> 
 const create = (survey: AnsweredSurvey, fields: Partial<NewResponse> = {}) =>
   createResponse(context, survey, { ...given, ...fields }, null, { mustBeOpen: true });
 
-/** Counts those that succeeded. The others must have been told that the survey is closed. */
+/** Counts the successful ones. The others must have received the error for a closed survey. */
 async function accepted(attempts: readonly Promise<unknown>[]): Promise<number> {
   const results = await Promise.allSettled(attempts);
   for (const result of results) {
@@ -28,12 +28,15 @@ async function accepted(attempts: readonly Promise<unknown>[]): Promise<number> 
   return results.filter(({ status }) => status === 'fulfilled').length;
 }
 
-t.test('autoComplete: all saw the survey open, and only so many responses get in', async (t) => {
-  const survey = await surveyEndingAfter(3);
-  t.equal(await accepted(Array.from({ length: 8 }, () => create(survey))), 3);
-});
+t.test(
+  'autoComplete: concurrent creations that all saw the survey open create only the allowed number',
+  async (t) => {
+    const survey = await surveyEndingAfter(3);
+    t.equal(await accepted(Array.from({ length: 8 }, () => create(survey))), 3);
+  },
+);
 
-t.test('autoComplete: the same of responses that are finished by an update', async (t) => {
+t.test('autoComplete: concurrent updates finish only the allowed number', async (t) => {
   const survey = await surveyEndingAfter(2);
   const ids: string[] = [];
   for (let i = 0; i < 6; i += 1) ids.push((await create(survey, { finished: false })).id);
@@ -42,7 +45,7 @@ t.test('autoComplete: the same of responses that are finished by an update', asy
   t.equal(await accepted(ids.map(finish)), 2);
 });
 
-t.test('autoComplete: some new, some finished by an update', async (t) => {
+t.test('autoComplete: some responses are created finished, some finished by an update', async (t) => {
   const survey = await surveyEndingAfter(2);
   const { id } = await create(survey, { finished: false });
   const finish = changeResponse(context, survey, id, { finished: true }, () => {}, { mustBeOpen: true });

@@ -40,7 +40,7 @@ t.test('404: other files', async (t) => {
   }
 });
 
-t.test('a folder of scripts', async (t) => {
+t.test('serves a folder of scripts', async (t) => {
   const folder = temporaryFolder(t);
   const sdk = join(folder, 'sdk');
   mkdirSync(join(sdk, 'folder.js'), { recursive: true });
@@ -90,7 +90,7 @@ t.test('a folder of scripts', async (t) => {
   t.match(missing.text, /console\.error\(".*SDK_PATH of the API has no surveys\.umd\.cjs/);
 });
 
-t.test('a folder that cannot be served ends the start with a sentence', async (t) => {
+t.test('a folder that cannot be served ends the start with an error message', async (t) => {
   const folder = temporaryFolder(t);
   const refused = (path: string, problem: RegExp) =>
     t.rejects(loadSdkScripts(path), { name: 'ConfigError', problems: [problem] });

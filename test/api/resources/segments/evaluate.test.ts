@@ -21,7 +21,7 @@ const plan = (value: string) => node({ type: 'attribute', contactAttributeKey: '
 const members = (segments: Readonly<Record<string, unknown>>): readonly string[] =>
   segmentsOf(compileSegments(Object.entries(segments).map(([id, filters]) => ({ id, filters }))), profile);
 
-t.test('in the order they were given, whichever refers to which', async (t) => {
+t.test('evaluates in the given order, whatever refers to what', async (t) => {
   const segments = {
     third: [isIn('second')],
     everybody: [],
@@ -36,7 +36,7 @@ t.test('in the order they were given, whichever refers to which', async (t) => {
   t.strictSame(members(reversed), ['notFree', 'first', 'second', 'everybody', 'third']);
 });
 
-t.test('a circle has no members, nor has what depends on it, in any order', async (t) => {
+t.test('a cycle has no members, nor has any segment that depends on it, in any order', async (t) => {
   const segments = {
     self: [isIn('self')],
     selfNot: [isNotIn('selfNot')],
@@ -49,7 +49,7 @@ t.test('a circle has no members, nor has what depends on it, in any order', asyn
   t.strictSame(members(Object.fromEntries(Object.entries(segments).toReversed())), ['fine']);
 });
 
-t.test('a segment that cannot be asked is neither had nor missed', async (t) => {
+t.test('a segment that cannot be evaluated matches neither a filter for it nor against it', async (t) => {
   const segments = {
     broken: [{ nonsense: true }],
     in: [isIn('broken')],
@@ -60,7 +60,7 @@ t.test('a segment that cannot be asked is neither had nor missed', async (t) => 
   t.strictSame(members(segments), ['alternative']);
 });
 
-t.test('a chain of thousands is decided without recursion', async (t) => {
+t.test('evaluates a chain of thousands without recursion', async (t) => {
   const length = 5_000;
   const chain = Object.fromEntries(
     Array.from({ length }, (_, i) => [`s${i}`, i === length - 1 ? [] : [isIn(`s${i + 1}`)]]),

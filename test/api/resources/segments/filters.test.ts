@@ -38,7 +38,7 @@ const attribute = (key: string) => ({ type: 'attribute', contactAttributeKey: ke
 const person = { type: 'person', personIdentifier: 'userId' };
 const phone = { type: 'device', deviceType: 'phone' };
 
-t.test('every root, with what holds and what does not', async (t) => {
+t.test('every kind of filter, with contacts that match and that do not', async (t) => {
   const cases: readonly (readonly [boolean, unknown, string, unknown])[] = [
     [true, attribute('plan'), 'equals', 'pro'],
     [false, attribute('toString'), 'isSet', null],
@@ -92,7 +92,7 @@ t.test('every root, with what holds and what does not', async (t) => {
   t.equal(holds([node(person, 'isNotSet')], { ...profile, userId: null }), true);
 });
 
-t.test('no filters contain everybody', async (t) => {
+t.test('no filters match every contact', async (t) => {
   t.equal(holds([]), true);
   t.equal(holds([{ id: 'g', connector: null, resource: [] }]), true);
 });
@@ -134,7 +134,7 @@ t.test('"and" binds before "or", at any depth', async (t) => {
   t.pass(`${RUNS} expressions`);
 });
 
-t.test('mistakes are told by path, all at once', async (t) => {
+t.test('reports all mistakes, with their paths', async (t) => {
   const compiled = compileFilters([
     node(attribute('age'), 'lessThan', 'old'),
     { ...node(phone, 'equals', 'watch'), connector: 'and' },
@@ -184,7 +184,7 @@ t.test('mistakes are told by path, all at once', async (t) => {
   t.equal(compiled.issues['filters.0.resource.value'], 'must be a number for this operator');
 });
 
-t.test('depth, number and mistakes are bounded', async (t) => {
+t.test('depth, number and reported mistakes are bounded', async (t) => {
   const nested = (depth: number): unknown =>
     depth === 0
       ? [node(phone, 'equals', 'phone')]
@@ -199,7 +199,7 @@ t.test('depth, number and mistakes are bounded', async (t) => {
   t.equal('issues' in wrong && Object.keys(wrong.issues).length, 50);
 });
 
-t.test('whatever is stored is compiled or refused, and what is compiled can be asked', async (t) => {
+t.test('random filters are compiled or refused, and compiled ones can be queried', async (t) => {
   const word = fc.constantFrom(
     ...[
       'id',

@@ -5,8 +5,8 @@ const now = Date.parse('2026-03-31T12:00:00Z');
 const day = (days: number): string => new Date(now - days * 86_400_000).toISOString();
 
 /**
- * Each row has an operator, the value of the filter, attributes for which it holds, and attributes for which it does
- * not.
+ * Each row has an operator, the value of the filter, attributes for which it is true, and attributes for which it is
+ * false.
  */
 const rows: readonly (readonly [keyof typeof attributeOperators, unknown, unknown[], unknown[]])[] = [
   ['equals', 'pro', ['pro'], ['Pro', 'prof', '', undefined]],
@@ -65,7 +65,7 @@ for (const [operator, value, held, failed] of rows) {
   });
 }
 
-t.test('values that do not fit their operator are named', async (t) => {
+t.test('names values that do not fit their operator', async (t) => {
   const unfit: readonly (readonly [keyof typeof attributeOperators, unknown])[] = [
     ['contains', 5],
     ['equals', null],
@@ -92,7 +92,7 @@ t.test('values that do not fit their operator are named', async (t) => {
   }
 });
 
-t.test('the operators are those that are documented', async (t) => {
+t.test('the operators are the documented ones', async (t) => {
   t.strictSame(Object.keys(attributeOperators).sort(), [
     ...[
       'contains',

@@ -20,7 +20,7 @@ const send = (body: Record<string, unknown>) => api.manage('POST', path, { works
 const put = (id: string, body: unknown) => api.manage('PUT', `${path}/${id}`, body);
 const add = async (title: string, filters: unknown = []) => (await send({ title, filters })).json.data;
 
-t.test('POST 200: with every field, to be shared by surveys', async (t) => {
+t.test('POST 200: with every field, for several surveys', async (t) => {
   const reply = await send({
     title: 'Pros',
     description: 'Who pay',
@@ -51,7 +51,7 @@ t.test('POST 200: with every field, to be shared by surveys', async (t) => {
   t.strictSame(user.json.data.state.data.segments, [id]);
 });
 
-t.test('PUT 200: what a survey’s own segment asks, seen by SDKs at once', async (t) => {
+t.test('PUT 200: changes the private segment of a survey, and SDKs see it at once', async (t) => {
   const survey = await addSurvey(api, { type: 'app' });
   const hasFilters = async (): Promise<boolean> => {
     const { data } = (await api.client('GET', `/api/v1/client/${workspaceId}/environment`)).json.data;
@@ -82,28 +82,25 @@ t.test('PUT 200: what a survey’s own segment asks, seen by SDKs at once', asyn
   t.equal((await api.manage('DELETE', `${path}/${survey.segment.id}`)).status, 400);
 });
 
-t.test(
-  'POST and PUT 400: filters that make no sense, by path; references that lead nowhere or back',
-  async (t) => {
-    const wrong = await send({ title: 'x', filters: [node({ type: 'device' }, 'equals', 'watch')] });
-    t.match(wrong.json, {
-      message: 'Fields are missing or incorrectly formatted',
-      details: { 'filters.0.resource.value': 'must be one of phone, desktop' },
-    });
-    t.match((await send({})).json.details, { title: 'Required' });
-    t.match((await send({ title: 'x', filters: membersOf('cnothing') })).json.details, {
-      filters: /does not exist/,
-    });
-    const first = await add('First');
-    const second = await add('Second', membersOf(first.id));
-    for (const filters of [membersOf(second.id), membersOf(first.id)]) {
-      t.match((await put(first.id, { filters })).json.details, { filters: /refers back/ });
-    }
-    t.equal((await put(second.id, { filters: membersOf(first.id) })).status, 200);
-  },
-);
+t.test('POST and PUT 400: bad filters, by path; references to nothing or in a cycle', async (t) => {
+  const wrong = await send({ title: 'x', filters: [node({ type: 'device' }, 'equals', 'watch')] });
+  t.match(wrong.json, {
+    message: 'Fields are missing or incorrectly formatted',
+    details: { 'filters.0.resource.value': 'must be one of phone, desktop' },
+  });
+  t.match((await send({})).json.details, { title: 'Required' });
+  t.match((await send({ title: 'x', filters: membersOf('cnothing') })).json.details, {
+    filters: /does not exist/,
+  });
+  const first = await add('First');
+  const second = await add('Second', membersOf(first.id));
+  for (const filters of [membersOf(second.id), membersOf(first.id)]) {
+    t.match((await put(first.id, { filters })).json.details, { filters: /refers back/ });
+  }
+  t.equal((await put(second.id, { filters: membersOf(first.id) })).status, 200);
+});
 
-t.test('POST and PUT 409: a title that is taken', async (t) => {
+t.test('POST and PUT 409: a taken title', async (t) => {
   await add('Taken');
   const other = await add('Other');
   for (const reply of [await send({ title: 'Taken' }), await put(other.id, { title: 'Taken' })]) {
@@ -112,7 +109,7 @@ t.test('POST and PUT 409: a title that is taken', async (t) => {
   }
 });
 
-t.test('DELETE 200 unless somebody needs it', async (t) => {
+t.test('DELETE 200 unless something uses it', async (t) => {
   const used = await add('Used');
   const survey = await addSurvey(api, { type: 'app', segmentId: used.id });
   t.match((await api.manage('DELETE', `${path}/${used.id}`)).json, {
@@ -130,7 +127,7 @@ t.test('DELETE 200 unless somebody needs it', async (t) => {
   t.equal((await api.manage('GET', `${path}/${used.id}`)).status, 404);
 });
 
-t.test('a survey’s own segment outlives it as long as another survey was given it', async (t) => {
+t.test('the private segment of a survey outlives it while another survey uses it', async (t) => {
   const owner = await addSurvey(api, { type: 'app' });
   const borrower = await addSurvey(api, { type: 'app', segmentId: owner.segment.id });
   const bystander = await addSurvey(api, { type: 'app' });
@@ -142,7 +139,7 @@ t.test('a survey’s own segment outlives it as long as another survey was given
   t.equal((await api.manage('GET', `${path}/${bystander.segment.id}`)).status, 200);
 });
 
-t.test('GET list 200: by title, of the workspaces that the key reaches; 401 and 404', async (t) => {
+t.test('GET list 200: by title, in all workspaces that the key can access; 401 and 404', async (t) => {
   const { data } = (await api.manage('GET', path)).json;
   const titles: string[] = data.map(({ title }: { title: string }) => title);
   t.strictSame(titles, titles.toSorted());
@@ -160,7 +157,7 @@ t.test('GET list 200: by title, of the workspaces that the key reaches; 401 and 
   });
 });
 
-t.test('POST 403: a workspace shares at most 500', async (t) => {
+t.test('POST 403: a workspace has at most 500 shared ones', async (t) => {
   const fresh = await startApi();
   t.teardown(() => fresh.close());
   const row = {

@@ -3,7 +3,7 @@ import { before, readPeriod } from '#api/resources/segments/time.ts';
 
 const at = (text: string): number => Date.parse(text);
 
-t.test('spans go back over months of any length', async (t) => {
+t.test('subtracts months of any length', async (t) => {
   const cases: readonly (readonly [string, number, 'days' | 'weeks' | 'months' | 'years', string])[] = [
     ['2026-03-31T10:00:00Z', 1, 'months', '2026-02-28T10:00:00Z'],
     ['2024-03-31T10:00:00Z', 1, 'months', '2024-02-29T10:00:00Z'],
@@ -18,7 +18,7 @@ t.test('spans go back over months of any length', async (t) => {
   }
 });
 
-t.test('a date is a whole day, a time is itself', async (t) => {
+t.test('a date means its whole day, a time means that moment', async (t) => {
   const start = at('2026-01-02T00:00:00Z');
   t.strictSame(readPeriod('2026-01-02'), { start, end: start + 86_400_000 });
   t.strictSame(readPeriod('2026-01-02T00:00Z'), { start, end: start + 1 });

@@ -1,4 +1,4 @@
-/** Guesses are limited; whatever is sent, nothing answers 500. */
+/** Guesses are limited, and no request gets a 500. */
 import fc from 'fast-check';
 import t from 'tap';
 import { anyText } from '#test/support/any-text.ts';
@@ -34,7 +34,7 @@ t.test('brute force: forty logins an hour', async (t) => {
   t.equal((await api.client('POST', signIn, owner)).status, 200);
 });
 
-t.test('sign-up and its kind share the limits of the older routes', async (t) => {
+t.test('sign-up and related routes share the limits of the older routes', async (t) => {
   const api = await startApi({ env: { RATE_LIMITING_DISABLED: '0' } });
   t.teardown(() => api.close());
   const pairs = [

@@ -34,7 +34,7 @@ t.test('200: null without a session', async (t) => {
   }
 });
 
-t.test('a cookie that another host may have set does not take the place of ours', async (t) => {
+t.test('a cookie that another host may have set does not replace ours', async (t) => {
   const browser = await logInOwner(api);
   const [ours = ''] = [...browser.cookies]
     .filter(([name]) => name.includes('session'))

@@ -48,15 +48,18 @@ t.test(
   },
 );
 
-t.test('200: an unknown address answers alike; without redirectTo the link is ours', async (t) => {
-  const api = await begin(t);
-  const unknown = await api.client('POST', ask, { email: 'nobody@example.com' });
-  t.equal((await api.client('POST', ask, { email })).text, unknown.text);
-  const link = await linkOf(api);
-  t.equal(`${link.origin}${link.pathname}`, `${publicUrl}/auth/forgot-password/reset`);
-});
+t.test(
+  '200: an unknown address gets the same reply; without redirectTo the link leads to our page',
+  async (t) => {
+    const api = await begin(t);
+    const unknown = await api.client('POST', ask, { email: 'nobody@example.com' });
+    t.equal((await api.client('POST', ask, { email })).text, unknown.text);
+    const link = await linkOf(api);
+    t.equal(`${link.origin}${link.pathname}`, `${publicUrl}/auth/forgot-password/reset`);
+  },
+);
 
-t.test('403: a page elsewhere never gets a token', async (t) => {
+t.test('403: a page of another site never gets a token', async (t) => {
   const api = await begin(t);
   for (const redirectTo of [
     'https://evil.example',
@@ -70,7 +73,7 @@ t.test('403: a page elsewhere never gets a token', async (t) => {
   t.equal((await api.context.db.selectFrom('mailOutbox').select('id').execute()).length, 0);
 });
 
-t.test('403: the page of a survey, which others write, never gets a token', async (t) => {
+t.test('403: the page of a survey, which other people write, never gets a token', async (t) => {
   const api = await begin(t);
   for (const redirectTo of [
     '/s/abc',
@@ -85,7 +88,7 @@ t.test('403: the page of a survey, which others write, never gets a token', asyn
   t.equal((await api.context.db.selectFrom('mailOutbox').select('id').execute()).length, 0);
 });
 
-t.test('400: missing fields are named', async (t) => {
+t.test('400: names missing fields', async (t) => {
   const api = await begin(t);
   t.match(await api.client('POST', ask, { email: 'x' }), { status: 400, json: { code: 'INVALID_EMAIL' } });
   t.match(await api.client('POST', reset, {}), {

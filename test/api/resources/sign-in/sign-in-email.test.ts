@@ -35,7 +35,7 @@ t.test('200: a token, the user and a cookie', async (t) => {
   t.equal(reply.headers['cache-control'], 'private, no-store');
 });
 
-t.test('the name of the cookie without https, and its life without rememberMe', async (t) => {
+t.test('the name of the cookie without https, and its expiry without rememberMe', async (t) => {
   const api = await begin(t, { PUBLIC_URL: 'http://localhost:8080' });
   const reply = await api.client('POST', url, { ...owner, rememberMe: false });
   t.equal(
@@ -44,7 +44,7 @@ t.test('the name of the cookie without https, and its life without rememberMe', 
   );
 });
 
-t.test('a session of either login serves both, and one sign-out ends it', async (t) => {
+t.test('sessions of both login APIs work in both, and one sign-out ends them', async (t) => {
   const api = await begin(t);
   const browser = openBrowser(api);
   await browser.logIn(owner.email, owner.password);
@@ -67,7 +67,7 @@ t.test('a session of either login serves both, and one sign-out ends it', async 
   t.strictSame((await browser.call('GET', '/api/auth/session')).json, {});
 });
 
-t.test('a token that somebody planted is not adopted', async (t) => {
+t.test('a planted session cookie is replaced at login', async (t) => {
   const api = await begin(t);
   const planted = 'planted-by-somebody-else';
   const cookie = `__Secure-formbricks.session_token=${planted}; next-auth.session-token=${planted}`;
@@ -78,7 +78,7 @@ t.test('a token that somebody planted is not adopted', async (t) => {
   t.equal((await api.client('GET', '/api/auth/get-session', undefined, { cookie })).text, 'null');
 });
 
-t.test('401: unknown address, wrong password and no password answer alike', async (t) => {
+t.test('401: the same reply for an unknown address, a wrong password and no password', async (t) => {
   const api = await begin(t);
   const wrong = await api.client('POST', url, { ...owner, password: 'Wrong1234' });
   t.equal(wrong.status, 401);
@@ -95,7 +95,7 @@ t.test('401: unknown address, wrong password and no password answer alike', asyn
   }
 });
 
-t.test('401: the same work for every address, one hash', async (t) => {
+t.test('401: computes one hash for every address', async (t) => {
   let hashes = 0;
   const api = await startApi({
     parts: ({ random }) => ({
@@ -124,7 +124,7 @@ t.test('403: the address is not verified, or the account is inactive', async (t)
   t.equal(wrong.status, 401, 'only the owner of the account learns its state');
 });
 
-t.test('callbackURL: kept on our own origin, refused elsewhere', async (t) => {
+t.test('callbackURL: kept on our own origin, refused for others', async (t) => {
   const api = await begin(t);
   for (const callbackURL of ['/account', `${publicUrl}/account`]) {
     const { json } = await api.client('POST', url, { ...owner, callbackURL });
@@ -139,7 +139,7 @@ t.test('callbackURL: kept on our own origin, refused elsewhere', async (t) => {
       'http://[',
     ],
     'http://feedback.example.com/',
-    // Our origin for one reader of addresses, and another place for the next.
+    // Some readers see our origin in these addresses, others a different site.
     ...['https:evil.example', 'https:/evil.example', 'account', '/a\r\nb', ' /account', '/a\\b'],
     ...[`blob:${publicUrl}/x`, 'https://evil.example@feedback.example.com/'],
     `/${'a'.repeat(2_000)}`,

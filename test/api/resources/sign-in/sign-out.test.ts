@@ -7,7 +7,7 @@ const api = await startApi();
 t.teardown(() => api.close());
 const owner = { email: 'owner@example.com', password: 'Password1' };
 
-t.test('200: the sessions of all cookies end', async (t) => {
+t.test('200: ends the sessions of all cookies', async (t) => {
   const browser = await logInOwner(api);
   const older = browser.cookies.get('__Secure-next-auth.session-token') ?? '';
   const { token } = (await api.client('POST', '/api/auth/sign-in/email', owner)).json;

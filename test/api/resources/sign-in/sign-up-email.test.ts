@@ -39,7 +39,7 @@ t.test('200: no session, and a mail with the link', async (t) => {
   t.match(mail?.body, 'callbackUrl=https%3A%2F%2Ffeedback.example.com%2Faccount%3Fa%3Db');
 });
 
-t.test('200: an address that has an account answers alike, and its owner gets a mail', async (t) => {
+t.test('200: the same reply for a taken address, and a mail to its owner', async (t) => {
   const api = await begin(t);
   const fresh = await api.client('POST', url, me);
   const known = await api.client('POST', url, { ...me, email: 'owner@example.com' });
@@ -76,7 +76,7 @@ t.test('400: each rule of passwords, names and addresses', async (t) => {
   t.equal((await mails(api)).length, 0);
 });
 
-t.test('400 while sign-up is closed, 403 with a callbackURL elsewhere', async (t) => {
+t.test('400 while sign-up is closed, 403 for a callbackURL elsewhere', async (t) => {
   const closed = await begin(t, { SIGNUP_ENABLED: '' });
   const reply = await closed.client('POST', url, me);
   t.match(reply, { status: 400, json: { code: 'EMAIL_PASSWORD_SIGN_UP_DISABLED', message: /invite/ } });

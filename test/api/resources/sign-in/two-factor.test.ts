@@ -20,7 +20,7 @@ async function begin(
   return api;
 }
 
-/** The owner, whose logins need a second factor from now on. */
+/** Returns the owner after enabling a second factor. */
 async function enabled(api: TestApi): Promise<{ browser: Browser; backupCodes: readonly string[] }> {
   const browser = await logInOwner(api);
   const { json } = await browser.call('POST', `${base}/enable`, { password });
@@ -30,7 +30,7 @@ async function enabled(api: TestApi): Promise<{ browser: Browser; backupCodes: r
   return { browser, backupCodes: json.backupCodes };
 }
 
-/** Somebody who gave the right password, and no code yet. */
+/** Starts a login with the right password and without a code. */
 async function held(api: TestApi, change: object = {}): Promise<Browser> {
   const browser = openBrowser(api);
   const reply = await browser.call('POST', '/api/auth/sign-in/email', { email, password, ...change });
@@ -44,7 +44,7 @@ const verifyBackup = (browser: Browser, code: unknown, more: object = {}) =>
 const isLoggedIn = async (browser: Browser) => (await browser.call('GET', '/api/v1/me')).status === 200;
 
 t.test(
-  'enable: an address for the app and ten codes; logins need them after the first right code',
+  'enable: an otpauth: address and ten codes; logins need a code after the first correct one',
   async (t) => {
     const api = await begin(t);
     const browser = await logInOwner(api);
@@ -86,7 +86,7 @@ t.test(
   },
 );
 
-t.test('the database has neither the secret nor a backup code in clear', async (t) => {
+t.test('the database stores neither the secret nor a backup code in plain text', async (t) => {
   const api = await begin(t);
   const { backupCodes, browser } = await enabled(api);
   const { json } = await browser.call('POST', `${base}/get-totp-uri`, { password });
@@ -134,7 +134,7 @@ t.test('a login with a code: no session before it, and the code works once', asy
 });
 
 t.test(
-  'the cookie of a waiting login: bound to ten minutes, to five codes, and to nothing else',
+  'the cookie of a waiting login expires after ten minutes or five codes, and works for nothing else',
   async (t) => {
     const api = await begin(t);
     await enabled(api);
@@ -189,7 +189,7 @@ t.test(
   },
 );
 
-t.test('a login of somebody else ends the waiting one in this browser', async (t) => {
+t.test('the login of another account ends the waiting one in the same browser', async (t) => {
   const api = await begin(t);
   await enabled(api);
   const mia = await addPerson(api, 'Mia', 'member');
@@ -203,7 +203,7 @@ t.test('a login of somebody else ends the waiting one in this browser', async (t
   });
 });
 
-t.test('rememberMe: false is kept until the code', async (t) => {
+t.test('rememberMe: false still holds after the code', async (t) => {
   const api = await begin(t);
   await enabled(api);
   const browser = await held(api, { rememberMe: false });
@@ -228,7 +228,7 @@ t.test('backup codes: each works once, with or without its hyphen', async (t) =>
   t.notMatch(String(silent.headers['set-cookie']), /session_token=[\w-]{43}/);
 });
 
-t.test('two at once: one backup code, and one code of the app, serve one login', async (t) => {
+t.test('two concurrent calls: a backup code or a code of the app logs in once', async (t) => {
   const api = await begin(t);
   const { backupCodes } = await enabled(api);
   const both = async (send: (browser: Browser) => Promise<{ status: number }>) => {
@@ -241,7 +241,7 @@ t.test('two at once: one backup code, and one code of the app, serve one login',
 });
 
 t.test(
-  'generate-backup-codes: replaces all; get-totp-uri: the same secret; disable: the password is enough again',
+  'generate-backup-codes replaces all; get-totp-uri returns the same secret; after disable the password is enough',
   async (t) => {
     const api = await begin(t);
     const { browser, backupCodes } = await enabled(api);
@@ -273,7 +273,7 @@ t.test(
   },
 );
 
-t.test('setting it up needs a session, the password, and a page of ours', async (t) => {
+t.test('enabling needs a session, the password, and our own origin', async (t) => {
   const api = await begin(t);
   const browser = await logInOwner(api);
   for (const name of ['enable', 'disable', 'get-totp-uri', 'generate-backup-codes']) {
@@ -311,7 +311,7 @@ t.test('wrong types of codes: 400, or a wrong code', async (t) => {
   }
 });
 
-t.test('five codes a minute for each account, through every way and from every address', async (t) => {
+t.test('five codes a minute for each account, on every route and from every address', async (t) => {
   const api = await begin(t, { RATE_LIMITING_DISABLED: '0' });
   const { browser, backupCodes } = await enabled(api);
   api.advance(60_000);

@@ -40,7 +40,7 @@ t.test('GET 302: to the page that asks for the password; opening the link change
   t.equal(emailVerified, null);
 });
 
-t.test('GET: an old link is 401, or leads to the callback with the error', async (t) => {
+t.test('GET: an old link gets 401, or leads to the callback with the error', async (t) => {
   const api = await begin(t);
   t.match(await api.client('GET', `${url}?token=x`), { status: 401, json: { code: 'INVALID_TOKEN' } });
   const reply = await api.client('GET', `${url}?token=x&callbackURL=/account`);
@@ -77,7 +77,7 @@ t.test('POST 200: with the password of the sign-up; logs in, once', async (t) =>
   });
 });
 
-t.test('POST 200: with a new password, which follows the rules', async (t) => {
+t.test('POST 200: with a new password, which must follow the rules', async (t) => {
   const api = await begin(t);
   const token = await signUp(api);
   const weak = await api.client('POST', url, { token, newPassword: 'weak' });
@@ -87,7 +87,7 @@ t.test('POST 200: with a new password, which follows the rules', async (t) => {
   t.match(signIn.json, { user: { name: 'Zed' } });
 });
 
-t.test('send-verification-email: 200 for every address, and a mail only where one is missing', async (t) => {
+t.test('send-verification-email: 200 for every address, and a mail only to unverified ones', async (t) => {
   const api = await begin(t);
   await signUp(api);
   const send = (email: string) =>

@@ -1,4 +1,4 @@
-/** Names of files are cleaned: known ones as listed, and any name with some guarantees. */
+/** File names are cleaned: known ones as listed, and random names with some guarantees. */
 import fc from 'fast-check';
 import t from 'tap';
 import { cleanName, nameForPeople, sentExtension, uniqueName } from '#api/resources/storage/file-name.ts';
@@ -6,7 +6,7 @@ import { keyOf, locationOf, nameProblem, pathOf } from '#api/storage/key.ts';
 import { canonicalTarget } from '#gateway/policy/target.ts';
 import { anyText } from '#test/support/any-text.ts';
 
-/** Test titles are read line by line, and some of these names break lines. */
+/** Removes line breaks, because test titles are read line by line. */
 function inAscii(text: string | null): string {
   return JSON.stringify(text?.slice(0, 40) ?? null).replace(
     /[^ -~]/g,
@@ -75,7 +75,7 @@ const hostile = fc.oneof(
   fc.array(parts).map((list) => list.join('')),
 );
 
-t.test('any name: what comes out is one path segment that every reader reads in the same way', async (t) => {
+t.test('every name becomes one path segment that all readers decode alike', async (t) => {
   t.doesNotThrow(() =>
     fc.assert(
       fc.property(hostile, (text) => {

@@ -1,4 +1,4 @@
-/** Stored files: rights to read and delete them, headers, and paths that lead nowhere. */
+/** Stored files: rights to read and delete them, headers, and invalid paths. */
 import t, { type Test } from 'tap';
 import { startSession } from '#api/auth/session.ts';
 import { insertFile } from '#api/storage/files.ts';
@@ -58,35 +58,38 @@ async function shop(t: Test, env: Record<string, string> = {}): Promise<Shop> {
   };
 }
 
-t.test('GET public: anybody, for a year, of its own type, never guessed, in a sandbox', async (t) => {
-  const { api, put } = await shop(t);
-  const reply = await api.client(
-    'GET',
-    await put('public', 'ä photo--fid--0b9c7f3e-5f0a-4a4e-9d3e-000000000000.png'),
-  );
-  t.equal(reply.status, 200);
-  t.equal(reply.text, '0123456789');
-  t.match(reply.headers, {
-    'content-type': 'image/png',
-    'content-length': '10',
-    'cache-control': 'public, max-age=31536000, immutable',
-    'x-content-type-options': 'nosniff',
-    'accept-ranges': 'bytes',
-    'content-disposition': `inline; filename="_ photo.png"; filename*=UTF-8''%C3%A4%20photo.png`,
-    'content-security-policy': /default-src 'none';.*sandbox$/,
-    etag: /^"[^"]+"$/,
-    'last-modified': / GMT$/,
-  });
-});
+t.test(
+  'GET public: for everybody, cached for a year, with its own type, no sniffing, in a sandbox',
+  async (t) => {
+    const { api, put } = await shop(t);
+    const reply = await api.client(
+      'GET',
+      await put('public', 'ä photo--fid--0b9c7f3e-5f0a-4a4e-9d3e-000000000000.png'),
+    );
+    t.equal(reply.status, 200);
+    t.equal(reply.text, '0123456789');
+    t.match(reply.headers, {
+      'content-type': 'image/png',
+      'content-length': '10',
+      'cache-control': 'public, max-age=31536000, immutable',
+      'x-content-type-options': 'nosniff',
+      'accept-ranges': 'bytes',
+      'content-disposition': `inline; filename="_ photo.png"; filename*=UTF-8''%C3%A4%20photo.png`,
+      'content-security-policy': /default-src 'none';.*sandbox$/,
+      etag: /^"[^"]+"$/,
+      'last-modified': / GMT$/,
+    });
+  },
+);
 
-t.test('what is no picture, video or sound is saved, not shown', async (t) => {
+t.test('files that are not picture, video or sound are downloaded, not shown', async (t) => {
   const { api, put } = await shop(t);
   for (const [name, type, disposition] of [
     ['a.pdf', 'application/pdf', 'attachment'],
     ['a.txt', 'text/plain', 'attachment'],
     ['a.docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'attachment'],
     ['a.MP4', 'video/mp4', 'inline'],
-    // Nobody may upload these types. If such files exist all the same, they are served as plain bytes.
+    // These types cannot be uploaded. If such files exist all the same, they are served as plain bytes.
     ['a.html', 'application/octet-stream', 'attachment'],
     ['a.svg', 'application/octet-stream', 'attachment'],
   ] as const) {
@@ -115,7 +118,7 @@ t.test('ranges, HEAD and conditions', async (t) => {
   t.equal((await api.client('GET', path, undefined, { ...resumed, 'if-range': '"old"' })).status, 200);
 });
 
-t.test('404: an object whose row is gone or removed is not served', async (t) => {
+t.test('404: a file whose row is missing or deleted is not served', async (t) => {
   const { api, put } = await shop(t);
   const { db } = api.context;
   const path = await put('public', 'a.png');
@@ -133,7 +136,7 @@ t.test('404: an object whose row is gone or removed is not served', async (t) =>
   );
 });
 
-t.test('an empty file is a file', async (t) => {
+t.test('serves an empty file', async (t) => {
   const { api, put } = await shop(t);
   const path = await put('public', 'a.txt', Buffer.alloc(0));
   const reply = await api.client('GET', path);
@@ -142,7 +145,7 @@ t.test('an empty file is a file', async (t) => {
   t.equal((await api.client('GET', path, undefined, { range: 'bytes=0-' })).status, 416);
 });
 
-t.test('GET private: a key or a session that may read, and no cache keeps it', async (t) => {
+t.test('GET private: needs a key or session that may read, and is not cached', async (t) => {
   const { api, put, signIn } = await shop(t);
   await api.addWorkspace('ws2');
   const path = await put('private', 'surveys/s1/elements/q1/a.png');
@@ -165,7 +168,7 @@ t.test('GET private: a key or a session that may read, and no cache keeps it', a
   t.equal((await api.client('HEAD', path)).status, 401);
 });
 
-t.test('either id of a workspace finds its files', async (t) => {
+t.test('both ids of a workspace find its files', async (t) => {
   const { api } = await shop(t);
   await api.addWorkspace('ws2', 'env2');
   const chunks = async function* () {
@@ -178,7 +181,7 @@ t.test('either id of a workspace finds its files', async (t) => {
     t.equal((await api.client('GET', `/storage/${id}/public/a.png`)).status, 200);
 });
 
-t.test('404: an unknown workspace, an unknown file, a shape that no file of ours has', async (t) => {
+t.test('404: an unknown workspace, an unknown file, a malformed file name', async (t) => {
   const { api, put } = await shop(t);
   await put('public', 'a.png');
   t.match((await api.client('GET', '/storage/nosuch/public/a.png')).json.details, {
@@ -212,7 +215,7 @@ t.test('400: another access type, no extension', async (t) => {
   }
 });
 
-t.test('400: path traversal in every spelling, whichever method', async (t) => {
+t.test('400: path traversal in every spelling, with every method', async (t) => {
   const { api, put } = await shop(t);
   await put('private', 'secret.png');
   await api.app.listen({ port: 0, host: '127.0.0.1' });
@@ -254,7 +257,7 @@ t.test('400: path traversal in every spelling, whichever method', async (t) => {
   );
 });
 
-t.test('DELETE: a key that manages, or a session that writes; also when it is not there', async (t) => {
+t.test('DELETE: a key with manage or a session with write; also for a missing file', async (t) => {
   const { api, put, signIn } = await shop(t);
   const path = await put('public', 'a.png');
   t.match((await api.client('DELETE', path)).json, { code: 'not_authenticated' });
@@ -283,7 +286,7 @@ t.test('DELETE with a session: not from a page of another origin', async (t) => 
 });
 
 t.test(
-  '429: the sixth deletion and the sixth grant of a session within a minute; keys are the gateway’s',
+  '429: the sixth deletion and the sixth grant of a session within a minute; the gateway limits keys',
   async (t) => {
     const { api, signIn } = await shop(t, { RATE_LIMITING_DISABLED: '0' });
     const cookie = await signIn();
@@ -305,7 +308,7 @@ t.test(
   },
 );
 
-t.test('405: what cannot be done to a file', async (t) => {
+t.test('405: other methods on a file', async (t) => {
   const { api } = await shop(t);
   for (const method of ['POST', 'PUT', 'PATCH', 'OPTIONS'] as const) {
     const reply = await api.client(method, `/storage/${workspaceId}/public/a.png`);
@@ -313,31 +316,28 @@ t.test('405: what cannot be done to a file', async (t) => {
   }
 });
 
-t.test(
-  '500: a home that does not answer is our fault, told to the operator and not to the world',
-  async (t) => {
-    const lines: string[] = [];
-    const api = await startApi({
-      env: {
-        S3_BUCKET_NAME: 'uploads',
-        S3_ENDPOINT_URL: 'http://127.0.0.1:9',
-        S3_ACCESS_KEY: 'a',
-        S3_SECRET_KEY: 'b',
-      },
-      log: (await import('pino')).pino({}, { write: (line: string) => void lines.push(line) }),
+t.test('500: a file store that does not answer; only the log has the reason', async (t) => {
+  const lines: string[] = [];
+  const api = await startApi({
+    env: {
+      S3_BUCKET_NAME: 'uploads',
+      S3_ENDPOINT_URL: 'http://127.0.0.1:9',
+      S3_ACCESS_KEY: 'a',
+      S3_SECRET_KEY: 'b',
+    },
+    log: (await import('pino')).pino({}, { write: (line: string) => void lines.push(line) }),
+  });
+  t.teardown(() => api.close());
+  await grant(api, workspaceId, 'public', 'a.png');
+  for (const method of ['GET', 'DELETE'] as const) {
+    const reply = await api.manage(method, `/storage/${workspaceId}/public/a.png`);
+    t.equal(reply.status, 500);
+    t.match(reply.json, {
+      code: 'internal_server_error',
+      message: /^File storage is not configured correctly\. /,
+      details: { storage_error_code: 's3_client_error' },
     });
-    t.teardown(() => api.close());
-    await grant(api, workspaceId, 'public', 'a.png');
-    for (const method of ['GET', 'DELETE'] as const) {
-      const reply = await api.manage(method, `/storage/${workspaceId}/public/a.png`);
-      t.equal(reply.status, 500);
-      t.match(reply.json, {
-        code: 'internal_server_error',
-        message: /^File storage is not configured correctly\. /,
-        details: { storage_error_code: 's3_client_error' },
-      });
-      t.notMatch(reply.text, /127\.0\.0\.1/);
-    }
-    t.match(lines.join(''), /S3_BUCKET_NAME, S3_ENDPOINT_URL, S3_REGION: give/);
-  },
-);
+    t.notMatch(reply.text, /127\.0\.0\.1/);
+  }
+  t.match(lines.join(''), /S3_BUCKET_NAME, S3_ENDPOINT_URL, S3_REGION: give/);
+});

@@ -27,7 +27,7 @@ const client = `/api/v1/client/${workspaceId}/storage`;
 const management = '/api/v1/management/storage';
 
 for (const version of ['v1', 'v2']) {
-  t.test(`200: ${version} client grants a private file for a question`, async (t) => {
+  t.test(`200: the ${version} client API grants a private file for a question`, async (t) => {
     const { api, surveyId } = await withSurvey(t);
     const reply = await api.client('POST', `/api/${version}/client/${workspaceId}/storage`, {
       fileName: 'My photo.final.PNG',
@@ -82,14 +82,14 @@ t.test('200: the management API grants a public file of 5 MiB, by either name of
   }
 });
 
-t.test('200: a question that takes less than 10 MiB is taken at its word', async (t) => {
+t.test('200: a question can lower the limit of 10 MiB', async (t) => {
   const { api, surveyId } = await withSurvey(t, { maxSizeInMB: 2 });
   const body = { fileName: 'a.pdf', fileType: 'application/pdf', surveyId, elementId: 'q1' };
   const { data } = (await api.client('POST', client, body)).json;
   t.equal(bytesMaxOf(data.presignedFields), 2 * MEBIBYTE);
 });
 
-t.test('a grant is noted before it is given away', async (t) => {
+t.test('records a grant before it returns it', async (t) => {
   const { api, surveyId } = await withSurvey(t);
   const { data } = (
     await api.client('POST', client, {
@@ -239,7 +239,7 @@ async function count(api: TestApi): Promise<{ rows: number }> {
   return { rows: (await api.context.db.selectFrom('files').select('key').execute()).length };
 }
 
-t.test('400: an entry of allowedFileExtensions that nobody may allow', async (t) => {
+t.test('400: an entry of allowedFileExtensions that is never allowed', async (t) => {
   const { api, surveyId } = await withSurvey(t);
   const body = { fileName: 'a.png', fileType: 'image/png', surveyId, allowedFileExtensions: ['png', 'svg'] };
   const reply = await api.client('POST', client, body);
@@ -259,7 +259,7 @@ t.test('400: a survey of another workspace', async (t) => {
   });
 });
 
-t.test('the order of refusals: the workspace before the body, the body before its fields', async (t) => {
+t.test('checks the workspace before the body, and the body before its fields', async (t) => {
   const { api } = await withSurvey(t);
   const unknown = await api.client('POST', '/api/v1/client/nosuch/storage', '{');
   t.match([unknown.status, unknown.json.message], [404, 'Workspace not found']);
@@ -271,7 +271,7 @@ t.test('the order of refusals: the workspace before the body, the body before it
   t.type(malformed.json.details.error, 'string');
 });
 
-t.test('management: 401 first, then the scope, then the fields', async (t) => {
+t.test('management: checks 401 first, then the scope, then the fields', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   await api.addWorkspace('ws2');
@@ -292,7 +292,7 @@ t.test('management: 401 first, then the scope, then the fields', async (t) => {
   t.match([malformed.status, malformed.json.details], [400, {}]);
 });
 
-t.test('a preflight is answered, also for the upload target', async (t) => {
+t.test('answers preflights, also of the upload target', async (t) => {
   const { api } = await withSurvey(t);
   for (const url of [client, `/api/v2/client/${workspaceId}/storage`, `${client}/upload`]) {
     const reply = await api.client('OPTIONS', url);

@@ -35,7 +35,7 @@ t.strictSame(select({ ...file, size: 0 }, { range: 'bytes=0-' }), { kind: 'unsat
 t.strictSame(select({ ...file, size: 0 }, { range: 'bytes=-5' }), { kind: 'unsatisfiable' });
 t.strictSame(select(file, {}), { kind: 'whole' });
 
-t.test('If-Range: only the version that the first part came from', async (t) => {
+t.test('If-Range: only with the version that the first part came from', async (t) => {
   const range = 'bytes=0-1';
   for (const ifRange of [file.etag, date]) t.equal(select(file, { range, ifRange }).kind, 'part');
   for (const ifRange of ['"v2"', 'W/"v1"', httpDate(file.modifiedAt + 1000), 'x']) {
@@ -43,7 +43,7 @@ t.test('If-Range: only the version that the first part came from', async (t) => 
   }
 });
 
-t.test('If-None-Match decides alone; the date counts without it', async (t) => {
+t.test('If-None-Match takes precedence; the date counts without it', async (t) => {
   for (const ifNoneMatch of ['"v1"', '*', 'W/"v1"', '"v0", "v1"']) {
     t.equal(select(file, { ifNoneMatch, range: 'bytes=0-1' }).kind, 'notModified', ifNoneMatch);
   }

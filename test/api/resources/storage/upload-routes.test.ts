@@ -89,7 +89,7 @@ async function send(
   return { status: reply.status, text: await reply.text(), headers: reply.headers };
 }
 
-t.test('201: stored, with CORS, and the row knows its size', async (t) => {
+t.test('201: stores the file, with CORS, and its row has the size', async (t) => {
   const { api, port, form, left } = await listening(t);
   const answer = await send(port, body(form.fields, Buffer.alloc(70_000, 'x')));
   t.equal(answer.status, 201, answer.text);
@@ -117,7 +117,7 @@ t.test('201: the smallest pieces that a network can make', async (t) => {
   t.strictSame(left(), { incoming: 0, objects: 1 });
 });
 
-t.test('what follows the file does not count', async (t) => {
+t.test('bytes behind the file do not count', async (t) => {
   const { port, form } = await listening(t);
   const late = Buffer.concat([
     fieldParts(form.fields),
@@ -129,7 +129,7 @@ t.test('what follows the file does not count', async (t) => {
 });
 
 const tooBig = Buffer.alloc(100_001);
-t.test('400 EntityTooLarge: as announced, and as it streams in', async (t) => {
+t.test('400 EntityTooLarge: by the announced length, and while it streams', async (t) => {
   const { port, form, left } = await listening(t);
   for (const size of [100_001, 2_000_000, 30_000_000]) {
     const answer = await send(port, body(form.fields, Buffer.alloc(size)));
@@ -152,7 +152,7 @@ t.test('400 EntityTooLarge: as announced, and as it streams in', async (t) => {
   t.strictSame(left(), { incoming: 0, objects: 0 });
 });
 
-t.test('400, 403, 412: forms that are none', async (t) => {
+t.test('400, 403, 412: malformed forms', async (t) => {
   const { port, form, left } = await listening(t);
   const { fields } = form;
   const file = part('name="file"; filename="x.png"', 'x');
@@ -211,7 +211,7 @@ t.test('400, 403, 412: forms that are none', async (t) => {
   t.strictSame(left(), { incoming: 0, objects: 0 });
 });
 
-t.test('403: a grant of another purpose, another secret, or cut off', async (t) => {
+t.test('403: a grant for another purpose, with another secret, or cut off', async (t) => {
   const { api, port, form } = await listening(t);
   const { Policy = '', Signature = '' } = form.fields;
   for (const Forged of [
@@ -226,7 +226,7 @@ t.test('403: a grant of another purpose, another secret, or cut off', async (t) 
   }
 });
 
-t.test('a client that goes away in the middle leaves no file, and the service goes on', async (t) => {
+t.test('a client that leaves in the middle leaves no file, and the service goes on', async (t) => {
   const { port, form, left } = await listening(t);
   const bytes = body(form.fields, Buffer.alloc(90_000));
   for (const cut of [10, 400, fieldParts(form.fields).length + 200, bytes.length - 10]) {
@@ -244,7 +244,7 @@ t.test('a client that goes away in the middle leaves no file, and the service go
   t.equal((await send(port, bytes)).status, 201);
 });
 
-/** Sends everything but the end of a file. @returns how to go away */
+/** Sends everything but the end of a file. @returns a function that disconnects */
 function begin(port: number, fields: Readonly<Record<string, string>>): () => void {
   const bytes = body(fields, Buffer.alloc(1000));
   const socket = connect({ port, host: '127.0.0.1' });
@@ -256,7 +256,7 @@ function begin(port: number, fields: Readonly<Record<string, string>>): () => vo
   return () => void socket.destroy();
 }
 
-t.test('503: two uploads under one grant, 64 in all, and one more; the room comes back', async (t) => {
+t.test('503: too many uploads with one grant, or 64 in total; ending one frees its place', async (t) => {
   const { api, port, form, left } = await listening(t);
   const untilIncoming = (count: number): Promise<void> =>
     until(() => left().incoming === count, `${count} uploads under way`);
@@ -284,7 +284,7 @@ t.test('503: two uploads under one grant, 64 in all, and one more; the room come
   t.equal((await send(port, bytes)).status, 201);
 });
 
-/** Sends some of a file. @returns how to send the rest, and the answer once the connection is closed */
+/** Sends part of a file. @returns a function that sends the rest, and the reply once the connection is closed */
 function trickle(port: number, fields: Readonly<Record<string, string>>, first: number) {
   const bytes = body(fields, Buffer.alloc(600_000));
   const socket = connect({ port, host: '127.0.0.1' });
@@ -306,7 +306,7 @@ function trickle(port: number, fields: Readonly<Record<string, string>>, first: 
   };
 }
 
-t.test('201: where all room is taken, the slowest sender gives way; others end', async (t) => {
+t.test('201: if all places are taken, the slowest sender is cut', async (t) => {
   const { api, incomingBytes, left, port } = await listening(t);
   const grant = async (name: string) => {
     const key = `${workspaceId}/private/${name}.png`;
@@ -335,7 +335,7 @@ t.test('201: where all room is taken, the slowest sender gives way; others end',
   await until(() => left().incoming === 0);
 });
 
-t.test('a sender that falls silent loses its connection, and its slot', async (t) => {
+t.test('a silent sender loses its connection and its place', async (t) => {
   const { port, form, left } = await listening(t);
   const begun = Date.now();
   begin(port, form.fields);
@@ -346,7 +346,7 @@ t.test('a sender that falls silent loses its connection, and its slot', async (t
 });
 
 t.test(
-  '503: a disk that is full: said to the caller, nothing left behind, and well again with room',
+  '503: a full disk: an error for the caller, no partial file, and recovery when there is room',
   async (t) => {
     const folder = temporaryFolder(t);
     if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]).status !== 0) {
@@ -362,7 +362,7 @@ t.test(
   },
 );
 
-t.test('405 and 404: no other method, and no such target when files live in S3', async (t) => {
+t.test('405: other methods; 404: no upload target if files are in S3', async (t) => {
   const { api } = await listening(t);
   t.equal((await api.client('GET', path)).status, 405);
   const inS3 = await startApi({

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { addSurvey, publicUrl, startApi } from '#test/support/api-app.ts';
 
-t.test('404: a page that says so, the same for every id', async (t) => {
+t.test('404: the same page for every unknown id', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const open = await addSurvey(api, { type: 'link' });
@@ -21,7 +21,7 @@ t.test('404: a page that says so, the same for every id', async (t) => {
   t.match([...texts][0], 'SURVEY_URL');
 });
 
-t.test('302: to where surveys are answered, with what makes the link work', async (t) => {
+t.test('302: to SURVEY_URL, with all parameters of the link', async (t) => {
   const api = await startApi({ env: { SURVEY_URL: 'https://surveys.example.com/answer?id={surveyId}' } });
   t.teardown(() => api.close());
   const reply = await api.client('GET', '/s/abc?suId=x&suToken=y%26z');
@@ -34,7 +34,7 @@ t.test('302: to where surveys are answered, with what makes the link work', asyn
   }
 });
 
-t.test('404: surveys that are answered at this very path are somebody else’s to show', async (t) => {
+t.test('404: SURVEY_URL is this path, so another server shows the surveys', async (t) => {
   const api = await startApi({ env: { SURVEY_URL: `${publicUrl}/s/{surveyId}` } });
   t.teardown(() => api.close());
   t.equal((await api.client('GET', '/s/abc')).status, 404);

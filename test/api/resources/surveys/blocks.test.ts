@@ -20,7 +20,7 @@ const jump = (objective: string, target: string) => [
   },
 ];
 
-t.test('a question becomes a block, its logic leads to blocks, and back', async (t) => {
+t.test('a question becomes a block, its logic points to blocks, and back again', async (t) => {
   const questions = [
     {
       id: 'q1',
@@ -71,7 +71,7 @@ t.test('a question that stays keeps the id of its block', async (t) => {
   );
 });
 
-t.test('a block with several questions: labels on all, logic after the last', async (t) => {
+t.test('a block with several questions: all get its labels, the last one its logic', async (t) => {
   const block = {
     id: 'b1',
     elements: [{ id: 'q1' }, { id: 'q2' }],
@@ -91,7 +91,7 @@ t.test('a block with several questions: labels on all, logic after the last', as
   ]);
 });
 
-t.test('logic of another shape passes unchanged', async (t) => {
+t.test('logic of another shape is kept as it is', async (t) => {
   const odd = [1, null, { actions: 'x' }, { actions: [null, { objective: 'jumpToQuestion', target: 5 }] }];
   const [block] = toBlocks([{ id: 'q1', logic: odd }], [], ids());
   t.strictSame(block?.logic, [

@@ -36,7 +36,7 @@ const pictures = [
   { id: 'b', imageUrl: '/storage/ws1/public/b.webp' },
 ];
 
-/** Has the fields that each type needs, and nothing more. */
+/** The required fields of each type, and no others. */
 const smallest: Readonly<Record<string, Record<string, unknown>>> = {
   openText: {},
   multipleChoiceSingle: { choices },
@@ -57,7 +57,7 @@ const smallest: Readonly<Record<string, Record<string, unknown>>> = {
   ranking: { choices },
 };
 for (const [type, fields] of Object.entries(smallest)) {
-  t.test(`${type} is taken`, async (t) => {
+  t.test(`accepts ${type}`, async (t) => {
     const element = questionOf({ type, ...fields });
     t.match(element, { id: 'q1', type, headline: { default: 'Q' }, required: true });
     t.strictSame(
@@ -67,7 +67,7 @@ for (const [type, fields] of Object.entries(smallest)) {
   });
 }
 
-/** Has fields without which a type is refused, or values that it refuses. */
+/** Missing fields and values for which a type is refused. */
 const refusedQuestions: readonly (readonly [type: string, fields: Record<string, unknown>, path: string])[] =
   [
     ['openText', { inputType: 'colour' }, 'inputType'],
@@ -197,20 +197,20 @@ for (const [fields, path] of refusedSurveys) {
   });
 }
 
-t.test('a missing field is called Required', async (t) => {
+t.test('a missing field gets the message Required', async (t) => {
   t.equal(fieldsRefused({ hiddenFields: {} })['hiddenFields.enabled'], 'Required');
 });
 
-t.test('findings are bounded', async (t) => {
+t.test('the number of findings is bounded', async (t) => {
   const questions = Array.from({ length: 500 }, () => ({ type: 'rating' }));
   t.equal(Object.keys(fieldsRefused({ questions })).length, 50);
 });
 
-t.test('dates come in many spellings and leave in one', async (t) => {
+t.test('accepts dates in many formats and returns them in one', async (t) => {
   t.equal(read({ closeOn: '2026-05-06T07:08:09+02:00' }).closeOn, '2026-05-06T05:08:09.000Z');
 });
 
-t.test('style keys are kept as they are given', async (t) => {
+t.test('keeps style keys as given', async (t) => {
   const styling = { overwriteThemeStyling: true, newestKey: { light: '#fff' } };
   t.strictSame(read({ styling }).styling, styling);
 });

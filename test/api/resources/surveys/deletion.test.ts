@@ -2,7 +2,7 @@
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-t.test('a survey with many responses goes in slices, between which others write', async (t) => {
+t.test('deletes a survey with many responses in slices, between which others can write', async (t) => {
   const api = await startApi();
   t.teardown(() => api.close());
   const { db } = api.context;

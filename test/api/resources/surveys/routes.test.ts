@@ -23,7 +23,7 @@ await insertLanguage(db, { ...row(), code: 'de', alias: 'german' });
 await insertLanguage(db, { ...row(), code: 'en', alias: null });
 await api.addWorkspace('ws2', 'env2');
 
-t.test('200: a new survey has every field, with null for what is unset', async (t) => {
+t.test('200: a new survey has every field, with null for unset ones', async (t) => {
   const reply = await api.manage('POST', path, {
     environmentId: workspaceId,
     name: 'Plain',
@@ -97,7 +97,7 @@ t.test('200: a new survey has every field, with null for what is unset', async (
 });
 
 t.test(
-  '200: triggers by id, name or bare name; languages by code or object; read in the documented form',
+  '200: triggers by id, name or bare name; languages by code or object; returned in the documented format',
   async (t) => {
     const survey = await addSurvey(api, {
       type: 'app',
@@ -122,7 +122,7 @@ t.test(
   },
 );
 
-t.test('200: an app survey gets a private segment, which goes with it', async (t) => {
+t.test('200: an app survey gets a private segment, which is deleted with it', async (t) => {
   const survey = await addSurvey(api, { type: 'app' });
   t.match(survey.segment, { title: survey.id, isPrivate: true, filters: [], surveys: [survey.id] });
   const other = await addSurvey(api, { type: 'app', segmentId: survey.segment.id });
@@ -137,17 +137,20 @@ t.test('200: an app survey gets a private segment, which goes with it', async (t
   }
 });
 
-t.test('200: a link survey has no triggers, a survey that becomes one for apps gets a segment', async (t) => {
-  const survey = await addSurvey(api, { triggers: [{ actionClass: 'Sign up' }] });
-  t.strictSame(survey.triggers, []);
-  const { json } = await api.manage('PUT', `${path}/${survey.id}`, {
-    type: 'app',
-    triggers: [{ actionClass: 'Sign up' }],
-  });
-  t.equal(json.data.segment.title, survey.id);
-});
+t.test(
+  '200: a link survey has no triggers; a survey that becomes an app survey gets a segment',
+  async (t) => {
+    const survey = await addSurvey(api, { triggers: [{ actionClass: 'Sign up' }] });
+    t.strictSame(survey.triggers, []);
+    const { json } = await api.manage('PUT', `${path}/${survey.id}`, {
+      type: 'app',
+      triggers: [{ actionClass: 'Sign up' }],
+    });
+    t.equal(json.data.segment.title, survey.id);
+  },
+);
 
-t.test('200: three names of the overwrites, older spellings, and mirrored welcome texts', async (t) => {
+t.test('200: all three names of the overwrites, older spellings, and copied welcome texts', async (t) => {
   const overwrites = { placement: 'center' };
   for (const name of ['workspaceOverwrites', 'projectOverwrites', 'productOverwrites']) {
     const survey = await addSurvey(api, { [name]: overwrites });
@@ -163,7 +166,7 @@ t.test('200: three names of the overwrites, older spellings, and mirrored welcom
   t.match(old.welcomeCard, { html: { default: 'Text' }, subheader: { default: 'Text' } });
 });
 
-t.test('200: a partial update keeps the rest, and answers the whole', async (t) => {
+t.test('200: a partial update keeps the other fields, and returns the whole survey', async (t) => {
   const survey = await addSurvey(api, { endings: [{ id: 'e1', type: 'endScreen', headline: 'Bye' }] });
   api.advance(1_000);
   const { json } = await api.manage('PUT', `${path}/${survey.id}`, {
@@ -192,7 +195,7 @@ t.test('200: new questions replace the old ones, and those that stay keep their 
   t.equal(json.data.questions[1].headline.default, 'Why?');
 });
 
-t.test('200: the list starts with the latest change, and pages', async (t) => {
+t.test('200: the list begins with the latest change, in pages', async (t) => {
   const fresh = await startApi();
   t.teardown(() => fresh.close());
   const ids: string[] = [];
@@ -212,7 +215,7 @@ t.test('200: the list starts with the latest change, and pages', async (t) => {
   }
 });
 
-t.test('200: only surveys of workspaces that the key may read', async (t) => {
+t.test('200: only surveys of workspaces that the key can read', async (t) => {
   const key = await api.addKey({ ws2: 'read' });
   const none = await api.addKey({});
   const list = (value: string) => api.client('GET', path, undefined, { 'x-api-key': value });
@@ -220,7 +223,7 @@ t.test('200: only surveys of workspaces that the key may read', async (t) => {
   t.strictSame((await list(none)).json, { data: [] }, 'a key without workspaces sees none');
 });
 
-t.test('401: rights go by method', async (t) => {
+t.test('401: the method decides which right is needed', async (t) => {
   const survey = await addSurvey(api);
   const keys = {
     read: await api.addKey({ [workspaceId]: 'read' }),
@@ -240,7 +243,7 @@ t.test('401: rights go by method', async (t) => {
   t.equal(await ask(keys.other, 'PUT', one, '{ not JSON'), 401, 'before the body is read');
 });
 
-t.test('404: an unknown survey or workspace, before the body is judged', async (t) => {
+t.test('404: an unknown survey or workspace, before the body is checked', async (t) => {
   for (const id of ['cnothing', 'Not-An-Id', 'x'.repeat(100)]) {
     const reply = await api.manage('PUT', `${path}/${id}`, '{ not JSON');
     t.equal(reply.status, 404, id);
@@ -251,7 +254,7 @@ t.test('404: an unknown survey or workspace, before the body is judged', async (
   t.strictSame(scope.json.details, { resource_id: 'nope', resource_type: 'Workspace' });
 });
 
-t.test('400: the scope', async (t) => {
+t.test('400: a bad scope', async (t) => {
   const missing = await api.manage('POST', path, { name: 'x' });
   t.equal(missing.json.message, 'workspaceId must be provided');
   const wrong = await api.manage('POST', path, { workspaceId: 1 });
@@ -269,7 +272,7 @@ t.test('400: questions and blocks exclude each other', async (t) => {
   );
 });
 
-t.test('400: references to what is not in the workspace', async (t) => {
+t.test('400: references to rows outside the workspace', async (t) => {
   const cases: readonly (readonly [Record<string, unknown>, string])[] = [
     [{ type: 'app', triggers: [{ actionClass: { id: 'nope' } }] }, 'triggers.0.actionClass'],
     [{ type: 'app', triggers: [{ actionClass: 'nope' }] }, 'triggers.0.actionClass'],
@@ -297,7 +300,7 @@ t.test('400: references to what is not in the workspace', async (t) => {
   }
 });
 
-t.test('400: an archived survey stays as it is', async (t) => {
+t.test('400: an archived survey cannot be changed', async (t) => {
   const survey = await addSurvey(api);
   await db.updateTable('surveys').set({ archivedAt: now }).where('id', '=', survey.id).execute();
   t.equal((await api.manage('PUT', `${path}/${survey.id}`, { name: 'x' })).status, 400);
@@ -312,7 +315,7 @@ t.test('409: a slug belongs to one survey', async (t) => {
   t.equal((await api.manage('PUT', `${path}/${survey.id}`, { slug: 'hello' })).status, 200, 'it may keep it');
 });
 
-t.test('200: deletion takes responses and displays along, and answers the survey itself', async (t) => {
+t.test('200: deletes the survey with its responses and displays, and returns it', async (t) => {
   const survey = await addSurvey(api);
   const body = { surveyId: survey.id, finished: false, data: { q1: 'x' } };
   await api.client('POST', `/api/v1/client/${workspaceId}/responses`, body);
@@ -364,7 +367,7 @@ t.test('single-use links', async (t) => {
   );
 });
 
-t.test('single-use links lead to where surveys are answered, once that is known', async (t) => {
+t.test('single-use links use SURVEY_URL when it is set', async (t) => {
   const known = await startApi({ env: { SURVEY_URL: 'https://surveys.example.com/a/{surveyId}?lang=de' } });
   t.teardown(() => known.close());
   const survey = await addSurvey(known, { singleUse: { enabled: true, isEncrypted: true } });
@@ -377,7 +380,7 @@ t.test('single-use links lead to where surveys are answered, once that is known'
   );
 });
 
-t.test('legacy environment ids: accepted as scope, and returned', async (t) => {
+t.test('ids for older clients: accepted as scope, and returned', async (t) => {
   const key = await api.addKey({ ws2: 'manage' });
   const reply = await api.client(
     'POST',

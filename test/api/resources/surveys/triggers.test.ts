@@ -24,7 +24,7 @@ const refusal = {
   details: { triggers: 'Give at least one trigger, or leave the status at draft' },
 };
 
-t.test('400: no status but draft', async (t) => {
+t.test('400: every status but draft needs a trigger', async (t) => {
   for (const status of ['inProgress', 'scheduled', 'paused', 'completed']) {
     for (const fields of [{}, { triggers: [] }, { triggers: null }]) {
       const reply = await create({ status, ...fields });
@@ -38,7 +38,7 @@ t.test('400: no status but draft', async (t) => {
 });
 
 t.test(
-  '400: a draft that is launched, a survey that loses its triggers or becomes one for apps',
+  '400: a draft that is launched, and a survey that loses its triggers or becomes an app survey',
   async (t) => {
     const draft = (await create({ status: 'draft' })).json.data;
     t.strictSame((await change(draft.id, { status: 'inProgress' })).json, refusal);
@@ -50,7 +50,7 @@ t.test(
   },
 );
 
-t.test('a survey whose action class is deleted can be ended and edited, and not started again', async (t) => {
+t.test('a survey whose action class is deleted can be ended and edited, but not started again', async (t) => {
   const other = await api.manage('POST', '/api/v1/management/action-classes', {
     workspaceId,
     name: 'Closed',
@@ -65,7 +65,7 @@ t.test('a survey whose action class is deleted can be ended and edited, and not 
   t.equal((await change(id, { status: 'inProgress', triggers })).status, 200);
 });
 
-t.test('a date does not start what nothing triggers', async (t) => {
+t.test('a date does not start a survey without triggers', async (t) => {
   const publishOn = new Date(api.context.clock() + 1_000).toISOString();
   const idle = (await create({ status: 'draft', publishOn })).json.data;
   const ready = (await create({ status: 'draft', publishOn, triggers })).json.data;
@@ -75,7 +75,7 @@ t.test('a date does not start what nothing triggers', async (t) => {
   t.equal((await api.manage('GET', `${path}/${ready.id}`)).json.data.status, 'inProgress');
 });
 
-t.test('400: action classes of nobody, or of another workspace', async (t) => {
+t.test('400: unknown action classes, and those of other workspaces', async (t) => {
   await api.addWorkspace('ws2');
   const key = await api.addKey({ ws2: 'manage' });
   const foreign = await api.client(

@@ -23,7 +23,7 @@ for (const [name, change] of [
 }
 const alpha = surveys[0]?.id ?? '';
 
-t.test('200: the list, what changed last first', async (t) => {
+t.test('200: the list, latest change first', async (t) => {
   await api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
     surveyId: alpha,
     data: { q1: 'x' },
@@ -67,7 +67,7 @@ t.test('200: the list does not read the documents of the surveys', async (t) => 
   t.match(reply.json.data[3], { id: alpha, publishOn: '2026-05-06T07:08:09.000Z' });
 });
 
-t.test('200: pages by cursor, in every order, without a row twice or missing', async (t) => {
+t.test('200: pages by cursor, in every order, with each row exactly once', async (t) => {
   for (const sortBy of ['updatedAt', 'createdAt', 'name', 'relevance']) {
     const all = namesOf(await api.manage('GET', `${list}&sortBy=${sortBy}`));
     t.equal(all.length, 4);
@@ -147,7 +147,7 @@ t.test('400: problem+json that names each parameter', async (t) => {
   t.equal((await api.manage('GET', '/api/v3/surveys/NO')).json.detail, 'Invalid route parameters');
 });
 
-t.test('403: another workspace, and one that is not there, are told alike', async (t) => {
+t.test('403: the same for a workspace of others and for an unknown one', async (t) => {
   for (const path of [
     '/api/v3/surveys?workspaceId=ws2',
     '/api/v3/surveys?workspaceId=unknown',
@@ -174,7 +174,7 @@ t.test('401: without credentials; 200: with a session', async (t) => {
   );
 });
 
-t.test('200: one survey, texts by language', async (t) => {
+t.test('200: one survey, with texts by language', async (t) => {
   const now = new Date(api.context.clock()).toISOString();
   for (const code of ['en', 'de']) {
     await db
@@ -256,17 +256,14 @@ t.test('200: action classes and attribute keys, in pages', async (t) => {
   t.strictSame(paged, all);
 });
 
-t.test(
-  'the creator is named when they belong to the organization of the survey, and nobody else is',
-  async (t) => {
-    const member = await addPerson(api, 'Member', 'member');
-    const foreign = await addPerson(api, 'Foreign', null);
-    const creators: unknown[] = [];
-    for (const { id } of [member, foreign]) {
-      api.advance(1000);
-      await addSurvey(api, { name: `By ${id}`, createdBy: id });
-      creators.push((await api.manage('GET', `${list}&limit=1`)).json.data[0].creator);
-    }
-    t.strictSame(creators, [{ name: 'Member' }, null]);
-  },
-);
+t.test('names the creator only if they belong to the organization of the survey', async (t) => {
+  const member = await addPerson(api, 'Member', 'member');
+  const foreign = await addPerson(api, 'Foreign', null);
+  const creators: unknown[] = [];
+  for (const { id } of [member, foreign]) {
+    api.advance(1000);
+    await addSurvey(api, { name: `By ${id}`, createdBy: id });
+    creators.push((await api.manage('GET', `${list}&limit=1`)).json.data[0].creator);
+  }
+  t.strictSame(creators, [{ name: 'Member' }, null]);
+});

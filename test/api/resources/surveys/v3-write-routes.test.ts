@@ -36,7 +36,7 @@ const action = await api.manage('POST', '/api/v1/management/action-classes', {
 });
 const actionClassId: string = action.json.data.id;
 
-t.test('201: the smallest survey, with its defaults, and where it is', async (t) => {
+t.test('201: the smallest survey, with its defaults and Location', async (t) => {
   const reply = await create();
   t.equal(reply.status, 201);
   const { id, createdAt, blocks } = reply.json.data;
@@ -81,7 +81,7 @@ t.test('201: the smallest survey, with its defaults, and where it is', async (t)
   t.match(data, { questions: [{ id: 'q1', headline: { default: 'What?' } }], createdBy: null });
 });
 
-t.test('201: everything a link survey can have', async (t) => {
+t.test('201: a link survey with every field', async (t) => {
   const languages = [
     { code: 'de-DE', default: true, enabled: true },
     { code: 'en-US', default: false, enabled: true },
@@ -198,7 +198,7 @@ t.test('201: everything a link survey can have', async (t) => {
   );
 });
 
-t.test('201: an app survey is shown to those it is for', async (t) => {
+t.test('201: an app survey is shown to its target group', async (t) => {
   const filter = {
     id: 'f1',
     connector: null,
@@ -249,7 +249,7 @@ t.test('201: an app survey is shown to those it is for', async (t) => {
   t.equal(await segmentOf('joe', 'joe@example.com'), true);
 });
 
-t.test('200: targeting leaves a segment alone that surveys share', async (t) => {
+t.test('200: targeting does not change a segment that several surveys use', async (t) => {
   const segment = await api.manage('POST', '/api/v1/management/segments', { workspaceId, title: 'Shared' });
   const survey = await addSurvey(api, { type: 'app', status: 'draft', segmentId: segment.json.data.id });
   const filters = [
@@ -271,7 +271,7 @@ t.test('200: targeting leaves a segment alone that surveys share', async (t) => 
   t.strictSame(shared.json.data.surveys, []);
 });
 
-t.test('200: what a patch does not name stays; each part that it names is replaced', async (t) => {
+t.test('200: a patch replaces each part that it names, and keeps the others', async (t) => {
   const data = await created({ hiddenFields: { enabled: true, fieldIds: ['h1'] }, status: 'draft' });
   api.advance(1000);
   const named = await patch(data.id, { name: 'Other', status: 'paused' });
@@ -290,7 +290,7 @@ t.test('200: what a patch does not name stays; each part that it names is replac
   t.equal((await patch(data.id, {})).status, 200);
 });
 
-t.test('200: languages come and go, the default stays', async (t) => {
+t.test('200: languages can be added and removed, the default stays', async (t) => {
   const data = await created();
   const added = await patch(data.id, {
     languages: [{ code: 'fr-FR', enabled: true }],
@@ -318,64 +318,61 @@ t.test('200: languages come and go, the default stays', async (t) => {
   t.match(other.json.invalid_params, [{ name: 'languages.0.default', code: 'immutable_identifier' }]);
 });
 
-t.test(
-  '200: a survey of v1, languages of the older form and all, can be read and written back',
-  async (t) => {
-    for (const code of ['en', 'de']) {
-      await api.manage('POST', '/api/v1/management/languages', { workspaceId, code });
-    }
-    const survey = await addSurvey(api, {
-      languages: [
-        { language: 'en', default: true, enabled: true },
-        { language: 'de', default: false, enabled: true },
-      ],
-      welcomeCard: { enabled: true, headline: 'Hi', html: 'Text' },
-      questions: [
-        {
-          id: 'q1',
-          type: 'openText',
-          headline: { default: 'What?', de: 'Was?', fr: 'Quoi?' },
-          logic: [
-            {
-              id: 'l1',
-              conditions: {
-                id: 'g1',
-                connector: 'and',
-                conditions: [
-                  { id: 'c1', leftOperand: { type: 'question', value: 'q1' }, operator: 'isSkipped' },
-                ],
-              },
-              actions: [{ id: 'a1', objective: 'jumpToQuestion', target: 'q2' }],
+t.test('200: a survey of v1, with languages of the older format, can be read and written back', async (t) => {
+  for (const code of ['en', 'de']) {
+    await api.manage('POST', '/api/v1/management/languages', { workspaceId, code });
+  }
+  const survey = await addSurvey(api, {
+    languages: [
+      { language: 'en', default: true, enabled: true },
+      { language: 'de', default: false, enabled: true },
+    ],
+    welcomeCard: { enabled: true, headline: 'Hi', html: 'Text' },
+    questions: [
+      {
+        id: 'q1',
+        type: 'openText',
+        headline: { default: 'What?', de: 'Was?', fr: 'Quoi?' },
+        logic: [
+          {
+            id: 'l1',
+            conditions: {
+              id: 'g1',
+              connector: 'and',
+              conditions: [
+                { id: 'c1', leftOperand: { type: 'question', value: 'q1' }, operator: 'isSkipped' },
+              ],
             },
-          ],
-        },
-        { id: 'q2', type: 'nps', headline: 'Score' },
-      ],
-      endings: [{ id: 'cend', type: 'endScreen', headline: 'Bye' }],
-    });
-    const { data } = (await api.manage('GET', `${url}/${survey.id}`)).json;
-    t.strictSame(described.issues(data), {});
-    t.strictSame(data.blocks[0].elements[0].headline, { en: 'What?', de: 'Was?' });
-    t.strictSame(data.welcomeCard.subheader, { en: 'Text' });
-    t.notOk('html' in data.welcomeCard);
-    const [condition] = data.blocks[0].logic[0].conditions.conditions;
-    t.strictSame(condition.leftOperand, { type: 'element', value: 'q1' });
-    const { blocks, endings, hiddenFields, languages, metadata, variables, welcomeCard } = data;
-    const back = await patch(survey.id, {
-      blocks,
-      endings,
-      hiddenFields,
-      languages,
-      metadata,
-      variables,
-      welcomeCard,
-    });
-    t.equal(back.status, 200, back.text);
-    t.strictSame({ ...back.json.data, updatedAt: data.updatedAt }, data);
-  },
-);
+            actions: [{ id: 'a1', objective: 'jumpToQuestion', target: 'q2' }],
+          },
+        ],
+      },
+      { id: 'q2', type: 'nps', headline: 'Score' },
+    ],
+    endings: [{ id: 'cend', type: 'endScreen', headline: 'Bye' }],
+  });
+  const { data } = (await api.manage('GET', `${url}/${survey.id}`)).json;
+  t.strictSame(described.issues(data), {});
+  t.strictSame(data.blocks[0].elements[0].headline, { en: 'What?', de: 'Was?' });
+  t.strictSame(data.welcomeCard.subheader, { en: 'Text' });
+  t.notOk('html' in data.welcomeCard);
+  const [condition] = data.blocks[0].logic[0].conditions.conditions;
+  t.strictSame(condition.leftOperand, { type: 'element', value: 'q1' });
+  const { blocks, endings, hiddenFields, languages, metadata, variables, welcomeCard } = data;
+  const back = await patch(survey.id, {
+    blocks,
+    endings,
+    hiddenFields,
+    languages,
+    metadata,
+    variables,
+    welcomeCard,
+  });
+  t.equal(back.status, 200, back.text);
+  t.strictSame({ ...back.json.data, updatedAt: data.updatedAt }, data);
+});
 
-t.test('400: problem+json names what does not have the shape of a survey', async (t) => {
+t.test('400: problem+json names fields of the wrong shape', async (t) => {
   const block = (more: object) => ({ blocks: [{ name: 'B', elements: [element('q1', more)] }] });
   const cases: readonly (readonly [Record<string, unknown>, string, string?])[] = [
     [{ name: '' }, 'name'],
@@ -432,7 +429,7 @@ t.test('400: problem+json names what does not have the shape of a survey', async
   ]);
 });
 
-t.test('400: logic in another form', async (t) => {
+t.test('400: logic in another format', async (t) => {
   const withLogic = (rule: unknown) => ({
     blocks: [{ id: 'b', name: 'B', elements: [element('q1')], logic: [rule] }],
   });
@@ -467,7 +464,7 @@ t.test('400: logic in another form', async (t) => {
   }
 });
 
-t.test('422: parts that do not go together, each with its code', async (t) => {
+t.test('422: parts that contradict each other, each with its code', async (t) => {
   const choice = (id: string) => ({ id, label: en('x') });
   const cases: readonly (readonly [Record<string, unknown>, Record<string, unknown>])[] = [
     [
@@ -611,7 +608,7 @@ t.test('422: parts that do not go together, each with its code', async (t) => {
   }
 });
 
-t.test('422: logic that leads nowhere, also when a patch takes away what it refers to', async (t) => {
+t.test('422: logic with a missing target, also when a patch removes the target', async (t) => {
   const logic = (target: string, operand: object) => [
     {
       id: 'l',
@@ -650,7 +647,7 @@ t.test('422: logic that leads nowhere, also when a patch takes away what it refe
   t.equal((await patch(id, { name: 'Fine' })).status, 200);
 });
 
-t.test('400: what a patch may not name', async (t) => {
+t.test('400: fields that a patch cannot change', async (t) => {
   const { id } = await created();
   for (const change of [
     { workspaceId },
@@ -667,7 +664,7 @@ t.test('400: what a patch may not name', async (t) => {
   t.equal((await patch(id, { name: null })).status, 400);
 });
 
-t.test('204: deletion takes everything along', async (t) => {
+t.test('204: deletes everything of the survey', async (t) => {
   const { id } = await created({
     type: 'app',
     status: 'inProgress',
@@ -689,7 +686,7 @@ t.test('204: deletion takes everything along', async (t) => {
   t.notMatch(state.text, id);
 });
 
-t.test('200: an archived survey is out of the way, takes nothing, and comes back as it was', async (t) => {
+t.test('200: an archived survey is hidden, accepts no responses, and can be restored', async (t) => {
   const { id } = await created({
     type: 'app',
     status: 'inProgress',
@@ -752,7 +749,7 @@ t.test('200: an archived survey is out of the way, takes nothing, and comes back
   t.equal((await patch(id, { name: 'x' })).status, 200);
 });
 
-t.test('400: no link of an archived survey is mailed', async (t) => {
+t.test('400: a link of an archived survey cannot be mailed', async (t) => {
   const { id } = await addSurvey(api, { type: 'link' });
   await api.manage('POST', `${url}/${id}/archive`);
   const mail = await api.manage('POST', `/api/v1/management/surveys/${id}/link-emails`, {
@@ -762,7 +759,7 @@ t.test('400: no link of an archived survey is mailed', async (t) => {
   t.match(mail.json.message, 'restore it first');
 });
 
-t.test('403: without write, in another workspace, of a survey that is not there', async (t) => {
+t.test('403: without write, for another workspace, for an unknown survey', async (t) => {
   const { id } = await created();
   const reader = { 'x-api-key': await api.addKey({ [workspaceId]: 'read' }) };
   const writer = { 'x-api-key': await api.addKey({ [workspaceId]: 'write' }) };
@@ -796,7 +793,7 @@ t.test('403: without write, in another workspace, of a survey that is not there'
   t.equal((await api.manage('PATCH', `${url}/NO`, {})).json.detail, 'Invalid route parameters');
 });
 
-t.test('201: by somebody who is logged in, from our own pages only', async (t) => {
+t.test('201: with a session, from our own pages only', async (t) => {
   const browser = await logInOwner(api);
   const reply = await browser.call('POST', url, document({ name: 'By hand' }), { origin: publicUrl });
   t.equal(reply.status, 201, reply.text);
@@ -806,14 +803,14 @@ t.test('201: by somebody who is logged in, from our own pages only', async (t) =
   t.equal(foreign.status, 403);
 });
 
-t.test('an environment id of older clients is a workspace id', async (t) => {
+t.test('the id for older clients is a workspace id', async (t) => {
   const key = { 'x-api-key': await api.addKey({ ws2: 'write' }) };
   const reply = await api.client('POST', url, document({ workspaceId: 'env2' }), key);
   t.equal(reply.status, 201);
   t.equal(reply.json.data.workspaceId, 'ws2');
 });
 
-t.test('two at once: of two patches each keeps what the other wrote', async (t) => {
+t.test('two concurrent patches keep each other’s changes', async (t) => {
   const { id } = await created();
   const replies = await Promise.all([patch(id, { name: 'Both' }), patch(id, { status: 'paused' })]);
   t.strictSame(
@@ -823,7 +820,7 @@ t.test('two at once: of two patches each keeps what the other wrote', async (t) 
   t.match((await api.manage('GET', `${url}/${id}`)).json.data, { name: 'Both', status: 'paused' });
 });
 
-t.test('two at once: a language that both bring is added once', async (t) => {
+t.test('two concurrent patches add one language once', async (t) => {
   const more = { languages: [{ code: 'it-IT', enabled: true }] };
   const replies = await Promise.all([create(more), create(more)]);
   t.strictSame(
@@ -834,7 +831,7 @@ t.test('two at once: a language that both bring is added once', async (t) => {
   t.equal(rows.length, 1);
 });
 
-t.test('validate: says what would happen, and changes nothing', async (t) => {
+t.test('validate: reports the result and changes nothing', async (t) => {
   const count = async () => {
     const tables = ['surveys', 'languages', 'segments', 'surveyTriggers'] as const;
     return Promise.all(
@@ -904,7 +901,7 @@ t.test('validate: says what would happen, and changes nothing', async (t) => {
   }
 });
 
-t.test('400: a survey as large as none may be, and a deep one, are refused at once', async (t) => {
+t.test('400: refuses a survey of the maximum size, and a deeply nested one, quickly', async (t) => {
   const long = {
     blocks: [{ name: 'B', elements: [element('q1', { headline: en('x'.repeat(1_100_000)) })] }],
   };
@@ -919,7 +916,7 @@ t.test('400: a survey as large as none may be, and a deep one, are refused at on
   ]);
 });
 
-t.test('however much is wrong, no more is told than a caller can fix at once', async (t) => {
+t.test('reports a bounded number of mistakes', async (t) => {
   const many = <T>(item: (i: number) => T) => Array.from({ length: 5_000 }, (_, i) => item(i));
   const block = (more: object) => ({ blocks: [{ id: 'b', name: 'B', elements: [element('q1')], ...more }] });
   const rule = (conditions: unknown[]) => ({
@@ -941,7 +938,7 @@ t.test('however much is wrong, no more is told than a caller can fix at once', a
   }
 });
 
-t.test('a survey of v1 is one of v3 and the other way round', async (t) => {
+t.test('a survey of v1 can be read in v3, and the other way round', async (t) => {
   const survey = await addSurvey(api, surveyBody({ name: 'Older' }));
   t.equal((await patch(survey.id, { name: 'Newer' })).status, 200);
   t.equal((await api.manage('GET', `/api/v1/management/surveys/${survey.id}`)).json.data.name, 'Newer');

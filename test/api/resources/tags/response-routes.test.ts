@@ -16,7 +16,7 @@ async function addResponse(surveyId: string = survey.id): Promise<string> {
 }
 const add = (id: string, body: unknown) => api.manage('POST', `${management}/responses/${id}/tags`, body);
 
-t.test('200: a tag comes into being when a response is given it, and is one for all responses', async (t) => {
+t.test('200: giving a response an unknown tag creates it, and all responses share it', async (t) => {
   const [one, two] = [await addResponse(), await addResponse()];
   const reply = await add(one, { name: ' Bug ' });
   t.equal(reply.status, 200, reply.text);
@@ -39,7 +39,7 @@ t.test('200: a tag comes into being when a response is given it, and is one for 
   t.equal((await api.manage('GET', `/api/v1/responses/${two}/tags`)).status, 404);
 });
 
-t.test('replies show them: list, get, create, update, delete', async (t) => {
+t.test('replies with tags: list, get, create, update, delete', async (t) => {
   const id = await addResponse();
   const { data: tag } = (await add(id, { name: 'Shown' })).json;
   const url = `${management}/responses`;
@@ -52,7 +52,7 @@ t.test('replies show them: list, get, create, update, delete', async (t) => {
   t.strictSame(left, [], 'and the response takes them along');
 });
 
-t.test('200: taking one off; the tag stays', async (t) => {
+t.test('200: removes the tag from the response, and keeps the tag', async (t) => {
   const id = await addResponse();
   const { data: tag } = (await add(id, { name: 'Off' })).json;
   const url = `${management}/responses/${id}/tags/${tag.id}`;
@@ -66,7 +66,7 @@ t.test('200: taking one off; the tag stays', async (t) => {
   t.ok(await db.selectFrom('tags').select('id').where('id', '=', tag.id).executeTakeFirst());
 });
 
-t.test('200: the tags of all workspaces that the caller may read, with their counts', async (t) => {
+t.test('200: the tags of all workspaces that the caller can read, with their counts', async (t) => {
   const [one, two] = [await addResponse(), await addResponse()];
   await add(one, { name: 'Counted' });
   await add(two, { name: 'Counted' });
@@ -80,7 +80,7 @@ t.test('200: the tags of all workspaces that the caller may read, with their cou
   t.strictSame(theirs.json.data, []);
 });
 
-t.test('400, 404: what is no tag', async (t) => {
+t.test('400, 404: malformed and unknown tags', async (t) => {
   const id = await addResponse();
   for (const body of [
     {},
@@ -106,7 +106,7 @@ t.test('400, 404: what is no tag', async (t) => {
   t.equal((await add('unknown', { name: 'x' })).status, 404);
 });
 
-t.test('401: rights go by method', async (t) => {
+t.test('401: the method decides which right is needed', async (t) => {
   const id = await addResponse();
   const { data: tag } = (await add(id, { name: 'Guarded' })).json;
   const url = `${management}/responses/${id}/tags`;
@@ -121,7 +121,7 @@ t.test('401: rights go by method', async (t) => {
   t.equal((await api.client('GET', url)).status, 401);
 });
 
-t.test('two at once: one name is one tag, in the same and in different workspaces', async (t) => {
+t.test('two concurrent calls: one tag for one name in each workspace', async (t) => {
   const [one, two] = [await addResponse(), await addResponse()];
   const replies = await Promise.all([one, two, one, two].map((id) => add(id, { name: 'Race' })));
   t.equal(new Set(replies.map(({ json }) => json.data.id)).size, 1);
@@ -140,7 +140,7 @@ t.test('two at once: one name is one tag, in the same and in different workspace
   );
 });
 
-t.test('403: more than a response, or a workspace, can have', async (t) => {
+t.test('403: the maximum of a response, and of a workspace', async (t) => {
   const id = await addResponse();
   for (let i = 0; i < RESPONSE_TAGS_MAX; i++) {
     t.equal((await add(id, { name: `t${i}` })).status, 200);

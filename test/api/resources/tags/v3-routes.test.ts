@@ -69,7 +69,7 @@ t.test('200: the list, by name, with the number of responses', async (t) => {
   t.match(unknown.json.invalid_params, [{ name: 'limit', code: 'unsupported_field' }]);
 });
 
-t.test('200: renaming; 422: to a name that is taken; 400: to none', async (t) => {
+t.test('200: renames; 422: to a taken name; 400: to an empty one', async (t) => {
   const { api, browser, tag, responses } = await start(t);
   const [one = ''] = responses;
   const id = await tag('Bug', one);
@@ -98,14 +98,14 @@ t.test('200: renaming; 422: to a name that is taken; 400: to none', async (t) =>
   t.equal((await browser.call('PATCH', `${url}/${id}`, { name: 'x', color: 'red' })).status, 400);
 });
 
-t.test('422: of two who take one name at once, one gets it', async (t) => {
+t.test('422: two concurrent calls for one name, and one gets it', async (t) => {
   const { browser, tag, responses } = await start(t);
   const ids = [await tag('a', ...responses), await tag('b', ...responses)];
   const replies = await Promise.all(ids.map((id) => browser.call('PATCH', `${url}/${id}`, { name: 'c' })));
   t.strictSame(replies.map(({ status }) => status).sort(), [200, 422]);
 });
 
-t.test('200: deleting takes it off all responses', async (t) => {
+t.test('200: deleting a tag removes it from all responses', async (t) => {
   const { api, browser, tag, responses } = await start(t);
   const id = await tag('Bug', ...responses);
   await tag('Urgent', ...responses);
@@ -169,7 +169,7 @@ t.test('two merges at once: no response loses its tag', async (t) => {
   }
 });
 
-t.test('a tag on more responses than one slice is merged and deleted all the same', async (t) => {
+t.test('merges and deletes a tag on more responses than one slice', async (t) => {
   const { api, browser, tag, responses } = await start(t);
   const { db } = api.context;
   const [first = ''] = responses;
@@ -201,7 +201,7 @@ t.test('a tag on more responses than one slice is merged and deleted all the sam
   t.strictSame(left, []);
 });
 
-t.test('401: an API key is not enough; nor is one beside a session that is none', async (t) => {
+t.test('401: an API key is not enough, with or without an invalid session', async (t) => {
   const { api, tag, responses } = await start(t);
   const id = await tag('Bug', ...responses);
   for (const [method, path, body] of [
@@ -217,7 +217,7 @@ t.test('401: an API key is not enough; nor is one beside a session that is none'
   }
 });
 
-t.test('403: foreign and unknown tags are told alike', async (t) => {
+t.test('403: the same for tags of others and for unknown ones', async (t) => {
   const { api, browser, tag, responses } = await start(t);
   const { db } = api.context;
   const id = await tag('Bug', ...responses);
@@ -263,7 +263,7 @@ t.test('403: foreign and unknown tags are told alike', async (t) => {
   t.equal((await browser.call('PATCH', `${url}/${id}`, { name: 'x' }, { origin: publicUrl })).status, 200);
 });
 
-t.test('403: members do what their teams let them: nothing, or read', async (t) => {
+t.test('403: members without a team, or with read', async (t) => {
   const { api, browser, tag, responses } = await start(t);
   const id = await tag('Bug', ...responses);
   const { id: userId } = (await browser.call('GET', '/api/v1/me')).json;

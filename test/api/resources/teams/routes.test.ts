@@ -29,7 +29,7 @@ async function make({ owner, url }: World, name: string): Promise<string> {
   return `${url}/${(await owner.call('POST', url, { name })).json.data.id}`;
 }
 
-t.test('a team gives its members what it has, until it has it no longer', async (t) => {
+t.test('members have the rights of a team as long as the team has them', async (t) => {
   const world = await begin(t);
   const { owner, ada } = world;
   const responses = '/api/v1/management/responses';
@@ -57,7 +57,7 @@ t.test('a team gives its members what it has, until it has it no longer', async 
   }
 });
 
-t.test('deleting a team takes with it what it gave', async (t) => {
+t.test('deleting a team removes the rights that it gave', async (t) => {
   const world = await begin(t);
   const { api, owner, ada } = world;
   const team = await make(world, 'Support');
@@ -71,7 +71,7 @@ t.test('deleting a team takes with it what it gave', async (t) => {
   }
 });
 
-t.test('who sees and changes what', async (t) => {
+t.test('who can see and change a team', async (t) => {
   const world = await begin(t);
   const { api, url, owner, ada, ben } = world;
   const support = await make(world, 'Support');
@@ -111,7 +111,7 @@ t.test('who sees and changes what', async (t) => {
   t.match(reply.json, { message: 'Member not found' });
 });
 
-t.test('400, 404, 409: names that are taken or none, and things that are not there', async (t) => {
+t.test('400, 404, 409: missing and taken names, and unknown teams', async (t) => {
   const world = await begin(t);
   const { api, url, owner } = world;
   const team = await make(world, 'Support');

@@ -11,7 +11,7 @@ const base = `/api/v2/organizations/${organizationId}`;
 const teams = `${base}/teams`;
 const NOBODY = 'c0000000000000000000000000';
 
-/** A key that may not write, or not even read, the organization. */
+/** Returns a key that cannot write, or not even read, the organization. */
 async function keyWith(organizationRead: 0 | 1, organizationWrite: 0 | 1): Promise<string> {
   const key = await api.addKey({ [workspaceId]: 'manage' });
   const id = key.replace('fbk_', '');
@@ -50,7 +50,7 @@ t.test('POST 201, GET 200, PUT 200, DELETE 200', async (t) => {
   });
 });
 
-t.test('409 for a name that is taken, 422 for none, 403 at the maximum', async (t) => {
+t.test('409: a taken name, 422: no name, 403: the maximum', async (t) => {
   t.equal((await api.manage('POST', teams, { name: 'Twice' })).status, 201);
   t.match(await api.manage('POST', teams, { name: 'Twice' }), {
     status: 409,
@@ -74,7 +74,7 @@ t.test('409 for a name that is taken, 422 for none, 403 at the maximum', async (
   await db.deleteFrom('teams').where('name', 'like', 'Team %').execute();
 });
 
-t.test('401 for sessions, other organizations, and keys without the right', async (t) => {
+t.test('401: sessions, other organizations, and keys without the right', async (t) => {
   const reader = await keyWith(1, 0);
   t.equal((await withKey(reader, 'GET', teams)).status, 200);
   t.equal((await withKey(reader, 'POST', teams, { name: 'X' })).status, 401);
@@ -126,56 +126,49 @@ for (const name of ['workspace-teams', 'project-teams']) {
   });
 }
 
-t.test(
-  'workspace-teams: 404 for what is not of the organization, 400 and 422 for what is missing',
-  async (t) => {
-    const url = `${base}/workspace-teams`;
-    const { id: teamId } = (await api.manage('POST', teams, { name: 'Third' })).json.data;
-    const now = new Date(api.context.clock()).toISOString();
-    const row = { createdAt: now, updatedAt: now };
-    await db
-      .insertInto('organizations')
-      .values({ ...row, id: 'other', name: 'Other', isOperators: 0 })
-      .execute();
-    await db
-      .insertInto('teams')
-      .values({ ...row, id: 'foreign', organizationId: 'other', name: 'Foreign' })
-      .execute();
-    await api.addWorkspace('elsewhere');
-    await db
-      .updateTable('workspaces')
-      .set({ organizationId: 'other' })
-      .where('id', '=', 'elsewhere')
-      .execute();
-    const send = (change: object) =>
-      api.manage('POST', url, { teamId, workspaceId, permission: 'read', ...change });
-    for (const change of [
-      { teamId: NOBODY },
-      { teamId: 'foreign' },
-      { workspaceId: NOBODY },
-      { workspaceId: 'elsewhere' },
-    ]) {
-      t.equal((await send(change)).status, 404, JSON.stringify(change));
-    }
-    t.match(await send({ workspaceId: undefined }), {
-      status: 400,
-      json: { error: { details: [{ field: 'workspaceId' }] } },
-    });
-    for (const change of [
-      { teamId: undefined },
-      { teamId: 1 },
-      { permission: 'all' },
-      { workspaceId: 'No Id' },
-    ]) {
-      t.equal((await send(change)).status, 422, JSON.stringify(change));
-    }
-    t.equal((await api.manage('DELETE', url)).status, 422);
-    t.equal((await api.manage('DELETE', `${url}?teamId=${teamId}`)).status, 400);
-    t.equal((await api.client('DELETE', url, undefined, { 'x-api-key': apiKey })).status, 422);
-  },
-);
+t.test('workspace-teams: 404 for rows of another organization, 400 and 422 for missing values', async (t) => {
+  const url = `${base}/workspace-teams`;
+  const { id: teamId } = (await api.manage('POST', teams, { name: 'Third' })).json.data;
+  const now = new Date(api.context.clock()).toISOString();
+  const row = { createdAt: now, updatedAt: now };
+  await db
+    .insertInto('organizations')
+    .values({ ...row, id: 'other', name: 'Other', isOperators: 0 })
+    .execute();
+  await db
+    .insertInto('teams')
+    .values({ ...row, id: 'foreign', organizationId: 'other', name: 'Foreign' })
+    .execute();
+  await api.addWorkspace('elsewhere');
+  await db.updateTable('workspaces').set({ organizationId: 'other' }).where('id', '=', 'elsewhere').execute();
+  const send = (change: object) =>
+    api.manage('POST', url, { teamId, workspaceId, permission: 'read', ...change });
+  for (const change of [
+    { teamId: NOBODY },
+    { teamId: 'foreign' },
+    { workspaceId: NOBODY },
+    { workspaceId: 'elsewhere' },
+  ]) {
+    t.equal((await send(change)).status, 404, JSON.stringify(change));
+  }
+  t.match(await send({ workspaceId: undefined }), {
+    status: 400,
+    json: { error: { details: [{ field: 'workspaceId' }] } },
+  });
+  for (const change of [
+    { teamId: undefined },
+    { teamId: 1 },
+    { permission: 'all' },
+    { workspaceId: 'No Id' },
+  ]) {
+    t.equal((await send(change)).status, 422, JSON.stringify(change));
+  }
+  t.equal((await api.manage('DELETE', url)).status, 422);
+  t.equal((await api.manage('DELETE', `${url}?teamId=${teamId}`)).status, 400);
+  t.equal((await api.client('DELETE', url, undefined, { 'x-api-key': apiKey })).status, 422);
+});
 
-t.test('what a key gives to a team, its members get', async (t) => {
+t.test('the members of a team get the access that a key gives it', async (t) => {
   const { browser, id: userId } = await addPerson(api, 'Mia', 'member');
   const { id: teamId } = (await api.manage('POST', teams, { name: 'Fourth' })).json.data;
   await db

@@ -8,7 +8,7 @@ const identifyPaths = ['identify/contacts', 'identify/people', 'app/people'];
 const put = (userId: string, attributes: unknown, name = 'contacts') =>
   api.client('PUT', `${client}/${name}/${encodeURIComponent(userId)}/attributes`, { attributes });
 
-t.test('GET identify 200: makes the contact, whatever the path is called', async (t) => {
+t.test('GET identify 200: creates the contact, on every alias of the path', async (t) => {
   const survey = await addSurvey(api, { type: 'app' });
   let known: string | null = null;
   for (const name of identifyPaths) {
@@ -30,7 +30,7 @@ t.test('GET identify 200: makes the contact, whatever the path is called', async
   }
 });
 
-t.test('PUT attributes 200: says whether anything changed, and what was left out', async (t) => {
+t.test('PUT attributes 200: tells whether anything changed, and which attributes were ignored', async (t) => {
   await api.client('GET', `${client}/identify/contacts/u1`);
   for (const [name, plan] of [
     ['contacts', 'pro'],
@@ -47,7 +47,7 @@ t.test('PUT attributes 200: says whether anything changed, and what was left out
   t.match((await put('u1', { 'Bad Key': 'x' })).json.data, { changed: false, messages: [/Bad Key/] });
 });
 
-t.test('PUT attributes 404: identifying makes contacts, this does not', async (t) => {
+t.test('PUT attributes 404: does not create a contact, only identify does', async (t) => {
   const reply = await put('nobody', { plan: 'pro' });
   t.equal(reply.status, 404);
   t.strictSame(reply.json, {

@@ -22,7 +22,7 @@ const attributesOf = async (userId: string) => {
   const { data } = (await api.manage('GET', '/api/v1/management/people')).json;
   return data.find((person: { userId: string }) => person.userId === userId)?.attributes;
 };
-/** Writes directly, because the route refuses filters that make no sense. */
+/** Writes directly, because the route refuses senseless filters. */
 const setFilters = async (segmentId: string, filters: unknown): Promise<void> => {
   await db
     .updateTable('segments')
@@ -35,7 +35,7 @@ const only = (root: unknown, operator: string, value: unknown) => [
   { id: 'f', connector: null, resource: { id: 'r', root, value, qualifier: { operator } } },
 ];
 
-t.test('200: a user nobody knew is made, and gets the whole state, in v1 and v2', async (t) => {
+t.test('200: creates an unknown user, and returns the whole state, in v1 and v2', async (t) => {
   for (const [i, one] of paths.entries()) {
     const userId = `new-${i}`;
     const reply = await api.client('POST', one, { userId });
@@ -57,13 +57,13 @@ t.test('200: a user nobody knew is made, and gets the whole state, in v1 and v2'
   t.strictSame(await attributesOf('new-0'), { userId: 'new-0' });
 });
 
-t.test('200: the environment id finds the same workspace', async (t) => {
+t.test('200: the id for older clients finds the same workspace', async (t) => {
   const byLegacy = await api.client('POST', '/api/v1/client/env2/user', { userId: 'x' });
   const byOwn = await api.client('POST', '/api/v1/client/ws2/user', { userId: 'x' });
   t.equal(byLegacy.json.data.state.data.contactId, byOwn.json.data.state.data.contactId);
 });
 
-t.test('200: attributes are stored as text, under known and new keys', async (t) => {
+t.test('200: stores attributes as text, with known and new keys', async (t) => {
   const reply = await post({
     userId: 'ann',
     attributes: {
@@ -100,7 +100,7 @@ t.test('200: attributes are stored as text, under known and new keys', async (t)
   t.equal((await post({ userId: 'ann', attributes: null })).status, 200, 'null is none');
 });
 
-t.test('200: only a change touches the contact', async (t) => {
+t.test('200: only a change updates the contact', async (t) => {
   const { contactId } = await stateOf({ userId: 'still', attributes: { plan: 'pro' } });
   const updatedAt = async () =>
     (await api.manage('GET', `/api/v1/management/contacts/${contactId}`)).json.data.updatedAt;
@@ -112,7 +112,7 @@ t.test('200: only a change touches the contact', async (t) => {
   t.equal(await updatedAt(), new Date(clock()).toISOString());
 });
 
-t.test('200: keys that cannot be are told, the rest is stored', async (t) => {
+t.test('200: reports invalid keys and stores the rest', async (t) => {
   const reply = await post({
     userId: 'errs',
     attributes: { 'Bad Key': 'x', user_id: 'x', first_name: 'x', good: 'y', long_one: 'x'.repeat(2_049) },
@@ -127,7 +127,7 @@ t.test('200: keys that cannot be are told, the rest is stored', async (t) => {
   t.match(await attributesOf('errs'), { good: 'y' });
 });
 
-t.test('200: a value that must be unique stays with whom it belongs to, without a word', async (t) => {
+t.test('200: a unique value stays with its contact, and nothing is reported', async (t) => {
   await post({ userId: 'first', attributes: { email: 'same@example.com' } });
   await post({ userId: 'second', attributes: { email: 'own@example.com' } });
   const reply = await post({ userId: 'second', attributes: { email: 'same@example.com', plan: 'pro' } });
@@ -150,14 +150,14 @@ t.test('200: a value that must be unique stays with whom it belongs to, without 
   t.equal(foreign.length, 2, 'unique per workspace');
 });
 
-t.test('200: a blank language is ignored', async (t) => {
+t.test('200: ignores a blank language', async (t) => {
   await post({ userId: 'lang', attributes: { language: 'fr' } });
   for (const language of ['', '  ', 5, true]) {
     t.equal((await stateOf({ userId: 'lang', attributes: { language, plan: 'x' } })).language, 'fr');
   }
 });
 
-t.test('200: messages say which attributes were created, once', async (t) => {
+t.test('200: messages tell once which attribute keys were created', async (t) => {
   for (const [i, one] of paths.entries()) {
     const body = {
       userId: 'told',
@@ -175,7 +175,7 @@ t.test('200: messages say which attributes were created, once', async (t) => {
   t.match(both, { messages: [/third/], errors: [/No-Key/] });
 });
 
-t.test('200: displays and responses, the newest first', async (t) => {
+t.test('200: displays and responses, newest first', async (t) => {
   const survey = await addSurvey(api);
   const other = await addSurvey(api);
   const show = async (surveyId: string) => {
@@ -206,63 +206,60 @@ t.test('200: displays and responses, the newest first', async (t) => {
   t.equal(state.lastDisplayAt, lastAt);
 });
 
-t.test(
-  '200: the segment of every app survey that is for everybody, and only the right ones of the others',
-  async (t) => {
-    const everybody = await addSurvey(api, { type: 'app' });
-    const pros = await addSurvey(api, { type: 'app' });
-    const phones = await addSurvey(api, { type: 'website' });
-    const newcomers = await addSurvey(api, { type: 'app' });
-    const nested = await addSurvey(api, { type: 'app' });
-    const broken = await addSurvey(api, { type: 'app' });
-    await setFilters(
-      pros.segment.id,
-      only({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', 'pro'),
-    );
-    await setFilters(phones.segment.id, only({ type: 'device', deviceType: 'phone' }, 'equals', 'phone'));
-    await setFilters(
-      newcomers.segment.id,
-      only({ type: 'surveyInteraction' }, 'haveNotSeen', {
-        surveyScope: 'specific',
-        surveyIds: [everybody.id],
-      }),
-    );
-    await setFilters(
-      nested.segment.id,
-      only({ type: 'segment', segmentId: pros.segment.id }, 'userIsNotIn', pros.segment.id),
-    );
-    await setFilters(broken.segment.id, [{ what: 'ever' }]);
-    const names = new Map(
-      Object.entries({ everybody, pros, phones, newcomers, nested, broken }).map(([name, { segment }]) => [
-        segment.id,
-        name,
-      ]),
-    );
-    const segmentsOf = async (body: unknown, userAgent?: string): Promise<string[]> => {
-      const { segments } = await stateOf(body, userAgent === undefined ? {} : { 'user-agent': userAgent });
-      return segments.map((id: string) => names.get(id)).sort();
-    };
-    t.strictSame(await segmentsOf({ userId: 's1' }), ['everybody', 'nested', 'newcomers']);
-    t.strictSame(await segmentsOf({ userId: 's2', attributes: { plan: 'pro' } }), [
-      'everybody',
-      'newcomers',
-      'pros',
-    ]);
-    t.strictSame(
-      await segmentsOf(
-        { userId: 's1' },
-        'Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) Mobile/15E148',
-      ),
-      ['everybody', 'nested', 'newcomers', 'phones'],
-    );
-    await api.client('POST', `${client}/displays`, { surveyId: everybody.id, userId: 's1' });
-    t.strictSame(await segmentsOf({ userId: 's1' }), ['everybody', 'nested']);
-    const foreign = await api.client('POST', '/api/v1/client/ws2/user', { userId: 's1' });
-    t.strictSame(foreign.json.data.state.data.segments, [], 'those of the workspace only');
-  },
-);
+t.test('200: the segments of app surveys for everybody, and those of the others that match', async (t) => {
+  const everybody = await addSurvey(api, { type: 'app' });
+  const pros = await addSurvey(api, { type: 'app' });
+  const phones = await addSurvey(api, { type: 'website' });
+  const newcomers = await addSurvey(api, { type: 'app' });
+  const nested = await addSurvey(api, { type: 'app' });
+  const broken = await addSurvey(api, { type: 'app' });
+  await setFilters(
+    pros.segment.id,
+    only({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', 'pro'),
+  );
+  await setFilters(phones.segment.id, only({ type: 'device', deviceType: 'phone' }, 'equals', 'phone'));
+  await setFilters(
+    newcomers.segment.id,
+    only({ type: 'surveyInteraction' }, 'haveNotSeen', {
+      surveyScope: 'specific',
+      surveyIds: [everybody.id],
+    }),
+  );
+  await setFilters(
+    nested.segment.id,
+    only({ type: 'segment', segmentId: pros.segment.id }, 'userIsNotIn', pros.segment.id),
+  );
+  await setFilters(broken.segment.id, [{ what: 'ever' }]);
+  const names = new Map(
+    Object.entries({ everybody, pros, phones, newcomers, nested, broken }).map(([name, { segment }]) => [
+      segment.id,
+      name,
+    ]),
+  );
+  const segmentsOf = async (body: unknown, userAgent?: string): Promise<string[]> => {
+    const { segments } = await stateOf(body, userAgent === undefined ? {} : { 'user-agent': userAgent });
+    return segments.map((id: string) => names.get(id)).sort();
+  };
+  t.strictSame(await segmentsOf({ userId: 's1' }), ['everybody', 'nested', 'newcomers']);
+  t.strictSame(await segmentsOf({ userId: 's2', attributes: { plan: 'pro' } }), [
+    'everybody',
+    'newcomers',
+    'pros',
+  ]);
+  t.strictSame(
+    await segmentsOf(
+      { userId: 's1' },
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) Mobile/15E148',
+    ),
+    ['everybody', 'nested', 'newcomers', 'phones'],
+  );
+  await api.client('POST', `${client}/displays`, { surveyId: everybody.id, userId: 's1' });
+  t.strictSame(await segmentsOf({ userId: 's1' }), ['everybody', 'nested']);
+  const foreign = await api.client('POST', '/api/v1/client/ws2/user', { userId: 's1' });
+  t.strictSame(foreign.json.data.state.data.segments, [], 'those of the workspace only');
+});
 
-t.test('400: what is wrong, in the words that clients know', async (t) => {
+t.test('400: mistakes, in the texts that clients know', async (t) => {
   const required = 'userId is required and must be a string';
   for (const body of [{}, { userId: '' }, { userId: 5 }, { userId: null }, [], 'x', null]) {
     const reply = await post(JSON.stringify(body));
@@ -283,7 +280,7 @@ t.test('400: what is wrong, in the words that clients know', async (t) => {
   t.equal((await post('{')).json.message, 'Malformed JSON input, please check your request body');
 });
 
-t.test('400 and 404: ids that cannot be and ids that are not, before the body is looked at', async (t) => {
+t.test('400: malformed ids; 404: unknown ids; before the body is checked', async (t) => {
   const malformed = await api.client('POST', '/api/v1/client/Not-An-Id/user', '{');
   t.equal(malformed.status, 400);
   t.strictSame(malformed.json, { code: 'bad_request', message: 'Invalid workspace ID format', details: {} });
@@ -295,7 +292,7 @@ t.test('400 and 404: ids that cannot be and ids that are not, before the body is
   });
 });
 
-t.test('the number of queries does not grow with what is there', async (t) => {
+t.test('the number of queries does not depend on the number of rows', async (t) => {
   const survey = await addSurvey(api, { type: 'app' });
   const count = async (body: unknown): Promise<number> => {
     const queries = await queriesOf(db, async (on) => {
@@ -338,7 +335,7 @@ t.test('every query of the state reads an index', async (t) => {
   }
 });
 
-t.test('200: segments are read once, and again after each change', async (t) => {
+t.test('200: reads segments once, and again after each change', async (t) => {
   let reads = 0;
   const fresh = await startApi({
     parts: ({ db }) => ({
@@ -376,7 +373,7 @@ t.test('200: segments are read once, and again after each change', async (t) => 
   t.strictSame(await segmentsOf(), [survey.segment.id], 'after a survey brought one of its own');
 });
 
-t.test('200: beyond 150 keys nothing new is made, and it is said', async (t) => {
+t.test('200: creates no keys beyond 150, and reports it', async (t) => {
   const fresh = await startApi();
   t.teardown(() => fresh.close());
   const attributes = Object.fromEntries(Array.from({ length: 210 }, (_, i) => [`key_${i}`, i]));

@@ -23,7 +23,7 @@ const send = (fields: Record<string, unknown> = {}) =>
 const sendBoth = (fields: Record<string, unknown>) =>
   api.client('POST', path, { url, triggers: ['responseCreated'], ...fields }, { 'x-api-key': both });
 
-t.test('POST 200: without a scope, for the one workspace of the key; the secret is shown once', async (t) => {
+t.test('POST 200: without a scope, in the only workspace of the key; shows the secret once', async (t) => {
   const reply = await send();
   t.equal(reply.status, 200);
   const { id, secret } = reply.json.data;
@@ -49,7 +49,7 @@ t.test('POST 200: without a scope, for the one workspace of the key; the secret 
   t.equal((await api.manage('GET', `${path}/${id}`)).status, 404);
 });
 
-t.test('POST 200: everything said, what is unknown ignored; the same again is another webhook', async (t) => {
+t.test('POST 200: stores all known fields; a repetition creates another webhook', async (t) => {
   const fields = {
     environmentId: 'env2',
     name: 'n8n',
@@ -74,7 +74,7 @@ t.test('POST 200: everything said, what is unknown ignored; the same again is an
   t.not(again.secret, data.secret);
 });
 
-t.test('POST 400: the schema comes first, then the scope, then the target', async (t) => {
+t.test('POST 400: checks the schema, then the scope, then the target', async (t) => {
   const missing = await api.manage('POST', path, { workspaceId: 'nope' });
   t.match(missing.json.details, { url: 'Required', triggers: 'Required' });
   t.match((await send({ triggers: [] })).json.details, { triggers: String });
@@ -88,7 +88,7 @@ t.test('POST 400: the schema comes first, then the scope, then the target', asyn
   t.equal((await sendBoth({})).json.message, 'workspaceId must be provided', 'which of the two?');
 });
 
-t.test('POST 400: targets that are not for webhooks', async (t) => {
+t.test('POST 400: forbidden targets', async (t) => {
   const cases: readonly (readonly [string, string])[] = [
     ['ftp://x.example', 'Webhook URL must use HTTPS or HTTP protocol'],
     ['http://localhost:3000', 'Webhook URL must not point to localhost or internal services'],
@@ -107,7 +107,7 @@ t.test('POST 400: targets that are not for webhooks', async (t) => {
   t.equal((await api.manage('GET', path)).json.data.length, before);
 });
 
-t.test('PUT 200: what is absent stays, and the secret does', async (t) => {
+t.test('PUT 200: absent fields stay, and so does the secret', async (t) => {
   const { secret, ...made } = (await send({ name: 'First', surveyIds: ['csurvey'] })).json.data;
   const one = `${path}/${made.id}`;
   api.advance(1);
@@ -121,7 +121,7 @@ t.test('PUT 200: what is absent stays, and the secret does', async (t) => {
   t.equal(row?.secret, secret);
 });
 
-t.test('PUT 400: the checks of a new one', async (t) => {
+t.test('PUT 400: the same checks as for a new webhook', async (t) => {
   const made = (await send()).json.data;
   const one = `${path}/${made.id}`;
   for (const [field, change] of [
@@ -155,7 +155,7 @@ t.test('401 and 404', async (t) => {
   t.equal((await api.manage('PUT', `${path}/cnothing`, { name: 'x' })).status, 404);
 });
 
-t.test('GET list 200: of every workspace that the key reaches, the oldest first', async (t) => {
+t.test('GET list 200: of every workspace that the key can access, oldest first', async (t) => {
   const first = (await sendBoth({ workspaceId: 'ws2' })).json.data;
   api.advance(1);
   const second = (await sendBoth({ workspaceId })).json.data;

@@ -27,7 +27,7 @@ const foreign = await as(both, 'POST', '/api/v1/management/surveys', {
 });
 const foreignId = foreign.json.data.id;
 
-t.test('POST 201: the secret is shown once', async (t) => {
+t.test('POST 201: shows the secret once', async (t) => {
   const reply = await send({ surveyIds: [survey.id], name: null });
   t.equal(reply.status, 201);
   const { id, secret, createdAt } = reply.json.data;
@@ -60,7 +60,7 @@ t.test('POST 201: the secret is shown once', async (t) => {
   );
 });
 
-t.test('POST 201: what is unknown is ignored, and so is what a caller may not say', async (t) => {
+t.test('POST 201: ignores unknown fields, and fields that a caller cannot set', async (t) => {
   const reply = await send({ secret: 'mine', id: 'mine', createdAt: 'mine', unknown: 1 });
   t.equal(reply.status, 201);
   t.notMatch(reply.text, /mine|unknown/);
@@ -114,7 +114,7 @@ t.test('POST 422, 400, 404', async (t) => {
   t.match(mixed.json.error.details, [{ field: 'surveyIds', issue: String }]);
 });
 
-t.test('POST 403: a workspace has at most 100, and says so', async (t) => {
+t.test('POST 403: a workspace has at most 100, and the reply says so', async (t) => {
   const fresh = await startApi();
   t.teardown(() => fresh.close());
   const now = new Date(0).toISOString();
@@ -137,7 +137,7 @@ t.test('POST 403: a workspace has at most 100, and says so', async (t) => {
   t.match(reply.json.error.details, [{ field: 'error', issue: /100 webhooks/ }]);
 });
 
-t.test('GET list 200: pages, order, and webhooks of some surveys', async (t) => {
+t.test('GET list 200: pages, order, and webhooks by survey', async (t) => {
   const fresh = await startApi();
   t.teardown(() => fresh.close());
   const [a, b] = [await addSurvey(fresh), await addSurvey(fresh)];
@@ -159,7 +159,7 @@ t.test('GET list 200: pages, order, and webhooks of some surveys', async (t) => 
   t.equal((await fresh.manage('GET', `${path}?limit=251`)).status, 422);
 });
 
-t.test('PUT 200: what is sent, and nothing else', async (t) => {
+t.test('PUT 200: changes only the given fields', async (t) => {
   const { secret, ...made } = (await send()).json.data;
   const one = `${path}/${made.id}`;
   api.advance(1000);
@@ -185,7 +185,7 @@ t.test('PUT 200: what is sent, and nothing else', async (t) => {
   t.equal(row?.secret, secret, 'the secret stays');
 });
 
-t.test('PUT: every check of a new one', async (t) => {
+t.test('PUT: the same checks as for a new webhook', async (t) => {
   const { id } = (await send({ surveyIds: [survey.id] })).json.data;
   const one = `${path}/${id}`;
   for (const [status, body] of [

@@ -113,7 +113,7 @@ async function assertAllIn(t: Test, storage: Storage, files: World['files']): Pr
   for (const [key, content] of files) t.ok((await contentOf(storage, key))?.equals(content), key);
 }
 
-t.test('into a bucket and back: every file, whatever its name, with its type', async (t) => {
+t.test('copies every file into a bucket and back, whatever its name, with its type', async (t) => {
   const { folder, database, s3, server, env, files, execute } = await world(t);
   addRow(execute, 'ws0/public/granted, never used.png', null);
   addRow(execute, 'ws0/public/deleted.png', 5, true);
@@ -164,7 +164,7 @@ t.test('into a bucket and back: every file, whatever its name, with its type', a
   t.match(JSON.parse((await apiCommand(back, { cwd: folder, env })).stdout), { copied: 0, same: files.size });
 });
 
-t.test('what was cut off goes on, and what is not the same is replaced', async (t) => {
+t.test('resumes an interrupted copy, and replaces files that differ', async (t) => {
   const { folder, database, s3, env, files } = await world(t);
   const [first = '', second = '', third = ''] = files.keys();
   const content = files.get(second) ?? Buffer.alloc(0);
@@ -187,7 +187,7 @@ t.test('what was cut off goes on, and what is not the same is replaced', async (
   await assertAllIn(t, s3, files);
 });
 
-t.test('what the database knows and the store does not have is named; the others are copied', async (t) => {
+t.test('names files that the database has and the store lacks, and copies the others', async (t) => {
   const { folder, database, disk, env, files, execute } = await world(t);
   const [first = '', second = '', ...others] = files.keys();
   await disk.delete(first);
@@ -195,13 +195,13 @@ t.test('what the database knows and the store does not have is named; the others
   const args = ['files', 'copy', '--from', 'uploads', '--to', 's3://uploads', '--database', database];
   const found = await apiCommand(args, { cwd: folder, env });
   t.equal(found.code, 1);
-  t.match(found.stderr, `${first} is not there, although the database says so`);
-  t.match(found.stderr, `${second} has another size than the database says; it was copied as it is`);
+  t.match(found.stderr, `${first} is missing, although the database has it`);
+  t.match(found.stderr, `${second} differs in size from the database; it was copied unchanged`);
   t.match(found.stdout, new RegExp(`^copied +${others.length + 1}$`, 'm'));
   t.match(found.stdout, /^problems +2$/m);
 });
 
-t.test('a store that corrupts what it is given is found', async (t) => {
+t.test('finds a store that corrupts files', async (t) => {
   const { disk, database, files, folder } = await world(t);
   const damaged = diskIn(join(folder, 'damaged'));
   await damaged.check();
@@ -222,7 +222,7 @@ t.test('a store that corrupts what it is given is found', async (t) => {
   t.match(found, { copied: files.size, problems: 1, examples: [{ key, problem: 'different' }] });
 });
 
-t.test('a store that goes away ends the copy with a sentence; nothing waits', async (t) => {
+t.test('a store that becomes unavailable ends the copy with an error message', async (t) => {
   const { folder, database, server, env } = await world(t);
   await server.process.stop('SIGKILL');
   const args = ['files', 'copy', '--from', 'uploads', '--to', 's3://uploads', '--database', database];
@@ -232,7 +232,7 @@ t.test('a store that goes away ends the copy with a sentence; nothing waits', as
   rmSync(join(folder, 'uploads'), { recursive: true });
 });
 
-t.test('wrong calls', async (t) => {
+t.test('wrong arguments', async (t) => {
   const { folder, database, env } = await world(t);
   const run = (...args: readonly string[]) => apiCommand(['files', 'copy', ...args], { cwd: folder, env });
   for (const [args, code, message] of [
@@ -247,7 +247,7 @@ t.test('wrong calls', async (t) => {
       /--parallel must be a whole number from 1 to 64/,
     ],
     [['--from', 'uploads', '--to', 'x', '--database', 'file:none'], 3, /^cannot open .*none/],
-    [['--from', 'none', '--to', 'x'], 3, /none is no folder of uploads/],
+    [['--from', 'none', '--to', 'x'], 3, /none is not a folder of uploads/],
   ] as const) {
     const found = await run('--database', database, ...args);
     t.equal(found.code, code, `${args.join(' ')}: ${found.stderr}`);

@@ -8,7 +8,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const read = (file: string) => JSON.parse(readFileSync(join(projectRoot, file), 'utf8'));
 
-t.test('npm links the command at install, and npx takes the link', async (t) => {
+t.test('npm links the command at install, and npx uses the link', async (t) => {
   const { bin, dependencies } = read('package.json');
   t.equal(bin, undefined, 'a command of the project itself goes through the cache of npm at each call');
   t.equal(dependencies['floodgate-command'], 'file:package/command');
@@ -22,7 +22,7 @@ t.test('npm links the command at install, and npx takes the link', async (t) => 
   t.notOk('floodgate-command' in read('package/package.json').dependencies, 'the package has its own');
 });
 
-t.test('what a call has compiled is kept for the next one', async (t) => {
+t.test('caches compiled code for the next call', async (t) => {
   const folder = temporaryFolder(t);
   const call = (cacheHome: string): void => {
     const { NODE_COMPILE_CACHE: _, ...env } = process.env;
@@ -32,7 +32,7 @@ t.test('what a call has compiled is kept for the next one', async (t) => {
     });
     t.match(out, 'a command');
   };
-  // Stands for an installed package, without a node_modules of its own.
+  // Stands for an installed package, without its own node_modules.
   cpSync(join(projectRoot, 'gateway/cli/floodgate.mjs'), join(folder, 'gateway/cli/floodgate.mjs'));
   writeFileSync(join(folder, 'gateway/cli/main.js'), "import './other.mjs';");
   writeFileSync(join(folder, 'gateway/cli/other.mjs'), "console.log('a command');");
@@ -45,7 +45,7 @@ t.test('what a call has compiled is kept for the next one', async (t) => {
   t.pass('a folder that cannot be made is no reason to fail');
 });
 
-t.test('in a checkout it is kept in node_modules', async (t) => {
+t.test('in a checkout the cache is in node_modules', async (t) => {
   const folder = temporaryFolder(t);
   cpSync(join(projectRoot, 'gateway/cli/floodgate.mjs'), join(folder, 'gateway/cli/floodgate.mjs'));
   cpSync(join(projectRoot, 'package/command'), join(folder, 'node_modules/floodgate-command'), {

@@ -14,7 +14,7 @@ import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
 
 const MANY = 60_000;
-/** A body is judged from this many pieces on, and needs this average. */
+/** A body with this many pieces is checked, and needs this average. */
 const PIECES = 1000;
 const AVERAGE_BYTES = 64;
 const TOO_FEW_BYTES = 48;
@@ -34,7 +34,7 @@ function cuts(gateway: Gateway): number {
   return sample?.value ?? 0;
 }
 
-t.test('408: 60,000 chunks of one byte, and another client is served meanwhile', async (t) => {
+t.test('408: 60,000 chunks of one byte, while another client is served', async (t) => {
   let bytes = 0;
   let ended = 0;
   const upstream = await startUpstream(t, (req, res) => {
@@ -60,7 +60,7 @@ t.test('408: 60,000 chunks of one byte, and another client is served meanwhile',
   t.equal(ended, 0, 'the upstream never takes it for a whole body');
 });
 
-t.test('1,000 pieces need 64 bytes on average, and every one behind them as well', async (t) => {
+t.test('refuses more than 1,000 pieces below 64 bytes on average, also in later requests', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     req.on('error', () => undefined);
     req.resume().on('end', () => res.end('whole'));
@@ -81,7 +81,7 @@ t.test('1,000 pieces need 64 bytes on average, and every one behind them as well
   t.equal(await statusOf(chunks(PIECES, AVERAGE_BYTES) + chunks(PIECES) + END), '408', 'of all so far');
 });
 
-t.test('small pieces that arrive together go on together', async (t) => {
+t.test('forwards small pieces that arrive together in one piece', async (t) => {
   let received = '';
   const upstream = await startRawUpstream(t, (socket, text) => {
     received = text;
@@ -99,7 +99,7 @@ t.test('small pieces that arrive together go on together', async (t) => {
   t.ok(sizes.length <= 20, `${sizes.length} chunks`);
 });
 
-t.test('a piece that comes alone goes on alone, before the next one is sent', async (t) => {
+t.test('forwards a single piece at once, before the next one is sent', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     res.writeHead(200, { 'content-type': 'text/plain' }).flushHeaders();
     req.on('data', (chunk: Buffer) => res.write(chunk.toString().toUpperCase()));
@@ -116,32 +116,29 @@ t.test('a piece that comes alone goes on alone, before the next one is sent', as
   client.socket.destroy();
 });
 
-t.test(
-  'a body that is only thrown away is cut as well: behind a 429, and behind an early answer',
-  async (t) => {
-    const upstream = await startUpstream(t, (_req, res) => res.end('early'));
-    const { port, gateway } = await startTestGateway(t, {
-      upstream: upstream.origin,
-      policies: policyFile('name: no, route: POST /denied, identifier: ip, limit: 1, window: 1d'),
-      env: { GATEWAY_TRUSTED_PROXIES: 'loopback' },
-    });
-    await sendRaw(port, `${head('/denied', 'Connection: close\r\n')}${END}`).ended();
-    for (const [path, status, count] of [
-      ['/denied', /^HTTP\/1\.1 429 /, 1],
-      ['/early', /^HTTP\/1\.1 200 /, 2],
-    ] as const) {
-      const client = sendRaw(port, `${head(path)}1\r\nx\r\n`);
-      await client.until(path === '/denied' ? /\}$/ : /early/);
-      client.socket.write(`${chunks(MANY)}${END}GET /next HTTP/1.1\r\nHost: a\r\n\r\n`);
-      const answer = await client.ended();
-      t.match(answer, status);
-      t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1, 'nothing behind it is answered');
-      t.equal(cuts(gateway), count);
-    }
-  },
-);
+t.test('cuts a body that is only discarded, after a 429 and after an early reply', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end('early'));
+  const { port, gateway } = await startTestGateway(t, {
+    upstream: upstream.origin,
+    policies: policyFile('name: no, route: POST /denied, identifier: ip, limit: 1, window: 1d'),
+    env: { GATEWAY_TRUSTED_PROXIES: 'loopback' },
+  });
+  await sendRaw(port, `${head('/denied', 'Connection: close\r\n')}${END}`).ended();
+  for (const [path, status, count] of [
+    ['/denied', /^HTTP\/1\.1 429 /, 1],
+    ['/early', /^HTTP\/1\.1 200 /, 2],
+  ] as const) {
+    const client = sendRaw(port, `${head(path)}1\r\nx\r\n`);
+    await client.until(path === '/denied' ? /\}$/ : /early/);
+    client.socket.write(`${chunks(MANY)}${END}GET /next HTTP/1.1\r\nHost: a\r\n\r\n`);
+    const answer = await client.ended();
+    t.match(answer, status);
+    t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1, 'nothing behind it is answered');
+    t.equal(cuts(gateway), count);
+  }
+});
 
-t.test('the listener that other proxies ask', async (t) => {
+t.test('the decision listener', async (t) => {
   const upstream = await startUpstream(t);
   const decisionPort = await freePort();
   const { gateway } = await startTestGateway(t, {
@@ -163,7 +160,7 @@ t.test('the admin listener', async (t) => {
   t.match(await client.ended(), /^HTTP\/1\.1 408 /);
 });
 
-t.test('a pipelined request in small pieces ends the connection behind the reply before it', async (t) => {
+t.test('a pipelined request in small pieces ends the connection after the reply before it', async (t) => {
   const held: (() => void)[] = [];
   const upstream = await startUpstream(t, (_req, res) => void held.push(() => res.end('first')));
   const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin });
@@ -175,7 +172,7 @@ t.test('a pipelined request in small pieces ends the connection behind the reply
   t.equal(held.length, 1);
 });
 
-t.test('who sends them fast is not accepted for a moment, and others are', async (t) => {
+t.test('refuses new connections of a client that sends them fast, for a moment', async (t) => {
   const upstream = await startUpstream(t, (req, res) => {
     req.on('error', () => undefined);
     req.resume().on('end', () => res.end('ok'));
@@ -196,7 +193,7 @@ for (const [way, GATEWAY_OWN_PARSER] of [
   const lengthHead = (length: number): string =>
     `POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n`;
 
-  t.test(`${way}: a body with a length, each piece in a read of its own`, async (t) => {
+  t.test(`${way}: a body with a length, each piece in its own read`, async (t) => {
     let received = 0;
     let onData = (): void => undefined;
     const upstream = await startUpstream(t, (req, res) => {
@@ -209,7 +206,7 @@ for (const [way, GATEWAY_OWN_PARSER] of [
       req.on('end', () => res.end('whole'));
     });
     const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin, env });
-    /** Sends a piece when the application has the one before, so no two are read together. */
+    /** Sends a piece when the application has the previous one, so no two are read together. */
     const sendPieces = async (pieces: number, bytes: number, length: number) => {
       const client = sendRaw(port, lengthHead(length));
       for (let sent = 0; sent < pieces * bytes; ) {
@@ -243,7 +240,7 @@ for (const [way, GATEWAY_OWN_PARSER] of [
     await until(() => heldBy(gateway) === 0, 'everything is given back');
   });
 
-  t.test(`${way}: many such bodies at once, and others are served meanwhile`, async (t) => {
+  t.test(`${way}: many such bodies at once, while others are served`, async (t) => {
     const HOSTILE = 12;
     let whole = 0;
     const upstream = await startUpstream(t, (req, res) => {

@@ -16,7 +16,7 @@ const authority = createAuthority(t);
 const files = authority.issue('server', 'IP:127.0.0.1');
 const env = { GATEWAY_TLS_CERT: files.cert, GATEWAY_TLS_KEY: files.key, GATEWAY_HTTP2: '1' };
 
-t.test('a body that goes on behind the reply, and a client that leaves', async (t) => {
+t.test('a body that continues after the reply, and a client that leaves', async (t) => {
   const asked: ServerResponse[] = [];
   const upstream = await startUpstream(t, (_req, res) => void asked.push(res));
   const { gateway, port } = await startTestGateway(t, {

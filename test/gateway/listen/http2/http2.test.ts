@@ -119,7 +119,7 @@ t.test('a large reply arrives whole, at the pace of its reader', async (t) => {
   );
 });
 
-t.test('a reply that is read late arrives whole, though its connection in memory has ended', async (t) => {
+t.test('a reply that is read late arrives whole, although its internal connection has ended', async (t) => {
   const sizes = Array.from({ length: 40 }, (_, i) => 10_000 * (i + 1));
   const upstream = await startUpstream(t, (req, res) =>
     res.end(Buffer.alloc(Number(req.url?.slice(1)), 'y')),
@@ -138,7 +138,7 @@ t.test('a reply that is read late arrives whole, though its connection in memory
   }
 });
 
-t.test('100 streams at once are admitted as exactly as connections', async (t) => {
+t.test('100 concurrent streams are admitted exactly like connections', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end());
   const { port } = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -156,7 +156,7 @@ t.test('100 streams at once are admitted as exactly as connections', async (t) =
   t.match(denied.body, /gateway_rate_limited/);
 });
 
-t.test('what HTTP/1.1 could not carry is refused, and a body is never a request', async (t) => {
+t.test('refuses requests that HTTP/1.1 could not carry, and never reads a body as a request', async (t) => {
   const urls: string[] = [];
   const upstream = await startUpstream(t, (req, res) => {
     urls.push(req.url ?? '');
@@ -196,7 +196,7 @@ t.test('streams count as connections of their client', async (t) => {
   await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');
 });
 
-t.test('a stream that is reset ends the call of the application', async (t) => {
+t.test('resetting a stream ends the call to the application', async (t) => {
   let open = 0;
   const upstream = await startUpstream(t, (req) => {
     open++;
@@ -209,7 +209,7 @@ t.test('a stream that is reset ends the call of the application', async (t) => {
   await until(() => open === 0 && bounds.upstream_connections.held === 0, 'given up');
 });
 
-t.test('whoever opens streams to reset them is cut, and others are served', async (t) => {
+t.test('cuts a client that opens streams to reset them, and serves others', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => setTimeout(() => res.end('ok'), 20));
   const { port, bounds, clients } = await bare(t, { origin: upstream.origin });
   const hostile = session(t, port);
@@ -233,7 +233,7 @@ t.test('whoever opens streams to reset them is cut, and others are served', asyn
   await until(() => clients.size <= 1, 'the flood is forgotten');
 });
 
-t.test('a client that reads nothing of its reply is cut in time', async (t) => {
+t.test('cuts a client that does not read its reply', async (t) => {
   let isCut = false;
   const upstream = await startUpstream(t, (_req, res) => {
     res.on('close', () => {
@@ -248,7 +248,7 @@ t.test('a client that reads nothing of its reply is cut in time', async (t) => {
   await until(() => bounds.upstream_connections.held === 0 && bounds.unread_replies.held === 0, 'and cut');
 });
 
-t.test('a shutdown lets streams end, and takes no more', async (t) => {
+t.test('a shutdown lets streams end, and accepts no new ones', async (t) => {
   const upstream = await startSlow(t);
   const { port, gateway } = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -307,7 +307,7 @@ const SETTINGS = frame(4, Buffer.alloc(0));
 /** nghttp2 itself cuts clients that send thousands of pings, settings, priorities or unknown frames. */
 const WINDOW_UPDATE = frame(8, Buffer.from([0, 0, 0, 1]));
 
-t.test('a flood of frames that open the window is cut, and others are served', async (t) => {
+t.test('cuts a flood of WINDOW_UPDATE frames, and serves others', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
   const { port, bounds, clients, floods } = await bare(t, { origin: upstream.origin });
   const from = { localAddress: '127.0.0.7', ALPNProtocols: ['h2'] };
@@ -327,7 +327,7 @@ t.test('a flood of frames that open the window is cut, and others are served', a
   await until(() => bounds.connections.held === 1 && clients.size === 1, 'what it held is given back');
 });
 
-t.test('a client that was cut is not accepted for a while, and then served', async (t) => {
+t.test('refuses a client that was cut for a while, and then serves it', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
   const frames = new FrameShare({ onFlood: () => undefined, penaltyMs: 200 });
   const { port } = await bare(t, { origin: upstream.origin, frames });
@@ -345,14 +345,14 @@ t.test('a client that was cut is not accepted for a while, and then served', asy
   t.equal((await sendTls(port, '/a', ca)).status, 200);
 });
 
-t.test('whoever closes before it is looked at is charged all the same', async (t) => {
+t.test('charges a client that closes before the request is read', async (t) => {
   const frames = new FrameShare({ onFlood: () => undefined });
   for (let i = 0; i < 30; i++) frames.begin('127.0.0.1', { read: () => 100_000, cut: () => undefined }).end();
   await until(() => frames.isPenalized('127.0.0.1'), 'thirty short connections');
   t.equal(frames.floods, 1);
 });
 
-t.test('large bodies and many requests are no flood', async (t) => {
+t.test('large bodies and many requests do not count as a flood', async (t) => {
   const upstream = await startUpstream(t);
   const { port, floods } = await bare(t, { origin: upstream.origin });
   const one = session(t, port);
@@ -367,7 +367,7 @@ t.test('large bodies and many requests are no flood', async (t) => {
   t.equal(floods(), 0);
 });
 
-t.test('a client that floods and reads nothing does not keep its connection', async (t) => {
+t.test('a client that floods and reads nothing loses its connection', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end(Buffer.alloc(20_000_000)));
   const { port, bounds, clients } = await bare(t, { origin: upstream.origin });
   const hostile = await secured(port, ca, { ALPNProtocols: ['h2'] });

@@ -13,13 +13,13 @@ const env = { GATEWAY_TLS_CERT: files.cert, GATEWAY_TLS_KEY: files.key, GATEWAY_
 
 interface Answer {
   readonly status: number;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly fields: readonly string[];
   readonly body: string;
   readonly code: number | undefined;
 }
 
-/** Starts an application that answers each request with the bytes that are listed for its path. */
+/** Starts an application that sends given bytes for each path. */
 async function startBytes(owner: Owner, replies: ReadonlyMap<string, string>): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -69,7 +69,7 @@ function valuesOf({ fields }: Answer, name: string): string[] {
   return fields.filter((_, i) => i % 2 === 1 && fields[i - 1] === name);
 }
 
-t.test('what stands in a reply twice, or has an odd name, passes as it does over HTTP/1.1', async (t) => {
+t.test('repeated and odd header fields of a reply pass as over HTTP/1.1', async (t) => {
   const twice = [
     'X-Content-Type-Options: nosniff',
     'Expires: 0',
@@ -99,7 +99,7 @@ t.test('what stands in a reply twice, or has an odd name, passes as it does over
   t.equal(valuesOf(long, 'x-long')[0]?.length, 16_250);
 });
 
-t.test('a status that HTTP/2 does not know is a 502, and one without a body has none', async (t) => {
+t.test('a status that HTTP/2 does not know becomes a 502, and one without a body has none', async (t) => {
   const upstream = await startBytes(
     t,
     new Map([

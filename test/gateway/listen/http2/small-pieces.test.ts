@@ -56,7 +56,7 @@ t.test('408: 60,000 frames of one byte', async (t) => {
   t.equal(seen.whole, 0, 'the upstream never takes it for a whole body');
 });
 
-t.test('1,000 frames need 64 bytes on average', async (t) => {
+t.test('refuses more than 1,000 frames below 64 bytes on average', async (t) => {
   const { begin } = await start(t);
   for (const [frames, size, status] of [
     [PIECES - 1, 1, 200],
@@ -71,7 +71,7 @@ t.test('1,000 frames need 64 bytes on average', async (t) => {
   }
 });
 
-t.test('small frames that arrive together go on together', async (t) => {
+t.test('forwards small frames that arrive together in one piece', async (t) => {
   const { seen, begin } = await start(t);
   const request = await begin('/up');
   request.send(PIECES - 1, 1);
@@ -81,7 +81,7 @@ t.test('small frames that arrive together go on together', async (t) => {
   t.ok(seen.pieces <= 20, `${seen.pieces} pieces`);
 });
 
-t.test('a body that is only thrown away, behind a 429', async (t) => {
+t.test('a body that is only discarded, after a 429', async (t) => {
   const { seen, begin } = await start(t);
   const first = await begin('/denied');
   first.end();

@@ -1,6 +1,6 @@
 /**
- * A hundred thousand connections at random. `node test/gateway/listen/plain/fuzz.ts FROM COUNT` tries any number of others;
- * a difference names the seed that leads to it again.
+ * A hundred thousand random connections. `node test/gateway/listen/plain/fuzz.ts FROM COUNT` tries others; a difference
+ * prints the seed to repeat it.
  */
 import t from 'tap';
 import { compare } from './differential.ts';
@@ -8,7 +8,7 @@ import { Readers } from './readers.ts';
 
 const CASES = 100_000;
 
-t.test('what the own parser accepts, node:http reads in the same way', async (t) => {
+t.test('node:http reads every request that our parser accepts in the same way', async (t) => {
   const readers = new Readers();
   t.teardown(() => readers.close());
   const { cases, plain, differences } = await compare(readers, 1, CASES);

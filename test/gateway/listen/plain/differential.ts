@@ -1,6 +1,6 @@
 /**
- * Compares the gateway's own parser with node:http, both in this process: whatever the own parser accepts, node:http accepts
- * with the same method, target, fields and body; what it does not accept reaches node:http byte for byte.
+ * Compares the gateway's own parser with node:http, both in this process. node:http accepts everything that the own
+ * parser accepts, with the same method, target, fields and body. Other requests reach node:http byte for byte.
  */
 import { plainHead } from '#gateway/listen/plain/plain-head.ts';
 import { seededRandom } from '#test/support/slow-proxy.ts';
@@ -16,17 +16,17 @@ export interface Difference {
 }
 
 const REPLY_AT: readonly ReplyAt[] = ['head', 'end', 'later'];
-/** Connections that are read at the same time. */
+/** Number of connections that are read at the same time. */
 const AT_ONCE = 200;
 
 interface Totals {
   cases: number;
-  /** Cases whose first request the own parser accepted. */
+  /** Number of cases whose first request the own parser accepted. */
   plain: number;
   differences: Difference[];
 }
 
-/** One case for each seed from `from` on. It stops at the first differences. */
+/** Runs one case for each seed after `from`. It stops at the first differences. */
 export async function compare(readers: Readers, from: number, count: number): Promise<Totals> {
   const totals: Totals = { cases: 0, plain: 0, differences: [] };
   for (let seed = from; seed < from + count && totals.differences.length === 0; seed += AT_ONCE) {
@@ -44,7 +44,7 @@ export async function compare(readers: Readers, from: number, count: number): Pr
   return totals;
 }
 
-/** @returns null: the own parser does not accept the first request, and so node:http reads everything */
+/** @returns null if the own parser does not accept the first request, so that node:http reads everything */
 function compareOne(readers: Readers, seed: number): Promise<Difference | null> | null {
   const roll = rollWith(seededRandom(seed));
   const text = caseText(roll);
@@ -79,7 +79,7 @@ async function comparedWith(
   return what === null ? null : { seed, what, text, own, node };
 }
 
-/** @returns what differs; null: nothing that may not */
+/** @returns the differences; null if there are none that matter */
 export function differenceOf(bytes: Buffer, own: Reading, node: Reading): string | null {
   if (own.plain > node.requests.length) return 'node:http does not accept the request';
   for (const [i, request] of own.requests.entries()) {
@@ -93,7 +93,7 @@ export function differenceOf(bytes: Buffer, own: Reading, node: Reading): string
     !bytes.toString('latin1').startsWith(own.handedOver, lengthOf(bytes, own.plain))
   )
     return 'the bytes that were handed over';
-  // A connection that closes, or a reply of 400, may come before the next request is read, or after it.
+  // A connection that closes, or a 400, may come before or after the next request is read.
   if (own.isClosed || node.isClosed)
     return own.isClosed === node.isClosed ? null : 'the end of the connection';
   const outcome = ({ requests, replied, statuses }: Reading): string =>
@@ -110,7 +110,7 @@ function isSameRequest(own: ReadRequest, node: ReadRequest): boolean {
   return own.body.startsWith(node.body) || node.body.startsWith(own.body);
 }
 
-/** @returns the length of so many plain requests */
+/** @returns the length of the first `count` plain requests */
 function lengthOf(bytes: Buffer, count: number): number {
   let at = 0;
   for (let n = 0; n < count; n++) {

@@ -29,7 +29,7 @@ const unescaped = (text: string): string =>
       : String.fromCharCode(Number.parseInt(hex, 16)),
   );
 
-/** The requests that were read, and the replies to them. */
+/** Formats the requests that were read, and their replies. */
 function outcomeOf({ requests, statuses, isClosed }: Reading): string[] {
   const lines = requests.flatMap(({ method, target, fields, body, isComplete }) => [
     `${method} ${target}${isComplete ? '' : ', not complete'}`,

@@ -1,8 +1,8 @@
-/** Compares the two ways of reading for the seeds from FROM on. Ends with 1 at the first differences. */
+/** Compares both parsers for the seeds after FROM. Exits with 1 at the first differences. */
 import { compare } from './differential.ts';
 import { Readers } from './readers.ts';
 
-/** So many at a time, and a line of output for each. */
+/** Number of seeds in one step, which prints one line. */
 const STEP = 100_000;
 
 const [from = 1, count = 10_000_000] = process.argv.slice(2).map(Number);

@@ -65,7 +65,7 @@ async function start(owner: Owner, isAlone = false) {
   return { plain, port, clock, responses, errors, accepted, handedOver, bytes, alone };
 }
 
-t.test('no request comes', async (t) => {
+t.test('closes a connection without a request', async (t) => {
   const { port, clock, errors, accepted } = await start(t);
   const client = sendRaw(port, '');
   await until(() => accepted.length === 1);
@@ -166,7 +166,7 @@ t.test('408: a body that takes an hour, with its reply before its end', async (t
   t.same(errors, ['ERR_HTTP_REQUEST_TIMEOUT']);
 });
 
-t.test('closeIdle spares connections without a request, with a request, and with a body', async (t) => {
+t.test('closeIdle keeps new connections, and those with a request or a body', async (t) => {
   const { plain, port, responses, accepted } = await start(t);
   const fresh = sendRaw(port, '');
   const asking = sendRaw(port, GET);

@@ -34,7 +34,7 @@ function sent(
 const LENGTH_2 = ['Content-Length', '2'];
 const SHARED = new CheckedFields(['A', 'b', ...LENGTH_2]);
 
-t.test('replies that are what they say', async (t) => {
+t.test('sends well-formed replies', async (t) => {
   const cases: Record<string, readonly [(res: PlainResponse) => void, string, string?]> = {
     'a whole one': [
       (res) => {
@@ -113,7 +113,7 @@ t.test('replies that are what they say', async (t) => {
     t.same(sent(write, method), { text, isDestroyed: false }, name);
 });
 
-t.test('replies that are not', async (t) => {
+t.test('refuses malformed replies', async (t) => {
   const whole = (headers: string[], body = 'ok'): { text: string; isDestroyed: boolean } =>
     sent((res) => {
       res.writeHead(200, headers);

@@ -10,30 +10,30 @@ import { PlainConnections } from '#gateway/listen/plain/plain-connections.ts';
 export interface ReadRequest {
   readonly method: string;
   readonly target: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly fields: readonly string[];
-  /** Latin1. */
+  /** The body in latin1. */
   body: string;
   isComplete: boolean;
 }
 
 export interface Reading {
   readonly requests: readonly ReadRequest[];
-  /** Requests that the own parser read. */
+  /** Number of requests that the own parser read. */
   readonly plain: number;
-  /** The bytes that the own parser gave to node:http then, latin1; null: none. */
+  /** The bytes that the own parser gave to node:http then, latin1; null if there is none. */
   readonly handedOver: string | null;
-  /** The numbers of the requests that were replied to with a body, in the order of the replies. */
+  /** Numbers of the requests whose reply has a body, in the order of the replies. */
   readonly replied: readonly number[];
-  /** The statuses of all replies. */
+  /** Statuses of all replies. */
   readonly statuses: readonly number[];
   readonly isClosed: boolean;
 }
 
-/** When the reply is written. */
+/** When the server writes the reply. */
 export type ReplyAt = 'head' | 'end' | 'later';
 
-/** The server's end of a connection in memory. */
+/** The server's end of an in-memory connection. */
 class End extends Duplex {
   readonly remoteAddress = '127.0.0.1';
   sent = '';
@@ -44,7 +44,7 @@ class End extends Duplex {
   }
 
   override _read(): void {
-    // The test pushes.
+    // The test pushes data.
   }
 
   override _write(chunk: Buffer, _encoding: string, written: () => void): void {
@@ -133,7 +133,7 @@ export class Readers {
         onHandOver: (socket) => {
           const open = this.#open.get(socket);
           if (open !== undefined) {
-            // All that has not been read is put back, so it can be looked at here.
+            // The socket contains all unread bytes again, so the test can read them.
             const left: Buffer | null = socket.read();
             open.handedOver = left?.toString('latin1') ?? '';
             if (left !== null) socket.unshift(left);
@@ -176,7 +176,7 @@ export class Readers {
     else if (open.replyAt === 'later') setImmediate(reply);
   }
 
-  /** @param cuts where the bytes are split, in ascending order */
+  /** @param cuts ascending positions at which the bytes are split */
   async read(
     bytes: Buffer,
     cuts: readonly number[],
@@ -220,7 +220,7 @@ export class Readers {
   }
 }
 
-/** Resolves when nothing has happened for some turns of the event loop. */
+/** Resolves when nothing has happened for some event-loop ticks. */
 async function settled({ end, requests }: Open): Promise<void> {
   let before = '';
   for (let quiet = 0; quiet < 3; ) {

@@ -1,7 +1,7 @@
-/** Texts of requests at random: most plain, many nearly so. The same seed makes the same texts. */
+/** Random texts of requests: most plain, many almost. The same seed gives the same texts. */
 export type Roll = (n: number) => number;
 
-/** Numbers from 0 to below `n`. */
+/** Returns a function for whole numbers below `n`. */
 export function rollWith(random: () => number): Roll {
   return (n) => Math.floor(random() * n);
 }
@@ -130,7 +130,7 @@ const SPECIAL = [
   'a',
 ] as const;
 
-/** @param oddity one in so many parts is odd */
+/** @param oddity one of this many parts is odd */
 export function requestText(roll: Roll, oddity: number): string {
   const isOdd = (): boolean => roll(oddity) === 0;
   const method = isOdd() ? oneOf(roll, ODD_METHODS) : oneOf(roll, METHODS);

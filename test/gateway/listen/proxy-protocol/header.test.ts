@@ -72,7 +72,7 @@ const BAD: Record<string, Buffer> = {
 for (const [name, bytes] of Object.entries(BAD))
   t.test(`refused: ${name}`, async (t) => t.equal(readProxyHeader(bytes).kind, 'bad'));
 
-t.test('whatever comes, it never throws and never waits for more than 4 KiB', async (t) => {
+t.test('never throws, and never waits for more than 4 KiB', async (t) => {
   const starts = fc.constantFrom('', 'PROXY ', 'PROXY TCP4 ', SIGNATURE, `${SIGNATURE}\x21\x11`);
   fc.assert(
     fc.property(starts, fc.uint8Array({ maxLength: 5000 }), (start, rest) => {

@@ -66,7 +66,7 @@ t.test('a header in pieces, and requests right behind it', async (t) => {
   t.match(text, /"url":"\/a"[\s\S]*"body":"abcdef"[\s\S]*"url":"\/b"/);
 });
 
-t.test('who is not trusted, says nothing or something else is closed, and counted', async (t) => {
+t.test('closes and counts untrusted peers, silent ones, and those that send something else', async (t) => {
   const upstream = await startUpstream(t);
   const introductions = new Introductions(parseTrustedProxies('127.0.0.1'), 100);
   const { port, bounds, clients } = await startBareServer(t, {
@@ -94,7 +94,7 @@ t.test('who is not trusted, says nothing or something else is closed, and counte
   await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');
 });
 
-t.test('shares are those of the clients that are named', async (t) => {
+t.test('shares are those of the clients in the headers', async (t) => {
   const upstream = await startUpstream(t);
   const { port, bounds } = await startBareServer(t, {
     origin: upstream.origin,
@@ -121,7 +121,7 @@ t.test('a shutdown does not wait for headers', async (t) => {
   await silent.ended();
 });
 
-t.test('it needs the addresses of proxies', async (t) => {
+t.test('needs the addresses of proxies', async (t) => {
   for (const trusted of ['none', '1'])
     t.throws(
       () => readConfig({ GATEWAY_PROXY_PROTOCOL: '1', GATEWAY_TRUSTED_PROXIES: trusted }),
@@ -130,7 +130,7 @@ t.test('it needs the addresses of proxies', async (t) => {
   t.equal(readConfig(TRUSTING).config.proxyProtocol, true);
 });
 
-t.test('a refused connection is recorded under the address that the header names', async (t) => {
+t.test('records a refused connection under the address in the header', async (t) => {
   const upstream = await startUpstream(t);
   const { gateway, port } = await startTestGateway(t, {
     upstream: upstream.origin,

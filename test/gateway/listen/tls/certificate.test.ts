@@ -16,7 +16,7 @@ const { ca } = authority;
 const first = authority.issue('first', 'IP:127.0.0.1');
 const second = authority.issue('second', 'IP:127.0.0.1');
 
-t.test('changed files are taken into use; open connections go on', async (t) => {
+t.test('uses changed files, and keeps open connections', async (t) => {
   const folder = temporaryFolder(t);
   const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
   copyFileSync(first.cert, cert);
@@ -60,7 +60,7 @@ t.test('changed files are taken into use; open connections go on', async (t) => 
   await until(() => sample('floodgate_tls_reloads_total') === 2, 'taken again when somebody asks');
 });
 
-t.test('what cannot be used is told at start, with a fix', async (t) => {
+t.test('unusable files are reported at start, with a fix', async (t) => {
   const folder = temporaryFolder(t);
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text);
@@ -81,11 +81,11 @@ t.test('what cannot be used is told at start, with a fix', async (t) => {
     ...cipher,
   });
   const encrypted = file('encrypted.key', locked.toString());
-  t.match(refusal(first.cert, ''), /GATEWAY_TLS_KEY: it must be set beside GATEWAY_TLS_CERT/);
-  t.match(refusal('', first.key), /GATEWAY_TLS_CERT: it must be set beside GATEWAY_TLS_KEY/);
+  t.match(refusal(first.cert, ''), /GATEWAY_TLS_KEY: it must be set together with GATEWAY_TLS_CERT/);
+  t.match(refusal('', first.key), /GATEWAY_TLS_CERT: it must be set together with GATEWAY_TLS_KEY/);
   t.match(refusal('/nowhere.crt', first.key), /\/nowhere\.crt cannot be read \(ENOENT\)/);
   t.match(refusal(first.cert, '/nowhere.key'), /\/nowhere\.key cannot be read \(ENOENT\)/);
-  t.match(refusal(file('no.crt', 'hello'), first.key), /no\.crt is no certificate in PEM format/);
+  t.match(refusal(file('no.crt', 'hello'), first.key), /no\.crt is not a certificate in PEM format/);
   t.match(refusal(first.cert, second.key), /second\.key is not the key of the first certificate/);
   t.match(refusal(first.cert, encrypted), /encrypted\.key is encrypted; .*openssl pkey/);
   t.match(refusal(first.cert, file('no.key', 'hello')), /no\.key cannot be used/);
@@ -94,7 +94,7 @@ t.test('what cannot be used is told at start, with a fix', async (t) => {
   t.equal(refusal(chain, first.key), 'none');
 });
 
-t.test('a certificate that ends within two weeks is told', async (t) => {
+t.test('warns of a certificate that expires within two weeks', async (t) => {
   const day = 86_400_000;
   const warning = (days: number): string | null =>
     expiryWarning({ cert: '', key: '', expiresAt: 100 * day + days * day }, '/etc/tls.crt', () => 100 * day);

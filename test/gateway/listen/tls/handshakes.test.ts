@@ -25,7 +25,7 @@ function connected(owner: Owner, port: number, from: string, text = ''): Socket 
   return socket;
 }
 
-t.test('connections are counted before their handshake, for each client', async (t) => {
+t.test('connections count for their client before the handshake', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
   const { port, bounds, clients } = await startBareServer(t, {
     origin: upstream.origin,
@@ -46,7 +46,7 @@ t.test('connections are counted before their handshake, for each client', async 
   await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');
 });
 
-t.test('of those refused no more than 64 in a second are told, the others are closed', async (t) => {
+t.test('at most 64 refused connections in a second get a reply, the others are closed', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
   const { port, bounds } = await startBareServer(t, {
     origin: upstream.origin,
@@ -65,7 +65,7 @@ t.test('of those refused no more than 64 in a second are told, the others are cl
   );
 });
 
-t.test('a handshake that does not come to its end is cut, whatever it waits for', async (t) => {
+t.test('cuts an unfinished handshake, at every step', async (t) => {
   const upstream = await startUpstream(t);
   const handshakes = new Handshakes(pair, { timeoutMs: 100 });
   const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
@@ -76,7 +76,7 @@ t.test('a handshake that does not come to its end is cut, whatever it waits for'
   t.equal(handshakes.failures.timeout, 2);
 });
 
-t.test('handshakes that fail give their place back', async (t) => {
+t.test('failed handshakes give their place back', async (t) => {
   const upstream = await startUpstream(t);
   const handshakes = new Handshakes(pair);
   const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
@@ -98,7 +98,7 @@ t.test('handshakes that fail give their place back', async (t) => {
   t.ok(handshakes.failures.closed >= 1);
 });
 
-t.test('a client that reads nothing of its reply is cut in time', async (t) => {
+t.test('cuts a client that does not read its reply', async (t) => {
   let isCut = false;
   const upstream = await startUpstream(t, (_req, res) => {
     res.on('close', () => {
@@ -121,9 +121,9 @@ t.test('a client that reads nothing of its reply is cut in time', async (t) => {
   t.equal(bounds.unread_replies.held, 0);
 });
 
-t.test('a client that begins handshakes too fast waits, and nobody waits for it', async (t) => {
+t.test('a client that begins handshakes too fast has to wait, and others do not', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
-  // With a clock that stands still nothing is given back.
+  // With a stopped clock nothing is given back.
   const pace = new HandshakePace({ perSecond: 1, clock: () => 0 });
   const handshakes = new Handshakes(pair, { timeoutMs: 1500, pace });
   const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
@@ -143,7 +143,7 @@ t.test('a client that begins handshakes too fast waits, and nobody waits for it'
   await until(() => bounds.connections.held === 0 && clients.size === 0, 'all is given back');
 });
 
-t.test('after its wait a client gets its handshake', async (t) => {
+t.test('a client gets its handshake after the wait', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
   const pace = new HandshakePace({ perSecond: 10, clock: () => 0 });
   const handshakes = new Handshakes(pair, { pace });
@@ -154,7 +154,7 @@ t.test('after its wait a client gets its handshake', async (t) => {
   t.equal(handshakes.delayed, 5);
 });
 
-t.test('the pace of clients is remembered of so many, and is nothing to who comes slowly', (t) => {
+t.test('remembers the pace of a bounded number of clients, and does not delay slow ones', (t) => {
   let now = 0;
   const pace = new HandshakePace({ perSecond: 10, clock: () => now });
   for (let i = 0; i < 1000; i++) {

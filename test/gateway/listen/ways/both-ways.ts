@@ -25,7 +25,7 @@ function heldBy({ gateway }: TestGateway): number {
 }
 
 export function testBothWays(t: Test, env: Env): void {
-  t.test('a request arrives as it was sent, and so does its reply', async (t) => {
+  t.test('a request and its reply arrive unchanged', async (t) => {
     const upstream = await startUpstream(t);
     const { port } = await startTestGateway(t, { upstream: upstream.origin, env });
     const client = sendRaw(port, 'GET /x?y[]=%20 HTTP/1.1\r\nHost: a\r\nX-Odd:\t\xe9 \r\nx-odd: 2\r\n\r\n');
@@ -38,7 +38,7 @@ export function testBothWays(t: Test, env: Env): void {
     client.socket.destroy();
   });
 
-  t.test('replies of all framings, one after the other on a connection', async (t) => {
+  t.test('replies of all framings, in sequence on one connection', async (t) => {
     const long = 'x'.repeat(200_000);
     let end = (): void => undefined;
     const upstream = await startUpstream(t, (req, res) => {
@@ -74,7 +74,7 @@ export function testBothWays(t: Test, env: Env): void {
     client.socket.destroy();
   });
 
-  t.test('denials: their framing is right, and the connection goes on', async (t) => {
+  t.test('denials have correct framing and keep the connection', async (t) => {
     let reached = 0;
     const upstream = await startUpstream(t, (req, res) => {
       reached++;
@@ -136,7 +136,7 @@ export function testBothWays(t: Test, env: Env): void {
     await until(() => heldBy(gateway) === 0, 'everything is given back');
   });
 
-  t.test('an early answer arrives while the body comes, and the next request is read', async (t) => {
+  t.test('an early reply arrives during the upload, and the next request is read', async (t) => {
     const upstream = await startUpstream(t, (req, res) => {
       if (req.method === 'POST') res.writeHead(413, { connection: 'close' }).end('too large');
       else res.end('the next');
@@ -150,7 +150,7 @@ export function testBothWays(t: Test, env: Env): void {
     client.socket.destroy();
   });
 
-  t.test('requests that come before the last reply are answered in their order', async (t) => {
+  t.test('answers requests that arrive before the last reply, in order', async (t) => {
     const replies: (() => void)[] = [];
     const upstream = await startUpstream(t, (req, res) => {
       replies.push(() => res.end(`<${req.url}>`));
@@ -173,7 +173,7 @@ export function testBothWays(t: Test, env: Env): void {
     await until(() => heldBy(gateway) === 0, 'everything is given back');
   });
 
-  t.test('plain requests and others take turns on one connection', async (t) => {
+  t.test('plain and other requests alternate on one connection', async (t) => {
     const upstream = await startUpstream(t, (req, res) => {
       let body = '';
       req.on('data', (chunk: Buffer) => {
@@ -206,7 +206,7 @@ export function testBothWays(t: Test, env: Env): void {
     'an encoded slash': 'GET /a%2fb HTTP/1.1\r\nHost: a\r\n\r\n',
     garbage: '\x00\x01\x02\r\n\r\n',
   }))
-    t.test(`400 behind a request that was fine: ${name}`, async (t) => {
+    t.test(`400 behind a valid request: ${name}`, async (t) => {
       let reached = 0;
       const upstream = await startUpstream(t, (_req, res) => {
         reached++;
@@ -233,7 +233,7 @@ export function testBothWays(t: Test, env: Env): void {
     }
   });
 
-  t.test('a client that leaves gives everything back, wherever it leaves', async (t) => {
+  t.test('a client that leaves at any point gives everything back', async (t) => {
     const upstream = await startRawUpstream(t, () => undefined);
     const gateway = await startTestGateway(t, { upstream: upstream.origin, env });
     const large = post('/l', 'x'.repeat(100_000));
@@ -247,7 +247,7 @@ export function testBothWays(t: Test, env: Env): void {
     }
   });
 
-  t.test('400: a client that ends in the middle of a body', async (t) => {
+  t.test('400: a client that ends the connection in the middle of a body', async (t) => {
     const upstream = await startRawUpstream(t, () => undefined);
     const gateway = await startTestGateway(t, { upstream: upstream.origin, env });
     const client = sendRaw(gateway.port, post('/b', 'x'.repeat(100_000)).slice(0, 50_000));
@@ -258,7 +258,7 @@ export function testBothWays(t: Test, env: Env): void {
     await until(() => heldBy(gateway) === 0, 'everything is given back');
   });
 
-  t.test('a reply whose upstream breaks off is cut, not ended', async (t) => {
+  t.test('a reply that the upstream breaks off is cut, not completed', async (t) => {
     const upstream = await startRawUpstream(t, (socket, text) => {
       const kind = text.includes('/chunks')
         ? 'Transfer-Encoding: chunked\r\n\r\n5\r\nhello'
@@ -278,7 +278,7 @@ export function testBothWays(t: Test, env: Env): void {
     }
   });
 
-  t.test('a slow reader holds up the upstream, and gets all', async (t) => {
+  t.test('a slow reader slows the upstream, and gets all bytes', async (t) => {
     const size = 20_000_000;
     let written = 0;
     const upstream = await startUpstream(t, (_req, res) => {

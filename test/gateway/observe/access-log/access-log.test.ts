@@ -135,7 +135,7 @@ t.test('application down, client gone, pipelined, upgraded', async (t) => {
   });
 });
 
-t.test('a file that was moved away is begun anew', async (t) => {
+t.test('a file that was renamed is created again', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await start(t, upstream.origin);
   await (await fetch(`${gateway.origin}/before`)).text();
@@ -153,7 +153,7 @@ t.test('a file that was moved away is begun anew', async (t) => {
   t.match((await gateway.line(1))[0], { path: '/after' });
 });
 
-t.test('a share of the requests', async (t) => {
+t.test('a sampled part of the requests', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await start(t, upstream.origin, { GATEWAY_ACCESS_LOG_SAMPLE: '0.25' });
   for (let i = 0; i < 40; i++) await (await fetch(`${gateway.origin}/${i % 2}`)).text();
@@ -163,7 +163,7 @@ t.test('a share of the requests', async (t) => {
   t.ok(Math.abs(paths.filter((path) => path === '/0').length - paths.length / 2) < 2, 'of each kind');
 });
 
-t.test('who does not take the lines loses them, and nobody waits', async (t) => {
+t.test('a reader that is too slow loses lines, and delays nobody', async (t) => {
   const warnings: object[] = [];
   const log = new AccessLog({
     file: '/dev/full',
@@ -179,7 +179,7 @@ t.test('who does not take the lines loses them, and nobody waits', async (t) => 
   await log.close();
 });
 
-t.test('wrong settings say what would be right', async (t) => {
+t.test('errors for wrong settings say how to correct them', async (t) => {
   t.throws(() => readConfig({ GATEWAY_ACCESS_LOG_SAMPLE: '2' }), /GATEWAY_ACCESS_LOG_SAMPLE.*from 0 to 1/s);
   const options = { share: 1, clock: () => 0, warn: () => undefined };
   t.throws(() => new AccessLog({ file: '/nowhere/a.log', ...options }), /GATEWAY_ACCESS_LOG.*ENOENT/);

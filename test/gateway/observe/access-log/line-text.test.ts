@@ -14,18 +14,18 @@ const usual: LogLine = {
   cut: false,
 };
 
-t.test('the usual line is JSON as it is', async (t) => {
+t.test('a usual line is JSON without escapes', async (t) => {
   t.equal(lineText(usual), `${JSON.stringify(usual)}\n`);
 });
 
-t.test('characters beyond ASCII are escaped, and read back the same', async (t) => {
+t.test('escapes characters beyond ASCII, and reads them back unchanged', async (t) => {
   const line = { ...usual, path: '/caf\u00e9/\ud83d\ude00/"' };
   const text = lineText(line);
   t.match(text, /^[\0-\x7f]*\n$/);
   t.strictSame(JSON.parse(text), line);
 });
 
-t.test('of too many policies the first are named, and the path stays whole', async (t) => {
+t.test('with too many policies names the first ones, and keeps the whole path', async (t) => {
   const policies = Array.from({ length: 100 }, (_, i) => `${i}`.padEnd(64, '-'));
   const line = JSON.parse(lineText({ ...usual, policies, path: `/${'a'.repeat(999)}` }));
   t.equal(line.shortened, true);
@@ -34,7 +34,7 @@ t.test('of too many policies the first are named, and the path stays whole', asy
   t.strictSame(line.policies, policies.slice(0, line.policies.length));
 });
 
-t.test('whatever stands in a line, it is one piece of JSON', async (t) => {
+t.test('every line is one JSON document, whatever it contains', async (t) => {
   const name = fc.tuple(fc.nat(999), fc.nat(255)).map(([i, length]) => `${i}`.padEnd(length, 'x'));
   const line = fc.record({
     path: fc.option(anyText({ maxLength: 1000, size: 'max' })),

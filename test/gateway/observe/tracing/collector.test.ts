@@ -1,4 +1,4 @@
-/** Tests tracing with a collector that is slow, gone or asks for a login, and when the gateway ends. */
+/** Tests tracing with a collector that is slow, down or requires a login, and at the end of the gateway. */
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { createAuthority } from '#test/support/certificates.ts';
@@ -36,7 +36,7 @@ const ask = async ({ origin }: TestGateway, times: number): Promise<void> => {
   for (let i = 0; i < times; i++) t.equal(await (await fetch(`${origin}/free`)).text(), 'ok');
 };
 
-t.test('batches, compressed, with the headers and the resource that are configured', async (t) => {
+t.test('batches, compressed, with the configured headers and resource', async (t) => {
   const collector = await startCollector(t);
   const gateway = await start(t, collector, {
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20abc,x-tenant=a',
@@ -69,7 +69,7 @@ t.test('batches, compressed, with the headers and the resource that are configur
   t.equal(counted(gateway, 'floodgate_spans_dropped_total', { reason: 'export' }), 0);
 });
 
-t.test('a variable that the SDK refuses is in the log, and its default applies', async (t) => {
+t.test('logs a variable that the SDK refuses, and uses its default', async (t) => {
   const collector = await startCollector(t);
   const gateway = await start(t, collector, {
     OTEL_EXPORTER_OTLP_COMPRESSION: 'zstd',
@@ -86,7 +86,7 @@ t.test('a variable that the SDK refuses is in the log, and its default applies',
   t.notOk(collector.requests[0]?.headers['content-encoding']);
 });
 
-t.test('what a collector refuses is counted, told once, and costs no request', async (t) => {
+t.test('counts what a collector refuses, logs it once, and delays no request', async (t) => {
   const collector = await startCollector(t);
   collector.status = 400;
   const gateway = await start(t, collector, { OTEL_BSP_SCHEDULE_DELAY: '1' });
@@ -103,7 +103,7 @@ t.test('what a collector refuses is counted, told once, and costs no request', a
   await until(() => counted(gateway, 'floodgate_spans_exported_total') === 2);
 });
 
-t.test('with a collector that does not answer the queue is bounded, and nobody waits', async (t) => {
+t.test('a collector that does not answer: the queue is bounded, and no request waits', async (t) => {
   const collector = await startCollector(t);
   collector.status = 0;
   const gateway = await start(t, collector, {
@@ -123,7 +123,7 @@ t.test('with a collector that does not answer the queue is bounded, and nobody w
   t.ok(performance.now() - began < 600_000, 'and its end does not wait for the collector either');
 });
 
-t.test('a collector behind TLS that asks who we are', async (t) => {
+t.test('a collector with TLS that requires a client certificate', async (t) => {
   const authority = createAuthority(t);
   const own = authority.issue('collector', 'IP:127.0.0.1');
   const ours = authority.issue('gateway', 'DNS:gateway');
@@ -149,7 +149,7 @@ t.test('a collector behind TLS that asks who we are', async (t) => {
   t.equal(collector.spans.length, 2);
 });
 
-t.test('a collector that is not there', async (t) => {
+t.test('a collector that is down', async (t) => {
   const gateway = await start(
     t,
     { origin: `http://127.0.0.1:${await freePort()}` },
@@ -162,7 +162,7 @@ t.test('a collector that is not there', async (t) => {
   await until(() => counted(gateway, 'floodgate_spans_dropped_total', { reason: 'export' }) === 6);
 });
 
-t.test('a gateway that stops sends what is left', async (t) => {
+t.test('a gateway that stops sends the remaining spans', async (t) => {
   const collector = await startCollector(t);
   const upstream = await startUpstream(t, (_req, res) => void res.end('ok'));
   const env = await environment({

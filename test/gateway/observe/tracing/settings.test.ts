@@ -5,7 +5,7 @@ import { readConfig } from '#gateway/config.ts';
 const read = (env: Record<string, string>) => readConfig(env, 1);
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 
-t.test('no tracing, whatever else is set', async (t) => {
+t.test('settings without tracing', async (t) => {
   const wrong = {
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
     OTEL_TRACES_SAMPLER: 'xray',
@@ -21,7 +21,7 @@ t.test('no tracing, whatever else is set', async (t) => {
   }
 });
 
-t.test('defaults are those of OpenTelemetry', async (t) => {
+t.test('the defaults are those of OpenTelemetry', async (t) => {
   t.strictSame(read(ENDPOINT).config.tracing, {
     collector: 'http://collector:4318',
     sampler: 'parentbased_always_on',
@@ -33,7 +33,7 @@ t.test('defaults are those of OpenTelemetry', async (t) => {
   });
 });
 
-t.test('all of them', async (t) => {
+t.test('all settings', async (t) => {
   const { config } = read({
     OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector/otel/',
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20abc%3D',
@@ -56,7 +56,7 @@ t.test('all of them', async (t) => {
   );
 });
 
-t.test('mistakes are told with what would be right', async (t) => {
+t.test('errors say how to correct the setting', async (t) => {
   for (const [name, value, told] of [
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4317', /such as http:\/\/127\.0\.0\.1:4318/],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://user:pass@collector', /OTEL_EXPORTER_OTLP_HEADERS/],

@@ -67,7 +67,7 @@ const counted = (
         sample.name === name && Object.entries(labels).every(([key, value]) => sample.labels[key] === value),
     )?.value;
 
-t.test('without a collector what came goes on unchanged', async (t) => {
+t.test('without a collector the trace headers pass unchanged', async (t) => {
   const { origin, seen, gateway } = await start(t, { OTEL_EXPORTER_OTLP_ENDPOINT: '' });
   const headers = { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: 'a=1,b=2' };
   await get(`${origin}/free`, headers);
@@ -177,7 +177,7 @@ t.test('denied, uncovered, malformed, failed', async (t) => {
   t.notOk('http.response.status_code' in (gone.server?.attributes ?? {}));
 });
 
-t.test('a store that is away', async (t) => {
+t.test('a store that is down', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const traced = await start(t, { GATEWAY_REDIS_URL: `${redis.url}?timeout_ms=50` });
@@ -192,7 +192,7 @@ t.test('a store that is away', async (t) => {
   if (spend !== undefined) t.match(spend, { isError: true, parentId: server?.spanId });
 });
 
-t.test('the trace of the request goes on', async (t) => {
+t.test('continues the trace of the request', async (t) => {
   const { origin, collector, seen } = await start(t);
   await get(`${origin}/free`, { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: 'a=1,b=2' });
   const { server, GET } = byName(await collector.spansOf(2));
@@ -200,7 +200,7 @@ t.test('the trace of the request goes on', async (t) => {
   t.match(seen[0], { traceparent: `00-${TRACE}-${GET?.spanId}-01`, tracestate: 'a=1,b=2' });
 });
 
-t.test('what is no traceparent begins a trace, without the state of another', async (t) => {
+t.test('an invalid traceparent begins a new trace, without the state of the old one', async (t) => {
   const { origin, port, collector, seen } = await start(t);
   const bad = [
     'nonsense',
@@ -264,7 +264,7 @@ t.test('samplers', async (t) => {
   }
 });
 
-t.test('a share of the requests', async (t) => {
+t.test('a sampled part of the requests', async (t) => {
   const traced = await start(t, { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' });
   const flags = (): string[] => traced.seen.map(({ traceparent }) => traceparent?.slice(-2) ?? '');
   // Both are equally likely, so a hundred of one kind do not happen by chance.
@@ -272,7 +272,7 @@ t.test('a share of the requests', async (t) => {
   t.ok(flags().includes('01') && flags().includes('00'));
 });
 
-t.test('what clients ask for is recorded up to so many requests a second', async (t) => {
+t.test('records traces that clients ask for, up to a number of requests a second', async (t) => {
   let now = 1_800_000_000_000;
   const traced = await start(t, { GATEWAY_TRACES_PER_SECOND: '2' }, () => now);
   const ask = () => get(`${traced.origin}/free`, { traceparent: `00-${TRACE}-${PARENT}-01` });
@@ -288,7 +288,7 @@ t.test('what clients ask for is recorded up to so many requests a second', async
   t.equal(traced.seen[5]?.traceparent?.slice(-2), '01');
 });
 
-t.test('a WebSocket is one span, from its beginning to its end', async (t) => {
+t.test('a WebSocket is one span from beginning to end', async (t) => {
   const collector = await startCollector(t);
   const upstream = await startUpstream(t);
   upstream.server.on('upgrade', (_req, socket) => {

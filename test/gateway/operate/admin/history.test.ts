@@ -31,7 +31,7 @@ function start(): { history: TrafficHistory; later: (ms: number) => void } {
   return { history: new TrafficHistory(() => now), later: (ms) => (now += ms) };
 }
 
-t.test('what the totals grow by, in the span of the moment', async (t) => {
+t.test('the increase of the totals in the current interval', async (t) => {
   const { history, later } = start();
   history.add(totals({ allowed: 5 }, { allowed: 5 }));
   later(SPAN_MS - 1);
@@ -55,7 +55,7 @@ t.test('what the totals grow by, in the span of the moment', async (t) => {
   t.equal(Date.parse(lastSpanAt), 1_000_001 * SPAN_MS);
 });
 
-t.test('an hour later it is gone, also when nobody looked meanwhile', async (t) => {
+t.test('drops values after an hour, even if nobody read them', async (t) => {
   const { history, later } = start();
   history.add(totals({ allowed: 5 }, { allowed: 5 }));
   later(SPAN_MS * (SPANS - 1));
@@ -71,7 +71,7 @@ t.test('an hour later it is gone, also when nobody looked meanwhile', async (t) 
   );
 });
 
-t.test('a process that was replaced takes nothing away', async (t) => {
+t.test('replacing a process subtracts nothing', async (t) => {
   const { history } = start();
   history.add(totals({ allowed: 5 }, { allowed: 5 }));
   const growth = history.add(totals({ allowed: 4 }, { allowed: 4 }));
@@ -79,7 +79,7 @@ t.test('a process that was replaced takes nothing away', async (t) => {
   t.strictSame(growth.requests, {});
 });
 
-t.test('rings are bounded, and those of an hour ago make room', async (t) => {
+t.test('rings are bounded, and drop values after an hour', async (t) => {
   const { history, later } = start();
   const many = (from: number, count: number, allowed: number): Partial<PolicyTotals>[] =>
     Array.from({ length: count }, (_, i) => ({ policy: `p${from + i}`, allowed }));
@@ -91,7 +91,7 @@ t.test('rings are bounded, and those of an hour ago make room', async (t) => {
   t.equal(history.policyRings, 20, 'looking at a ring does not keep it');
 });
 
-t.test('totals are read from the metrics of several processes', async (t) => {
+t.test('reads totals from the metrics of several processes', async (t) => {
   const one = new Metrics();
   one.count('allowed');
   one.decisionTime.observe(0.3);

@@ -1,6 +1,6 @@
 /**
- * Tests `inspect`, `explain --gateway` and `reset` on sliding windows, token buckets and concurrency, with a store and
- * without one.
+ * Tests `inspect`, `explain --gateway` and `reset` on sliding windows, token buckets and concurrency, with and without
+ * a store.
  */
 import t, { type Test } from 'tap';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';

@@ -47,7 +47,7 @@ async function listen(t: Test, admin: string, headers: Record<string, string> = 
   return heard;
 }
 
-t.test('the hour first, then each second what is new', async (t) => {
+t.test('the last hour first, then new values every second', async (t) => {
   const { gateway, admin } = await start(t, [ONE]);
   const send = async (times: number): Promise<void> => {
     for (let i = 0; i < times; i++) await (await fetch(`${gateway.origin}/one`)).arrayBuffer();
@@ -82,7 +82,7 @@ t.test('the hour first, then each second what is new', async (t) => {
   t.match(heard.at(-1)?.data, { processes: 1, store: { kind: 'memory', available: true, awaySince: null } });
 });
 
-t.test('so many may listen; one that goes makes room', async (t) => {
+t.test('the number of listeners is bounded; one that leaves frees its place', async (t) => {
   const { admin } = await start(t, [ONE]);
   const open = async () => {
     const stop = new AbortController();
@@ -101,7 +101,7 @@ t.test('so many may listen; one that goes makes room', async (t) => {
   t.equal(all.filter(({ reply }) => reply.bodyUsed).length, 0);
 });
 
-/** Starts a feed of its own, whose counters grow by a lot of text with each look. */
+/** Starts a separate feed, whose counters grow by a lot of text each time they are read. */
 async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
   let looks = 0;
   const families = async (): Promise<readonly (readonly Family[])[]> => {
@@ -133,7 +133,7 @@ async function startFeed(t: Test): Promise<{ feed: LiveFeed; port: number }> {
   return { feed, port: (server.address() as AddressInfo).port };
 }
 
-t.test('who does not read is cut, and the others go on; nothing runs when all are gone', async (t) => {
+t.test('cuts a listener that does not read; without listeners nothing runs', async (t) => {
   const { feed, port } = await startFeed(t);
   const [idle, reader] = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
   t.teardown(() => void [idle, reader].map((socket) => socket.destroy()));
@@ -153,7 +153,7 @@ t.test('who does not read is cut, and the others go on; nothing runs when all ar
   t.notOk(feed.isRunning);
 });
 
-t.test('who signs out hears no more', async (t) => {
+t.test('signing out ends the feed', async (t) => {
   const { admin } = await start(t, [ONE], 'a secret');
   const reply = await fetch(`${admin}/api/session`, {
     method: 'POST',

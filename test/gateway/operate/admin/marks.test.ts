@@ -5,7 +5,7 @@ import { Marks } from '#gateway/operate/admin/marks.ts';
 const AT = 1_800_000_000_000;
 const state = { policyVersion: 'a', policyRefusal: null, storeAwaySince: null };
 
-t.test('a mark for each difference, and none for what was so at the start', async (t) => {
+t.test('a mark for each change, and none for the state at the start', async (t) => {
   const marks = new Marks(() => AT);
   marks.see(state);
   marks.see(state);
@@ -28,13 +28,13 @@ t.test('a mark for each difference, and none for what was so at the start', asyn
   t.equal(marks.list[2]?.at, since, 'an outage has the time at which it began');
 });
 
-t.test('an outage that lasts since before the start is marked', async (t) => {
+t.test('marks an outage that began before the start', async (t) => {
   const marks = new Marks(() => AT);
   marks.see({ ...state, storeAwaySince: '2026-11-23T10:00:00.000Z' });
   t.match(marks.list, [{ kind: 'outage' }]);
 });
 
-t.test('the oldest marks make room', async (t) => {
+t.test('drops the oldest marks', async (t) => {
   const marks = new Marks(() => AT);
   for (let i = 0; i < 150; i++) marks.add('change', `ban ${i}`);
   t.equal(marks.list.length, 100);

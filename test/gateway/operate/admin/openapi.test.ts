@@ -1,4 +1,4 @@
-/** Each operation of the admin API replies as its description says, and the page of the docs lists them all. */
+/** Each operation of the admin API replies as described, and the page of the docs lists them all. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -10,7 +10,7 @@ import { projectRoot } from '#test/support/process.ts';
 
 const FOLDER = join(projectRoot, 'gateway/operate/admin/page');
 
-t.test('each with its type, a policy, and a tag', async (t) => {
+t.test('serves each file with its type, a content security policy, and an ETag', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, { upstream: upstream.origin });
   const admin = await startTestAdmin(t, gateway, { token: 'a secret' });
@@ -37,7 +37,7 @@ t.test('each with its type, a policy, and a tag', async (t) => {
   t.match(await (await fetch(`${admin}/nowhere`)).json(), { message: /a page at \// });
 });
 
-t.test('nothing comes from elsewhere, and no text becomes markup', async (t) => {
+t.test('loads nothing from elsewhere, and text never becomes markup', async (t) => {
   for (const name of readdirSync(FOLDER)) {
     const text = readFileSync(join(FOLDER, name), 'utf8').replaceAll('http://www.w3.org/2000/svg', '');
     t.notMatch(text, /https?:\/\//, name);
@@ -45,7 +45,7 @@ t.test('nothing comes from elsewhere, and no text becomes markup', async (t) => 
   }
 });
 
-t.test('its modules fit together, as their types say', async (t) => {
+t.test('its modules type-check together', async (t) => {
   const tsc = join(projectRoot, 'node_modules/.bin/tsc');
   const { stdout } = spawnSync(process.execPath, [tsc, '-p', FOLDER], { encoding: 'utf8' });
   t.equal(stdout, '');

@@ -49,7 +49,7 @@ async function signIn(send: Send): Promise<Record<string, string>> {
 
 const UNBAN = { subject: '192.0.2.7' };
 
-t.test('cookie and proof open the API together, and neither alone', async (t) => {
+t.test('cookie and CSRF proof give access together, and neither alone', async (t) => {
   const { send } = await start(t, 'a secret');
   t.equal((await send('GET', '/api/top')).status, 401);
   const { cookie } = await send('POST', '/api/session', {}, { token: 'a secret' });
@@ -74,7 +74,7 @@ t.test('cookie and proof open the API together, and neither alone', async (t) =>
   t.match(await send('GET', '/api/session'), { body: { isNeeded: true, isSignedIn: false, endsAt: null } });
 });
 
-t.test('a page of another origin cannot use it, nor one whose name was made to lead here', async (t) => {
+t.test('a page of another origin cannot use it, nor a foreign name that resolves here', async (t) => {
   const { send, host } = await start(t, 'a secret');
   const session = await signIn(send);
   const unban = (headers: Record<string, string>) =>
@@ -106,7 +106,7 @@ t.test('a page of another origin cannot use it, nor one whose name was made to l
   );
 });
 
-t.test('without a token nobody signs in, and other origins are refused all the same', async (t) => {
+t.test('without a token nobody can sign in, and other origins are refused', async (t) => {
   const { send, host } = await start(t, null);
   t.match(await send('GET', '/api/session'), { status: 200, body: { isNeeded: false, isSignedIn: false } });
   t.match(await send('POST', '/api/session', {}, { token: 'x' }), { status: 409 });
@@ -116,7 +116,7 @@ t.test('without a token nobody signs in, and other origins are refused all the s
   t.equal((await send('GET', '/api/top', { host: 'evil.example' })).status, 403);
 });
 
-t.test('a session ends by itself, and tokens cannot be guessed', async (t) => {
+t.test('a session expires, and tokens cannot be guessed', async (t) => {
   let now = Date.now();
   const { send } = await start(t, 'a secret', () => now);
   const session = await signIn(send);
@@ -134,7 +134,7 @@ t.test('a session ends by itself, and tokens cannot be guessed', async (t) => {
   t.equal((await send('POST', '/api/session', {}, { token: 'a secret' })).status, 200);
 });
 
-t.test('sessions and the memory of mistakes are bounded', async (t) => {
+t.test('the number of sessions and of remembered failures is bounded', async (t) => {
   let secrets = 0;
   const newSecret = (): string => String(secrets++).padStart(43, 'x');
   const sessions = new Sessions({ clock: () => 0, newSecret });

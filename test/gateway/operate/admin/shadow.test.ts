@@ -1,5 +1,6 @@
 /**
- * An operator puts a policy in shadow for a while: in memory, over Redis with several workers, and across a restart.
+ * An operator puts a policy in shadow mode for a while: in memory, over Redis with several workers, and across a
+ * restart.
  */
 import { writeFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
@@ -90,7 +91,8 @@ for (const [name, environment] of Object.entries(STORES)) {
     t.match(await ask('/api/unshadow', { policy: 'items' }), { document: { changed: false } });
     t.match(operator.process.output(), /"change":"shadow","policy":"items","seconds":3600/);
 
-    // The machine's speed decides whether requests are decided meanwhile. The test only checks that it ends.
+    // The machine's speed decides whether requests are decided meanwhile. The test only checks that the shadow mode
+    // ends.
     await ask('/api/shadow', { policy: 'items', seconds: 2 });
     await eventually(
       'it ends',
@@ -101,7 +103,7 @@ for (const [name, environment] of Object.entries(STORES)) {
   });
 }
 
-t.test('from the command line', async (t) => {
+t.test('the shadow command', async (t) => {
   const operator = await startOperator(t, {}, POLICIES);
   t.match(await operator.ask('shadow', 'nowhere'), { code: 1, stderr: /has no such policy/ });
   t.match(await operator.ask('shadow', 'items', '--for', '8d'), { code: 2, stderr: /--for 8d .*at most 7d/ });

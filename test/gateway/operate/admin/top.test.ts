@@ -5,7 +5,7 @@ import { eventually } from '#test/support/gateway-process.ts';
 import { DAY_POLICIES, startOperator } from '#test/support/operator.ts';
 import { startRedis } from '#test/support/redis.ts';
 
-t.test('one snapshot: rates, totals, the store, and who is denied most', async (t) => {
+t.test('one snapshot: rates, totals, the store, and the clients denied most', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const operator = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });

@@ -1,4 +1,4 @@
-/** Addresses of refused clients: who sees them, for how long, and where they never get. */
+/** Addresses of refused clients: who sees them, for how long, and where they are never written. */
 import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { Addresses } from '#gateway/operate/decisions/addresses.ts';
@@ -11,7 +11,7 @@ import { until } from '#test/support/until.ts';
 const ONE = 'name: one, route: GET /one, identifier: ip, limit: 1, window: 1d';
 const ALL = 'name: all, route: GET /all, identifier: everyone, limit: 1, window: 1d';
 
-t.test('an address is forgotten in time, also if nobody asks', async (t) => {
+t.test('drops an address after its time, even if nobody reads it', async (t) => {
   let now = 0;
   const addresses = new Addresses(60_000, () => now);
   t.teardown(() => addresses.close());
@@ -24,7 +24,7 @@ t.test('an address is forgotten in time, also if nobody asks', async (t) => {
   t.strictSame(addresses.fresh(), [], 'nor is it told to another process');
 });
 
-t.test('a client that is refused again stays known', async (t) => {
+t.test('keeps a client that is refused again', async (t) => {
   let now = 0;
   const addresses = new Addresses(60_000, () => now);
   t.teardown(() => addresses.close());
@@ -34,7 +34,7 @@ t.test('a client that is refused again stays known', async (t) => {
   t.equal(addresses.find('a'), '192.0.2.2', 'a key that comes from elsewhere');
 });
 
-t.test('their number is bounded, and each is told to another process once', async (t) => {
+t.test('the number of addresses is bounded, and each is sent to another process once', async (t) => {
   const addresses = new Addresses(60_000, () => 0);
   const other = new Addresses(60_000, () => 0);
   t.teardown(() => {
@@ -75,7 +75,7 @@ async function start(t: Test, env: Record<string, string>) {
   return { gateway, send, get, inspect };
 }
 
-t.test('by default nobody sees an address', async (t) => {
+t.test('by default no address is shown', async (t) => {
   const { gateway, send, get, inspect } = await start(t, {});
   await send('203.0.113.7');
   const id = await send('203.0.113.7');
@@ -86,7 +86,7 @@ t.test('by default nobody sees an address', async (t) => {
   t.equal(gateway.gateway.addresses, null);
 });
 
-t.test('with the setting: of refused clients only, and in no log or metrics', async (t) => {
+t.test('with the setting: only for refused clients, and never in the log or metrics', async (t) => {
   const { gateway, send, get, inspect } = await start(t, { GATEWAY_SHOW_ADDRESSES: '10m' });
   await send('203.0.113.7');
   await send('203.0.113.8');
@@ -112,7 +112,7 @@ t.test('with the setting: of refused clients only, and in no log or metrics', as
 });
 
 t.test(
-  'workers tell the admin process, nothing of it is in Redis, and the log says that it is on',
+  'workers send addresses to the admin process, Redis has none, and the log reports the setting',
   async (t) => {
     const redis = await startRedis();
     t.teardown(() => redis.close());
@@ -143,7 +143,7 @@ t.test(
   },
 );
 
-t.test('a limit for everyone: the denied client is counted, and everyone has no address', async (t) => {
+t.test('a limit for everyone counts the denied client, and its shared counter has no address', async (t) => {
   const { send, get, inspect } = await start(t, { GATEWAY_SHOW_ADDRESSES: '10m' });
   await send('203.0.113.7', '/all');
   const id = await send('203.0.113.8', '/all');

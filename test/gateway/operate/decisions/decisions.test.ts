@@ -1,4 +1,4 @@
-/** Tests which of many refusals are kept. */
+/** Tests which of many refusals are stored. */
 import t from 'tap';
 import { Bucket } from '#gateway/limiter/charge.ts';
 import type { DecisionRecord, DecisionStore } from '#gateway/operate/decisions/decision-record.ts';
@@ -72,7 +72,7 @@ function decisions(store: DecisionStore, wallClock = () => NOW): Decisions {
   });
 }
 
-t.test('of a flood a sample is kept, and the first denial of each identity', async (t) => {
+t.test('keeps a sample of a flood, and the first denial of each identity', async (t) => {
   const shelf = new Shelf();
   const all = decisions(shelf);
   const one = part(five);
@@ -91,7 +91,7 @@ t.test('of a flood a sample is kept, and the first denial of each identity', asy
   await all.close();
 });
 
-t.test('one identity does not push out what others were refused', async (t) => {
+t.test('one identity does not displace the records of others', async (t) => {
   const shelf = new Shelf();
   let now = NOW;
   const all = decisions(shelf, () => now);
@@ -114,7 +114,7 @@ t.test('one identity does not push out what others were refused', async (t) => {
   await all.close();
 });
 
-t.test('even when all are somebody else, a batch is bounded', async (t) => {
+t.test('a batch is bounded, even with all different identities', async (t) => {
   const shelf = new Shelf();
   const all = decisions(shelf);
   const { counter } = part(five);
@@ -125,7 +125,7 @@ t.test('even when all are somebody else, a batch is bounded', async (t) => {
   await all.close();
 });
 
-t.test('a store that is away loses nothing within a bound', async (t) => {
+t.test('keeps a bounded number of records while the store is down', async (t) => {
   const shelf = new Shelf();
   shelf.isDown = true;
   const all = decisions(shelf);
@@ -136,7 +136,7 @@ t.test('a store that is away loses nothing within a bound', async (t) => {
   await all.close();
 });
 
-t.test('the process keeps the newest', async (t) => {
+t.test('the process keeps the newest records', async (t) => {
   const at = { now: NOW };
   const memory = new MemoryDecisions(() => at.now);
   await memory.write(Array.from({ length: DECISIONS_MAX + 5 }, (_, i) => record(String(i))));
@@ -146,7 +146,7 @@ t.test('the process keeps the newest', async (t) => {
   t.equal(await memory.find('5'), null, 'for a day');
 });
 
-t.test('Redis keeps the newest', async (t) => {
+t.test('Redis keeps the newest records', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const store = new RedisDecisions(accessTo(redis.url));

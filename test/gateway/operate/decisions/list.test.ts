@@ -1,4 +1,4 @@
-/** Tests the list of kept refusals: the newest first, in pages, and with a search. */
+/** Tests the list of kept refusals: newest first, in pages, and with a search. */
 import t, { type Test } from 'tap';
 import type { DecisionRecord, DecisionStore } from '#gateway/operate/decisions/decision-record.ts';
 import { MemoryDecisions } from '#gateway/operate/decisions/memory-decisions.ts';
@@ -89,7 +89,7 @@ t.test('more than one page', async (t) => {
       decisions: DecisionRecord[];
       next: string | null;
     };
-  // The first denial of each client is always kept.
+  // The first denial of each client is always stored.
   for (let i = 0; i < 220; i++) await (await fetch(`${gateway.origin}/p${i % 110}`)).arrayBuffer();
   await until(async () => (await list('policy=p109')).decisions.length === 1);
   const first = await list('');

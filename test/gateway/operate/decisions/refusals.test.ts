@@ -5,7 +5,7 @@ import { connectMany } from '#test/gateway/bounds/from.ts';
 import { policyFile, startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
 import { until } from '#test/support/until.ts';
 
-/** Fields that differ from run to run. */
+/** Values that differ between runs. */
 const ANY = {
   id: /^[0-9a-z]{20}$/,
   at: /^\d{4}-.*Z$/,
@@ -46,7 +46,7 @@ async function refusalOf(t: Test, gateway: TestGateway, path = '/a'): Promise<De
   return recordOf(t, gateway, headers.get('x-gateway-decision'));
 }
 
-t.test('two policies', async (t) => {
+t.test('two policies deny', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -73,7 +73,7 @@ t.test('two policies', async (t) => {
   });
 });
 
-t.test('a ban', async (t) => {
+t.test('a ban denies', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end());
   const gateway = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -116,7 +116,7 @@ t.test('the list deny', async (t) => {
   t.equal(Date.parse(record.endsAt) - Date.parse(record.at), 3_600_000);
 });
 
-t.test('a bound that a request reaches', async (t) => {
+t.test('the limit of a request is reached', async (t) => {
   const held: object[] = [];
   const upstream = await startUpstream(t, (_req, res) => void held.push(res));
   const gateway = await startTestGateway(t, {
@@ -143,7 +143,7 @@ t.test('a bound that a request reaches', async (t) => {
   });
 });
 
-t.test('a bound that a connection reaches', async (t) => {
+t.test('the limit of a connection is reached', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, {
     upstream: upstream.origin,

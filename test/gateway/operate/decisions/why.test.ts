@@ -29,7 +29,7 @@ async function ask(origin: string, path: string, headers: Record<string, string>
   return { status: response.status, id };
 }
 
-t.test('without Redis the process itself knows', async (t) => {
+t.test('without Redis the process knows its own decisions', async (t) => {
   const upstream = await startUpstream(t);
   const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: POLICIES });
   const admin = await startTestAdmin(t, gateway, { token: 'secret' });
@@ -71,11 +71,11 @@ t.test('without Redis the process itself knows', async (t) => {
   t.match(await floodgateCommand(['why', refused.id, '--gateway', admin]), { code: 2, stderr: /token/ });
   t.match(await floodgateCommand(['why', 'x', '--gateway', admin], { env }), {
     code: 2,
-    stderr: /no decision id/,
+    stderr: /not a decision id/,
   });
   t.match(await floodgateCommand(['why', '0'.repeat(20), '--gateway', admin], { env }), {
     code: 1,
-    stderr: /is not kept.*of a flood only a sample/,
+    stderr: /is not stored.*a sample of a flood/,
   });
   const response = await fetch(`${admin}/api/decisions/x`, { headers: { authorization: 'Bearer secret' } });
   t.equal(response.status, 400);
@@ -83,7 +83,7 @@ t.test('without Redis the process itself knows', async (t) => {
   t.equal((await fetch(`${admin}/healthz`)).status, 200);
 });
 
-t.test('HEAD carries the id as well, and browsers may read it on client routes', async (t) => {
+t.test('HEAD has the id too, and browsers can read it on client routes', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, {
     upstream: upstream.origin,
@@ -99,7 +99,7 @@ t.test('HEAD carries the id as well, and browsers may read it on client routes',
   t.equal(body.length, Number(/Content-Length: (\d+)/.exec(get)?.[1]));
 });
 
-t.test('an application cannot set it', async (t) => {
+t.test('an application cannot set the id', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.setHeader('x-gateway-decision', 'forged');
     res.end('{}');
@@ -108,7 +108,7 @@ t.test('an application cannot set it', async (t) => {
   t.equal((await ask(origin, '/else')).id, '');
 });
 
-t.test('with Redis every replica knows, also after the one that decided has gone', async (t) => {
+t.test('with Redis every replica knows a decision, also after the deciding one has ended', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(401).end('{}'));
@@ -148,7 +148,7 @@ t.test('with Redis every replica knows, also after the one that decided has gone
   await until(async () => (await other.gateway.findDecision(last.id)) !== null);
 });
 
-t.test('what was refused while Redis is away is known when it is back', async (t) => {
+t.test('decisions during an outage of Redis are stored afterwards', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const upstream = await startUpstream(t);
@@ -178,7 +178,7 @@ t.test('what was refused while Redis is away is known when it is back', async (t
   t.match(await reader.find(local.id), { decision: 'deny', policy: 'one', decidedBy: 'local' });
 });
 
-t.test('bans, bounds and requests in flight are refusals like any other', async (t) => {
+t.test('bans, bounds and requests in flight are recorded like other refusals', async (t) => {
   const held: { end(): void }[] = [];
   const upstream = await startUpstream(t, (_req, res) => void held.push(res));
   const gateway = await startTestGateway(t, {

@@ -87,7 +87,7 @@ t.test('20,000 clients: memory and commands within a fifth', async (t) => {
   const commands = async (): Promise<number> =>
     Number(/^total_commands_processed:(\d+)/m.exec(await redis.client.info('stats'))?.[1]);
   const before = await commands();
-  // Requests come one after the other, so that no two share a script.
+  // Requests come in sequence, so that no two share a script.
   for (let i = 0; i < REQUESTS; i++) await request(i);
   const sent = (await commands()) - before;
   const rate = expected.commandsPerSecond / sent;
@@ -98,7 +98,7 @@ t.test('20,000 clients: memory and commands within a fifth', async (t) => {
   t.equal(tables, 4 * IDENTITIES * BYTES_PER_RECORD, 'three counters and a proof, each of a fixed size');
 });
 
-t.test('a file that covers nothing, a bucket that is shared, names of any length', async (t) => {
+t.test('a file that covers nothing, a shared bucket, names of any length', async (t) => {
   const head = 'version: 1\nidentifiers: { ip: { source: client-address } }\n';
   const none = forecast(loadPolicies(`${head}policies: []\n`, 'p.yaml'), {
     identities: 1000,

@@ -1,4 +1,4 @@
-/** An imported row says in which direction it differs from its source, and no row vanishes. */
+/** An imported row tells how it differs from its source, and no row is lost. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { type ImportResult, importText } from '#gateway/workbench/import/import.ts';
@@ -16,7 +16,7 @@ function said({ text, policies }: ImportResult): string[] {
 const refused = ({ unsupported }: ImportResult): string[] =>
   unsupported.map(({ line, what, reason }) => `${line} ${what}: ${reason}`);
 
-t.test('NGINX: an expression that becomes whole segments matches less', async (t) => {
+t.test('NGINX: an expression that is converted to whole segments matches less', async (t) => {
   const { policies } = read(`limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;
 server {
   location ~ ^/api\\.php { limit_req zone=a; }
@@ -41,7 +41,7 @@ const SITE = `
 `;
 const ZONE = 'limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;\n';
 
-t.test('NGINX: a server that only redirects hides no exclusions', async (t) => {
+t.test('NGINX: a server that only redirects does not hide exclusions', async (t) => {
   const excluded = (text: string): string[] =>
     loadPolicies(read(ZONE + text).text, 'f').exclude.map((route) => route.text);
   const redirects = [
@@ -63,7 +63,7 @@ t.test('NGINX: a server that only redirects hides no exclusions', async (t) => {
   t.strictSame(excluded(`server {${SITE}} server { limit_req zone=a; }`), []);
 });
 
-t.test('NGINX: lists by geo and map are named with their counterpart', async (t) => {
+t.test('NGINX: names the counterpart of lists by geo and map', async (t) => {
   const told = refused(
     read(`geo $limited { default 1; 10.0.0.0/8 0; }
 map $limited $key { 0 ""; 1 $binary_remote_addr; }
@@ -73,7 +73,7 @@ server { limit_req zone=a; }`),
   t.match(told[0], /\$key comes from a map.*policy by address.*allow/);
 });
 
-t.test('Kong: routes within others, plugins that are off, files without a version', async (t) => {
+t.test('Kong: nested routes, disabled plugins, files without a version', async (t) => {
   const file = `services:
   - name: shop
     routes:
@@ -124,18 +124,18 @@ consumer_groups:
       [100, 3600, {}],
     ],
   );
-  t.match(result.text, /x-consumer-username, which Kong writes: set GATEWAY_TRUSTED_PROXIES/);
+  t.match(result.text, /in x-consumer-username: set GATEWAY_TRUSTED_PROXIES/);
   t.strictSame(refused(result), [
     '11 second of rate-limiting of consumer carol: no policy for everybody has a limit for each second',
   ]);
 });
 
-t.test('Traefik: a middleware that no router of the file uses holds everywhere', async (t) => {
+t.test('Traefik: a middleware that no router of the file uses applies everywhere', async (t) => {
   const result = read(
     'http: { middlewares: { slow: { rateLimit: { average: 5, burst: 7, sourceCriterion: { requestHeaderName: X-Key } } } } }',
   );
   t.strictSame(said(result), [
-    '* * 5/1s: no router of this file uses it, so it holds for every path: write its route',
+    '* * 5/1s: no router of this file uses it, so it applies to every path: write its route',
   ]);
 });
 
@@ -184,13 +184,13 @@ descriptors:
     set.exclude.map(({ text }) => text),
     ['* /static/*'],
   );
-  t.match(result.policies[1]?.notes, [/\/api\/login is taken for this path and what is below/]);
+  t.match(result.policies[1]?.notes, [/\/api\/login is read as this path and everything below/]);
   t.match(result.policies[2]?.notes.join(), /x-api-key is taken for the header of this name/);
   t.strictSame(
     refused(result).map((line) => line.slice(0, 60)),
     [
       '13 generic_key=default: it names no path, so its route is no',
-      '19 remote_address=192.0.2.1: it holds for one client; write ',
+      '19 remote_address=192.0.2.1: it applies to one client; write',
       '28 path=/exact, method=POST, remote_address: a limit of 0 ha',
       '31 path=/exact, method=POST, x-user, remote_address: it coun',
     ],
@@ -198,7 +198,7 @@ descriptors:
   t.throws(() => importText('domain: a\ndescriptors: 5', 'f', null), { message: /descriptors is no list/ });
 });
 
-t.test('reasons name the counterpart where there is one', async (t) => {
+t.test('reasons name the counterpart if there is one', async (t) => {
   const policy = (rule: string): string => `kind: BackendTrafficPolicy
 metadata: { name: a }
 spec: { targetRef: { kind: Gateway, name: g }, rateLimit: { global: { rules: [${rule}] } } }`;

@@ -12,7 +12,7 @@ function importFixture(name: string): ReturnType<typeof importText> {
   return importText(readFileSync(join(projectRoot, 'test/fixtures/import', name), 'utf8'), name, null);
 }
 
-/** Returns route, identifier, limit, window and whatever differs from the defaults. */
+/** Returns route, identifier, limit, window and all values that differ from the defaults. */
 function rowsOf(text: string): unknown[] {
   return loadPolicies(text, 'imported.yaml').policies.map((policy) => {
     const { route, identifier, limit, windowSeconds, bucket, name, mode, headers, onStoreFailure } = policy;
@@ -91,7 +91,7 @@ t.test('BackendTrafficPolicy and HTTPRoute of Envoy Gateway', async (t) => {
     [
       '16 its match by headers has no counterpart:',
       '43 it counts all clients together; here eac',
-      '44 it holds for some values of the header x',
+      '44 it applies to some values of the header ',
       '47 it counts a client by several things at ',
       '51 it counts all of 10.0.0.0/8 as one; here',
       '56 no route says the same as the path .*\\.p',
@@ -213,7 +213,7 @@ t.test('a declarative file of Kong', async (t) => {
   t.match(policies[0]?.notes.join('; '), /counts route search too, which has limits of its own in line 18/);
 });
 
-t.test('what is written has no warnings', async (t) => {
+t.test('the written file has no warnings', async (t) => {
   // nginx.conf is left out: it has a row in shadow mode that is never reached.
   for (const name of ['envoy.yaml', 'traefik.yaml', 'compose.yaml', 'kong.yaml']) {
     const { text } = importFixture(name);
@@ -221,7 +221,7 @@ t.test('what is written has no warnings', async (t) => {
   }
 });
 
-t.test('names and texts of the other file cannot break out of theirs', async (t) => {
+t.test('names and texts cannot break out of their YAML strings', async (t) => {
   const { text } = importText(
     JSON.stringify({
       _format_version: '3.0',
@@ -249,10 +249,10 @@ t.test('names and texts of the other file cannot break out of theirs', async (t)
     policies.map(({ name, route }) => `${name} ${route.text}`),
     ['n-code * /x/*'],
   );
-  t.match(text, /x-"a is no name of a header/);
+  t.match(text, /x-"a is not the name of a header/);
 });
 
-t.test('what is no such file is said, with the line', async (t) => {
+t.test('a malformed file is reported with its line', async (t) => {
   const cases: readonly (readonly [text: string, pattern: RegExp])[] = [
     [
       'hello: world',
@@ -297,7 +297,7 @@ server {
   t.strictSame(rowsOf(text), [['a-a-a-z-2-8-b', '* /a/{p2}/b', 'ip', '2 in 1, 1 at once']]);
 });
 
-t.test('several servers: hosts are not known, so nothing is excluded', async (t) => {
+t.test('several servers: hosts are unknown, so nothing is excluded', async (t) => {
   const { text, policies } = importText(
     `limit_req_zone $binary_remote_addr zone=a:1m rate=60r/m;
 server { server_name a; limit_req zone=a; location /free { limit_req zone=none; } }
@@ -310,10 +310,10 @@ server { server_name b; location / { limit_req zone=a; } location /static/ { } }
     ['a-2', '* *', 'ip', '60 in 60, 1 at once', 'bucket a'],
   ]);
   t.match(text, /the zone none is not in this file/);
-  t.match(policies[0]?.notes.join(), /of server a only in NGINX; a policy holds for every host/);
+  t.match(policies[0]?.notes.join(), /of server a only in NGINX; a policy applies to every host/);
 });
 
-t.test('headers that name an address are the client address', async (t) => {
+t.test('headers with an address become the client address', async (t) => {
   const { text, policies } = importText(
     'limit_req_zone $http_x_forwarded_for zone=a:1m rate=1r/s; server { limit_req zone=a; }',
     'f',

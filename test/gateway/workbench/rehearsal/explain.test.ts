@@ -5,7 +5,7 @@ import { explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { testClock } from '#test/support/clock.ts';
 
-t.test('a key that never worked waits while its address has spent its limit on others', async (t) => {
+t.test('an unproven key waits while others have used up the limit of its address', async (t) => {
   for (const algorithm of ['fixed-window', 'sliding-window']) {
     const set = loadPolicies(
       `version: 1

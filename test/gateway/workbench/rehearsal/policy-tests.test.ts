@@ -25,7 +25,7 @@ tests:
 `;
 const failuresOf = (tests: string) => runTests(loadPolicies(TABLE + tests, 'p.yaml'));
 
-t.test('what is right passes', async (t) => {
+t.test('a right test passes', async (t) => {
   t.strictSame(
     failuresOf(`
   - { name: limit, request: POST /login, times: 4, expect: { allowed: 3, status: 429, policies: [login, site], headers: { retry-after: 60, X-Gateway-Ratelimited: true } } }
@@ -55,7 +55,7 @@ t.test('what is right passes', async (t) => {
   );
 });
 
-t.test('a body', async (t) => {
+t.test('a test with a body', async (t) => {
   const rows = `
   - { name: account, route: POST /sign-in, identifier: { body: email }, limit: 2, window: 15m }
   - { name: strict, route: POST /strict, identifier: { body: email, required: true }, limit: 2, window: 15m }
@@ -83,7 +83,7 @@ t.test('costs that replies report', async (t) => {
   t.strictSame(runTests(loadPolicies(file, 'p.yaml')), []);
 });
 
-t.test('a network: its addresses are used in turn', async (t) => {
+t.test('a network: uses its addresses in turn', async (t) => {
   t.strictSame(
     failuresOf(`
   - { name: each its own, request: POST /login, from: 198.51.100.0/24, times: 100, expect: { allowed: 100 } }
@@ -143,7 +143,7 @@ tests:
   t.strictSame(runTests(loadPolicies(table, 'p.yaml')), []);
 });
 
-t.test('what is wrong is told with line, expectation and fact', async (t) => {
+t.test('a failing test is reported with line, expected and actual result', async (t) => {
   t.strictSame(
     failuresOf(`  - name: too few
     request: POST /login
@@ -188,7 +188,7 @@ t.test('mistakes in tests are mistakes of the file', async (t) => {
   for (const [test, message] of cases) t.match(messageOf(test), message, test);
 });
 
-t.test('a file whose test fails is not used', async (t) => {
+t.test('a file with a failing test is not used', async (t) => {
   const text = `${TABLE}  - { name: wrong, request: GET /health, expect: { status: 429 } }\n`;
   t.throws(() => loadTestedPolicies(text, 'p.yaml'), PolicyFileError);
   t.throws(() => loadTestedPolicies(text, 'p.yaml'), {

@@ -3,7 +3,7 @@ import t from 'tap';
 import { ClientCounts, Clients } from '#gateway/workbench/replay/clients.ts';
 import { Timeline } from '#gateway/workbench/replay/timeline.ts';
 
-t.test('clients: exact, however many there are', async (t) => {
+t.test('clients: counts any number exactly', async (t) => {
   const clients = new Clients();
   const counts = new ClientCounts(clients);
   for (let i = 0; i < 60_000; i++) counts.add(`client ${i}`);
@@ -18,7 +18,7 @@ t.test('clients: exact, however many there are', async (t) => {
   ]);
 });
 
-t.test('clients: too many are not counted, and this is said', async (t) => {
+t.test('clients: too many are not counted, which is reported', async (t) => {
   const clients = new Clients(2);
   const [some, others] = [new ClientCounts(clients), new ClientCounts(clients)];
   for (const name of ['a', 'b', 'a']) some.add(name);
@@ -32,7 +32,7 @@ t.test('clients: too many are not counted, and this is said', async (t) => {
   t.strictSame([others.size, others.most(5)], [1, [{ identity: 'b', count: 2 }]]);
 });
 
-t.test('timeline: spans grow, and nothing is lost', async (t) => {
+t.test('timeline: spans grow, and no request is lost', async (t) => {
   const timeline = new Timeline();
   const begin = Date.UTC(2026, 10, 22, 8, 0, 7);
   t.strictSame(timeline.spans, []);

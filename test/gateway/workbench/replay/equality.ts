@@ -67,7 +67,7 @@ function pick<T>(list: readonly T[], random: (below: number) => number): T {
   return list[random(list.length)] as T;
 }
 
-/** Writes a request of one lane. No other lane has its addresses and keys, so their requests have one order. */
+/** Writes a request of one lane. Lanes have separate addresses and keys, so the requests of a client have one order. */
 function requestOf(lane: number, random: (below: number) => number): string {
   const key = (): string =>
     random(12) === 0 ? `fbk_${lane}-new-${random(1e9)}` : `fbk_${lane}-${random(3)}`;

@@ -32,7 +32,7 @@ function read(
 
 const at = (text: string): number => Date.parse(text);
 
-t.test('our own log: digests, and what was known', async (t) => {
+t.test('our own log: digests, and whether a key was proven', async (t) => {
   const { format, requests } = read('floodgate.log');
   t.equal(format, 'floodgate');
   t.match(requests, [
@@ -58,7 +58,7 @@ t.test('our own log: digests, and what was known', async (t) => {
   ]);
 });
 
-t.test('fields picked out where they stand are those that JSON.parse finds', async (t) => {
+t.test('fields that are read directly are equal to those of JSON.parse', async (t) => {
   const digest = fc.stringMatching(/^[\w-]{22}$/);
   const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,9}$/);
   const line = fc.record({
@@ -129,7 +129,7 @@ t.test('NGINX: combined, common, and with X-Forwarded-For', async (t) => {
   }
 });
 
-t.test('times with a zone, Apache quotes, and what is no line', async (t) => {
+t.test('times with a zone, Apache quotes, and malformed lines', async (t) => {
   const line = '2001:db8::7 - - [22/Nov/2026:09:23:01 +0100] "GET /a\\"b HTTP/1.1" 200 - "-" "a \\"b\\" c"';
   const reader = detectReader([line], NO_FIELDS);
   t.match(reader?.read(line, 0, line.length), {
@@ -150,7 +150,7 @@ t.test('times with a zone, Apache quotes, and what is no line', async (t) => {
   t.equal(detectReader(['nonsense', '{"a":1}', '[]', '{'], NO_FIELDS), null);
 });
 
-t.test('Traefik: header fields where it keeps them', async (t) => {
+t.test('Traefik: header fields where it logs them', async (t) => {
   const { format, requests } = read('traefik.json.log');
   t.equal(format, 'traefik');
   t.match(requests, [
@@ -218,7 +218,7 @@ t.test('Envoy: the field names of Envoy Gateway and Istio', async (t) => {
   t.notOk(read('envoy.json.log').requests[0]?.sender?.holds('x-api-key'));
 });
 
-t.test('what a collector puts before a document is passed over', async (t) => {
+t.test('skips text that a collector puts before a document', async (t) => {
   const [line = ''] = linesOf('floodgate.log');
   const prefixed = `gateway-1  | ${line}`;
   const reader = detectReader([prefixed], NO_FIELDS);

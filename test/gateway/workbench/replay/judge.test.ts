@@ -1,4 +1,4 @@
-/** A log of another program tells no bodies, so a policy that counts one is left out and its requests are incomplete. */
+/** A log of another program has no bodies, so a policy that counts one is skipped and its requests are incomplete. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import { Judge } from '#gateway/workbench/replay/judge.ts';

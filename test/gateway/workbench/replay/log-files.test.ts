@@ -53,7 +53,7 @@ async function read(inputs: readonly (string | Readable)[], options: Partial<Log
   return { targets, times, late: order.late, logs };
 }
 
-t.test('plain, gzip of several members, and standard input are the same', async (t) => {
+t.test('plain, gzip of several members, and standard input give the same', async (t) => {
   const lines = Array.from({ length: 50 }, (_, i) => line(i));
   const text = `${lines.join('\n')}\n`;
   const half = text.indexOf('\n', 1000) + 1;
@@ -76,7 +76,7 @@ t.test('plain, gzip of several members, and standard input are the same', async 
   t.strictSame((await read([pieces])).targets, expected, 'in pieces');
 });
 
-t.test('rotated parts in whatever order, and logs of two machines', async (t) => {
+t.test('rotated parts in any order, and logs of two machines', async (t) => {
   const part = (from: number, to: number, step = 1): string => {
     const lines: string[] = [];
     for (let i = from; i < to; i += step) lines.push(line(i));
@@ -96,7 +96,7 @@ t.test('rotated parts in whatever order, and logs of two machines', async (t) =>
   t.strictSame((await read(['odd', 'even'].map(path))).targets, expected);
 });
 
-t.test('lines of several workers come in the order of arrival', async (t) => {
+t.test('lines of several workers are sorted by arrival', async (t) => {
   const path = save(t, {
     log: [
       own(50, '/b'),
@@ -118,7 +118,7 @@ t.test('lines of several workers come in the order of arrival', async (t) => {
   );
 });
 
-t.test('a line that stands behind more lines than can wait', async (t) => {
+t.test('a line that is more out of order than the buffer can hold', async (t) => {
   const many = 140_000;
   const lines = Array.from({ length: many }, (_, i) => own(i, `/${i}`));
   const path = save(t, { log: [...lines, own(0, '/late'), own(many - 1, '/in time')].join('\n') });
@@ -129,7 +129,7 @@ t.test('a line that stands behind more lines than can wait', async (t) => {
   t.equal(targets.at(-1), '/in time');
 });
 
-t.test('lines that are none are counted, and the first shown; what is too long is one', async (t) => {
+t.test('malformed and overlong lines are counted, and the first is shown', async (t) => {
   const long = `{"time":"${'x'.repeat(3_000_000)}`;
   const text = [line(0), 'nonsense', '', long, line(1), line(2, `/${'y'.repeat(70_000)}`), line(3)].join(
     '\n',
@@ -149,7 +149,7 @@ t.test('lines that are none are counted, and the first shown; what is too long i
   t.ok(logs.counts.samples.every(({ text }) => text.length <= 120));
 });
 
-t.test('compressed data that ends too early counts as far as it goes', async (t) => {
+t.test('compressed data that ends too early is read as far as possible', async (t) => {
   const lines = Array.from({ length: 20_000 }, (_, i) =>
     line(i % 3600, `/${i}-${Math.imul(i, 2_654_435_761) >>> 0}`),
   );
@@ -160,7 +160,7 @@ t.test('compressed data that ends too early counts as far as it goes', async (t)
   t.match(logs.cutShort, [/log: the compressed data is damaged/]);
 });
 
-t.test('empty files, unknown formats, files that are not there', async (t) => {
+t.test('empty files, unknown formats, missing files', async (t) => {
   const path = save(t, { empty: '', blank: '\n\n', strange: 'a b c\nd e f\n' });
   t.strictSame((await read([path('empty'), path('blank')])).targets, []);
   await t.rejects(read([path('strange')]), /first lines are no access log.*a b c/);

@@ -8,7 +8,7 @@ const IP = { name: 'ip', kind: 'address', ipv6Prefix: 64 } as const;
 const digester = new Digester('salt');
 const client = (name: string) => digester.identify(IP, name).words;
 
-t.test('windows and the most of each client', async (t) => {
+t.test('windows, and the maximum of each client', async (t) => {
   const windows: number[][] = [];
   const peaks = new Peaks({
     windowMs: 60_000,
@@ -33,7 +33,7 @@ t.test('windows and the most of each client', async (t) => {
   t.equal(windows.length, 5);
 });
 
-t.test('too many clients: some speak for all', async (t) => {
+t.test('too many clients: counts a sample', async (t) => {
   const peaks = new Peaks({ windowMs: 60_000, onWindow: () => undefined, places: 1024 });
   const clients = 20_000;
   for (let i = 0; i < clients; i++) {

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { isId, RouteTree } from '#gateway/workbench/suggest/route-tree.ts';
 
-t.test('what names one thing of many', async (t) => {
+t.test('which path segments are values', async (t) => {
   for (const id of [
     '1',
     '4711',
@@ -29,7 +29,7 @@ t.test('what names one thing of many', async (t) => {
     t.notOk(isId(word), word);
 });
 
-t.test('a literal beside ids is a route of its own, and belongs to the wider one too', async (t) => {
+t.test('a literal next to values is a separate route, and also part of the wider one', async (t) => {
   const tree = new RouteTree();
   const texts = (method: string, path: string): string[] =>
     tree.routesOf(method, path).map((route) => tree.texts[route] ?? '');
@@ -56,7 +56,7 @@ t.test('many names at one place are one parameter', async (t) => {
   t.equal(unlearned.texts.length, 65, 'too late for those that have a number');
 });
 
-t.test('bounded', async (t) => {
+t.test('the number of routes is bounded', async (t) => {
   const tree = new RouteTree();
   for (let a = 0; a < 60; a++) {
     for (let b = 0; b < 60; b++) tree.routesOf('GET', `/x${'abcdefgh'[a % 8]}${a}/y${b}`);
