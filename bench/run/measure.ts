@@ -42,7 +42,7 @@ interface Plan {
   /** Warms each server up. */
   readonly warmSeconds: number;
   readonly rounds: number;
-  /** Of one visit. */
+  /** Duration of one visit. */
   readonly seconds: number;
   readonly processes: Processes;
 }

@@ -80,8 +80,8 @@ export function changesOf(old: Policy, now: Policy): Change[] {
     `${old.rollout?.percent ?? 100}%`,
     `${now.rollout?.percent ?? 100}%`,
     (now.rollout?.percent ?? 100) > (old.rollout?.percent ?? 100)
-      ? 'more clients are counted by it'
-      : 'fewer clients are counted by it',
+      ? 'the policy counts more clients'
+      : 'the policy counts fewer clients',
   );
   add(
     'overrides',
@@ -89,7 +89,12 @@ export function changesOf(old: Policy, now: Policy): Change[] {
     overridesText(now),
     'clients that the old or new overrides name have another limit; requests counted so far stay counted',
   );
-  add('ban', bansText(old), bansText(now), 'other clients are banned, or for another time');
+  add(
+    'ban',
+    bansText(old),
+    bansText(now),
+    'other clients are banned, or clients are banned for another time',
+  );
   add(
     'priority',
     old.priority ?? 'normal',

@@ -45,7 +45,7 @@ export class Caller {
 export class Callers {
   readonly #trust: ProxyTrust;
   readonly #onUntrustedChain: (peer: string) => void;
-  /** Dropped with the connection. */
+  /** Callers by connection, each dropped with its connection. */
   readonly #known = new WeakMap<RequestOrigin, Caller>();
 
   /** @param onUntrustedChain called if a trusted proxy sent an unreadable X-Forwarded-For chain */

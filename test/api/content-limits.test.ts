@@ -192,7 +192,7 @@ t.test('a picture with an endless address, repeated ids, and programs after blan
   t.equal((await write({ questions: [cta] })).status, 400);
 });
 
-t.test('headers and addresses of mails', async (t) => {
+t.test('bounds the length of headers and mail addresses', async (t) => {
   t.equal(normalizeEmail(`a@${'a.'.repeat(LONG)}`), null);
   const agent = 'Android '.repeat(1_500);
   const reply = await api.client(

@@ -12,8 +12,8 @@ const point = fc.oneof(
 const inherited = fc.constantFrom('__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf');
 
 /**
- * Well-formed, often ASCII, control characters included. fast-check's own `unit: 'binary'` first makes a table of the
- * million characters that there are, which takes longer than most tests.
+ * Generates well-formed text, often ASCII, also with control characters. fast-check's own `unit: 'binary'` first makes a
+ * table of a million possible characters, which takes longer than most tests.
  */
 export function anyText(constraints: fc.ArrayConstraints = {}): fc.Arbitrary<string> {
   const points = fc.array(point, constraints).map((all) => String.fromCodePoint(...all));

@@ -186,7 +186,7 @@ export function isReachedOnlyBy(client: string, { seen }: Formbricks): boolean {
   return seen.every((request) => request.client === client && !/(?:envoy|traefik)-auth/.test(request.url));
 }
 
-/** Returns the logins that reached it, in any spelling. */
+/** Returns the number of login requests that reached Formbricks, in any spelling. */
 export function loginsAt({ seen }: Formbricks): number {
   return seen.filter(({ url }) => url.startsWith('/api/auth/sign-in/email')).length;
 }

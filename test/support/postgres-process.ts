@@ -116,7 +116,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       try {
         process.kill(pid, name);
       } catch {
-        // It has ended in the meantime.
+        // The process has ended in the meantime.
       }
     }
   };

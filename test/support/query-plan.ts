@@ -26,7 +26,7 @@ export function recordingOf(db: Database): {
     },
     transformResult: async ({ result }) => result,
   });
-  // What was compiled before is not seen by plugins.
+  // Plugins do not see queries that were compiled before.
   const execute = recording.executeQuery.bind(recording);
   recording.executeQuery = <R>(query: CompiledQuery<R> | Compilable<R>) => {
     const ready = 'compile' in query ? query.compile() : query;

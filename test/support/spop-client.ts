@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import type { Owner } from './gateway.ts';
 import { until } from './until.ts';
 
-/** Of 4 or 16 bytes. */
+/** An IP address has 4 or 16 bytes. */
 export interface Address {
   readonly bytes: readonly number[];
 }

@@ -108,7 +108,7 @@ export class Bans {
     return this.#bans;
   }
 
-  /** What is known of each client: its ban, or that it was lifted. */
+  /** The last change of each client: its ban, or that it was lifted. */
   *changes(): Generator<BanChange> {
     for (const [digest, version] of this.#lifted) yield { digest, ban: null, version };
     for (const [digest, ban] of this.#bans) yield { digest, ban, version: this.#versions.get(digest) ?? 0 };

@@ -89,7 +89,7 @@ export class Imported {
 export class ImportError extends Error {}
 
 export const BY_ADDRESS: Who = { kind: 'address' };
-export const IPV6_NOTE = 'of IPv6 a /64 is one client, not a single address';
+export const IPV6_NOTE = 'with IPv6, a /64 network is one client, not a single address';
 
 export function byHeader(name: string): Who {
   return { kind: 'header', header: name.toLowerCase() };

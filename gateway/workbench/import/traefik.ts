@@ -200,7 +200,7 @@ function whoOf(criterion: Tree, notes: string[]): Who | string {
     notes.push(`ipStrategy.excludedIPs: set GATEWAY_TRUSTED_PROXIES=${ranges.join(',')}`);
   const subnet = field(strategy, 'ipv6Subnet').number;
   if (subnet !== 64)
-    notes.push(subnet === null ? IPV6_NOTE : `of IPv6 a /64 is one client, not a /${subnet}`);
+    notes.push(subnet === null ? IPV6_NOTE : `with IPv6, a /64 network is one client, not a /${subnet}`);
   return BY_ADDRESS;
 }
 

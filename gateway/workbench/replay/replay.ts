@@ -21,9 +21,9 @@ interface ReplayOptions {
   readonly set: PolicySet;
   /** The policy file to compare with; null for none. */
   readonly against: PolicySet | null;
-  /** For addresses in logs of other programs. */
+  /** Reads client addresses in logs of other programs. */
   readonly trust: ProxyTrust;
-  /** For digests of addresses and keys in such logs. */
+  /** Salt for digests of addresses and keys in such logs. */
   readonly salt: string;
 }
 

@@ -4,7 +4,7 @@ import { retryDelay } from '#api/events/settle.ts';
 const lowest = (bytes: number): Uint8Array => new Uint8Array(bytes);
 const highest = (bytes: number): Uint8Array => new Uint8Array(bytes).fill(255);
 
-t.test('pauses of 5 s, 10 s and so on, each up to a fifth longer, never shorter', async (t) => {
+t.test('doubles the pauses from 5 s, and makes each up to a fifth longer, never shorter', async (t) => {
   const shortest = [1, 2, 3, 4, 5, 6, 7].map((count) => retryDelay(count, lowest));
   t.same(shortest, [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 320_000]);
   const longest = [1, 2, 3].map((count) => retryDelay(count, highest));

@@ -282,7 +282,7 @@ t.test('tags of a workspace, and of one response', async (t) => {
   t.equal(await count('responseTags', 'responseId', id), RESPONSE_TAGS_MAX);
 });
 
-t.test('notes of one response', async (t) => {
+t.test('bounds the notes of one response', async (t) => {
   const id = await makeResponse(await makeSurvey({}));
   await db
     .insertInto('responseNotes')

@@ -1,4 +1,4 @@
-/** Of many concurrent requests for a unique value, one gets it, and every request gets a reply. */
+/** Concurrent requests for a unique value: one gets it, and every request gets a reply. */
 import t, { type Test } from 'tap';
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { apiKey, workspaceId } from '#test/support/api-app.ts';

@@ -273,7 +273,7 @@ t.test('a valid marker of an earlier version counts as a proof, until a 401 remo
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const store = await connected(t, redis.url);
-  // It kept the marker of a credential that was refused for 29 more days.
+  // The store would keep the marker of a refused credential for 29 more days.
   const refused = identity('refused');
   await redis.client.set(proofKey(refused), '1', 'PX', PROVEN_MS - 86_400_000);
   await insideLongWindow();

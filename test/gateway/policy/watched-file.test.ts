@@ -118,7 +118,7 @@ t.test('a partly written file is not loaded, even if the part is valid', async (
   t.strictSame(refused, []);
 });
 
-t.test('cut off after a row: loaded only after seconds, because rows may be deleted', async (t) => {
+t.test('loads a file that ends after a row only after seconds, because it may be half written', async (t) => {
   const { file, loaded, refused, pass, watch } = watchOf(t);
   await pass(2000);
   truncateSync(file, Buffer.byteLength(BEGINNING));

@@ -13,7 +13,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const { blocks } = readPage('docs/getting-started.md');
 const text = (at: number): string => blocks[at]?.text ?? '';
 
-t.test('all code blocks are known', async (t) => {
+t.test('this test runs all code blocks of the page', async (t) => {
   t.strictSame(
     blocks.map(({ language }) => language).join(' '),
     'sh sh sh http sh http sh sh http sh sh text sh sh',

@@ -99,7 +99,7 @@ t.test('BackendTrafficPolicy and HTTPRoute of Envoy Gateway', async (t) => {
     ],
   );
   t.match(policies[3]?.notes, [
-    'of IPv6 a /64 is one client, not a single address',
+    'with IPv6, a /64 network is one client, not a single address',
     'a month is 30 days here',
   ]);
 });
