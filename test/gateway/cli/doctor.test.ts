@@ -240,6 +240,11 @@ t.test('two workers, either of which gets the probe; a user of Redis without INF
     GATEWAY_CONNECTIONS: '16',
     GATEWAY_REDIS_URL: redis.url.replace('redis://', 'redis://gateway:secret@'),
   });
+  // A worker that has not reached Redis yet has a salt of its own, and does not know the probe.
+  await until(async () => {
+    const { store } = (await (await fetch(`${admin}/api/top`)).json()) as { store: { replicas: number } };
+    return store.replicas === 2;
+  }, 'both workers have reached Redis');
   for (let i = 0; i < 2; i++) {
     const found = await ask({ admin });
     t.strictSame(found.wrong, []);
