@@ -66,7 +66,7 @@ t.test('a gateway as the page describes it', async (t) => {
     const notKept = path.includes('/ID');
     const isDone = method === 'DELETE' ? 204 : 200;
     t.equal(reply.status, notKept ? 404 : isDone, `${method} ${path}: the Redis user may do what it needs`);
-    if (notKept) t.match(await reply.json(), { message: /is not kept/ });
+    if (notKept) t.match(await reply.json(), { message: /is not stored/ });
   }
 
   const shell = startShell(t, temporaryFolder(t), { GATEWAY_ADMIN_TOKEN: 'a token' });
