@@ -3,16 +3,13 @@
  *
  * The call owns all resources of its request: place in a queue, deadline, upstream connection, stream, upgrade. It is
  * its own exchange handler, so that requests allocate no closures. Bodies stream both ways with backpressure.
- *
- * Replies are written at the end of the event-loop tick in which they begin. By then a typical API reply is complete
- * and takes one write. Of longer replies the first part is written at once, so events and long polls are not delayed.
  */
 import type { Duplex } from 'node:stream';
 import type { Client } from '#gateway/bounds/clients.ts';
 import type { Priority } from '#gateway/bounds/priority.ts';
 import { CLOSE } from '#gateway/http/hop-by-hop.ts';
-import { discardBody } from '#gateway/http/lingering-close.ts';
 import type { Millis } from '#shared/clock.ts';
+import { ClientReply } from './client-reply.ts';
 import type { DeadlineEntry, Deadlines } from './deadlines.ts';
 import {
   BadReplyError,
@@ -25,30 +22,23 @@ import {
 import { Holdings } from './holdings.ts';
 import type { Protection } from './protection.ts';
 import type { ProxyCallOptions, ProxyFailure } from './proxy-call-options.ts';
-import { ReplyFlow } from './reply-flow.ts';
 import { AWAITED_BYTES_MAX, type BodyOwner, whenArrived } from './request-body.ts';
-import { type ClientHeaders, clientHeaders } from './response-headers.ts';
+import { clientHeaders } from './response-headers.ts';
 import { joinSockets } from './upgrade.ts';
 import { isStaleConnection, isTimeout } from './upstream.ts';
 import type { PoolCall, UpstreamPool } from './upstream-pool.ts';
 import { upstreamRequest } from './upstream-request.ts';
-import { ONE_WRITE_BYTES, writeWhole } from './whole-reply.ts';
 
 /** If other requests wait for a connection, a client that reads nothing for this time loses its own. */
 const UNREAD_MS_MAX_UNDER_PRESSURE: Millis = 2000;
 const ABORTED = new Error('the call is closed');
 const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
-/** Valid reason phrases (RFC 9112 4). undici decodes them as UTF-8, so other encodings give other characters. */
-const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 type State =
   /** Waiting for the request body, for a connection, or for the reply. */
   | 'waiting'
-  /** The reply has begun, but no part of it is written yet. */
-  | 'begun'
-  /** The reply is complete, but no part of it is written yet. */
-  | 'whole'
-  | 'streaming'
+  /** The upstream has begun to reply. */
+  | 'replying'
   /** The client has left, and the upstream has not replied yet. */
   | 'abandoned'
   /** Nothing more will be written. */
@@ -79,13 +69,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   #request: UpstreamRequest | null = null;
   #exchange: Exchange | null = null;
 
-  #status = 0;
-  #statusText = '';
-  #head: ClientHeaders | null = null;
-  #begunAt: Millis = 0;
-  /** Body data that arrived before the reply was written. */
-  #part: Buffer | null = null;
-  #flow: ReplyFlow | null = null;
+  /** null until the reply begins. */
+  #reply: ClientReply | null = null;
 
   constructor(options: ProxyCallOptions) {
     this.#options = options;
@@ -222,10 +207,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       }
     }
     if (upstream.draining) head.headers.push('Connection', 'close');
-    this.#head = head;
-    this.#status = statusCode;
-    this.#statusText = REASON_PHRASE.test(reason) ? reason : '';
-    this.#state = 'begun';
+    this.#reply = new ClientReply(this.#options, exchange, statusCode, reason, head);
+    this.#state = 'replying';
     upstream.begin(this);
   }
 
@@ -245,41 +228,23 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     );
   }
 
-  onData(exchange: Exchange, chunk: Buffer): void {
-    if (this.#state === 'closed') return;
-    if (this.#state === 'begun') {
-      const part = this.#part;
-      if (part === null || part.length + chunk.length <= ONE_WRITE_BYTES) {
-        this.#part = part === null ? chunk : Buffer.concat([part, chunk]);
-        if (chunk.length > ONE_WRITE_BYTES) this.#flowOf(exchange).count(chunk.length);
-        return;
-      }
-      this.#startStreaming(exchange);
-    }
-    const flow = this.#flowOf(exchange);
-    flow.count(chunk.length);
-    // Must be last: write empties the chunk.
-    flow.write(chunk);
-  }
-
-  #flowOf(exchange: Exchange): ReplyFlow {
-    this.#flow ??= new ReplyFlow(this.client, this.#options.res, this.#options.upstream, exchange);
-    return this.#flow;
+  onData(_: Exchange, chunk: Buffer): void {
+    if (this.#state === 'replying') this.#reply?.add(chunk);
   }
 
   onDrain(): void {
-    this.#flow?.onDrain();
+    this.#reply?.onDrain();
   }
 
   onEnd(): void {
-    this.#flow?.end();
+    const reply = this.#reply;
+    reply?.endFlow();
     this.#leaveUpstream();
-    if (this.#state === 'begun') this.#state = 'whole';
-    else if (this.#state === 'streaming') {
+    if (this.#state !== 'replying' || reply === null) return;
+    if (reply.isStreaming) {
       this.close();
-      this.#options.res.end();
-      discardBody(this.#options.req.body);
-    }
+      reply.end();
+    } else reply.isWhole = true;
   }
 
   onError(error: Error): void {
@@ -301,7 +266,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#leaveUpstream();
     if (this.#state === 'closed') return;
     if (this.#state === 'abandoned') this.close();
-    else if (this.#state === 'streaming') this.#cut();
+    else if (this.#reply?.isStreaming === true) this.#cut(this.#reply);
     else if ((req.body?.errored ?? null) !== null) this.#fail({ kind: 'broken-body' });
     else if (isTimeout(error)) this.#failInTime();
     else
@@ -350,54 +315,33 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   /** Writes the received part of the reply, or all of it. */
   writeReply(): void {
-    if (this.#state === 'begun' && this.#exchange !== null) this.#startStreaming(this.#exchange);
-    else if (this.#state === 'whole') this.#writeWhole();
-  }
-
-  #writeWhole(): void {
-    const head = this.#head;
-    if (head === null) return;
-    this.close();
-    writeWhole(this.#options.req, this.#options.res, {
-      status: this.#status,
-      statusText: this.#statusText,
-      head,
-      body: this.#part,
-    });
-  }
-
-  #startStreaming(exchange: Exchange): void {
-    const head = this.#head;
-    if (head === null) return;
-    const { res, upstream } = this.#options;
-    this.#state = 'streaming';
-    this.#begunAt = upstream.options.clock();
-    res.watchDrain();
-    res.writeHead(this.#status, this.#statusText, head.headers);
-    const part = this.#part;
-    this.#part = null;
-    if (part === null) res.flushHeaders();
-    else this.#flowOf(exchange).write(part);
+    const reply = this.#reply;
+    if (this.#state !== 'replying' || reply === null || reply.isStreaming) return;
+    if (reply.isWhole) {
+      this.close();
+      reply.writeWhole();
+    } else reply.startStreaming();
   }
 
   /** Called regularly. A slow or unread reply must not keep a connection that another request waits for. */
   onTick(unreadMs: Millis): void {
     if (this.#sentAt > 0) this.#checkLongPoll();
-    const pool = this.#held.pool;
-    if (this.#state !== 'streaming' || this.#held.connection === null || this.#held.isStream || pool === null)
-      return;
+    const { pool } = this.#held;
+    const reply = this.#reply;
+    if (this.#state !== 'replying' || reply?.isStreaming !== true) return;
+    if (this.#held.connection === null || this.#held.isStream || pool === null) return;
     const { options, bounds, streamAfterMs } = this.#options.upstream;
     const { streams } = bounds;
     const isNeeded = pool.pressure > 0;
     if (isNeeded && unreadMs >= UNREAD_MS_MAX_UNDER_PRESSURE) {
       pool.inUse.refused('total');
-      this.#cut();
-    } else if (options.clock() - this.#begunAt >= streamAfterMs) {
+      this.#cut(reply);
+    } else if (options.clock() - reply.streamingSince >= streamAfterMs) {
       const refusal = streams.refusalFor(this.client);
       if (refusal === null) this.#held.becomeStream();
       else if (isNeeded) {
         streams.refused(refusal);
-        this.#cut();
+        this.#cut(reply);
       }
     }
   }
@@ -414,18 +358,9 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#held.becomeStream();
   }
 
-  /**
-   * Breaks off the reply, which is the only way to tell the client that it is incomplete. If the body ends with the
-   * connection (HTTP/1.0 without Content-Length), a normal close would look complete, so the socket is reset. With TLS,
-   * which Node cannot reset, destroying it sends no close_notify, and that says the same (RFC 9112 9.8).
-   */
-  #cut(): void {
-    const { req, res } = this.#options;
+  #cut(reply: ClientReply): void {
     this.close();
-    const { socket } = res;
-    const endsWithSocket = req.httpVersion === '1.0' && this.#head?.hasContentLength !== true;
-    if (endsWithSocket && socket !== null && !('encrypted' in socket)) socket.resetAndDestroy();
-    else res.destroy();
+    reply.cut();
   }
 
   onUpgrade(statusCode: number, fields: readonly string[], socket: Duplex): void {
@@ -471,7 +406,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#state = 'closed';
     this.#measure(false);
     this.#deadlines.delete(this);
-    this.#flow?.end();
+    this.#reply?.endFlow();
     if (this.#held.connection !== null) this.#exchange?.abort(ABORTED);
     this.#held.close(this);
     if (wasAbandoned) this.#options.owner.onUpstreamDone();
