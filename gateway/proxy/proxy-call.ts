@@ -20,7 +20,7 @@ import {
   type UpstreamRequest,
 } from './exchange.ts';
 import { Holdings } from './holdings.ts';
-import type { Protection } from './protection.ts';
+import { ProtectedCall } from './protected-call.ts';
 import type { ProxyCallOptions, ProxyFailure } from './proxy-call-options.ts';
 import { AWAITED_BYTES_MAX, type BodyOwner, whenArrived } from './request-body.ts';
 import { clientHeaders } from './response-headers.ts';
@@ -59,16 +59,11 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   readonly #held: Holdings;
   /** The deadline list that contains this call. */
   #deadlines: Deadlines;
-  /** null if the call is not measured. */
-  #protection: Protection | null = null;
-  /** Time when the whole request was sent; 0 before that, and after its time was measured. */
-  #sentAt: Millis = 0;
-  /** It is a long poll that has given its place to another request. */
-  #isPoll = false;
+  /** null without protection, and for uploads. */
+  #protected: ProtectedCall | null = null;
   #state: State = 'waiting';
   #request: UpstreamRequest | null = null;
   #exchange: Exchange | null = null;
-
   /** null until the reply begins. */
   #reply: ClientReply | null = null;
 
@@ -112,8 +107,10 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const { upstream, priority } = this.#options;
     const protection = pool === upstream.requests ? upstream.protection : null;
     this.#held.pool = pool;
-    this.#protection = protection;
-    if (protection !== null) this.priority = protection.enter(priority);
+    if (protection !== null) {
+      this.#protected = new ProtectedCall(protection, this.client, upstream.options.clock);
+      this.priority = protection.enter(priority);
+    }
     this.#waitIn(upstream.deadlines);
     const refusal = pool.enter(this);
     if (refusal === 'total' && protection?.isLowered === true) this.onDisplaced();
@@ -130,7 +127,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   onDisplaced(): void {
     const { priority } = this;
-    this.#protection?.refuse(priority);
+    this.#protected?.protection.refuse(priority);
     this.#fail({ kind: 'overloaded', priority });
   }
 
@@ -152,19 +149,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   onBodyEnd(): void {
     if (this.#state !== 'waiting') return;
     this.#waitIn(this.#options.upstream.deadlines);
-    this.#noteSent();
-  }
-
-  #noteSent(): void {
-    if (this.#protection !== null) this.#sentAt = this.#options.upstream.options.clock();
-  }
-
-  /** Reports to the protection how long the upstream took. */
-  #measure(isAnswered: boolean): void {
-    if (this.#sentAt === 0 || this.#protection === null) return;
-    const ms = this.#options.upstream.options.clock() - this.#sentAt;
-    this.#sentAt = 0;
-    this.#protection.measure(this.client, ms, isAnswered);
+    this.#protected?.sent();
   }
 
   onBegin(exchange: Exchange): boolean {
@@ -173,7 +158,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     const body = this.#request?.body ?? null;
     if (body === null || Buffer.isBuffer(body)) {
       this.hasReachedUpstream = true;
-      this.#noteSent();
+      this.#protected?.sent();
     } else this.#deadlines.delete(this);
     return true;
   }
@@ -183,7 +168,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       exchange.abort(new BrokenReplyError(true));
       return;
     }
-    this.#measure(statusCode < 500);
+    this.#protected?.measure(statusCode < 500);
     if (this.#state === 'abandoned') {
       this.#options.owner.onUnreadReply(fields);
       // The reply has no reader, and it may be endless.
@@ -287,8 +272,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
       this.close();
       return;
     }
-    const protection = this.#protection;
-    if (protection !== null && this.#deadlines !== this.#options.upstream.deadlines) {
+    const protection = this.#protected?.protection;
+    if (protection !== undefined && this.#deadlines !== this.#options.upstream.deadlines) {
       if (protection.isLowered) this.onDisplaced();
       else this.#waitIn(this.#options.upstream.deadlines);
       return;
@@ -325,37 +310,28 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   /** Called regularly. A slow or unread reply must not keep a connection that another request waits for. */
   onTick(unreadMs: Millis): void {
-    if (this.#sentAt > 0) this.#checkLongPoll();
-    const { pool } = this.#held;
-    const reply = this.#reply;
-    if (this.#state !== 'replying' || reply?.isStreaming !== true) return;
-    if (this.#held.connection === null || this.#held.isStream || pool === null) return;
     const { options, bounds, streamAfterMs } = this.#options.upstream;
     const { streams } = bounds;
+    const refusal = streams.refusalFor(this.client);
+    if (this.#protected?.becomesPoll(streamAfterMs, refusal === null) === true) {
+      this.#held.becomeStream();
+      return;
+    }
+    const { connection, isStream, pool } = this.#held;
+    const reply = this.#reply;
+    if (this.#state !== 'replying' || reply?.isStreaming !== true) return;
+    if (connection === null || isStream || pool === null) return;
     const isNeeded = pool.pressure > 0;
     if (isNeeded && unreadMs >= UNREAD_MS_MAX_UNDER_PRESSURE) {
       pool.inUse.refused('total');
       this.#cut(reply);
     } else if (options.clock() - reply.streamingSince >= streamAfterMs) {
-      const refusal = streams.refusalFor(this.client);
       if (refusal === null) this.#held.becomeStream();
       else if (isNeeded) {
         streams.refused(refusal);
         this.#cut(reply);
       }
     }
-  }
-
-  /** Frees the place of a client that waits for an event, because places are meant for work. */
-  #checkLongPoll(): void {
-    const { options, bounds, streamAfterMs } = this.#options.upstream;
-    if (options.clock() - this.#sentAt < streamAfterMs) return;
-    this.#measure(false);
-    const protection = this.#protection;
-    if (protection?.hasRoomForPoll !== true || bounds.streams.refusalFor(this.client) !== null) return;
-    protection.polls++;
-    this.#isPoll = true;
-    this.#held.becomeStream();
   }
 
   #cut(reply: ClientReply): void {
@@ -404,7 +380,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     if (this.#state === 'closed') return;
     const wasAbandoned = this.#state === 'abandoned';
     this.#state = 'closed';
-    this.#measure(false);
+    this.#protected?.measure(false);
     this.#deadlines.delete(this);
     this.#reply?.endFlow();
     if (this.#held.connection !== null) this.#exchange?.abort(ABORTED);
@@ -414,8 +390,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
 
   #leaveUpstream(): void {
     this.#deadlines.delete(this);
-    if (this.#isPoll && this.#protection !== null) this.#protection.polls--;
-    this.#isPoll = false;
+    this.#protected?.leave();
     this.#held.giveConnection();
   }
 }
