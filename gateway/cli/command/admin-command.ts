@@ -2,9 +2,10 @@
 import type { Argv, Options } from 'yargs';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { GlobalOptions } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from './admin-client.ts';
-import { type AddCommand, type CommandContext, type GlobalOptions, secondsOf } from './command.ts';
+import { type AddCommand, type CommandContext, secondsOf } from './command.ts';
 
 interface AdminCommand<T> {
   /** Also the last part of the path in the admin API, unless `path` is set. */

@@ -1,16 +1,11 @@
 /** Types that all commands share. */
 import type { ReadStream } from 'node:tty';
 import type { Argv } from 'yargs';
-import type { ExitCode } from '#shared/cli/exit.ts';
+import type { GlobalOptions, RunCommand } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
 /** Replaces a lone - among the arguments, because yargs drops it. */
 export const STANDARD_INPUT = '(standard input)';
-
-/** Options of every command. */
-export interface GlobalOptions {
-  readonly json: boolean;
-}
 
 export interface CommandContext {
   readonly terminal: Terminal;
@@ -20,8 +15,7 @@ export interface CommandContext {
   readonly now: () => number;
   /** Starts the gateway in this process, with these settings added to the environment. Resolves once it is ready. */
   readonly start: (settings: Readonly<Record<string, string>>) => Promise<void>;
-  /** Runs a command's body. An error that it throws becomes an exit code and one sentence. */
-  readonly run: (body: () => Promise<ExitCode> | ExitCode) => Promise<void>;
+  readonly run: RunCommand;
 }
 
 /** Adds one command. A file of `commands/` exports one such function. */
