@@ -1,6 +1,7 @@
 /** Types that all commands share. */
 import type { ReadStream } from 'node:tty';
 import type { Argv } from 'yargs';
+import { secondsOf } from '#gateway/policy/duration.ts';
 import type { GlobalOptions, RunCommand } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
@@ -21,10 +22,7 @@ export interface CommandContext {
 /** Adds one command. A file of `commands/` exports one such function. */
 export type AddCommand = (program: Argv<GlobalOptions>, context: CommandContext) => Argv<GlobalOptions>;
 
-const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-
 /** @param text such as 30s, 15m, 1h or 7d @returns null for any other text */
-export function secondsOf(text: string): number | null {
-  const [, digits, unit = ''] = /^([1-9]\d{0,8})([smhd])$/.exec(text) ?? [];
-  return digits === undefined ? null : Number(digits) * (UNIT_SECONDS[unit] ?? 0);
+export function readSeconds(text: string): number | null {
+  return /^[1-9]\d{0,8}[smhd]$/.test(text) ? secondsOf(text) : null;
 }
