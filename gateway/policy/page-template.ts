@@ -6,7 +6,7 @@ import type { PolicyFile } from './schema.ts';
 
 const PLACEHOLDERS = ['seconds', 'policy', 'decision'] as const;
 
-export type PageValues = Readonly<Record<(typeof PLACEHOLDERS)[number], string>>;
+type PageValues = Readonly<Record<(typeof PLACEHOLDERS)[number], string>>;
 
 export interface PageTemplate {
   /** Alternating texts and names of placeholders. It begins and ends with a text. */
