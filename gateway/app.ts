@@ -9,10 +9,6 @@ import type { GatewayConfig, GatewaySecrets } from './config.ts';
 import type { DecisionListeners, openDecisionListeners } from './decision-listener/listeners.ts';
 import type { DecisionSettings } from './decision-listener/settings.ts';
 import { HeaderFilter } from './http/header-filter.ts';
-import { KnownCounters } from './limiter/known-counters.ts';
-import type { Limiter } from './limiter/limiter.ts';
-import { MemoryLimiter } from './limiter/memory.ts';
-import type { GuardedLimiter } from './limiter/outage.ts';
 import { FrameShare } from './listen/http2/frame-share.ts';
 import { Introductions } from './listen/proxy-protocol/introductions.ts';
 import { PublicServer } from './listen/server.ts';
@@ -22,12 +18,11 @@ import type { LimitedIdentity } from './observe/metrics/limited.ts';
 import { Metrics, type Sample } from './observe/metrics/metrics.ts';
 import { partSamples } from './observe/part-samples.ts';
 import type { Tracing } from './observe/tracing/tracing.ts';
-import { type BanChange, Bans } from './operate/control/bans.ts';
+import type { BanChange } from './operate/control/bans.ts';
 import type { Control } from './operate/control/control.ts';
-import { MemoryControl } from './operate/control/memory-control.ts';
-import { newsFrom } from './operate/control/news.ts';
 import { Offenders } from './operate/control/offenders.ts';
-import { Shadows, shadowed } from './operate/control/shadows.ts';
+import { openCounters } from './operate/control/open-counters.ts';
+import { shadowed } from './operate/control/shadows.ts';
 import type { Addresses } from './operate/decisions/addresses.ts';
 import type { DecisionRecord, DecisionStore } from './operate/decisions/decision-record.ts';
 import { Decisions } from './operate/decisions/decisions.ts';
@@ -89,7 +84,7 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-/** Sizes without a store. Counters and proven credentials take 40 bytes each. */
+/** Sizes without a store. */
 const COUNTERS_MAX = 1_048_576;
 const CREDENTIALS_MAX = 131_072;
 
@@ -101,46 +96,26 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const load = await policyLoader(decisionListener);
   const { loaded: policies, inUse } = loadWatched(text, config.policiesFile, load);
 
-  let salt = secrets.identitySecret ?? parts.newSalt();
-  let limiter: Limiter;
-  let guarded: GuardedLimiter | null = null;
-  const bans = new Bans();
+  const { wallClock, replica } = parts;
   let loaded = policies;
-  const shadows = new Shadows({
+  const use = (): void => enforcement.use(shadowed(loaded, shadows.endsAt));
+  const { limiter, guarded, control, bans, shadows, news, salt } = await openCounters({
+    store: secrets.store,
+    identitySecret: secrets.identitySecret,
     clock,
-    onChange: () => enforcement.use(shadowed(loaded, shadows.endsAt)),
+    log,
+    replica,
+    newSalt: parts.newSalt,
+    countersMax: COUNTERS_MAX,
+    credentialsMax: CREDENTIALS_MAX,
+    onSalt: (shared) => enforcement.useSalt(shared),
+    onShadows: use,
+    counters: () => countersOf(enforcement.policies),
   });
-  let control: Control;
-  if (secrets.store === null) {
-    const known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX });
-    limiter = new MemoryLimiter({ clock, known });
-    control = new MemoryControl({ clock, known, bans, shadows, salt });
+  if (guarded === null)
     log.warn(
       'no GATEWAY_REDIS_URL: counters are in the memory of this process; a restart loses them, and replicas do not share them',
     );
-  } else {
-    const { GuardedLimiter } = await import('./limiter/outage.ts');
-    const { StoreControl } = await import('./operate/control/store-control.ts');
-    guarded = new GuardedLimiter({
-      store: secrets.store,
-      clock,
-      log,
-      budgetMs: secrets.store.address.timeoutMs,
-      replica: parts.replica,
-      // A configured secret is not stored: with it, readers of the store could test guessed addresses.
-      salt: secrets.identitySecret === null ? salt : '',
-      onSalt: (shared) => enforcement.useSalt(shared),
-    });
-    limiter = guarded;
-    control = new StoreControl(secrets.store, secrets.identitySecret, clock, async (change) =>
-      news?.learn(change),
-    );
-    const shared = await guarded.start().catch(async (error: Error) => {
-      await guarded?.close();
-      throw error;
-    });
-    if (secrets.identitySecret === null) salt = shared;
-  }
 
   const upstream = new Upstream({
     origin: config.upstream,
@@ -166,7 +141,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const enforcement = new Enforcement(policies, salt, {
     addresses,
     clock,
-    wallClock: parts.wallClock,
+    wallClock,
     limiter,
     bans,
     offenders,
@@ -187,7 +162,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   });
   if (policies.planHeader !== null && config.trust.kind === 'none')
     log.warn('the policy file has plans, but no proxy is trusted to name them; set GATEWAY_TRUSTED_PROXIES');
-  const { wallClock, replica } = parts;
   const decisions = new Decisions({
     store: await openDecisionStore(secrets.store, wallClock),
     isStoreUsed: () => guarded?.stats().available ?? false,
@@ -237,7 +211,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     onLoaded: (set) => {
       metrics.reloads++;
       loaded = set;
-      enforcement.use(shadowed(set, shadows.endsAt));
+      use();
       upstream.protect(set.protect);
       log.info({ file: set.file, policies: set.policies.length }, 'the edited policy file is in use');
     },
@@ -247,8 +221,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     },
   });
 
-  const counters = () => countersOf(enforcement.policies);
-  const news = newsFrom(guarded, { clock, bans, shadows, counters });
   const closeStores = async (): Promise<void> => {
     watch.stop();
     certificate?.stop();

@@ -40,6 +40,7 @@ import {
   TRACING_VARIABLES,
   type TracingSettings,
 } from './observe/tracing/settings.ts';
+import { secondsOf } from './policy/duration.ts';
 import { readStoreAccess, type StoreAccess } from './store/access.ts';
 
 export interface GatewayConfig extends EntranceSettings {
@@ -290,15 +291,13 @@ export function readConfig(
   });
 }
 
-const UNIT_MS: Readonly<Record<string, Millis>> = { s: 1000, m: 60_000, h: 3_600_000 };
 const KEPT_MS_MAX: Millis = 24 * 3_600_000;
 
 /** @returns null for `off` */
 function keptTime(value: string): Millis | null {
   if (value === 'off') return null;
-  const [, count, unit] = /^(\d{1,5})([smh])$/.exec(value) ?? [];
-  const ms = Number(count) * (UNIT_MS[unit ?? ''] ?? 0);
-  if (!(ms > 0 && ms <= KEPT_MS_MAX)) throw new Error('it must be a time such as 30s, 10m or 24h, or off');
+  const ms = /^\d{1,5}[smh]$/.test(value) ? secondsOf(value) * 1000 : 0;
+  if (ms === 0 || ms > KEPT_MS_MAX) throw new Error('it must be a time such as 30s, 10m or 24h, or off');
   return ms;
 }
 
@@ -310,21 +309,8 @@ function adminToken(value: string): string | null {
 
 function accessLogSettings(read: SettingsReader<VariableName>): AccessLogSettings | null {
   const file = read.text('GATEWAY_ACCESS_LOG');
-  const share = read.parse('GATEWAY_ACCESS_LOG_SAMPLE', 1, (value) => {
-    const number = Number(value);
-    if (value.trim() === '' || !(number >= 0 && number <= 1))
-      throw new Error('it must be a number from 0 to 1, such as 0.1');
-    return number;
-  });
+  const share = read.share('GATEWAY_ACCESS_LOG_SAMPLE');
   return file === 'off' || file === '' ? null : { file, share };
-}
-
-function withScheme(value: string, schemes: readonly string[], example: string): URL {
-  const url = URL.parse(value);
-  if (url === null || !schemes.includes(url.protocol)) {
-    throw new Error(`it must be an address such as ${example}`);
-  }
-  return url;
 }
 
 /** @returns an origin, or `unix:` and an absolute path */
@@ -334,7 +320,9 @@ function upstreamOrigin(value: string): string {
     if (/[?#]/.test(part)) throw new Error('? and # in a path are written %3F and %23: unix:/run/app.sock');
     return `unix:${parseSocketPath(part, 'unix:/run/app.sock')}`;
   }
-  const url = withScheme(value, ['http:', 'https:'], 'http://127.0.0.1:3000');
+  const url = URL.parse(value);
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    throw new Error('it must be an address such as http://127.0.0.1:3000');
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username + url.password !== '') {
     throw new Error(
       'it must be an origin such as http://127.0.0.1:3000, without user, path, query or fragment',

@@ -41,6 +41,8 @@ export interface SettingsReader<Name extends string> {
   text(name: Name): string;
   integer(name: Name, min: number, max: number): number;
   flag(name: Name): boolean;
+  /** From 0 to 1. */
+  share(name: Name): number;
   /** One of the given words; case is ignored. */
   choice<const Choice extends string>(name: Name, choices: readonly [Choice, ...Choice[]]): Choice;
   /** @param parse throws an Error with the mistake and the correct form, without the name of the variable */
@@ -92,6 +94,12 @@ function settingsReader<Name extends string>(
       const value = text(name);
       if (value !== '0' && value !== '1') refuse(name, `"${value}" is neither 0 nor 1`);
       return value === '1';
+    },
+    share(name) {
+      const number = Number(text(name));
+      if (number >= 0 && number <= 1) return number;
+      refuse(name, 'it must be a number from 0 to 1, such as 0.1');
+      return 1;
     },
     choice(name, choices) {
       const value = text(name).toLowerCase();

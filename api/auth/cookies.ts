@@ -16,7 +16,7 @@ const HELD_MAX_AGE: Seconds = 600;
 const CSRF = 'next-auth.csrf-token';
 
 export type Cookies = Readonly<Record<string, string | undefined>>;
-export type SessionStyle = keyof typeof sessionNames;
+type SessionStyle = keyof typeof sessionNames;
 
 const plainNames = [sessionNames.betterAuth, sessionNames.nextAuth, DEFAULT_NAME];
 /**
@@ -74,7 +74,7 @@ export function deleteSessionCookies(reply: FastifyReply, publicUrl: string, kep
   }
 }
 
-export interface HeldLogin {
+interface HeldLogin {
   readonly token: string;
   /** Whether the session that follows outlives the browser window. */
   readonly isRemembered: boolean;

@@ -90,7 +90,3 @@ export function hasLess(now: Principal, before: Principal): boolean {
     return kept === undefined || roleRanks[kept] < roleRanks[role];
   });
 }
-
-export function workspacesWith(principal: Principal, right: Right): readonly string[] {
-  return [...principal.permissions.keys()].filter((id) => may(principal, id, right));
-}

@@ -1,22 +1,18 @@
 /** The parts that all commands use. */
 import type { Argv } from 'yargs';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
-import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import { CommandError, EXIT } from '#shared/cli/exit.ts';
+import type { GlobalOptions, RunCommand } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Environment } from '#shared/configuration.ts';
-
-export interface GlobalOptions {
-  readonly json: boolean;
-}
 
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly env: Environment;
   readonly cwd: string;
   readonly clock: Clock;
-  /** Runs the body of a command. An error ends the process with its exit code and one sentence. */
-  readonly run: (body: () => Promise<ExitCode>) => Promise<void>;
+  readonly run: RunCommand;
 }
 
 export type AddCommand = (program: Argv<GlobalOptions>, context: CommandContext) => Argv<GlobalOptions>;

@@ -10,14 +10,9 @@ import { readShape, type Shape } from '#api/db/copy/shape.ts';
 import { compare, type TableComparison } from '#api/db/copy/verify.ts';
 import { type DatabaseLocation, describeLocation } from '#api/db/location.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { GlobalOptions } from '#shared/cli/program.ts';
 import { Progress } from '#shared/cli/progress.ts';
-import {
-  type AddCommand,
-  type CommandContext,
-  databaseAt,
-  databaseUrl,
-  type GlobalOptions,
-} from './command.ts';
+import { type AddCommand, type CommandContext, databaseAt, databaseUrl } from './command.ts';
 import { report } from './database-report.ts';
 
 export const addDatabase: AddCommand = (program, context) =>

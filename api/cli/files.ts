@@ -13,14 +13,9 @@ import { extensionOf } from '#api/storage/key.ts';
 import { openStorage } from '#api/storage/open.ts';
 import type { Storage } from '#api/storage/storage.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { GlobalOptions } from '#shared/cli/program.ts';
 import { Progress } from '#shared/cli/progress.ts';
-import {
-  type AddCommand,
-  type CommandContext,
-  databaseAt,
-  databaseUrl,
-  type GlobalOptions,
-} from './command.ts';
+import { type AddCommand, type CommandContext, databaseAt, databaseUrl } from './command.ts';
 
 interface FilesArguments extends GlobalOptions {
   readonly from: string;

@@ -33,7 +33,7 @@ export const ListMeta = Type.Object({
   offset: Type.Integer(),
 });
 
-export interface V2Page {
+interface V2Page {
   readonly limit: number;
   readonly skip: number;
   readonly sortBy: TimeField;

@@ -1,13 +1,8 @@
 /** All commands under one name. */
-import yargs, { type Argv } from 'yargs';
-import {
-  type AddCommand,
-  type CommandContext,
-  type GlobalOptions,
-  STANDARD_INPUT,
-} from '#gateway/cli/command/command.ts';
+import { type AddCommand, type CommandContext, STANDARD_INPUT } from '#gateway/cli/command/command.ts';
 import { PolicyFileError } from '#gateway/policy/problems.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import { runProgram } from '#shared/cli/program.ts';
 import { ConfigError } from '#shared/configuration.ts';
 import { VERSION } from '#shared/version.ts';
 import { COMMANDS, OTHER_NAMES } from './commands/all.ts';
@@ -17,50 +12,25 @@ const DIGEST = /^-[\w-]{21}$/;
 type CliOptions = Omit<CommandContext, 'run'>;
 
 /** @param args without the names of Node and of the program */
-export async function runCli(args: readonly string[], options: CliOptions): Promise<ExitCode> {
-  const { terminal } = options;
-  let exitCode: ExitCode = EXIT.ok;
-  const context: CommandContext = {
-    ...options,
-    async run(body) {
-      try {
-        exitCode = await body();
-      } catch (error) {
-        exitCode = exitCodeOf(error);
-        terminal.error(exitCode === EXIT.fault ? stackOf(error) : (error as Error).message);
-      }
+export function runCli(args: readonly string[], options: CliOptions): Promise<ExitCode> {
+  return runProgram({
+    args: withoutLoneDashes(args),
+    terminal: options.terminal,
+    exitCodeOf,
+    async build(program, run) {
+      const described = program
+        .scriptName('floodgate')
+        .usage('$0 <command>\n\nChecks, explains, rehearses and changes limits.')
+        .demandCommand(1, 'Name a command; "floodgate --help" lists them.')
+        .completion('completion', 'Prints a script that completes commands and options in your shell')
+        .help()
+        .alias('help', 'h')
+        .version(VERSION)
+        .epilogue('Exit codes: 0 fine, 1 the answer is no, 2 wrong call, 3 could not be reached.');
+      const commands = await commandsFor(args);
+      return commands.reduce((added, add) => add(added, { ...options, run }), described);
     },
-  };
-  let program: Argv<GlobalOptions> = yargs(withoutLoneDashes(args))
-    .scriptName('floodgate')
-    .usage('$0 <command>\n\nChecks, explains, rehearses and changes limits.')
-    .option('json', {
-      type: 'boolean',
-      default: false,
-      global: true,
-      describe: 'One JSON document instead of tables',
-    })
-    .demandCommand(1, 'Name a command; "floodgate --help" lists them.')
-    .strict()
-    .recommendCommands()
-    .completion('completion', 'Prints a script that completes commands and options in your shell')
-    .help()
-    .alias('help', 'h')
-    .version(VERSION)
-    .exitProcess(false)
-    .showHelpOnFail(false)
-    .epilogue('Exit codes: 0 fine, 1 the answer is no, 2 wrong call, 3 could not be reached.')
-    .fail((message, error) => {
-      throw error ?? new CommandError(message, EXIT.usage);
-    });
-  try {
-    for (const add of await commandsFor(args)) program = add(program, context);
-    await program.parseAsync();
-  } catch (error) {
-    exitCode = exitCodeOf(error);
-    terminal.error(exitCode === EXIT.fault ? stackOf(error) : (error as Error).message);
-  }
-  return exitCode;
+  });
 }
 
 /**
@@ -90,15 +60,7 @@ function withoutLoneDashes(args: readonly string[]): string[] {
   return written;
 }
 
-function exitCodeOf(error: unknown): ExitCode {
-  if (error instanceof CommandError) return error.exitCode;
+function exitCodeOf(error: Error): ExitCode | null {
   if (error instanceof PolicyFileError) return EXIT.no;
-  if (error instanceof ConfigError) return EXIT.unreachable;
-  // A usage error of yargs.
-  if (error instanceof Error && error.name === 'YError') return EXIT.usage;
-  return EXIT.fault;
-}
-
-function stackOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return error instanceof ConfigError ? EXIT.unreachable : null;
 }

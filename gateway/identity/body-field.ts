@@ -13,7 +13,7 @@ export const BODY_BYTES_MAX = 8192;
 type BodyFormat = 'json' | 'form';
 
 /** How the header section describes the body. */
-export type AnnouncedBody =
+type AnnouncedBody =
   | { readonly kind: 'announced'; readonly format: BodyFormat }
   | { readonly kind: 'absent' }
   /** The gateway does not read the body. */

@@ -4,16 +4,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createBounds } from '#gateway/bounds/bounds.ts';
 import { HeaderFilter } from '#gateway/http/header-filter.ts';
 import { Origins } from '#gateway/http/request-origin.ts';
-import { KnownCounters } from '#gateway/limiter/known-counters.ts';
-import { MemoryLimiter } from '#gateway/limiter/memory.ts';
-import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { Metrics } from '#gateway/observe/metrics/metrics.ts';
-import { Bans } from '#gateway/operate/control/bans.ts';
-import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
-import { newsFrom } from '#gateway/operate/control/news.ts';
 import { Offenders } from '#gateway/operate/control/offenders.ts';
-import { Shadows, shadowed } from '#gateway/operate/control/shadows.ts';
-import { StoreControl } from '#gateway/operate/control/store-control.ts';
+import { openCounters } from '#gateway/operate/control/open-counters.ts';
+import { shadowed } from '#gateway/operate/control/shadows.ts';
 import { Decisions } from '#gateway/operate/decisions/decisions.ts';
 import { MemoryDecisions } from '#gateway/operate/decisions/memory-decisions.ts';
 import { RedisDecisions } from '#gateway/operate/decisions/redis-decisions.ts';
@@ -56,7 +50,7 @@ export interface InnerGateway {
   close(): Promise<void>;
 }
 
-/** Sizes without a store. Counters and proven credentials take 40 bytes each. */
+/** Sizes without a store. */
 const COUNTERS_MAX = 262_144;
 const CREDENTIALS_MAX = 65_536;
 
@@ -64,36 +58,21 @@ const CREDENTIALS_MAX = 65_536;
 export async function openGateway(parts: InnerGatewayParts): Promise<InnerGateway> {
   const { policies, settings, clock, wallClock, log, replica } = parts;
   const { config, secrets } = settings;
-  const bans = new Bans();
-  let salt = secrets.identitySecret ?? parts.newSecret();
-  const guarded =
-    secrets.store === null
-      ? null
-      : new GuardedLimiter({
-          store: secrets.store,
-          clock,
-          log,
-          budgetMs: secrets.store.address.timeoutMs,
-          replica,
-          salt: secrets.identitySecret === null ? salt : '',
-          onSalt: (shared) => enforcement.useSalt(shared),
-        });
-  if (guarded !== null) {
-    const shared = await guarded.start().catch(async (error: Error) => {
-      await guarded.close();
-      throw error;
-    });
-    if (secrets.identitySecret === null) salt = shared;
-  }
-  const known = new KnownCounters({ countersMax: COUNTERS_MAX, credentialsMax: CREDENTIALS_MAX });
-  const limiter = guarded ?? new MemoryLimiter({ clock, known });
   let loaded = policies;
-  const inUse = () => shadowed(loaded, shadows.endsAt);
-  const shadows = new Shadows({ clock, onChange: () => enforcement.use(inUse()) });
-  const control =
-    secrets.store === null
-      ? new MemoryControl({ clock, known, bans, shadows, salt })
-      : new StoreControl(secrets.store, secrets.identitySecret, clock);
+  const use = (): void => enforcement.use(shadowed(loaded, shadows.endsAt));
+  const { limiter, guarded, control, bans, shadows, news, salt } = await openCounters({
+    store: secrets.store,
+    identitySecret: secrets.identitySecret,
+    clock,
+    log,
+    replica,
+    newSalt: parts.newSecret,
+    countersMax: COUNTERS_MAX,
+    credentialsMax: CREDENTIALS_MAX,
+    onSalt: (shared) => enforcement.useSalt(shared),
+    onShadows: use,
+    counters: () => countersOf(enforcement.policies),
+  });
   const metrics = new Metrics();
   const offenders = new Offenders({
     control,
@@ -125,8 +104,6 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
     // The library does not use bounds.
     upstream: { bounds: createBounds(config.bounds, { clock, log: { warn: () => undefined } }) },
   });
-  const counters = () => countersOf(enforcement.policies);
-  const news = newsFrom(guarded, { clock, bans, shadows, counters });
   await news?.start();
 
   const origins = new Origins(config.trust);
@@ -142,7 +119,7 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
     },
     use(set) {
       loaded = set;
-      enforcement.use(inUse());
+      use();
     },
     storeAvailable: () => guarded?.stats().available ?? true,
     async close() {

@@ -1,4 +1,4 @@
-import { FIELD_NAME, REFERENCED_FILE } from './schema-parts.ts';
+import { fieldName, fileName, only } from './schema-parts.ts';
 
 const PARAMETER = '^[A-Za-z][A-Za-z0-9_]*$';
 
@@ -22,67 +22,35 @@ export const BODY_FIELD = {
 
 const credentialSource = {
   anyOf: [
-    {
+    only('header', fieldName),
+    only('bearer', { type: 'string', pattern: '^[!-~]*$' }),
+    only('cookie', fieldName),
+    only('query', { type: 'string', pattern: '^[A-Za-z0-9._~[\\]-]+$' }),
+    only('jwt', {
       type: 'object',
-      required: ['header'],
-      properties: { header: { type: 'string', pattern: FIELD_NAME } },
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      required: ['bearer'],
-      properties: { bearer: { type: 'string', pattern: '^[!-~]*$' } },
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      required: ['cookie'],
-      properties: { cookie: { type: 'string', pattern: FIELD_NAME } },
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      required: ['query'],
-      properties: { query: { type: 'string', pattern: '^[A-Za-z0-9._~[\\]-]+$' } },
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      required: ['jwt'],
+      required: ['claim', 'jwks'],
       properties: {
-        jwt: {
-          type: 'object',
-          required: ['claim', 'jwks'],
-          properties: {
-            bearer: { type: 'boolean', const: true },
-            header: { type: 'string', pattern: FIELD_NAME },
-            cookie: { type: 'string', pattern: FIELD_NAME },
-            claim: { type: 'string', minLength: 1, maxLength: 200 },
-            jwks: { type: 'string', pattern: REFERENCED_FILE },
-            issuer: { type: 'string', minLength: 1, maxLength: 1000 },
-            audience: {
-              anyOf: [
-                { type: 'string', minLength: 1, maxLength: 1000 },
-                {
-                  type: 'array',
-                  items: { type: 'string', minLength: 1, maxLength: 1000 },
-                  minItems: 1,
-                  maxItems: 16,
-                },
-              ],
+        bearer: { type: 'boolean', const: true },
+        header: fieldName,
+        cookie: fieldName,
+        claim: { type: 'string', minLength: 1, maxLength: 200 },
+        jwks: fileName,
+        issuer: { type: 'string', minLength: 1, maxLength: 1000 },
+        audience: {
+          anyOf: [
+            { type: 'string', minLength: 1, maxLength: 1000 },
+            {
+              type: 'array',
+              items: { type: 'string', minLength: 1, maxLength: 1000 },
+              minItems: 1,
+              maxItems: 16,
             },
-          },
-          additionalProperties: false,
+          ],
         },
       },
       additionalProperties: false,
-    },
-    {
-      type: 'object',
-      required: ['path'],
-      properties: { path: { type: 'string', pattern: PARAMETER } },
-      additionalProperties: false,
-    },
+    }),
+    only('path', { type: 'string', pattern: PARAMETER }),
     BODY_FIELD,
   ],
   description:

@@ -1,11 +1,10 @@
 /** The lists `allow` and `deny` of a policy file. */
-import { hash } from 'node:crypto';
 import type { ListEntry, Lists } from './lists.ts';
 import { addLines } from './load-lines.ts';
 import { DIGEST, networkOf, programName } from './load-overrides.ts';
 import { NetworkTable } from './network-table.ts';
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
-import type { ReferencedFiles } from './referenced-files.ts';
+import { type ReferencedFiles, versionOf } from './referenced-files.ts';
 import { parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
 import { PROGRAM_NAME } from './user-agent.ts';
@@ -14,8 +13,6 @@ type DenyEntry = NonNullable<PolicyFile['deny']>[number];
 
 /** Maximum number of routes, because each policy is compared with each of them. */
 const ROUTES_MAX = 1000;
-
-const VERSION_LENGTH = 12;
 
 const NAMES = ['allow', 'deny'] as const;
 
@@ -82,8 +79,7 @@ export function buildLists(
       else if (!programs.has(word.toLowerCase())) programs.set(word.toLowerCase(), entry);
     });
     if (text === null) return;
-    const version = hash('sha256', text).slice(0, VERSION_LENGTH);
-    entries.push({ ...entry, text: `${name}, version ${version}` });
+    entries.push({ ...entry, text: `${name}, version ${versionOf(text)}` });
   }
 
   /** @returns false if the list already contains it */

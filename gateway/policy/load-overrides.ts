@@ -1,18 +1,16 @@
 /** Loads the overrides of policies, from the policy file or from a file in the same folder with one override a line. */
-import { hash } from 'node:crypto';
 import { parseNetwork } from '#shared/client-address.ts';
 import { addLines } from './load-lines.ts';
 import { NetworkTable } from './network-table.ts';
 import { type Overrides, PLAN } from './overrides.ts';
 import { Mistake, type Path, type Report, reportMistake } from './problems.ts';
-import type { ReferencedFiles } from './referenced-files.ts';
+import { type ReferencedFiles, versionOf } from './referenced-files.ts';
 import type { PolicyFile } from './schema.ts';
 import { LIMIT_MAX } from './schema-parts.ts';
 import { PROGRAM_NAME } from './user-agent.ts';
 
 type Row = Pick<PolicyFile['policies'][number], 'overrides' | 'overridesFile'>;
 
-const VERSION_LENGTH = 12;
 const LINE = /^\s*(address|digest|plan|userAgent)\s+(\S+)\s+(\S+)\s*$/;
 export const DIGEST = /^[A-Za-z0-9_-]{22}$/;
 const HOW = 'write address CIDR LIMIT, digest DIGEST LIMIT, plan NAME LIMIT or userAgent NAME LIMIT';
@@ -111,7 +109,7 @@ class OverrideTable {
       size: this.#size,
       least: this.#least,
       most: this.#most,
-      version: hash('sha256', text).slice(0, VERSION_LENGTH),
+      version: versionOf(text),
     };
   }
 

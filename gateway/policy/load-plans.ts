@@ -1,16 +1,14 @@
 /** Loads the file of `plans`, which has one client a line. */
-import { hash } from 'node:crypto';
 import { addLines } from './load-lines.ts';
 import { DIGEST, networkOf } from './load-overrides.ts';
 import { NetworkTable } from './network-table.ts';
 import { PLAN } from './overrides.ts';
 import type { Plans } from './plans.ts';
 import { Mistake, type Report } from './problems.ts';
-import type { ReferencedFiles } from './referenced-files.ts';
+import { type ReferencedFiles, versionOf } from './referenced-files.ts';
 import type { PolicyFile } from './schema.ts';
 
 const LINE = /^\s*(\S+)\s+(\S+)\s*$/;
-const VERSION_LENGTH = 12;
 
 /** @returns null if no file is named, or it has mistakes, which are reported */
 export function loadPlans(
@@ -34,6 +32,5 @@ export function loadPlans(
     if (isDigest) digests.set(client, plan);
   });
   if (text === null) return null;
-  const version = hash('sha256', text).slice(0, VERSION_LENGTH);
-  return { digests, networks, size: digests.size + networks.size, version };
+  return { digests, networks, size: digests.size + networks.size, version: versionOf(text) };
 }

@@ -2,7 +2,6 @@
  * Parses a policy file into a PolicySet, or reports every mistake in it with line, column and a fix. A file with a
  * mistake is refused as a whole, because half a table of limits is worse than the old one.
  */
-import { hash } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
 import { EVERYONE } from '#gateway/identity/identifier.ts';
 import { checkCost, checkEveryone, checkOverrides, costOf } from './load-algorithm.ts';
@@ -18,7 +17,7 @@ import { buildTests } from './load-tests.ts';
 import { loadPage } from './page-template.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { type Path, PolicyFileError, type Problem, type Report, reportMistake } from './problems.ts';
-import { ReferencedFiles, referencedReader } from './referenced-files.ts';
+import { ReferencedFiles, referencedReader, versionOf } from './referenced-files.ts';
 import { type Rollout, rolloutOf } from './rollout.ts';
 import { coveredBy, parseRoute, type Route } from './route.ts';
 import type { PolicyFile } from './schema.ts';
@@ -27,7 +26,6 @@ import { soundParts } from './sound-parts.ts';
 import { offsetOf, plainValue, type ReportAt, reportSyntax } from './yaml-text.ts';
 
 const FILE_BYTES_MAX = 1_048_576;
-const VERSION_LENGTH = 12;
 /** Characters that appear when another encoding is decoded as UTF-8. */
 const NOT_UTF8 = /[\0\ufffd]/;
 
@@ -73,7 +71,7 @@ export function loadPolicies(text: string, file: string, readReferenced = refere
   const set = build(written, file, referenced, report, lineOf);
   if (problems.length > 0) throw new PolicyFileError(file, problems);
   const all = [text, ...referenced.texts.values()].join('');
-  return { ...set, version: hash('sha256', all).slice(0, VERSION_LENGTH) };
+  return { ...set, version: versionOf(all) };
 }
 
 /** Checks what the schema cannot: references, routes, windows and unreachable rows. */

@@ -1,13 +1,12 @@
 /** The operator's template for the page that browsers show when a request is refused. */
-import { hash } from 'node:crypto';
 import { escapeHtml, sourceOf } from '#shared/page.ts';
 import { Mistake, type Report, reportMistake } from './problems.ts';
-import type { ReferencedFiles } from './referenced-files.ts';
+import { type ReferencedFiles, versionOf } from './referenced-files.ts';
 import type { PolicyFile } from './schema.ts';
 
 const PLACEHOLDERS = ['seconds', 'policy', 'decision'] as const;
 
-export type PageValues = Readonly<Record<(typeof PLACEHOLDERS)[number], string>>;
+type PageValues = Readonly<Record<(typeof PLACEHOLDERS)[number], string>>;
 
 export interface PageTemplate {
   /** Alternating texts and names of placeholders. It begins and ends with a text. */
@@ -21,7 +20,6 @@ export interface NamedPage extends PageTemplate {
 }
 
 const BYTES_MAX = 65_536;
-const VERSION_LENGTH = 12;
 const PLACEHOLDER = new RegExp(`\\{(${PLACEHOLDERS.join('|')})\\}`);
 const SCRIPT = /<script\b([^>]*)>([\s\S]*?)(<\/script\b|$)/gi;
 
@@ -35,8 +33,7 @@ export function loadPage(
   const { page: name } = replies;
   try {
     const text = referenced.text(name, BYTES_MAX);
-    const version = hash('sha256', text).slice(0, VERSION_LENGTH);
-    return { ...templateOf(name, text), version: `${name}, version ${version}` };
+    return { ...templateOf(name, text), version: `${name}, version ${versionOf(text)}` };
   } catch (error) {
     reportMistake(report, ['replies', 'page'], error);
     return null;

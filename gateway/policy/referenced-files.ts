@@ -1,4 +1,5 @@
 /** A policy file may name other files, such as for overrides and key sets. They must be in the same folder. */
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Mistake } from './problems.ts';
@@ -7,6 +8,11 @@ export type ReadReferenced = (name: string) => string;
 
 export function referencedReader(file: string): ReadReferenced {
   return (name) => readFileSync(join(dirname(file), name), 'utf8');
+}
+
+/** @returns the start of a SHA-256, which tells operators whether two texts are the same */
+export function versionOf(text: string): string {
+  return hash('sha256', text).slice(0, 12);
 }
 
 const TOTAL_MAX = 33_554_432;

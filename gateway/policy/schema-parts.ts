@@ -6,8 +6,19 @@ export const route = (description: string) =>
     description: `${description}, at most 2000 characters`,
   }) as const;
 
+/** An object with this property and no other. */
+export const only = <const N extends string, const S extends object>(name: N, schema: S) =>
+  ({
+    type: 'object',
+    required: [name],
+    properties: { [name]: schema } as Readonly<Record<N, S>>,
+    additionalProperties: false,
+  }) as const;
+
 /** A token (RFC 9110 5.6.2). */
-export const FIELD_NAME = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
+const FIELD_NAME = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
+
+export const fieldName = { type: 'string', pattern: FIELD_NAME } as const;
 
 export const headerFields = (description: string) =>
   ({
@@ -21,4 +32,7 @@ export const headerFields = (description: string) =>
 export const LIMIT_MAX = 1_000_000_000;
 
 /** A plain file name: only files in the folder of the policy file can be named. */
-export const REFERENCED_FILE = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$';
+export const fileName = { type: 'string', pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$' } as const;
+
+/** A whole number of requests or units. */
+export const units = { type: 'integer', minimum: 1, maximum: LIMIT_MAX } as const;

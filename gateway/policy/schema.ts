@@ -7,7 +7,7 @@
 import type { XStatic } from 'typebox/schema';
 import { PRIORITIES } from '#gateway/bounds/priority.ts';
 import { BODY_FIELD, identifierSchema } from './identifier-schema.ts';
-import { FIELD_NAME, LIMIT_MAX, REFERENCED_FILE, route } from './schema-parts.ts';
+import { fieldName, fileName, LIMIT_MAX, only, route, units } from './schema-parts.ts';
 import { testSchema } from './test-schema.ts';
 
 const JSON_SCHEMA_DIALECT = 'http://json-schema.org/draft-07/schema#';
@@ -19,9 +19,7 @@ const name = (description: string) =>
 const CONCURRENCY_MAX = 10_000;
 
 const LIMIT = {
-  type: 'integer',
-  minimum: 1,
-  maximum: LIMIT_MAX,
+  ...units,
   description: `requests per window, a whole number from 1 to ${LIMIT_MAX}`,
 } as const;
 
@@ -69,8 +67,7 @@ const quota = {
   limit: LIMIT,
   overrides: OVERRIDES,
   overridesFile: {
-    type: 'string',
-    pattern: REFERENCED_FILE,
+    ...fileName,
     description: 'the name of a file in the same folder, with one override a line, such as plan gold 1000',
   },
   window: WINDOW,
@@ -80,9 +77,7 @@ const quota = {
       'fixed-window (the default), sliding-window to avoid a double limit at the edge of a window, or token-bucket to refill steadily',
   },
   burst: {
-    type: 'integer',
-    minimum: 1,
-    maximum: LIMIT_MAX,
+    ...units,
     description: `with algorithm: token-bucket, how many requests may come at once, a whole number from 1 to ${LIMIT_MAX}; the limit unless given`,
   },
   concurrency: {
@@ -129,29 +124,16 @@ const policy = {
     },
     cost: {
       anyOf: [
-        { type: 'integer', minimum: 1, maximum: LIMIT_MAX },
+        units,
         { type: 'string', const: 'body-bytes' },
-        {
-          type: 'object',
-          required: ['header'],
-          properties: { header: { type: 'string', pattern: FIELD_NAME } },
-          additionalProperties: false,
-        },
+        only('header', fieldName),
         {
           type: 'object',
           required: ['replyHeader', 'reserve'],
-          properties: {
-            replyHeader: { type: 'string', pattern: FIELD_NAME },
-            reserve: { type: 'integer', minimum: 1, maximum: LIMIT_MAX },
-          },
+          properties: { replyHeader: fieldName, reserve: units },
           additionalProperties: false,
         },
-        {
-          type: 'object',
-          required: ['body-bytes'],
-          properties: { 'body-bytes': { type: 'integer', minimum: 1, maximum: LIMIT_MAX } },
-          additionalProperties: false,
-        },
+        only('body-bytes', units),
       ],
       description:
         'how much of the limit a request uses: a number (1 unless given), { header: NAME }, { replyHeader: NAME, reserve: N } if a header of the reply reports it, body-bytes, or { body-bytes: N } with the cost of a body of unknown length',
@@ -215,8 +197,7 @@ const listed = {
   address: { type: 'string', description: 'an address or a network such as 203.0.113.0/24' },
   digest: { type: 'string', description: '22 characters, as the access log shows them under identities' },
   file: {
-    type: 'string',
-    pattern: REFERENCED_FILE,
+    ...fileName,
     description: 'the name of a file in the same folder, with one network or program a line',
   },
 } as const;
@@ -303,43 +284,21 @@ export const policyFileSchema = {
       description: 'a list of clients, networks and routes that are refused',
     },
     plan: {
-      type: 'object',
-      required: ['header'],
-      properties: {
-        header: {
-          type: 'string',
-          pattern: FIELD_NAME,
-          description: 'the name of a header field, such as x-plan',
-        },
-      },
-      additionalProperties: false,
+      ...only('header', { ...fieldName, description: 'the name of a header field, such as x-plan' }),
       description: 'where trusted proxies name the plan of a client, such as { header: x-plan }',
     },
     plans: {
-      type: 'object',
-      required: ['file'],
-      properties: {
-        file: {
-          type: 'string',
-          pattern: REFERENCED_FILE,
-          description:
-            'the name of a file in the same folder, with one client a line, such as 192.0.2.7 gold',
-        },
-      },
-      additionalProperties: false,
+      ...only('file', {
+        ...fileName,
+        description: 'the name of a file in the same folder, with one client a line, such as 192.0.2.7 gold',
+      }),
       description: 'a file with the plans of clients, such as { file: plans.txt }',
     },
     replies: {
-      type: 'object',
-      required: ['page'],
-      properties: {
-        page: {
-          type: 'string',
-          pattern: REFERENCED_FILE,
-          description: 'the name of an HTML file in the same folder, with {seconds}, {policy} or {decision}',
-        },
-      },
-      additionalProperties: false,
+      ...only('page', {
+        ...fileName,
+        description: 'the name of an HTML file in the same folder, with {seconds}, {policy} or {decision}',
+      }),
       description: 'the page that browsers get when a request is refused, such as { page: denied.html }',
     },
     policies: { type: 'array', items: policy, description: 'a list of policies', maxItems: 1000 },

@@ -4,8 +4,7 @@
  * Callers: API keys and sessions with the right to read the workspace.
  */
 import { Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
+import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import { listContactAttributes } from './attribute-store.ts';
@@ -32,7 +31,7 @@ export const contactAttributeRoutes: Routes = async (app, { context: { db } }) =
       },
     },
     async (request, reply) => {
-      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const workspaceIds = readableWorkspaces(request);
       return {
         data: await readPage({ request, reply }, request.query, { limitMax: ATTRIBUTES_MAX }, (page) =>
           listContactAttributes(db, workspaceIds, page),

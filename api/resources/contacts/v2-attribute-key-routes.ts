@@ -4,8 +4,7 @@
  * Callers: API keys. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
 import { Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
+import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, conflict, notFound } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
@@ -79,9 +78,7 @@ export const v2AttributeKeyRoutes: Routes = async (app, { context }) => {
       const page = pageFrom(request.query);
       const scope = workspaceId ?? environmentId;
       const workspaceIds =
-        scope === undefined
-          ? workspacesWith(principalOf(request), 'read')
-          : [(await v2Workspace(context, request, scope)).id];
+        scope === undefined ? readableWorkspaces(request) : [(await v2Workspace(context, request, scope)).id];
       const matching = db.selectFrom('contactAttributeKeys').where('workspaceId', 'in', workspaceIds);
       const { data, meta } = await readV2Page(matching, page, (ids) => findAttributeKeys(db, ids));
       return { data: (await withEnvironmentIds(db, data)).map(toReply), meta };

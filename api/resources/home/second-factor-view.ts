@@ -8,7 +8,7 @@ export const SECOND_FACTOR_PATH = `${ACCOUNT_PATH}/second-factor`;
 
 const steps = ['begin', 'confirm', 'renew', 'disable'] as const;
 /** Each form has one. */
-export type Step = (typeof steps)[number];
+type Step = (typeof steps)[number];
 
 export function isStep(text: string): text is Step {
   return (steps as readonly string[]).includes(text);

@@ -5,8 +5,7 @@
  * Callers: sessions.
  */
 import { Type } from 'typebox';
-import { forPeople, sessionOf } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
+import { forPeople, readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 
 const Integration = Type.Object({
@@ -46,7 +45,7 @@ export const integrationRoutes: Routes = async (app, { context }) => {
   };
 
   app.get('/api/v1/integrations', { schema: { response }, config: forPeople }, async (request) => ({
-    data: await list(workspacesWith(sessionOf(request), 'read'), null),
+    data: await list(readableWorkspaces(request), null),
     meta,
   }));
 
@@ -54,7 +53,7 @@ export const integrationRoutes: Routes = async (app, { context }) => {
     '/api/v1/integrations/:source',
     { schema: { params: Type.Object({ source: Type.String() }), response }, config: forPeople },
     async (request) => ({
-      data: await list(workspacesWith(sessionOf(request), 'read'), request.params.source),
+      data: await list(readableWorkspaces(request), request.params.source),
       meta,
     }),
   );

@@ -45,7 +45,7 @@ export async function findMember(
 }
 
 /** A member with the facts about the account, as v2 shows them. */
-export interface OrganizationUser {
+interface OrganizationUser {
   readonly id: string;
   readonly createdAt: Timestamp;
   readonly updatedAt: Timestamp;

@@ -5,8 +5,8 @@
  * owners and managers of the organization.
  */
 import { Type } from 'typebox';
-import { forPeople, principalOf } from '#api/auth/plugin.ts';
-import { type Principal, workspacesWith } from '#api/auth/principal.ts';
+import { forPeople, principalOf, readableWorkspaces } from '#api/auth/plugin.ts';
+import type { Principal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { conflict, forbidden, invalidFields, unauthorized } from '#api/errors.ts';
@@ -53,7 +53,7 @@ export const workspaceRoutes: Routes = async (app, { context }) => {
     },
     async (request, reply) => {
       const principal = principalOf(request);
-      const ids = workspacesWith(principal, 'read');
+      const ids = readableWorkspaces(request);
       const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
         listWorkspaces(db, ids, page),
       );

@@ -4,8 +4,7 @@
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
 import { Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
+import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { ListQuery, readLargePage } from '#api/http/pagination.ts';
 import { workspaceRow } from '#api/resources/workspaces/row.ts';
@@ -58,7 +57,7 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
       },
       async (request, reply) => {
         const { surveyId } = request.query;
-        const workspaceIds = workspacesWith(principalOf(request), 'read');
+        const workspaceIds = readableWorkspaces(request);
         const survey = surveyId === undefined ? null : await reachableSurvey(context, request, surveyId);
         const options = { limitMax: LIMIT_MAX, limitDefault: survey === null ? LIMIT_MAX : LIMIT_DEFAULT };
         // The page is measured with everything that it shows.

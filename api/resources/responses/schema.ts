@@ -11,11 +11,11 @@ export const Answer = Type.Union([
 export type Answer = Static<typeof Answer>;
 export type Answers = Readonly<Record<string, Answer>>;
 
-export const Data = MapOf(Answer);
-export const Variables = MapOf(Type.Union([Type.String(), Type.Number()]));
+const Data = MapOf(Answer);
+const Variables = MapOf(Type.Union([Type.String(), Type.Number()]));
 /** Milliseconds by question id. */
-export const Ttc = MapOf(Type.Number());
-export const OptionalText = Type.Optional(Nullable(Type.String()));
+const Ttc = MapOf(Type.Number());
+const OptionalText = Type.Optional(Nullable(Type.String()));
 
 const UserAgent = Type.Object({
   browser: OptionalText,
@@ -24,7 +24,7 @@ const UserAgent = Type.Object({
 });
 
 const ClientMeta = Type.Object({ source: OptionalText, url: OptionalText, action: OptionalText });
-export const FullMeta = Type.Object({
+const FullMeta = Type.Object({
   source: OptionalText,
   url: OptionalText,
   action: OptionalText,

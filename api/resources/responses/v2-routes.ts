@@ -4,8 +4,7 @@
  * Callers: API keys. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  */
 import { Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
+import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { type ApiError, badRequest } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
@@ -53,7 +52,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     async (request) => {
       const page = pageFrom(request.query);
       const { surveyId, contactId } = request.query;
-      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const workspaceIds = readableWorkspaces(request);
       let matching = db.selectFrom('responses').where('workspaceId', 'in', workspaceIds);
       if (surveyId !== undefined) matching = matching.where('surveyId', '=', surveyId);
       if (contactId !== undefined) matching = matching.where('contactId', '=', contactId);

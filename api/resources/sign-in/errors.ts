@@ -28,7 +28,7 @@ const named = {
   UNAUTHORIZED: ['not_authenticated', 'Unauthorized'],
 } as const satisfies Readonly<Record<string, readonly [Code, string]>>;
 
-export type Name = keyof typeof named;
+type Name = keyof typeof named;
 
 /** @param message replaces the documented text if that does not say what to do */
 export function problem(name: Name, message?: string): NamedError {

@@ -5,8 +5,7 @@
  * Single-use links need the right to write.
  */
 import { Type } from 'typebox';
-import { principalOf, requireRight } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
+import { readableWorkspaces, requireRight } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, existing, notFound } from '#api/errors.ts';
 import { readLargePage } from '#api/http/pagination.ts';
@@ -46,7 +45,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       prefix,
       { schema: { querystring: Page, response: many }, config: { needsNoWorkspace: true } },
       async (request, reply) => {
-        const workspaceIds = workspacesWith(principalOf(request), 'read');
+        const workspaceIds = readableWorkspaces(request);
         const { limit, offset } = request.query;
         const found = await readLargePage(
           { request, reply },

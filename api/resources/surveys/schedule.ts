@@ -5,8 +5,9 @@
  * A survey ends when its date has come, unless it is a draft. It starts when it is `scheduled`, or a draft whose date
  * was in the future when it was last written. A draft with a date that was past already stays a draft.
  */
+import type { ExpressionBuilder } from 'kysely';
 import { inTurn } from '#api/db/locks.ts';
-import type { Database, Timestamp } from '#api/db/schema.ts';
+import type { Database, Tables, Timestamp } from '#api/db/schema.ts';
 
 interface ChangedSurvey {
   readonly workspaceId: string;
@@ -22,9 +23,7 @@ export async function closeDueSurveys(db: Database, now: Timestamp): Promise<rea
       .set({ status: 'completed', updatedAt: now })
       .where('id', 'in', inTurn(db, dueToClose(db, now)))
       // Repeated for databases in which the survey may change between the choice and the write.
-      .where('status', 'in', ['scheduled', 'inProgress', 'paused'])
-      .where('closeOn', '<=', now)
-      .where('archivedAt', 'is', null)
+      .where(mayClose(now))
       .returning('workspaceId')
       .execute()
   );
@@ -36,25 +35,13 @@ export async function publishDueSurveys(db: Database, now: Timestamp): Promise<r
     .updateTable('surveys')
     .set({ status: 'inProgress', updatedAt: now })
     .where('id', 'in', inTurn(db, dueToPublish(db, now)))
-    .where('status', 'in', ['scheduled', 'draft'])
-    .where('publishOn', '<=', now)
-    .where('archivedAt', 'is', null)
-    .where((where) => where.or([where('closeOn', 'is', null), where('closeOn', '>', now)]))
-    .where((where) =>
-      where.or([where('status', '=', 'scheduled'), where('publishOn', '>', where.ref('updatedAt'))]),
-    )
+    .where(mayPublish(now))
     .returning('workspaceId')
     .execute();
 }
 
 export function dueToClose(db: Database, now: Timestamp) {
-  return db
-    .selectFrom('surveys')
-    .select('id')
-    .where('status', 'in', ['scheduled', 'inProgress', 'paused'])
-    .where('closeOn', '<=', now)
-    .where('archivedAt', 'is', null)
-    .limit(SURVEYS_MAX);
+  return db.selectFrom('surveys').select('id').where(mayClose(now)).limit(SURVEYS_MAX);
 }
 
 export function dueToPublish(db: Database, now: Timestamp) {
@@ -62,9 +49,7 @@ export function dueToPublish(db: Database, now: Timestamp) {
     db
       .selectFrom('surveys')
       .select('id')
-      .where('status', 'in', ['scheduled', 'draft'])
-      .where('publishOn', '<=', now)
-      .where('archivedAt', 'is', null)
+      .where(mayPublish(now))
       // An app survey without a trigger stays a draft, see references.ts.
       .where((where) =>
         where.or([
@@ -77,10 +62,28 @@ export function dueToPublish(db: Database, now: Timestamp) {
           ),
         ]),
       )
-      .where((where) => where.or([where('closeOn', 'is', null), where('closeOn', '>', now)]))
-      .where((where) =>
-        where.or([where('status', '=', 'scheduled'), where('publishOn', '>', where.ref('updatedAt'))]),
-      )
       .limit(SURVEYS_MAX)
   );
+}
+
+type Where = ExpressionBuilder<Tables, 'surveys'>;
+
+function mayClose(now: Timestamp) {
+  return (where: Where) =>
+    where.and([
+      where('status', 'in', ['scheduled', 'inProgress', 'paused']),
+      where('closeOn', '<=', now),
+      where('archivedAt', 'is', null),
+    ]);
+}
+
+function mayPublish(now: Timestamp) {
+  return (where: Where) =>
+    where.and([
+      where('status', 'in', ['scheduled', 'draft']),
+      where('publishOn', '<=', now),
+      where('archivedAt', 'is', null),
+      where.or([where('closeOn', 'is', null), where('closeOn', '>', now)]),
+      where.or([where('status', '=', 'scheduled'), where('publishOn', '>', where.ref('updatedAt'))]),
+    ]);
 }

@@ -5,8 +5,7 @@
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST to write, DELETE to manage.
  */
 import { Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
+import { readableWorkspaces } from '#api/auth/plugin.ts';
 import { RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
 import type { Routes } from '#api/context.ts';
 import { hasManyWriters, lockRow } from '#api/db/locks.ts';
@@ -64,7 +63,7 @@ export const responseTagRoutes: Routes = async (app, { context }) => {
       },
     },
     async (request, reply) => {
-      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const workspaceIds = readableWorkspaces(request);
       const found = await readPage({ request, reply }, request.query, { limitMax: LIST_MAX }, (page) =>
         listTags(db, workspaceIds, page),
       );

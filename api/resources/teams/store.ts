@@ -13,7 +13,7 @@ import type { ListPage } from '#api/http/pagination.ts';
 
 export type Team = Decoded<TeamTable>;
 
-export interface TeamDetails extends Team {
+interface TeamDetails extends Team {
   /** Sorted by name. */
   readonly members: readonly {
     readonly userId: string;

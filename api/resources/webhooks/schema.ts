@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { Id, Nullable, OneOf, scopeFields } from '#api/schemas.ts';
 
-export const triggers = ['responseCreated', 'responseUpdated', 'responseFinished'] as const;
+const triggers = ['responseCreated', 'responseUpdated', 'responseFinished'] as const;
 const sources = ['user', 'zapier', 'make', 'n8n', 'activepieces'] as const;
 
 const SURVEYS_MAX = 500;

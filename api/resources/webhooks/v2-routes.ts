@@ -5,8 +5,7 @@
  */
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
+import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
 import { ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
@@ -49,7 +48,7 @@ export const v2WebhookRoutes: Routes = async (app, { context }) => {
     async (request) => {
       const page = pageFrom(request.query);
       const surveyIds = surveyIdsIn(request.query.surveyIds);
-      const workspaceIds = workspacesWith(principalOf(request), 'read');
+      const workspaceIds = readableWorkspaces(request);
       let matching = db.selectFrom('webhooks').where('workspaceId', 'in', workspaceIds);
       if (surveyIds !== null) matching = matching.where(namesOneOf(surveyIds));
       const { data, meta } = await readV2Page(matching, page, (ids) => findWebhooks(db, ids));
@@ -96,5 +95,5 @@ function surveyIdsIn(value: Static<typeof IdList> | undefined): readonly string[
 }
 
 function surveysReadBy(request: FastifyRequest) {
-  return surveysOf(workspacesWith(principalOf(request), 'read'));
+  return surveysOf(readableWorkspaces(request));
 }

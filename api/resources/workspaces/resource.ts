@@ -7,8 +7,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Static, type TSchema, Type } from 'typebox';
-import { principalOf } from '#api/auth/plugin.ts';
-import { workspacesWith } from '#api/auth/principal.ts';
+import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Code, ResourceType } from '#api/errors.ts';
 import { type ListPage, ListQuery, readPage } from '#api/http/pagination.ts';
@@ -62,7 +61,7 @@ export function v1Resource<R extends Row, Reply extends TSchema>(
         url,
         { schema: { querystring: ListQuery, response: { 200: Type.Object({ data: Type.Array(shape) }) } } },
         async (request, reply) => {
-          const workspaceIds = workspacesWith(principalOf(request), 'read');
+          const workspaceIds = readableWorkspaces(request);
           const found = await readPage({ request, reply }, request.query, { limitMax }, (page) =>
             list(db, workspaceIds, page),
           );

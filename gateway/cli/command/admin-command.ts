@@ -2,9 +2,10 @@
 import type { Argv, Options } from 'yargs';
 import type { Inspected } from '#gateway/operate/admin/inspect.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { GlobalOptions } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from './admin-client.ts';
-import { type AddCommand, type CommandContext, type GlobalOptions, secondsOf } from './command.ts';
+import { type AddCommand, type CommandContext, readSeconds } from './command.ts';
 
 interface AdminCommand<T> {
   /** Also the last part of the path in the admin API, unless `path` is set. */
@@ -88,7 +89,7 @@ export function forOption(daysMax: number) {
  * @throws CommandError
  */
 export function readFor(text: string, daysMax: number): number {
-  const seconds = secondsOf(text);
+  const seconds = readSeconds(text);
   if (seconds !== null && seconds <= daysMax * 86_400) return seconds;
   throw new CommandError(
     `--for ${text} is not a valid time; write 30s, 15m, 1h or 7d, at most ${daysMax}d`,

@@ -17,7 +17,7 @@ import type { Millis } from '#shared/clock.ts';
 import { type AdminAccess, askAdmin } from './admin-client.ts';
 import { ask, isGateway, type PublicReply } from './public-address.ts';
 
-export interface FormbricksProbe {
+interface FormbricksProbe {
   /** Address of Formbricks, past all proxies. */
   readonly formbricks: URL;
   /** Address that clients use. */

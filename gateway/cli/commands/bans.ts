@@ -1,9 +1,10 @@
 /** `bans`: Who is banned, by whom, and until when? */
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
-import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import type { ShownBans } from '#gateway/operate/admin/client-routes.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { GlobalOptions } from '#shared/cli/program.ts';
 
 const COUNT_MAX = 1000;
 

@@ -1,13 +1,14 @@
 /** `doctor`: checks the set-up of a running gateway. */
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
-import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import { probeFormbricks } from '#gateway/cli/command/formbricks-probes.ts';
 import { probeSpellings, probeTrust, tlsFinding } from '#gateway/cli/command/probes.ts';
 import { originIn } from '#gateway/cli/command/public-address.ts';
 import { bad, type Finding, reportFindings } from '#gateway/operate/doctor/findings.ts';
 import type { GatewayReport } from '#gateway/operate/doctor/report.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { GlobalOptions } from '#shared/cli/program.ts';
 import { VERSION } from '#shared/version.ts';
 
 interface DoctorArguments extends AdminAccess, GlobalOptions {

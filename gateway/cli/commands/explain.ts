@@ -2,11 +2,12 @@
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { HEADER_OPTION, loadPolicyFile, readRequest } from '#gateway/cli/command/arguments.ts';
-import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import { spanText } from '#gateway/policy/allowance.ts';
 import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal, type RehearsedRequest } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { GlobalOptions } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 import type { Clock } from '#shared/clock.ts';
 

@@ -1,7 +1,7 @@
 /** `suggest LOG…`: proposes limits for the traffic of the logs. */
 
 import { requireWhole } from '#gateway/cli/command/arguments.ts';
-import { type AddCommand, type CommandContext, secondsOf } from '#gateway/cli/command/command.ts';
+import { type AddCommand, type CommandContext, readSeconds } from '#gateway/cli/command/command.ts';
 import {
   LOG_OPTIONS,
   LOGS,
@@ -107,7 +107,7 @@ function print(
 }
 
 function readWindow(text: string): number {
-  const seconds = secondsOf(text);
+  const seconds = readSeconds(text);
   if (seconds === null || seconds > WINDOW_SECONDS_MAX)
     throw new CommandError(
       `--window ${text} is not a window; write one such as 30s, 1m, 12h or 7d`,

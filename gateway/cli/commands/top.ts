@@ -2,9 +2,10 @@
 
 import type { ReadStream } from 'node:tty';
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
-import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import type { TopSnapshot } from '#gateway/operate/admin/top.ts';
 import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { GlobalOptions } from '#shared/cli/program.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
 
 const EVERY_MS = 1000;

@@ -1,11 +1,12 @@
 /** `why ID`: shows why a request was refused. */
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
-import type { AddCommand, CommandContext, GlobalOptions } from '#gateway/cli/command/command.ts';
+import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
 import { textOf } from '#gateway/operate/decisions/decision-text.ts';
 import { isDecisionId } from '#gateway/reply/decision-ids.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import type { GlobalOptions } from '#shared/cli/program.ts';
 
 const FACT_WIDTH = 'Retry at: '.length;
 

@@ -71,7 +71,7 @@ export function readTracing(read: Read): TracingSettings | null {
   return {
     collector: read.parse(endpoint, '', originOf),
     sampler: read.choice('OTEL_TRACES_SAMPLER', SAMPLERS),
-    ratio: read.parse('OTEL_TRACES_SAMPLER_ARG', 1, shareOfRequests),
+    ratio: read.share('OTEL_TRACES_SAMPLER_ARG'),
     perSecondMax: read.integer('GATEWAY_TRACES_PER_SECOND', 0, 1_000_000),
     queueMax,
     batchMax: Math.min(queueMax, read.integer('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 1, 100_000)),
@@ -97,10 +97,4 @@ function originOf(value: string): string {
   if (url.username + url.password !== '')
     throw new Error('user and password do not belong here; set OTEL_EXPORTER_OTLP_HEADERS');
   return url.origin;
-}
-
-function shareOfRequests(value: string): number {
-  const number = Number(value);
-  if (!(number >= 0 && number <= 1)) throw new Error('it must be a number from 0 to 1, such as 0.1');
-  return number;
 }

@@ -31,16 +31,6 @@ interface NewsOptions {
   readonly counters: () => readonly Counter[];
 }
 
-/** @param limiter null: counters are in memory, and there is nothing to ask */
-export function newsFrom(
-  limiter: Pick<NewsOptions, 'connection' | 'known'> | null,
-  options: Omit<NewsOptions, 'connection' | 'known'>,
-): News | null {
-  return limiter === null
-    ? null
-    : new News({ ...options, connection: limiter.connection, known: limiter.known });
-}
-
 export class News {
   readonly #options: NewsOptions;
   #version = NONE;

@@ -21,9 +21,9 @@ export const BANS_KEY = 'fg:{control}:bans';
 /** Hash of reasons by digest, with the policy that made the ban, see `noteOf`. */
 export const REASONS_KEY = 'fg:{control}:ban-reasons';
 /** Sorted set of digests by the version of the ban. */
-export const BAN_ORDER_KEY = 'fg:{control}:ban-order';
+const BAN_ORDER_KEY = 'fg:{control}:ban-order';
 /** Sorted set of digests by the version in which their ban was lifted. */
-export const LIFTED_KEY = 'fg:{control}:lifted';
+const LIFTED_KEY = 'fg:{control}:lifted';
 /** First keys of scripts that change bans. */
 export const BAN_KEYS = [VERSION_KEY, BANS_KEY, REASONS_KEY, BAN_ORDER_KEY, LIFTED_KEY] as const;
 /** Denials of a client that a policy with `ban` has counted. It ends with `within`. */

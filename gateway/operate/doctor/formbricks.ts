@@ -16,7 +16,7 @@ export interface SeenLogin {
   readonly limitedBy: readonly string[];
 }
 
-export interface SeenKeyRoute {
+interface SeenKeyRoute {
   readonly path: string;
   /** null if the application could not be reached. */
   readonly directStatus: number | null;

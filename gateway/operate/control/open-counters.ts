@@ -1,0 +1,78 @@
+/**
+ * Opens the counters, and what operators change: in the store, or in the memory of this process. The gateway and the
+ * library use it.
+ */
+import { KnownCounters } from '#gateway/limiter/known-counters.ts';
+import type { Limiter } from '#gateway/limiter/limiter.ts';
+import { MemoryLimiter } from '#gateway/limiter/memory.ts';
+import type { GuardedLimiter, GuardedLimiterOptions } from '#gateway/limiter/outage.ts';
+import type { Counter } from '#gateway/policy/counter.ts';
+import type { StoreAccess } from '#gateway/store/access.ts';
+import { Bans } from './bans.ts';
+import type { Control } from './control.ts';
+import { MemoryControl } from './memory-control.ts';
+import type { News } from './news.ts';
+import { Shadows } from './shadows.ts';
+
+interface CountersOptions extends Pick<GuardedLimiterOptions, 'clock' | 'log' | 'replica' | 'onSalt'> {
+  /** null: in the memory of this process. */
+  readonly store: StoreAccess | null;
+  /** null: the salt is generated, and kept in the store. */
+  readonly identitySecret: string | null;
+  /** Returns a new secret with each call. */
+  readonly newSalt: () => string;
+  /** Sizes without a store. Counters and proven credentials take 40 bytes each. */
+  readonly countersMax: number;
+  readonly credentialsMax: number;
+  /** Called when other policies are in shadow mode. */
+  readonly onShadows: () => void;
+  /** All counters of the policies in use. */
+  readonly counters: () => readonly Counter[];
+}
+
+interface OpenedCounters {
+  readonly limiter: Limiter;
+  /** The limiter that uses the store; null without one. */
+  readonly guarded: GuardedLimiter | null;
+  readonly control: Control;
+  readonly bans: Bans;
+  readonly shadows: Shadows;
+  /** Brings changes of operators from the store; null without one. Start it when the policies are in use. */
+  readonly news: News | null;
+  readonly salt: string;
+}
+
+/** @throws StoreRefusedError if the store refuses the login */
+export async function openCounters(options: CountersOptions): Promise<OpenedCounters> {
+  const { store, identitySecret, clock, log, replica, onSalt, counters } = options;
+  const bans = new Bans();
+  const shadows = new Shadows({ clock, onChange: options.onShadows });
+  const salt = identitySecret ?? options.newSalt();
+  if (store === null) {
+    const known = new KnownCounters(options);
+    const limiter = new MemoryLimiter({ clock, known });
+    const control = new MemoryControl({ clock, known, bans, shadows, salt });
+    return { limiter, guarded: null, control, bans, shadows, news: null, salt };
+  }
+  const { GuardedLimiter } = await import('#gateway/limiter/outage.ts');
+  const { StoreControl } = await import('./store-control.ts');
+  const { News } = await import('./news.ts');
+  const guarded = new GuardedLimiter({
+    store,
+    clock,
+    log,
+    budgetMs: store.address.timeoutMs,
+    replica,
+    // A configured secret is not stored: with it, readers of the store could test guessed addresses.
+    salt: identitySecret === null ? salt : '',
+    onSalt,
+  });
+  const { connection, known } = guarded;
+  const news = new News({ connection, known, clock, bans, shadows, counters });
+  const control = new StoreControl(store, identitySecret, clock, (change) => news.learn(change));
+  const shared = await guarded.start().catch(async (error: Error) => {
+    await guarded.close();
+    throw error;
+  });
+  return { limiter: guarded, guarded, control, bans, shadows, news, salt: identitySecret ?? shared };
+}

@@ -1,0 +1,64 @@
+/** What the command lines of both programs have in common: the option `--json`, exit codes, and how errors are told. */
+import yargs, { type Argv } from 'yargs';
+import { CommandError, EXIT, type ExitCode } from './exit.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Options of every command. */
+export interface GlobalOptions {
+  readonly json: boolean;
+}
+
+/** Runs the body of a command. An error that it throws becomes an exit code and one sentence. */
+export type RunCommand = (body: () => Promise<ExitCode> | ExitCode) => Promise<void>;
+
+interface Program {
+  /** Without the names of Node and of the program. */
+  readonly args: readonly string[];
+  readonly terminal: Terminal;
+  /** Adds the commands and the texts of the help. */
+  readonly build: (program: Argv<GlobalOptions>, run: RunCommand) => Promise<Argv<GlobalOptions>>;
+  /** Returns null for an error that this program does not expect. */
+  readonly exitCodeOf: (error: Error) => ExitCode | null;
+  /** Default: the message. */
+  readonly sentenceOf?: (error: Error) => string;
+}
+
+export async function runProgram(program: Program): Promise<ExitCode> {
+  const { args, terminal, build, sentenceOf = ({ message }) => message } = program;
+  let exitCode: ExitCode = EXIT.ok;
+  const run: RunCommand = async (body) => {
+    try {
+      exitCode = await body();
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      exitCode = exitCodeOf(error, program);
+      terminal.error(exitCode === EXIT.fault ? (error.stack ?? error.message) : sentenceOf(error));
+    }
+  };
+  const frame = yargs(args)
+    .option('json', {
+      type: 'boolean',
+      default: false,
+      global: true,
+      describe: 'One JSON document instead of tables',
+    })
+    .strict()
+    .recommendCommands()
+    .exitProcess(false)
+    .showHelpOnFail(false)
+    .fail((message, error) => {
+      throw error ?? new CommandError(message, EXIT.usage);
+    });
+  await run(async () => {
+    await (await build(frame, run)).parseAsync();
+    return exitCode;
+  });
+  return exitCode;
+}
+
+function exitCodeOf(error: Error, program: Program): ExitCode {
+  if (error instanceof CommandError) return error.exitCode;
+  // A usage error of yargs.
+  if (error.name === 'YError') return EXIT.usage;
+  return program.exitCodeOf(error) ?? EXIT.fault;
+}
