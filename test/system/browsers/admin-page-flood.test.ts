@@ -117,7 +117,7 @@ t.test('shows the flooding client, the policy, and the address to copy', async (
 });
 
 t.test('on a phone, without scrolling: the flooding client, its policy, Ban, and the ban', async (t) => {
-  await page.setViewportSize({ width: 390, height: 844 });
+  await page.setViewportSize({ width: 360, height: 800 });
   const bar = await page.locator('#views').boundingBox();
   const isInView = async (row: string, text: RegExp): Promise<void> => {
     await page.evaluate('window.scrollTo(0, 0)');

@@ -38,7 +38,7 @@ t.test('the report', async (t) => {
 
   const browser = await startBrowser(t);
   const page = await browser.newPage();
-  for (const width of [1280, 390]) {
+  for (const width of [1280, 360]) {
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.setViewportSize({ width, height: 800 });
       await page.emulateMedia({ colorScheme });

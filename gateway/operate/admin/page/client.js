@@ -1,7 +1,7 @@
 /** One client in the page: its name, what it has used, and the buttons that change it. */
 import { call } from './api.js';
 import { banClient, bans, closeDialog, openDialog, resetClient, tell, unbanClient } from './changes.js';
-import { button, clockTime, count, el, setText, timeOf } from './dom.js';
+import { button, clockTime, count, el, figures, setText, timeOf } from './dom.js';
 
 const LABEL_LENGTH = 10;
 /** An IPv6 network is longer. */
@@ -108,20 +108,10 @@ export async function lookUp(text, kind = '', identifier = '') {
 /** @returns {HTMLElement} what is known of a client, with the buttons that change it */
 export function clientPanel({ identity, buckets, ban, address }) {
   const client = { digest: identity, label: labelOf(identity) };
-  const heads = ['Policy', 'Used', 'Limit', 'Reset at'];
   const used =
     buckets.length === 0
       ? el('p', {}, 'It has used nothing of its limits.')
-      : el(
-          'div',
-          { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'What the client has used' },
-          el(
-            'table',
-            {},
-            el('thead', {}, el('tr', {}, ...heads.map((text) => el('th', { scope: 'col' }, text)))),
-            el('tbody', {}, ...buckets.map(bucketRow)),
-          ),
-        );
+      : figures('What the client has used', ['Policy', 'Used', 'Limit', 'Reset at'], buckets.map(bucketRow));
   const banned =
     ban === null
       ? null

@@ -30,6 +30,30 @@ export function button(text, kind, onclick, more = {}) {
   return el('button', { type: 'button', class: kind, onclick, ...more }, text);
 }
 
+/**
+ * A table of figures. If there is little room, each row becomes a block, and each cell shows the head of its column.
+ *
+ * @param {string[]} heads the first is the one of the row headers
+ * @param {HTMLTableRowElement[]} rows
+ */
+export function figures(label, heads, rows, properties = {}) {
+  for (const row of rows) {
+    heads.forEach((head, i) => {
+      if (i > 0) row.cells[i].dataset.head = head;
+    });
+  }
+  return el(
+    'div',
+    { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label },
+    el(
+      'table',
+      { class: 'figures', ...properties },
+      el('thead', {}, el('tr', {}, ...heads.map((text) => el('th', { scope: 'col' }, text)))),
+      el('tbody', {}, ...rows),
+    ),
+  );
+}
+
 /** @returns {any} the element of this id, which the page has */
 export function byId(id) {
   const found = document.getElementById(id);

@@ -13,13 +13,8 @@ const SHOWN_MAX = 100;
 const LINES_MAX = 5000;
 const HEIGHT = 100;
 const DENIED = 1;
-/** In the order of the table. What narrow screens have no column for has a name, and stands below the policy's. */
-const COLUMNS = [
-  { at: DENIED, kind: 'number', name: '' },
-  { at: 0, kind: 'number', name: '' },
-  { at: 2, kind: 'number wide', name: 'would be denied' },
-  { at: 3, kind: 'number wide', name: 'without the store' },
-];
+/** Indexes of the sums, in the order of the table. */
+const COLUMNS = [DENIED, 0, 2, 3];
 
 /** @type {{ file: string, version: string, refusal: string | null, areShadowsKnown: boolean, text: string, policies: any[] } | null} */
 let loaded = null;
@@ -134,25 +129,25 @@ export function showTable(traffic, isForced = false) {
 }
 
 function rowOf() {
-  const cells = COLUMNS.map(({ kind }) => el('td', { class: kind }));
-  const spark = el('td', { class: 'wide trend' });
-  const more = el('div', { class: 'narrow' });
+  const heads = byId('policy-table').tHead.rows[0].cells;
+  const cells = COLUMNS.map((_, i) => el('td', { class: 'number', 'data-head': heads[i + 1].textContent }));
+  const spark = el('td', { class: 'trend' });
   const link = el('a');
   const about = el('div', { class: 'soft' });
   const mode = el('td', { class: 'actions' });
-  const node = el('tr', {}, el('th', { scope: 'row' }, link, about, more), ...cells, spark, mode);
+  const node = el('tr', {}, el('th', { scope: 'row' }, link, about), ...cells, spark, mode);
   let drawnAt = 0;
   const fill = ({ policy, sums, series, spans, lastSpan }) => {
     const { name, route, line } = policy;
     setText(link, name);
     link.href = `#/policies/${line}`;
     setText(about, `${route}, ${quotaText(policy)}`);
-    COLUMNS.forEach(({ at }, i) => {
+    COLUMNS.forEach((at, i) => {
       setText(cells[i], count(sums[at]));
+      // Most policies have neither of the last two, and a phone has no room for them.
+      cells[i].classList.toggle('zero', i > 1 && sums[at] === 0);
     });
     cells[0].classList.toggle('bad', sums[DENIED] > 0);
-    const hidden = COLUMNS.filter(({ at, name }) => name !== '' && sums[at] > 0);
-    setText(more, hidden.map(({ at, name }) => `${name}: ${count(sums[at])}`).join(', '));
     showMode(mode, policy);
     // Drawing takes most of the time, so it happens once in each span.
     if (drawnAt !== lastSpan) spark.replaceChildren(sparkOf(series.map((one) => one.slice(-spans))));

@@ -1,6 +1,6 @@
 /** What came of a replay: totals, each policy before and after, and whom the edit hits. */
 import { clientText } from './client.js';
-import { clockTime, count, el, timeOf } from './dom.js';
+import { clockTime, count, el, figures, timeOf } from './dom.js';
 
 /** Those that change most come first. */
 const POLICIES_MAX = 200;
@@ -72,16 +72,7 @@ function policyTable({ policies, policiesAgainst }) {
     {},
     el('h3', {}, 'By policy'),
     el('p', { class: 'soft' }, 'Under the file in use → under the edited one.'),
-    el(
-      'div',
-      { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Replay by policy' },
-      el(
-        'table',
-        { id: 'replay-table' },
-        el('thead', {}, el('tr', {}, ...heads.map((text) => el('th', { scope: 'col' }, text)))),
-        el('tbody', {}, ...all.slice(0, POLICIES_MAX).map(rowOf)),
-      ),
-    ),
+    figures('Replay by policy', heads, all.slice(0, POLICIES_MAX).map(rowOf), { id: 'replay-table' }),
     all.length <= POLICIES_MAX
       ? null
       : el('p', { class: 'soft' }, `and ${count(all.length - POLICIES_MAX)} policies that change less`),
@@ -144,7 +135,7 @@ function clients(title, kind, most) {
       'ol',
       { class: 'limited' },
       ...most.map(({ identity, count: times }) =>
-        el('li', {}, clientText(identity), el('span', { class: kind }, counted(times, 'time'))),
+        el('li', {}, clientText(identity), ' ', el('span', { class: kind }, counted(times, 'time'))),
       ),
     ),
   );

@@ -1,7 +1,7 @@
 /** Tries a request without sending it: what the gateway would do with it. */
 import { call } from './api.js';
 import { clientText } from './client.js';
-import { byId, count, el, quotaText } from './dom.js';
+import { byId, count, el, figures, quotaText } from './dom.js';
 import { go } from './views.js';
 
 const VERDICTS = {
@@ -79,32 +79,19 @@ function told({ decision, path, status, headers, reason, policies }) {
 }
 
 function tableOf(policies) {
-  const heads = ['Policy', 'Used', 'Limit', 'Left', 'Counted', 'Why'];
-  return el(
-    'div',
-    { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Policies that apply' },
+  const rows = policies.map((policy) =>
     el(
-      'table',
+      'tr',
       {},
-      el('thead', {}, el('tr', {}, ...heads.map((text) => el('th', { scope: 'col' }, text)))),
-      el(
-        'tbody',
-        {},
-        ...policies.map((policy) =>
-          el(
-            'tr',
-            {},
-            el('th', { scope: 'row' }, rowLink(policy)),
-            el('td', {}, count(policy.used ?? 0)),
-            el('td', { class: 'nowrap' }, quotaText(policy)),
-            el('td', { class: policy.remaining === 0 ? 'bad' : '' }, count(policy.remaining ?? 0)),
-            el('td', {}, policy.identity === null ? '' : clientText(policy.identity)),
-            el('td', {}, policy.reason),
-          ),
-        ),
-      ),
+      el('th', { scope: 'row' }, rowLink(policy)),
+      el('td', {}, count(policy.used ?? 0)),
+      el('td', { class: 'nowrap' }, quotaText(policy)),
+      el('td', { class: policy.remaining === 0 ? 'bad' : '' }, count(policy.remaining ?? 0)),
+      el('td', {}, policy.identity === null ? '' : clientText(policy.identity)),
+      el('td', {}, policy.reason),
     ),
   );
+  return figures('Policies that apply', ['Policy', 'Used', 'Limit', 'Left', 'Counted', 'Why'], rows);
 }
 
 function rowLink({ name, line }) {
