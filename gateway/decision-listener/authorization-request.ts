@@ -31,6 +31,8 @@ interface ReplyReport {
 export interface BadAuthorizationRequest {
   readonly ok: false;
   readonly reason: string;
+  /** Whose mistake it is. The log names the mistakes of proxies. */
+  readonly by: 'proxy' | 'client';
 }
 
 const METHOD = 'X-Forwarded-Method';
@@ -40,13 +42,23 @@ const STATUS = 'X-Reply-Status';
 const EXT_AUTHZ = '/ext-authz';
 const REPLIED = '/replied';
 
-/**
- * A token (RFC 9110 9.1). Bounded, because clients choose it and it appears in logs; registered methods are shorter.
- */
-export const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}$/;
+/** RFC 9110 9.1. */
+export const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/** Clients choose the method, and it appears in logs. Registered methods are shorter. */
+const METHOD_LENGTH_MAX = 32;
 
 /** Methods are case-sensitive (RFC 9110 9.1), but many applications accept `post` as POST, and policies do not. */
 const UPPER_CASE = /^[A-Z-]+$/;
+
+/** @returns null if the method can be logged */
+export function longMethod(method: string): BadAuthorizationRequest | null {
+  if (method.length <= METHOD_LENGTH_MAX) return null;
+  return bad(
+    `the method is longer than ${METHOD_LENGTH_MAX} characters; send one such as GET or POST`,
+    'client',
+  );
+}
 
 /**
  * Checks the method of the described request. A mistake in it is the client's, not the proxy's.
@@ -81,6 +93,8 @@ export function authorizationRequestOf(
   if (methods.length > 1) return bad(`the proxy sent ${METHOD} more than once; it must replace the client's`);
   if (targets.length > 1) return bad(`the proxy sent ${URI} more than once; it must replace the client's`);
   if (!METHOD_TOKEN.test(described)) return bad(`${METHOD} is not a method`);
+  const long = longMethod(described);
+  if (long !== null) return long;
   const request = { ok: true, method: described, target: uri } as const;
   if (path !== REPLIED)
     return { ...request, dialect: path === '/forward-auth' ? 'forward-auth' : 'auth-request' };
@@ -105,6 +119,6 @@ function missing(name: string, why: string): BadAuthorizationRequest {
   return bad(`the proxy sent no ${name}: ${why}`);
 }
 
-export function bad(reason: string): BadAuthorizationRequest {
-  return { ok: false, reason };
+export function bad(reason: string, by: BadAuthorizationRequest['by'] = 'proxy'): BadAuthorizationRequest {
+  return { ok: false, reason, by };
 }

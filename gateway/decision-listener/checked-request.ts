@@ -21,7 +21,7 @@ import { learn } from '#gateway/request/prove.ts';
 import { framingOf } from '#gateway/request/refuse.ts';
 import type { Arrival } from '#gateway/request/request.ts';
 import { chargeOf } from '#gateway/request/spend.ts';
-import { authorizationRequestOf, type Dialect, methodProblem } from './authorization-request.ts';
+import { authorizationRequestOf, bad, type Dialect, methodProblem } from './authorization-request.ts';
 
 interface CheckedParts extends LimitedParts {
   readonly upstream: Upstream;
@@ -67,9 +67,9 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     const { req } = this;
     const asked = this.connection.origin.trusted
       ? authorizationRequestOf(req.method ?? '', req.url ?? '', req.rawHeaders)
-      : ({ ok: false, reason: UNTRUSTED } as const);
+      : bad(UNTRUSTED);
     if (!asked.ok) {
-      this.#options.onBadRequest(asked.reason);
+      if (asked.by === 'proxy') this.#options.onBadRequest(asked.reason);
       this.#parts.refusals.malformed(this, asked.reason);
       return;
     }

@@ -55,7 +55,7 @@ export function decideDescribed(
   const problem = described.ok
     ? (methodProblem(method) ?? privateHeaderProblem(rawHeaders))
     : described.reason;
-  if (!described.ok) options.onBadRequest(described.reason);
+  if (!described.ok && described.by === 'proxy') options.onBadRequest(described.reason);
   if (problem === null) request.run();
   else options.parts.refusals.malformed(request, problem);
 }

@@ -1,5 +1,5 @@
 /** Reads requests to Envoy's rate limit service. A descriptor has the properties of one request as its entries. */
-import { type BadAuthorizationRequest, bad, METHOD_TOKEN } from './authorization-request.ts';
+import { type BadAuthorizationRequest, bad, longMethod, METHOD_TOKEN } from './authorization-request.ts';
 import type { Described } from './described-request.ts';
 
 export interface RateLimitRequest {
@@ -44,6 +44,8 @@ export function describedBy({
   const client = values.get(CLIENT) ?? '';
   const chain = values.get(FORWARDED_FOR) ?? client;
   if (!METHOD_TOKEN.test(method)) return missing(METHOD, ':method');
+  const long = longMethod(method);
+  if (long !== null) return long;
   if (target === '') return missing(PATH, ':path');
   if (chain.trim() === '')
     return bad(

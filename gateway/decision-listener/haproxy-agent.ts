@@ -8,7 +8,7 @@ import { lingeringClose } from '#gateway/http/lingering-close.ts';
 import type { RequestOrigin } from '#gateway/http/request-origin.ts';
 import { type Look, readFirstBytes } from '#gateway/listen/connection/first-bytes.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type BadAuthorizationRequest, bad, METHOD_TOKEN } from './authorization-request.ts';
+import { type BadAuthorizationRequest, bad, longMethod, METHOD_TOKEN } from './authorization-request.ts';
 import { UNTRUSTED } from './checked-request.ts';
 import { type Answer, type Described, type DescribedOptions, decideDescribed } from './described-request.ts';
 import * as spop from './spop.ts';
@@ -179,15 +179,17 @@ const DROPPED: ReadonlySet<string> = new Set([
 function describedBy(args: spop.Values | null): Described | BadAuthorizationRequest {
   if (args === null) return bad('the SPOE group has more than one message; leave one');
   const [method, uri, client, headers] = ['method', 'uri', 'client', 'headers'].map((name) => args.get(name));
-  if (typeof method !== 'string') return missing('method=method');
-  if (!METHOD_TOKEN.test(method)) return bad('the method is longer than 32 characters, or no token');
+  if (typeof method !== 'string' || !METHOD_TOKEN.test(method)) return missing('method=method');
+  const long = longMethod(method);
+  if (long !== null) return long;
   if (uri === undefined) return missing('uri=pathq');
   if (typeof client !== 'string' || client.trim() === '') return missing('client=src');
   if (typeof headers !== 'string') return missing('headers=req.hdrs_bin');
   const rawHeaders = ['x-forwarded-for', client];
   try {
     const sent = spop.headersIn(headers);
-    if (sent.length > 2 * FIELDS_MAX) return bad(`the header section has more than ${FIELDS_MAX} fields`);
+    if (sent.length > 2 * FIELDS_MAX)
+      return bad(`the header section has more than ${FIELDS_MAX} fields`, 'client');
     for (let i = 0; i < sent.length; i += 2)
       if (!DROPPED.has((sent[i] ?? '').toLowerCase())) rawHeaders.push(sent[i] ?? '', sent[i + 1] ?? '');
   } catch (error) {

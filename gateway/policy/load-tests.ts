@@ -4,6 +4,7 @@ import { parseRequestLine } from './mismatch.ts';
 import type { PolicyTest } from './policy.ts';
 import { type Path, type Report, reportMistake } from './problems.ts';
 import type { PolicyFile } from './schema.ts';
+import { bytesOf } from './target.ts';
 
 type TestEntry = NonNullable<PolicyFile['tests']>[number];
 
@@ -101,7 +102,7 @@ function buildTest(
 }
 
 function rawHeadersOf(fields: TestEntry['headers'] = {}): string[] {
-  return Object.entries(fields).flatMap(([name, value]) => [name, String(value)]);
+  return Object.entries(fields).flatMap(([name, value]) => [name, bytesOf(String(value))]);
 }
 
 const NETWORK = /^(\d{1,3}(?:\.\d{1,3}){3})\/(\d|[12]\d|3[0-2])$/;

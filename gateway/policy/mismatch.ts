@@ -1,7 +1,7 @@
 /** Explains in words why a route does not match a request. */
 import { Mistake } from './problems.ts';
 import type { Route, Segment } from './route.ts';
-import { caseless, meaningOf } from './target.ts';
+import { bytesOf, caseless, meaningOf } from './target.ts';
 
 /**
  * @param method as sent; HEAD is matched as GET
@@ -56,5 +56,5 @@ export function parseRequestLine(text: string): { readonly method: string; reado
   const [method = '', target, ...more] = text.trim().split(/\s+/);
   if (target === undefined || more.length > 0 || !/^[A-Z]+$/.test(method) || !/^(?:\/|https?:)/.test(target))
     throw new Mistake(`"${text}" is not a request`, 'write METHOD PATH, such as "POST /api/items?page=2"');
-  return { method, target };
+  return { method, target: bytesOf(target) };
 }

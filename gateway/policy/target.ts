@@ -173,3 +173,8 @@ export function caseless(bytes: string): string {
 }
 
 const BEYOND_ASCII = /[\x80-\xff]/;
+
+/** Returns a text as clients send it: in UTF-8, one code unit for each byte. */
+export function bytesOf(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}

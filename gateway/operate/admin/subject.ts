@@ -4,6 +4,7 @@ import type { XStatic } from 'typebox/schema';
 import { Digester, type Identity, identityOf } from '#gateway/identity/digest.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
+import { bytesOf } from '#gateway/policy/target.ts';
 import { clientAddress } from '#shared/client-address.ts';
 import { AdminError } from './errors.ts';
 import { input } from './reply-schemas.ts';
@@ -55,7 +56,7 @@ export function identityFor({ subject, kind, identifier }: Subject, set: PolicyS
           400,
           `the policy file has several identifiers for keys; choose one with --identifier: ${[only, ...others].map(({ name }) => name).join(', ')}`,
         );
-      return new Digester(salt).identify(only, text);
+      return new Digester(salt).identify(only, bytesOf(text));
     }
     default:
       return is satisfies never;

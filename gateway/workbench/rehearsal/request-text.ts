@@ -1,4 +1,5 @@
 import { parseRequestLine } from '#gateway/policy/mismatch.ts';
+import { bytesOf } from '#gateway/policy/target.ts';
 import type { RehearsedRequest } from './rehearsal.ts';
 
 /**
@@ -19,5 +20,5 @@ export function readHeader(text: string): [name: string, value: string] {
   const [, name, value] = /^([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([^\r\n]*)$/.exec(text) ?? [];
   if (name === undefined || value === undefined)
     throw new Error(`"${text}" is no header; write 'name: value', such as -H 'x-api-key: fbk_1'`);
-  return [name, value];
+  return [name, bytesOf(value)];
 }

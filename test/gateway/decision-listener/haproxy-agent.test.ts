@@ -113,7 +113,7 @@ t.test('400 for what is not described, with the line that is missing; the connec
   const whole = question('/elsewhere', '192.0.2.1');
   const cases: readonly (readonly [Readonly<Record<string, string | Buffer | null>>, RegExp])[] = [
     [{}, /add method=method/],
-    [{ ...whole, method: 'G T' }, /no token/],
+    [{ ...whole, method: 'G T' }, /add method=method/],
     [{ ...whole, method: 'G'.repeat(33) }, /longer than 32 characters/],
     [{ ...whole, client: null }, /add client=src/],
     [{ method: 'GET', client: '192.0.2.1' }, /add uri=pathq/],

@@ -101,6 +101,7 @@ t.test('what is not described is over the limit, and says why: Envoy lets errors
     [[], /has 0 descriptors; put all entries into one/],
     [[whole, whole], /has 2 descriptors/],
     [[whole.slice(2)], /no entry method; add the header :method/],
+    [[['method', 'M'.repeat(33), ...whole.slice(2)]], /the method is longer than 32 characters/],
     [[[...whole.slice(0, 2), ...whole.slice(4)]], /no entry path; add the header :path/],
     [[whole.slice(0, 4)], /no entry remote_address; /],
     [[[...whole.slice(0, 4), 'remote_address', ' ']], /no entry remote_address; /],

@@ -1,0 +1,43 @@
+/** Tests that operators name the client that the gateway counts. */
+import t from 'tap';
+import { identityFor } from '#gateway/operate/admin/subject.ts';
+import { loadPolicies } from '#gateway/policy/load.ts';
+import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
+import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
+import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { sendRaw } from '#test/support/raw.ts';
+
+const POLICIES = policyFile('name: keys, route: GET /keys/*, identifier: api-key, limit: 9, window: 366d');
+const KEYS = ['clé', 'ключ', 'à', '鍵 '];
+
+t.test('a ban of a key with letters beyond ASCII holds for clients that send UTF-8', async (t) => {
+  const { origin } = await startUpstream(t);
+  const { gateway, port } = await startTestGateway(t, { upstream: origin, policies: POLICIES });
+  const set = loadPolicies(POLICIES, 'p.yaml');
+  for (const key of KEYS) {
+    const status = async (): Promise<string> => {
+      const request = `GET /keys HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nConnection: close\r\n\r\n`;
+      return (await sendRaw(port, Buffer.from(request).toString('latin1')).ended()).slice(9, 12);
+    };
+    t.equal(await status(), '200', key);
+    await gateway.control.ban(
+      identityFor({ subject: key, kind: 'key' }, set, await gateway.control.salt()),
+      60_000,
+      '',
+    );
+    t.equal(await status(), '429', key);
+  }
+});
+
+t.test('explain and the tests of a policy file read such keys and paths alike', async (t) => {
+  const set = loadPolicies(POLICIES, 'p.yaml');
+  const rehearsal = new Rehearsal(set, { clock: () => 0, salt: 'salt' });
+  for (const key of KEYS) {
+    const { digest } = identityFor({ subject: key, kind: 'key' }, set, 'salt');
+    const request = requestOf(`GET /keys/${key.trim()}`, [`x-api-key: ${key}`], '192.0.2.1');
+    const asked = rehearsal.ask(request);
+    t.match(asked, { kind: 'allow', path: `/keys/${encodeURIComponent(key.trim())}` });
+    const read = rehearsal.read(request);
+    t.ok(read.kind === 'covered' && read.identities().some((one) => one.digest === digest), key);
+  }
+});
