@@ -10,6 +10,7 @@ import { createErrorHandler, replyToUnparsable } from './http/error-handler.ts';
 import { collectMethods } from './http/method-not-allowed.ts';
 import { httpPlugin } from './http/plugin.ts';
 import { newUuid } from './ids.ts';
+import { readArrived } from './stop.ts';
 import { registerSurfaces, surfaceOf } from './surfaces/surfaces.ts';
 
 /** Maximum length of a path parameter. Our ids have 25 characters, user ids up to 255. */
@@ -36,7 +37,7 @@ export async function buildApp(
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // The process stops listening before it closes the app, so requests on open connections are still answered.
+    // Requests that arrive while the app closes are still answered.
     return503OnClosing: false,
     schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PART_LENGTH_MAX },
@@ -56,6 +57,10 @@ export async function buildApp(
   await app.register(limitsPlugin, { limiter: limits, trustedProxies, findSurface: surfaceOf });
   await app.register(docsPlugin, { publicUrl, random, findSurface: surfaceOf });
   await registerSurfaces(app, context);
+  // Registered last, so health checks already say that the service stops.
+  await app.register(async (scope) => {
+    scope.addHook('preClose', () => readArrived(app.server));
+  });
   methods.refuseOtherMethods();
   await app.ready();
   return app;

@@ -2,6 +2,8 @@
  * Ends the process in time, even if something hangs. Interrupted work is durable: it is in a table, leased or still
  * due.
  */
+import type { Server } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Millis } from '#shared/clock.ts';
 
 interface StopStep {
@@ -39,4 +41,26 @@ export async function stopWithin(
   await Promise.race([all(), timeout]);
   clearTimeout(timer);
   return [...open];
+}
+
+/** Connections that nobody has accepted are one turn each, and node:http lets 511 wait. */
+const TURNS_MAX = 512;
+
+/**
+ * Accepts the connections and reads the requests that the kernel holds. Closing the server would cut them. Ends with the
+ * first turns of the event loop in which none arrives.
+ */
+export async function readArrived(server: Server): Promise<void> {
+  let arrived = 0;
+  const count = (): void => {
+    arrived += 1;
+  };
+  server.on('connection', count).on('request', count);
+  for (let turns = 0, before = -1; before < arrived && turns < TURNS_MAX; turns += 2) {
+    before = arrived;
+    // The first call may only end the current turn, in which nothing is read.
+    await nextTurn();
+    await nextTurn();
+  }
+  server.off('connection', count).off('request', count);
 }

@@ -54,6 +54,13 @@ export function callbackUrl(given: string, publicUrl: string): string {
   return url !== null && url.origin === new URL(publicUrl).origin ? url.href : publicUrl;
 }
 
+/** The same page on the host of the request, which has the browser's cookies and may differ from PUBLIC_URL. */
+export function onSameHost(url: string): string {
+  const { pathname, search, hash } = new URL(url);
+  // Two slashes at the beginning would name another host.
+  return `${pathname.replace(/^\/+/, '/')}${search}${hash}`;
+}
+
 /** Describes a form, or JSON with the same fields. @param names of fields besides those of every form */
 export function formFields(...names: readonly string[]) {
   const all = [...names, 'csrfToken', 'callbackUrl', 'json'];

@@ -11,7 +11,7 @@ import { htmlPage, redirectTo } from '#api/http/media.ts';
 import { sendPage } from '#api/http/page.ts';
 import { alert, ask, field, form, hidden, links, notice } from '#api/http/page-form.ts';
 import { escapeHtml } from '#shared/page.ts';
-import { callbackUrl, fieldOf } from './form.ts';
+import { callbackUrl, fieldOf, onSameHost } from './form.ts';
 import { texts } from './login.ts';
 import { protect } from './protection.ts';
 import { isSignupOpen } from './signup.ts';
@@ -20,7 +20,9 @@ import { isSignupOpen } from './signup.ts';
 export const ACCOUNT_PATH = '/account';
 
 const page = {
-  schema: { response: { 200: htmlPage('A page.'), 302: redirectTo('the account of the logged-in person') } },
+  schema: {
+    response: { 200: htmlPage('A page.'), 302: redirectTo('the page that a logged-in person asked for') },
+  },
 };
 
 export const loginPage: Routes = async (app, { context }) => {
@@ -37,7 +39,7 @@ export const loginPage: Routes = async (app, { context }) => {
     );
     const isPlain = error === '' && !isOld && news === undefined;
     if (isPlain && (await isLoggedIn(sessionCookie(request.cookies)))) {
-      return reply.redirect(`${basePath}${ACCOUNT_PATH}`);
+      return reply.redirect(onSameHost(target));
     }
     const problem = isOld ? 'The form was too old. Please try again.' : error === '' ? '' : saidOf(error);
     return sendPage(reply, 200, 'Log in', [

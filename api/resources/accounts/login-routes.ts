@@ -15,7 +15,7 @@ import { redirectTo } from '#api/http/media.ts';
 import { MapOf } from '#api/schemas.ts';
 import { fieldErrors } from './account-forms.ts';
 import { finishLogin, type Login, loggedIn, signOut } from './admission.ts';
-import { acceptForms, callbackUrl, fieldOf, formFields, wantsJson } from './form.ts';
+import { acceptForms, callbackUrl, fieldOf, formFields, onSameHost, wantsJson } from './form.ts';
 import { checkPassword, type LoginResult, redeemVerification, texts } from './login.ts';
 import { ACCOUNT_PATH } from './login-page.ts';
 import { loginReplies, sessionReplies, verificationReplies } from './login-replies.ts';
@@ -196,13 +196,10 @@ function go(request: FastifyRequest, reply: FastifyReply, url: string) {
   return wantsJson(request.body) ? { url } : redirect(request, reply, url);
 }
 
-/** Browsers stay on the host of their request, which has their cookies and may differ from PUBLIC_URL. */
+/** Browsers stay on the host of their request. */
 function redirect(request: FastifyRequest, reply: FastifyReply, url: string) {
-  const { pathname, search, hash } = new URL(url);
-  // Two slashes at the beginning would name another host.
-  const path = pathname.replace(/^\/+/, '/');
   return reply
     .code(302)
-    .header('location', isFromPage(request) ? `${path}${search}${hash}` : url)
+    .header('location', isFromPage(request) ? onSameHost(url) : url)
     .send();
 }

@@ -47,6 +47,7 @@ const created = {
   surveyId: Id,
   finished: Type.Boolean(),
   data: Data,
+  /** '' means none, like null: a second response with the same id would be refused. */
   displayId: OptionalText,
   singleUseId: OptionalText,
   endingId: OptionalText,

@@ -128,7 +128,7 @@ function valuesOf<T extends string>(
   const values = new Set<T>();
   for (const text of texts) {
     const value = known.find((one) => one === text);
-    if (value === undefined) throw invalidFields({ [name]: `must be of ${known.join(', ')}` });
+    if (value === undefined) throw invalidFields({ [name]: `must be one of ${known.join(', ')}` });
     values.add(value);
   }
   return [...values];

@@ -235,6 +235,8 @@ t.test('a login leads to the requested page, on our own site only', async (t) =>
     });
     t.equal(reply.status, 302);
     t.equal(reply.headers.location, leads, asked);
+    const again = await open(browser, `/auth/login?callbackUrl=${encodeURIComponent(asked)}`);
+    t.same([again.status, again.headers.location], [302, leads], `${asked}, already logged in`);
   }
 });
 

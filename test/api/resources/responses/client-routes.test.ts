@@ -376,6 +376,16 @@ t.test('single-use links: every error, and exactly one response', async (t) => {
   t.equal(any.status, 200, 'without signing, any id will do');
 });
 
+t.test('200: an empty id of a display or a single-use link is none', async (t) => {
+  const paths = [v1, v2, '/api/v1/management/responses', '/api/v2/management/responses'];
+  for (const path of [...paths, ...paths]) {
+    const body = { ...empty, surveyId: survey.id, displayId: '', singleUseId: '' };
+    const reply = await api.manage('POST', path, body);
+    t.ok(reply.status < 300, `${path}: ${reply.text}`);
+    t.match(await stored(reply.json.data.id), { displayId: null, singleUseId: null });
+  }
+});
+
 t.test('v1 checks the verified address before the single-use id, v2 after it', async (t) => {
   const both = await addSurvey(api, {
     isVerifyEmailEnabled: true,
