@@ -9,6 +9,7 @@
  */
 import { isIP, type LookupFunction } from 'node:net';
 import type { Agent, buildConnector } from 'undici';
+import { percentDecoded } from '#api/percent-encoding.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { Reach, Targets } from './targets.ts';
 
@@ -174,20 +175,11 @@ function withoutCredentials(url: URL): { address: URL; authorization: Record<str
   const address = new URL(url);
   address.username = '';
   address.password = '';
-  const credentials = `${decoded(username)}:${decoded(password)}`;
+  const credentials = `${percentDecoded(username)}:${percentDecoded(password)}`;
   return {
     address,
     authorization: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
   };
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // The text has a % that encodes nothing.
-    return text;
-  }
 }
 
 /** Returns the first bytes. The status already decides the result, so an error while reading only shortens the text. */

@@ -70,11 +70,7 @@ export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): Job
         run: (isStopping) => endAccounts(parts, isStopping, log),
       },
       { name: 'sweepFiles', periodMs: SWEEP_FILES_MS, run: (isStopping) => sweep(parts, isStopping, log) },
-      {
-        name: 'settleUploads',
-        periodMs: SETTLE_UPLOADS_MS,
-        run: async () => void (await settleUploads(parts)),
-      },
+      { name: 'settleUploads', periodMs: SETTLE_UPLOADS_MS, run: () => settleUploads(parts) },
     ],
     onError: (job, error) =>
       log.error(

@@ -5,6 +5,7 @@
  */
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
+import { percentDecoded } from '#api/percent-encoding.ts';
 import { isAccess, keyOf, locationOf } from './key.ts';
 
 /** Maximum number of keys in one statement, far below the databases' limits for parameters. */
@@ -67,7 +68,7 @@ export async function claimFilesIn(
   for (const [, id = '', access = '', name = ''] of text.matchAll(FILE)) {
     // With an environment id the file belongs to the workspace itself, otherwise it may belong to another workspace.
     for (const owner of new Set([id, workspaceId])) {
-      const location = isAccess(access) ? locationOf(owner, access, decodedPath(name)) : null;
+      const location = isAccess(access) ? locationOf(owner, access, percentDecoded(name)) : null;
       if (location !== null) keys.add(keyOf(location));
     }
   }
@@ -108,15 +109,6 @@ function keyIn(text: string, workspaceId: string): string | null {
   const [id = '', access = '', ...rest] = text.slice(start + ROOT.length).split('/');
   const encoded = rest.join('/');
   if (!isId(id) || !isAccess(access) || encoded === '' || /[?#\s]/.test(encoded)) return null;
-  const location = locationOf(workspaceId, access, decodedPath(encoded));
+  const location = locationOf(workspaceId, access, percentDecoded(encoded));
   return location === null ? null : keyOf(location);
-}
-
-function decodedPath(encoded: string): string {
-  try {
-    return decodeURIComponent(encoded);
-  } catch {
-    // Not percent-encoded by us, so not one of our files. The lookup of the unchanged text finds nothing.
-    return encoded;
-  }
 }

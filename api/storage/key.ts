@@ -3,6 +3,7 @@
  * `surveys/{surveyId}/elements/{elementId}/{file}`. The API makes every key. A key in a path is accepted only in this
  * form, so a path cannot name anything else. Pure.
  */
+import { percentDecoded } from '#api/percent-encoding.ts';
 
 const accessTypes = ['public', 'private'] as const;
 export type Access = (typeof accessTypes)[number];
@@ -64,7 +65,7 @@ export function locationOf(workspaceId: string, access: Access, name: string): F
  * the folder if they were decoded once more, because they are meant to trick another server.
  */
 export function nameProblem(name: string): string | null {
-  for (const reading of [name, decoded(name), decoded(decoded(name))]) {
+  for (const reading of [name, percentDecoded(name), percentDecoded(percentDecoded(name))]) {
     if (/[\p{Cc}\\]/u.test(reading)) return 'File name must not contain backslashes or control characters';
     if (reading.split('/').some((part) => part === '' || part === '.' || part === '..')) {
       return 'File name must not contain empty, . or .. segments';
@@ -76,13 +77,4 @@ export function nameProblem(name: string): string | null {
 /** The extension: the text after the last dot of the last part. null if there is none. */
 export function extensionOf(name: string): string | null {
   return /\.([^./\\]+)$/.exec(name)?.[1] ?? null;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // A percent sign that encodes nothing is literal.
-    return text;
-  }
 }

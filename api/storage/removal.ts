@@ -91,15 +91,15 @@ export async function sweepFiles(parts: RemovalParts, limit = SWEEP_MAX): Promis
 /**
  * Looks for the objects of grants without a result: uploads to a bucket, and those whose process died.
  *
- * @returns the number of grants @throws StorageUnavailable
+ * @throws StorageUnavailable
  */
-export async function settleUploads(parts: RemovalParts, limit = SWEEP_MAX): Promise<number> {
+export async function settleUploads(parts: RemovalParts): Promise<void> {
   const { db, storage, clock, config } = parts;
   const now = clock();
   const ended = toTimestamp(now - UPLOAD_MS_MAX);
   // Each is looked up twice: when its reservation ends, and before its row is deleted.
   const times = { reserved: toTimestamp(now - RESERVED_MS), ended };
-  const unsettled = await unsettledFiles(db, times, limit).execute();
+  const unsettled = await unsettledFiles(db, times, SWEEP_MAX).execute();
   await inParallel(unsettled, async ({ key, createdAt }) => {
     const object = await storage.open(key);
     if (object === null) {
@@ -111,7 +111,6 @@ export async function settleUploads(parts: RemovalParts, limit = SWEEP_MAX): Pro
     const outcome = await markStored(db, config.storageQuota, key, object.size, toTimestamp(now));
     if (outcome !== 'stored') await removeFile(parts, key);
   });
-  return unsettled.length;
 }
 
 /** The first failure ends the round, because a store that fails one call will fail the others. */

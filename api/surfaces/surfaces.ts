@@ -1,6 +1,7 @@
 /** Finds the surface of a path, and registers each surface as one Fastify scope. */
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '#api/context.ts';
+import { percentDecoded } from '#api/percent-encoding.ts';
 import { client } from './client.ts';
 import { management } from './management.ts';
 import { pages } from './pages.ts';
@@ -13,7 +14,9 @@ const surfaces: readonly Surface[] = [client, management, v2, v3, pages];
 
 /** @param target a request target or a route's pattern: a path, perhaps with a query; it may be malformed */
 export function surfaceOf(target: string): Surface {
-  const path = decoded(target.split(/[?#]/, 1)[0] ?? '');
+  // The router decodes percent-encodings before it matches. It refuses a malformed target with 400, in the error shape
+  // of its literal prefix.
+  const path = percentDecoded(target.split(/[?#]/, 1)[0] ?? '');
   const isBelow = (prefix: string): boolean => path === prefix || path.startsWith(`${prefix}/`);
   return surfaces.find(({ prefixes }) => prefixes.some(isBelow)) ?? pages;
 }
@@ -28,15 +31,5 @@ export async function registerSurfaces(app: FastifyInstance, context: Context): 
       });
       for (const routes of surface.routes) await scope.register(routes, { context });
     });
-  }
-}
-
-/** The router decodes percent-encodings before it matches, so the surface is found by the decoded path. */
-function decoded(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    // The router refuses such a target with 400, in the error shape of its literal prefix.
-    return path;
   }
 }

@@ -14,7 +14,7 @@ import type { Kept } from '#api/workspace-cache.ts';
 import { fileError, otherLengthError } from './answers.ts';
 import type { Respondent } from './insert.ts';
 import type { NewClientResponse, ResponseMeta } from './schema.ts';
-import { checkIdLengths, checkResponseSize, idsIn } from './size.ts';
+import { checkSentResponse } from './size.ts';
 import {
   contactLinkError,
   emailError,
@@ -49,8 +49,7 @@ export function clientCreation(context: Context): ClientCreation {
   };
 
   const create: ClientCreation['create'] = async (request, body, version) => {
-    checkResponseSize(body);
-    checkIdLengths(idsIn(body));
+    checkSentResponse(body);
     const respond = async <T>(
       survey: AnsweredSurvey,
       createBy: (...parts: Parameters<typeof createResponse>) => Promise<T>,

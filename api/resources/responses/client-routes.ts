@@ -12,7 +12,7 @@ import { fieldIdsOf, fileError, otherLengthError } from './answers.ts';
 import { answersIn } from './body.ts';
 import { clientCreation, closedError } from './client-creation.ts';
 import { ClientResponseReply, NewClientResponse, ResponseChange } from './schema.ts';
-import { checkIdLengths, checkResponseSize, idsIn } from './size.ts';
+import { checkSentResponse } from './size.ts';
 import { findResponse } from './store.ts';
 import { pinError } from './submission-checks.ts';
 import { changeResponse } from './write.ts';
@@ -55,8 +55,7 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
       },
       async (request) => {
         const { responseId } = request.params;
-        checkResponseSize(request.body);
-        checkIdLengths(idsIn(request.body));
+        checkSentResponse(request.body);
         const found = await findResponse(db, responseId);
         if (found === null || found.workspaceId !== workspaceOf(request).id) {
           throw notFound('Response', responseId);

@@ -15,7 +15,7 @@ import { removeFilesOf } from '#api/storage/removal.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import type { ReadAnswers } from './body.ts';
 import type { NewManagementResponse, ResponseMeta } from './schema.ts';
-import { checkIdLengths, checkResponseSize, idsIn, type Sized } from './size.ts';
+import { checkSentResponse, type SentResponse } from './size.ts';
 import { deleteResponse, findResponse, type Response } from './store.ts';
 import { type Change, changeResponse, createResponse } from './write.ts';
 
@@ -38,12 +38,11 @@ export async function createManagedResponse(
   context: Context,
   request: FastifyRequest,
   survey: AnsweredSurvey,
-  body: Omit<NewManagementResponse, 'data'> & Sized,
+  body: Omit<NewManagementResponse, 'data'> & SentResponse,
   answers: ReadAnswers,
   check: () => ApiError | null,
 ): Promise<Response> {
-  checkResponseSize(body);
-  checkIdLengths(idsIn(body));
+  checkSentResponse(body);
   const scope = scopeIn(body);
   if (scope !== null && (await reachableWorkspace(context, request, scope)).id !== survey.workspaceId) {
     throw badRequest('Survey is part of another workspace', { workspaceId: scope });
@@ -87,11 +86,10 @@ interface ManagedChange {
 export async function changeManagedResponse(
   context: Context,
   { id, surveyId }: Response,
-  body: Sized & Parameters<typeof idsIn>[0],
+  body: SentResponse,
   changeFor: (survey: AnsweredSurvey) => ManagedChange,
 ): Promise<Response> {
-  checkResponseSize(body);
-  checkIdLengths(idsIn(body));
+  checkSentResponse(body);
   const survey = existing(await findAnsweredSurvey(context.db, surveyId), 'Survey', surveyId);
   const { change, check } = changeFor(survey);
   return changeResponse(

@@ -9,18 +9,19 @@ import {
 import { invalidFields } from '#api/errors.ts';
 
 /** A response as sent or as stored. Absent parts have no size. */
-export interface Sized {
+interface Sized {
   readonly data?: Readonly<Record<string, unknown>> | null | undefined;
   readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
   readonly ttc?: Readonly<Record<string, unknown>> | null | undefined;
   readonly meta?: object | null | undefined;
 }
 
-/**
- * Checks the sent parts before the transaction, and in an update also the result.
- *
- * @throws ApiError invalid_fields that names the part that is too large
- */
+/** Ids and codes. */
+const ID_NAMES = ['displayId', 'singleUseId', 'endingId', 'language'] as const;
+
+export type SentResponse = Sized & { readonly [Name in (typeof ID_NAMES)[number]]?: unknown };
+
+/** Checks the maps of a body or of an update's result. @throws ApiError invalid_fields that names the part that is too large */
 export function checkResponseSize({ data, variables, ttc, meta }: Sized): void {
   checkCount('data', data);
   checkCount('variables', variables);
@@ -33,28 +34,15 @@ export function checkResponseSize({ data, variables, ttc, meta }: Sized): void {
   }
 }
 
-/** @param fields ids and codes by the names of their fields @throws ApiError invalid_fields */
-export function checkIdLengths(fields: Readonly<Record<string, unknown>>): void {
-  for (const [name, value] of Object.entries(fields)) {
-    if (typeof value === 'string' && value.length > RESPONSE_ID_LENGTH_MAX) {
+/** Checks a body before the transaction. @throws ApiError invalid_fields that names the part that is too large */
+export function checkSentResponse(body: SentResponse): void {
+  checkResponseSize(body);
+  for (const name of ID_NAMES) {
+    const id = body[name];
+    if (typeof id === 'string' && id.length > RESPONSE_ID_LENGTH_MAX) {
       throw invalidFields({ [name]: `must not have more than ${RESPONSE_ID_LENGTH_MAX} characters` });
     }
   }
-}
-
-/** The ids and codes of a body. */
-export function idsIn({
-  displayId,
-  singleUseId,
-  endingId,
-  language,
-}: {
-  readonly displayId?: unknown;
-  readonly singleUseId?: unknown;
-  readonly endingId?: unknown;
-  readonly language?: unknown;
-}): Readonly<Record<string, unknown>> {
-  return { displayId, singleUseId, endingId, language };
 }
 
 function checkCount(path: string, map: object | null | undefined): void {

@@ -27,9 +27,8 @@ interface Term {
  * Without filters the segment contains everybody.
  *
  * @param filters `[{id, connector: null | and | or, resource: filter | nodes}]`
- * @param path prefix of the paths of mistakes
  */
-export function compileFilters(filters: unknown, path = 'filters'): Compiled | InvalidFilter {
+export function compileFilters(filters: unknown): Compiled | InvalidFilter {
   const issues: Record<string, string> = {};
   const references = new Set<string>();
   const interactions: Interaction[] = [];
@@ -43,7 +42,8 @@ export function compileFilters(filters: unknown, path = 'filters'): Compiled | I
     if (!Array.isArray(nodes)) return unless(at, 'must be array');
     if (depth > DEPTH_MAX) return unless(at, `must not be nested deeper than ${DEPTH_MAX} levels`);
     count += nodes.length;
-    if (count > FILTERS_MAX) return unless(path, `must not have more than ${FILTERS_MAX} filters and groups`);
+    if (count > FILTERS_MAX)
+      return unless('filters', `must not have more than ${FILTERS_MAX} filters and groups`);
     return disjunction(nodes.map((node: unknown, i) => term(node, i, `${at}.${i}`, depth)));
   };
 
@@ -80,7 +80,7 @@ export function compileFilters(filters: unknown, path = 'filters'): Compiled | I
     return nobody;
   }
 
-  const condition = group(filters, path, 1);
+  const condition = group(filters, 'filters', 1);
   if (Object.keys(issues).length > 0) return { issues };
   return { condition, references: [...references], interactions };
 }

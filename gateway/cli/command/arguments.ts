@@ -1,5 +1,5 @@
-/** Reads policy files, requests and headers from the arguments. */
-import { readFileSync } from 'node:fs';
+/** Reads policy files, requests and headers from the arguments, and writes the files that they name. */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { loadPolicies } from '#gateway/policy/load.ts';
 import type { PolicySet } from '#gateway/policy/policy.ts';
@@ -33,6 +33,19 @@ export function readText(file: string, fix: string): string {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new CommandError(`${file} cannot be read (${code}); ${fix}`, EXIT.unreachable);
+  }
+}
+
+/** @param flag `wx` for a file that must not exist yet @throws CommandError exit 2 if it exists, 3 */
+export function writeText(file: string, text: string, flag: 'w' | 'wx' = 'w'): void {
+  try {
+    writeFileSync(file, text, { flag });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST')
+      throw new CommandError(`${file} already exists; name another, or remove it`, EXIT.usage);
+    const fix = 'name a file in a folder that you may write to';
+    throw new CommandError(`${file} cannot be written (${code}); ${fix}`, EXIT.unreachable);
   }
 }
 

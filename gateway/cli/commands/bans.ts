@@ -1,9 +1,10 @@
 /** `bans`: Who is banned, by whom, and until when? */
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
+import { requireWhole } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import type { ShownBans } from '#gateway/operate/admin/client-routes.ts';
-import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
+import { EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { GlobalOptions } from '#shared/cli/program.ts';
 
 const COUNT_MAX = 1000;
@@ -26,8 +27,7 @@ export const addBans: AddCommand = (program, context) =>
 
 async function bans(options: BansArguments, { terminal, env }: CommandContext): Promise<ExitCode> {
   const { count } = options;
-  if (!Number.isInteger(count) || count < 1 || count > COUNT_MAX)
-    throw new CommandError(`--count must be a whole number from 1 to ${COUNT_MAX}`, EXIT.usage);
+  requireWhole('--count', count, 1, COUNT_MAX);
   const answer = (await askAdmin(accessOf(options, env), 'GET', `/api/bans?count=${count}`)) as ShownBans;
   if (options.json) {
     terminal.json(answer);

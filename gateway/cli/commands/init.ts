@@ -1,7 +1,8 @@
 /** `init`: writes a policy file to begin with. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { writeText } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand } from '#gateway/cli/command/command.ts';
-import { CommandError, EXIT } from '#shared/cli/exit.ts';
+import { EXIT } from '#shared/cli/exit.ts';
 
 const EXAMPLES = ['json-api', 'login', 'plans', 'formbricks'] as const;
 
@@ -20,7 +21,7 @@ export const addInit: AddCommand = (program, context) =>
         .example('$0 init --from login', 'Writes policies.yaml with limits for a login'),
     ({ file, from, json }) =>
       context.run(() => {
-        write(file, exampleText(from));
+        writeText(file, exampleText(from), 'wx');
         if (json) context.terminal.json({ file, from });
         else
           context.terminal.line(
@@ -34,19 +35,4 @@ export const addInit: AddCommand = (program, context) =>
 function exampleText(name: (typeof EXAMPLES)[number]): string {
   const file = new URL(`../../../examples/${name}.yaml`, import.meta.url);
   return readFileSync(file, 'utf8').replace(/^# yaml-language-server:.*\n(?:#\n)?/, '');
-}
-
-/** @throws CommandError if the file exists or cannot be written */
-function write(file: string, text: string): void {
-  try {
-    writeFileSync(file, text, { flag: 'wx' });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST')
-      throw new CommandError(`${file} already exists; name another, or remove it`, EXIT.usage);
-    throw new CommandError(
-      `${file} cannot be written (${code}); name a file in a folder that you may write to`,
-      EXIT.unreachable,
-    );
-  }
 }

@@ -1,7 +1,6 @@
 /** `replay LOG…`: decides the requests of a log by a policy file. */
 
-import { writeFileSync } from 'node:fs';
-import { loadPolicyFile } from '#gateway/cli/command/arguments.ts';
+import { loadPolicyFile, writeText } from '#gateway/cli/command/arguments.ts';
 import type { AddCommand, CommandContext } from '#gateway/cli/command/command.ts';
 import {
   LOG_OPTIONS,
@@ -65,21 +64,10 @@ async function run(options: ReplayOptions, { terminal, now, env }: CommandContex
       EXIT.no,
     );
   }
-  if (options.report !== undefined) write(options.report, reportPage(result));
+  if (options.report !== undefined) writeText(options.report, reportPage(result));
   if (options.json) terminal.json(documentOf(result, Math.round(result.lines / seconds)));
   else print(result, seconds, terminal);
   return EXIT.ok;
-}
-
-function write(file: string, page: string): void {
-  try {
-    writeFileSync(file, page);
-  } catch (error) {
-    throw new CommandError(
-      `${file} cannot be written (${(error as NodeJS.ErrnoException).code}); name a file in a folder that you may write to`,
-      EXIT.unreachable,
-    );
-  }
 }
 
 function documentOf(result: ReplayResult, linesPerSecond: number): object {

@@ -3,6 +3,7 @@
  * with traffic. Requests update nothing here. Every half minute, and every second while a page is open, the increase of
  * the metrics is added to the current span.
  */
+import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 import { type PolicyTotals, TIME_BUCKETS, type Totals } from './totals.ts';
 
@@ -123,7 +124,7 @@ export class TrafficHistory {
     return growth;
   }
 
-  traffic(boundsSeconds: readonly number[]): Traffic {
+  traffic(): Traffic {
     const at = this.#span;
     const requests: Record<string, readonly number[]> = {};
     for (const [outcome, ring] of this.#requests) requests[outcome] = ring.series(at, 0) ?? [];
@@ -136,7 +137,7 @@ export class TrafficHistory {
         .filter((one) => Object.keys(one).length > 1)
         .sort((a, b) => a.policy.localeCompare(b.policy)),
       requests,
-      boundsSeconds,
+      boundsSeconds: DURATION_BOUNDS_SECONDS,
       decisionTime: this.#decisionTime.rows(at),
       storeTime: this.#storeTime.rows(at),
     };

@@ -3,7 +3,6 @@
  * Nothing runs while no page is open. A page that does not read is disconnected, so no data accumulates.
  */
 import type { ServerResponse } from 'node:http';
-import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
 import type { DecisionRecord } from '#gateway/operate/decisions/decision-record.ts';
 import { type Clock, isoTime, type Millis } from '#shared/clock.ts';
 import { addressesOf } from './decisions-routes.ts';
@@ -80,7 +79,7 @@ export class LiveFeed {
     await this.#look();
     if (response.destroyed) return;
     const { history, marks } = this.#options;
-    const first = event('traffic', { ...history.traffic(DURATION_BOUNDS_SECONDS), marks: marks.list });
+    const first = event('traffic', { ...history.traffic(), marks: marks.list });
     listener.firstBytes = Buffer.byteLength(first);
     response.write(first);
   }

@@ -1,6 +1,5 @@
 /** Totals, the traffic of the last hour, and a stream of new events. */
 import type { FastifyInstance } from 'fastify';
-import { DURATION_BOUNDS_SECONDS } from '#gateway/observe/metrics/histogram.ts';
 import type { Millis } from '#shared/clock.ts';
 import type { AdminContext } from './context.ts';
 import { AdminError } from './errors.ts';
@@ -48,7 +47,7 @@ export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutes
     { schema: { summary: 'The last hour, by policy', response: { 200: trafficSchema } } },
     async () => {
       if (feed.size === 0) history.add(totalsOf(await top.families()));
-      return { ...history.traffic(DURATION_BOUNDS_SECONDS), marks: marks.list };
+      return { ...history.traffic(), marks: marks.list };
     },
   );
 
