@@ -74,6 +74,7 @@ export type ResourceType =
   | 'Member'
   | 'Invite'
   | 'Team'
+  | 'Workspace Team'
   | 'API Key'
   | 'file'
   | 'contact';

@@ -98,7 +98,9 @@ export const teamContentRoutes: Routes = async (app, { context }) => {
       change(async (trx) => {
         const team = await managedTeam(trx, request, request.params);
         const workspaceId = await workspaceIn(trx, request, team);
-        if (!(await removeTeamWorkspace(trx, team.id, workspaceId))) throw notFound('Workspace', workspaceId);
+        if (!(await removeTeamWorkspace(trx, team.id, workspaceId))) {
+          throw notFound('Workspace Team', workspaceId);
+        }
         return team;
       }),
   );

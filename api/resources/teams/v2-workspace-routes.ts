@@ -113,7 +113,7 @@ export const v2WorkspaceTeamRoutes: Routes = async (app, { context }) => {
       },
       async (request) => ({
         data: await change(request.params.organizationId, request.body, async (trx, place, known) => {
-          if (known === null) throw notFound('Workspace', place.workspaceId);
+          if (known === null) throw notFound('Workspace Team', place.workspaceId);
           await setTeamWorkspace(
             trx,
             { ...place, permission: request.body.permission },
@@ -132,7 +132,7 @@ export const v2WorkspaceTeamRoutes: Routes = async (app, { context }) => {
       },
       async (request) => ({
         data: await change(request.params.organizationId, request.query, async (trx, place, known) => {
-          if (known === null) throw notFound('Workspace', place.workspaceId);
+          if (known === null) throw notFound('Workspace Team', place.workspaceId);
           await removeTeamWorkspace(trx, place.teamId, place.workspaceId);
         }),
       }),
@@ -169,7 +169,7 @@ export const v2WorkspaceTeamRoutes: Routes = async (app, { context }) => {
       await work(trx, place, known);
       const now = existing(
         (await findTeamWorkspace(trx, place.teamId, place.workspaceId)) ?? known,
-        'Workspace',
+        'Workspace Team',
         scope,
       );
       return toReply(now);
