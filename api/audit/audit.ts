@@ -147,36 +147,11 @@ export function createAuditLog(options: AuditOptions): AuditLog {
     });
   };
 
-  const recordDeletion = async (deletion: FileDeletion): Promise<void> => {
-    const { actor, workspaceId, failureReason, ipAddress } = deletion;
-    const isFailure = failureReason !== null;
-    const failuresInWindow = isFailure
-      ? await countFailure('audit.fileDeleted', `audit:file:${ipAddress}`)
-      : null;
-    if (isFailure && failuresInWindow === null) return;
-    await write({
-      action: 'deleted',
-      actorId: actor?.id ?? 'unknown',
-      actorType: actor?.type ?? 'user',
-      targetId: deletion.file.slice(0, TARGET_LENGTH_MAX),
-      targetType: 'file',
-      status: isFailure ? 'failure' : 'success',
-      organizationId: deletion.organizationId,
-      ipAddress,
-      eventId: deletion.requestId,
-      changes: JSON.stringify({
-        workspaceId: workspaceId.slice(0, TARGET_LENGTH_MAX),
-        ...(isFailure ? { failureReason, failuresInWindow } : {}),
-      }),
-    });
-  };
-
-  const recordEntry = async (entry: AuditEntry): Promise<void> => {
+  /** @param counter the name and the identity by which failures are counted */
+  const recordEntry = async (entry: AuditEntry, counter: readonly [string, string]): Promise<void> => {
     const { actor, target, failureReason } = entry;
     const isFailure = failureReason !== null;
-    const failuresInWindow = isFailure
-      ? await countFailure('audit.write', `audit:${actor.type}:${actor.id}`)
-      : null;
+    const failuresInWindow = isFailure ? await countFailure(...counter) : null;
     if (isFailure && failuresInWindow === null) return;
     await write({
       action: entry.action,
@@ -195,6 +170,18 @@ export function createAuditLog(options: AuditOptions): AuditLog {
     });
   };
 
+  const recordDeletion = ({ file, workspaceId, actor, ...rest }: FileDeletion): Promise<void> =>
+    recordEntry(
+      {
+        ...rest,
+        action: 'deleted',
+        actor: actor ?? { type: 'user', id: 'unknown' },
+        target: { type: 'file', id: file },
+        changes: { workspaceId: workspaceId.slice(0, TARGET_LENGTH_MAX) },
+      },
+      ['audit.fileDeleted', `audit:file:${rest.ipAddress}`],
+    );
+
   const recorded = async (recording: () => Promise<void>): Promise<void> => {
     if (!options.isEnabled) return;
     try {
@@ -210,7 +197,8 @@ export function createAuditLog(options: AuditOptions): AuditLog {
 
   return {
     isEnabled: options.isEnabled,
-    record: (entry) => recorded(() => recordEntry(entry)),
+    record: (entry) =>
+      recorded(() => recordEntry(entry, ['audit.write', `audit:${entry.actor.type}:${entry.actor.id}`])),
     authFailed: (failure) => recorded(() => recordLogin(failure)),
     fileDeleted: (deletion) => recorded(() => recordDeletion(deletion)),
     stats: () => ({ ...stats }),

@@ -58,9 +58,15 @@ export function reasonOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
+/** Returns the code of an error of a driver, a socket or a server; '' if it has none. */
+export function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return '';
+  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
+  return 'code' in error ? String(error.code) : '';
+}
+
 export function withFault(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const problem = problemOf(code);
+  const problem = problemOf(codeOf(error));
   return problem === null ? error : new DatabaseFault(problem, error);
 }
 

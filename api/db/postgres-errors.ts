@@ -3,7 +3,7 @@
  * messages of node-postgres, which has no codes.
  */
 import { uniqueDigests } from './dialect.ts';
-import { DatabaseBusy, DatabaseFault, type DatabaseProblem, reasonOf } from './faults.ts';
+import { codeOf, DatabaseBusy, DatabaseFault, type DatabaseProblem, reasonOf } from './faults.ts';
 
 /** The server is unreachable or accepts no more connections. */
 export class DatabaseAway extends DatabaseBusy {
@@ -42,12 +42,6 @@ const BUSY = /^(57014|55P03|53...)$/;
 const CONFLICT = /^(40001|40P01|23503)$/;
 /** The server's function that checks prepared plans. Its code 0A000 alone means any unsupported feature. */
 const PLAN_CHECK = 'RevalidateCachedQuery';
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return '';
-  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
-  return 'code' in error ? String(error.code) : '';
-}
 
 /** Another transaction was in the way. The same work succeeds when it is repeated. */
 export function isConflict(error: unknown): boolean {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
-import { DatabaseBusy, DatabaseFault, DatabaseUnavailable, reasonOf } from './faults.ts';
+import { codeOf, DatabaseBusy, DatabaseFault, DatabaseUnavailable, reasonOf } from './faults.ts';
 import type { PostgresLocation } from './postgres-address.ts';
 import type { Database } from './schema.ts';
 
@@ -66,7 +66,7 @@ async function checkServer(db: Database, database: string): Promise<void> {
 
 function adviceFor(fault: DatabaseFault, database: string): string {
   const { cause } = fault;
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const code = codeOf(cause);
   const reason = reasonOf(cause);
   if (code === '3D000') return `there is no database ${database}; make it with "create database"`;
   if (code.startsWith('28') || /SASL|client password/.test(reason)) {
@@ -108,7 +108,7 @@ async function tryLock(db: Database): Promise<boolean> {
 /** Creating tables is the first statement that needs rights, so this explains missing ones. */
 function asAdvice(error: unknown): unknown {
   const cause = error instanceof DatabaseFault ? error.cause : null;
-  const code = cause instanceof Error && 'code' in cause ? cause.code : '';
+  const code = codeOf(cause);
   if (code !== '42501' && code !== '3F000') return error;
   return new DatabaseUnavailable(
     `the user may not make tables (${reasonOf(cause)}); make it the owner of the database, or "grant usage, create on schema" to it`,

@@ -20,7 +20,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
-import { DatabaseBusy, DatabaseFault, type OnFault, withFault } from './faults.ts';
+import { codeOf, DatabaseBusy, DatabaseFault, type OnFault, reasonOf, withFault } from './faults.ts';
 
 interface SqliteHandles {
   readonly writer: SqliteDatabase.Database;
@@ -194,7 +194,7 @@ async function patiently<T>(attempt: () => T, deadline: Millis): Promise<T> {
 }
 
 function isBusy(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error);
   return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');
 }
 
@@ -264,7 +264,8 @@ function cachedPrepare(sqlite: SqliteDatabase.Database): Prepare {
 
 /** The columns of the unique index that refused a row, in order, each `table.column`; null for other errors. */
 export function violatedIndex(error: unknown): readonly string[] | null {
-  if (!(error instanceof Error) || !('code' in error)) return null;
-  if (error.code !== 'SQLITE_CONSTRAINT_UNIQUE' && error.code !== 'SQLITE_CONSTRAINT_PRIMARYKEY') return null;
-  return error.message.slice(error.message.lastIndexOf(': ') + 2).split(', ');
+  const code = codeOf(error);
+  if (code !== 'SQLITE_CONSTRAINT_UNIQUE' && code !== 'SQLITE_CONSTRAINT_PRIMARYKEY') return null;
+  const message = reasonOf(error);
+  return message.slice(message.lastIndexOf(': ') + 2).split(', ');
 }

@@ -1,7 +1,7 @@
 /** Opens a consistent snapshot of a SQLite file, for copies, comparisons and backups. */
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely } from 'kysely';
-import { DatabaseInUse, DatabaseUnavailable, reasonOf, withFault } from './faults.ts';
+import { codeOf, DatabaseInUse, DatabaseUnavailable, reasonOf, withFault } from './faults.ts';
 import type { Database, Tables } from './schema.ts';
 import { createSqliteDialect } from './sqlite-driver.ts';
 
@@ -65,5 +65,5 @@ function cannotRead(path: string, cause: unknown): DatabaseUnavailable {
 }
 
 function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY');
+  return codeOf(error).startsWith('SQLITE_BUSY');
 }

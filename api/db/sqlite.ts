@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
-import { DatabaseFault, DatabaseUnavailable, type OnFault, reasonOf, withFault } from './faults.ts';
+import { codeOf, DatabaseFault, DatabaseUnavailable, type OnFault, reasonOf, withFault } from './faults.ts';
 import type { DatabaseLocation } from './location.ts';
 import type { Database, Tables } from './schema.ts';
 import { BUSY_TIMEOUT_MS, createSqliteDialect } from './sqlite-driver.ts';
@@ -56,7 +56,7 @@ function cannotOpen(path: string, cause: unknown): DatabaseUnavailable {
 }
 
 function isWrongFile(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'SQLITE_NOTADB';
+  return codeOf(error) === 'SQLITE_NOTADB';
 }
 
 /** Opening may block, because another process may be starting, recovering or closing. Later calls do not block. */

@@ -4,7 +4,7 @@
  * progress.
  */
 import { sql } from 'kysely';
-import { withFault } from '../faults.ts';
+import { codeOf, withFault } from '../faults.ts';
 import type { Database } from '../schema.ts';
 import { digestOf, isSame } from './digest.ts';
 import { dropIndexes, type Index, makeIndexes } from './indexes.ts';
@@ -156,7 +156,7 @@ async function insert(trx: Database, table: TableShape, rows: readonly Row[]): P
 
 /** Leaves database faults unchanged and explains constraint violations. */
 function refusedBy(table: TableShape, rows: readonly Row[], error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error);
   if (withFault(error) !== error || !/^(SQLITE_CONSTRAINT|2[23]|54000)/.test(code)) return error;
   const [first, last] = [rows[0], rows.at(-1)].map((row) => (row === undefined ? '' : nameOf(table, row)));
   return new CopyRefused(

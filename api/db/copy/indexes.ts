@@ -4,7 +4,7 @@
  * combines these writes until the next checkpoint.
  */
 import { sql } from 'kysely';
-import { withFault } from '../faults.ts';
+import { codeOf, withFault } from '../faults.ts';
 import type { Database } from '../schema.ts';
 
 /** An index with a `create index` statement. Those of primary keys and unique columns belong to their tables. */
@@ -46,8 +46,7 @@ export async function makeIndexes(
         .raw(index.statement)
         .execute(trx)
         .catch((error: unknown) => {
-          const isRefusal =
-            error instanceof Error && 'code' in error && /^SQLITE_CONSTRAINT/.test(String(error.code));
+          const isRefusal = error instanceof Error && codeOf(error).startsWith('SQLITE_CONSTRAINT');
           throw isRefusal && withFault(error) === error ? refused(index, error) : error;
         });
     });

@@ -4,6 +4,7 @@
  */
 import { sql } from 'kysely';
 import { hasTable } from '../dialect.ts';
+import { codeOf } from '../faults.ts';
 import type { Database } from '../schema.ts';
 import type { TableShape } from './shape.ts';
 import type { Key } from './slices.ts';
@@ -85,7 +86,7 @@ export async function beginNote(trx: Database, { source, tables, isRestart }: Ne
     .execute(trx)
     .catch((error: unknown) => {
       // On PostgreSQL two concurrent copies may both find no note.
-      const code = error instanceof Error && 'code' in error ? error.code : '';
+      const code = codeOf(error);
       throw code === UNIQUE_VIOLATION || code === DUPLICATE_TABLE ? new CopyInterfered(error) : error;
     });
   const rows = tables.map(({ name }) => ({ tableName: name, source, lastKey: null, rowCount: 0 }));

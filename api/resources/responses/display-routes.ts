@@ -5,9 +5,9 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
+import { unlessTaken } from '#api/db/taken.ts';
 import { badRequest, notFound } from '#api/errors.ts';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { type Display, findDisplay, setDisplayContact } from '#api/resources/displays/store.ts';
@@ -67,12 +67,10 @@ export const displayLinkRoutes: Routes = async (app, { context }) => {
     if (response.displayId !== null) {
       throw badRequest('The response is linked to another display', { responseId });
     }
-    try {
-      await setResponseDisplay(trx, response.id, display.id, now);
-    } catch (error) {
-      if (!isUniqueViolation(error, 'responses.displayId')) throw error;
-      throw badRequest('The display is linked to another response', { responseId });
-    }
+    const taken = badRequest('The display is linked to another response', { responseId });
+    await unlessTaken(['responses.displayId'], taken, () =>
+      setResponseDisplay(trx, response.id, display.id, now),
+    );
   }
 
   /** Returns the response of a display. SDKs request it after an interrupted submission. */
