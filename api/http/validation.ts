@@ -92,19 +92,36 @@ function listSchema(schema: Readonly<Record<string, unknown>>): Readonly<Record<
 /** Uses the first finding of a path, unless a later one has a text of its own in the schema. */
 function toIssues(findings: readonly Finding[], schema: TSchema, prefix: string): Record<string, string> {
   const issues = new Map<string, string>();
+  /** The types that a value may have, by its path. */
+  const types = new Map<string, string[]>();
   const add = (path: string, text: string): void => {
     if (!issues.has(path)) issues.set(path, text);
   };
   for (const finding of findings) {
-    const path = dotted(prefix, finding.instancePath);
+    const inside = dotted(prefix, finding.instancePath);
+    const path = inside || 'body';
     const own = textIn(schema, finding.schemaPath);
-    if (own !== null) issues.set(path || 'body', own);
-    else if (finding.keyword === 'required') {
+    const type = finding.keyword === 'type' ? Reflect.get(finding.params, 'type') : undefined;
+    if (own !== null) {
+      issues.set(path, own);
+      types.delete(path);
+    } else if (finding.keyword === 'required') {
       for (const name of stringsIn(finding.params, 'requiredProperties')) {
-        add(path === '' ? name : `${path}.${name}`, 'Required');
+        add(inside === '' ? name : `${inside}.${name}`, 'Required');
       }
+    } else if (typeof type === 'string') {
+      const known = types.get(path);
+      if (known !== undefined) known.push(type);
+      else if (!issues.has(path)) types.set(path, [type]);
+      add(path, finding.message);
       // Each of the fields has its own finding.
-    } else if (finding.keyword !== 'additionalProperties') add(path || 'body', textOf(finding));
+    } else if (finding.keyword !== 'additionalProperties') add(path, textOf(finding));
+  }
+  for (const [path, all] of types) {
+    const told = all.filter((type) => type !== 'null');
+    // An object that may be null, and has a mistake inside.
+    if (told.length === 0 && issues.keys().some((other) => other.startsWith(`${path}.`))) issues.delete(path);
+    else if (told.length > 0) issues.set(path, `must be ${told.join(' or ')}`);
   }
   return Object.fromEntries(issues) satisfies Details;
 }

@@ -42,3 +42,19 @@ t.test('still reports other mistakes next to and inside such lists', (t) => {
   t.strictSame(issues({ lists: [[item, { name: 1 }]], name: 'x' }), { 'lists.0.1.name': 'must be string' });
   t.end();
 });
+
+t.test('of a value with several possible types: names them, but not null', (t) => {
+  const Texts = Type.Array(Type.String());
+  const { issues } = checker(
+    Type.Object({ answer: Type.Union([Type.String(), Type.Number(), Texts]), note: Nullable(Item) }),
+  );
+  t.strictSame(issues({ answer: true, note: null }), { answer: 'must be string or number or array' });
+  t.strictSame(issues({ answer: [1], note: null }), {
+    answer: 'must be string or number',
+    'answer.0': 'must be string',
+  });
+  t.strictSame(issues({ answer: 'x', note: { name: 1 } }), { 'note.name': 'must be string' });
+  t.strictSame(issues({ answer: 'x', note: 1 }), { note: 'must be object' }, 'null goes without saying');
+  t.strictSame(checker(Type.Null()).issues(1), { body: 'must be null' });
+  t.end();
+});
