@@ -278,7 +278,7 @@ function stopOnSignals(stopEverything: () => Promise<void>): () => boolean {
 
 /** One sentence for mistakes that an operator can fix. Anything else is a bug, and is logged with its stack. */
 function explain(error: unknown): string {
-  if (error instanceof ConfigError) return `The API cannot start. ${error.problems.join('; ')}`;
+  if (error instanceof ConfigError) return `The API cannot start. ${error.message}`;
   if (
     error instanceof DatabaseUnavailable ||
     error instanceof DatabaseFault ||

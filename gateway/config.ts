@@ -11,6 +11,7 @@ import {
   type LogLevel,
   readSettings,
   type SettingsReader,
+  unknownVariables,
   type Variable,
 } from '#shared/configuration.ts';
 import { parseSocketPath, unixPart } from '#shared/unix-socket.ts';
@@ -235,7 +236,7 @@ export function readConfig(
     const autoWorkers = hasStore ? Math.min(cores, WORKERS_MAX) : 1;
     const workers = isAuto ? autoWorkers : read.integer('GATEWAY_WORKERS', 1, WORKERS_MAX);
     const showAddressesMs = read.parse('GATEWAY_SHOW_ADDRESSES', null, keptTime);
-    const warnings: string[] = [];
+    const warnings = unknownVariables('GATEWAY', GATEWAY_VARIABLES, env);
     if (isAuto && !hasStore && cores > 1)
       warnings.push(
         `GATEWAY_WORKERS=auto runs one process on ${cores} cores: more than one needs GATEWAY_REDIS_URL`,
@@ -255,9 +256,15 @@ export function readConfig(
     const { entrance, keyPair } = readEntranceSettings(read, trust);
     const port = read.integer('GATEWAY_PORT', 0, 65_535);
     const adminPort = read.integer('GATEWAY_ADMIN_PORT', 0, 65_535);
+    const host = read.text('GATEWAY_HOST');
+    if (isOwnAddress(upstream, host, port))
+      read.refuse(
+        'GATEWAY_UPSTREAM',
+        'it is the address of this gateway; name the application, and let one of the two use another port',
+      );
     const config: GatewayConfig = {
       ...entrance,
-      host: read.text('GATEWAY_HOST'),
+      host,
       port,
       adminHost: read.text('GATEWAY_ADMIN_HOST'),
       adminPort,
@@ -289,6 +296,16 @@ export function readConfig(
     };
     return { config, secrets };
   });
+}
+
+const LOOPBACK_HOSTS = ['127.0.0.1', 'localhost', '[::1]'];
+
+/** Whether the gateway would forward each request to itself. */
+function isOwnAddress(upstream: string, host: string, port: number): boolean {
+  const url = URL.parse(upstream);
+  if (url === null || !LOOPBACK_HOSTS.includes(url.hostname)) return false;
+  const upstreamPort = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+  return upstreamPort === port && ['0.0.0.0', '::', url.hostname].includes(host);
 }
 
 const KEPT_MS_MAX: Millis = 24 * 3_600_000;
@@ -336,8 +353,17 @@ export function readPolicyFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new ConfigError([
-      `the policy file ${file} cannot be read (${(error as NodeJS.ErrnoException).code}); set GATEWAY_POLICIES`,
-    ]);
+    throw new ConfigError([whyUnreadable(file, (error as NodeJS.ErrnoException).code)]);
+  }
+}
+
+function whyUnreadable(file: string, code: string | undefined): string {
+  switch (code) {
+    case 'ENOENT':
+      return `there is no policy file ${file}; "npx floodgate init ${file}" writes one, or set GATEWAY_POLICIES to yours`;
+    case 'EISDIR':
+      return `the policy file ${file} is a folder; set GATEWAY_POLICIES to the file in it`;
+    default:
+      return `the policy file ${file} cannot be read (${code}); let the user of the gateway read it`;
   }
 }

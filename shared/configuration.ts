@@ -2,6 +2,8 @@
  * Reads settings from environment variables. A table has every variable with its default and meaning, and a test
  * compares the documentation with it. All mistakes are reported together.
  */
+import { editDistance } from './edit-distance.ts';
+
 export interface Variable {
   readonly name: string;
   /** Used if the variable is unset or blank; '' means no value. */
@@ -23,13 +25,13 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** All mistakes in the environment. */
+/** All mistakes in the environment. The message has one line for each. */
 export class ConfigError extends Error {
   /** One sentence for each mistake, which begins with the name of the variable. */
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(problems.join('; '));
+    super(problems.length === 1 ? problems[0] : ['several settings are wrong:', ...problems].join('\n'));
     this.name = 'ConfigError';
     this.problems = problems;
   }
@@ -116,4 +118,33 @@ function settingsReader<Name extends string>(
       }
     },
   };
+}
+
+const TYPOS_MAX = 3;
+
+/**
+ * Finds misspelt variables. Those that Kubernetes sets for a service with the name of the prefix are none.
+ *
+ * @param prefix that no other program uses, without its underscore
+ * @returns one sentence for each variable that begins with the prefix and is no setting
+ */
+export function unknownVariables(
+  prefix: string,
+  variables: readonly DefaultedVariable[],
+  env: Environment,
+): string[] {
+  const known = variables.map(({ name }) => name);
+  const serviceLink = new RegExp(`^${prefix}_(?:SERVICE|PORT)_`);
+  return Object.entries(env)
+    .filter(([name, value]) => name.startsWith(`${prefix}_`) && value?.trim() && !serviceLink.test(name))
+    .map(([name]) => name)
+    .filter((name) => !known.includes(name))
+    .map((name) => {
+      const close = known.find(
+        (one) =>
+          editDistance(name, one) <= TYPOS_MAX || one.startsWith(`${name}_`) || name.startsWith(`${one}_`),
+      );
+      const hint = close === undefined ? 'unset it' : `did you mean ${close}?`;
+      return `${name} is not a setting and has no effect; ${hint}`;
+    });
 }

@@ -26,11 +26,23 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Ex
         .help()
         .alias('help', 'h')
         .version(VERSION)
-        .epilogue('Exit codes: 0 fine, 1 the answer is no, 2 wrong call, 3 could not be reached.');
+        .epilogue('Exit codes: 0 fine, 1 the answer is no, 2 wrong call, 3 could not be reached.')
+        .fail((message, error) => {
+          throw error ?? new CommandError(message + hintFor(args), EXIT.usage);
+        });
       const commands = await commandsFor(args);
       return commands.reduce((added, add) => add(added, { ...options, run }), described);
     },
   });
+}
+
+function hintFor(args: readonly string[]): string {
+  const name = firstWord(args);
+  return Object.hasOwn(COMMANDS, name) ? `; "floodgate ${name} --help" shows how to call it` : '';
+}
+
+function firstWord(args: readonly string[]): string {
+  return args.find((arg) => !arg.startsWith('-')) ?? '';
 }
 
 /**
@@ -39,7 +51,7 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Ex
  * @throws CommandError for the name that another program uses
  */
 async function commandsFor(args: readonly string[]): Promise<AddCommand[]> {
-  const first = args.find((arg) => !arg.startsWith('-')) ?? '';
+  const first = firstWord(args);
   const meant = Object.hasOwn(OTHER_NAMES, first) ? OTHER_NAMES[first] : undefined;
   if (meant !== undefined)
     throw new CommandError(`Unknown command: ${first}. Did you mean ${meant}?`, EXIT.usage);

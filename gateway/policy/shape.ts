@@ -1,6 +1,7 @@
 /** Validates a parsed policy file and turns the validator's errors into messages with a fix. */
 import { Errors } from 'typebox/schema';
 import { Settings } from 'typebox/system';
+import { editDistance } from '#shared/edit-distance.ts';
 import type { Path, Report } from './problems.ts';
 import { policyFileSchema } from './schema.ts';
 
@@ -136,19 +137,6 @@ function knownKeys(key: string, known: readonly string[]): string {
     ? FOREIGN_KEYS[key.toLowerCase()]
     : undefined;
   if (foreign !== undefined) return foreign;
-  const close = known.find((candidate) => distance(key.toLowerCase(), candidate.toLowerCase()) <= 2);
+  const close = known.find((candidate) => editDistance(key.toLowerCase(), candidate.toLowerCase()) <= 2);
   return close === undefined ? `allowed here: ${known.join(', ')}` : `did you mean ${close}?`;
-}
-
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

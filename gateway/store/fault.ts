@@ -46,6 +46,7 @@ const MEANINGS: readonly (readonly [RegExp, string])[] = [
   [/No such master/, 'the sentinels do not know the service that GATEWAY_REDIS_URL names'],
   [/DB index is out of range/, 'the server has no database with the number in GATEWAY_REDIS_URL'],
   [/\bBUSY\b/, 'the server is busy with a script'],
+  [/Unknown RESP type/, 'the server there is not Redis'],
   [/ECONNREFUSED/, 'nothing listens there'],
   [/ENOTFOUND|EAI_AGAIN/, 'its name cannot be resolved'],
   [/ETIMEDOUT/, 'it does not answer in time; if the address begins with rediss, does it speak TLS?'],
@@ -80,7 +81,9 @@ export function faultOf(cause: unknown, where: string): StoreFault {
   const error = cause instanceof Error ? cause : new Error(String(cause));
   const text = `${'code' in error ? error.code : ''} ${error.message}`;
   const meaning = MEANINGS.find(([pattern]) => pattern.test(text))?.[1];
-  const detail = /\S/.test(error.message) ? error.message.trim() : text.trim();
+  // The parser of replies adds a request to its own users.
+  const message = error.message.replace(/\.? Please report this\.$/, '').trim();
+  const detail = message === '' ? text.trim() : message;
   const kind = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'error';
   return new StoreFault(
     kind,

@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import t from 'tap';
-import { readConfig } from '#gateway/config.ts';
+import { readConfig, readPolicyFile } from '#gateway/config.ts';
+import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const REDIS = { GATEWAY_REDIS_URL: 'redis://127.0.0.1:6379' };
 
@@ -70,4 +72,45 @@ t.test('GATEWAY_DECISION_PORT: its own port, and a list of proxies', async (t) =
 t.test('LOG_LEVEL: the gateway accepts the same values as the survey API', async (t) => {
   t.equal(readConfig({ LOG_LEVEL: 'silent' }).config.logLevel, 'silent');
   t.throws(() => readConfig({ LOG_LEVEL: 'loud' }), /LOG_LEVEL: "loud" is not one of trace, debug/);
+});
+
+t.test('a variable that is no setting gets a warning, with the name that was probably meant', async (t) => {
+  const warnings = (name: string): readonly string[] => readConfig({ [name]: 'x' }).config.warnings;
+  for (const [name, meant] of [
+    ['GATEWAY_POLICY', 'GATEWAY_POLICIES'],
+    ['GATEWAY_REDIS', 'GATEWAY_REDIS_URL'],
+    ['GATEWAY_TRUSTED_PROXY', 'GATEWAY_TRUSTED_PROXIES'],
+    ['GATEWAY_UPSTREAM_URL', 'GATEWAY_UPSTREAM'],
+  ] as const)
+    t.strictSame(warnings(name), [`${name} is not a setting and has no effect; did you mean ${meant}?`]);
+  t.strictSame(warnings('GATEWAY_COLOUR_SCHEME'), [
+    'GATEWAY_COLOUR_SCHEME is not a setting and has no effect; unset it',
+  ]);
+  // Kubernetes sets these for a service with the name "gateway".
+  for (const name of ['GATEWAY_SERVICE_HOST', 'GATEWAY_PORT_8080_TCP_ADDR', 'POLICIES'])
+    t.strictSame(warnings(name), [], name);
+  t.strictSame(readConfig({ GATEWAY_POLICY: ' ' }).config.warnings, [], 'a blank value counts as unset');
+});
+
+t.test('GATEWAY_UPSTREAM is not the gateway itself', async (t) => {
+  const read = (env: Record<string, string>): unknown => readConfig(env);
+  for (const upstream of ['http://127.0.0.1:8080', 'http://localhost:8080', 'http://[::1]:8080'])
+    t.throws(
+      () => read({ GATEWAY_UPSTREAM: upstream }),
+      /^GATEWAY_UPSTREAM: it is the address of this gateway; name the application, and let one of the two use another port$/m,
+    );
+  t.ok(read({ GATEWAY_UPSTREAM: 'http://127.0.0.1:8080', GATEWAY_PORT: '80' }));
+  t.ok(read({ GATEWAY_UPSTREAM: 'http://127.0.0.1:8080', GATEWAY_HOST: '192.0.2.1' }), 'another address');
+  t.ok(read({ GATEWAY_UPSTREAM: 'http://app:8080' }));
+});
+
+t.test('a policy file that cannot be read: what to do', async (t) => {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'none.yaml');
+  t.throws(() => readPolicyFile(file), {
+    message: `there is no policy file ${file}; "npx floodgate init ${file}" writes one, or set GATEWAY_POLICIES to yours`,
+  });
+  t.throws(() => readPolicyFile(folder), {
+    message: `the policy file ${folder} is a folder; set GATEWAY_POLICIES to the file in it`,
+  });
 });

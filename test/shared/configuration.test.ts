@@ -44,6 +44,7 @@ t.test('reports all mistakes together, in the order of the settings', async (t) 
       'LEVEL: "loud" is not one of info, warn',
       'URL: give an address',
     ],
+    message: /^several settings are wrong:\nPORT: .*\nQUIET: .*\nLEVEL: .*\nURL: give an address$/,
   });
 });
 

@@ -70,7 +70,7 @@ export async function askAdmin(
         EXIT.unreachable,
       );
     throw new CommandError(
-      `no gateway answers on ${gateway}; is it running, and is this its admin listener (GATEWAY_ADMIN_PORT)?`,
+      `no gateway answers on ${gateway}; start it, or name its admin listener with --gateway`,
       EXIT.unreachable,
     );
   }

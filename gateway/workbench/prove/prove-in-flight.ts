@@ -68,7 +68,7 @@ export async function sendInFlight(
 
 export function noGateway(origin: string): CommandError {
   return new CommandError(
-    `no gateway answers on ${origin}; is it running, and is this its public listener (GATEWAY_PORT)?`,
+    `no gateway answers on ${origin}; start it, or name its public listener with --public`,
     EXIT.unreachable,
   );
 }

@@ -209,6 +209,15 @@ t.test('the reasons for a missing connection', async (t) => {
   await full.client.ping();
   await told(full.url, /maxclients/);
 
+  const web = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')).listen(0, '127.0.0.1');
+  await once(web, 'listening');
+  t.teardown(() => web.close());
+  const webPort = (web.address() as AddressInfo).port;
+  await told(
+    `redis://127.0.0.1:${webPort}`,
+    /^127\.0\.0\.1:\d+: the server there is not Redis \(Unknown RESP type[^.]*\)$/,
+  );
+
   const closing = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
   await once(closing, 'listening');
   t.teardown(() => closing.close());

@@ -36,7 +36,13 @@ t.test('a command loads only the modules that it needs', async (t) => {
 
 t.test('wrong arguments exit with 2 and print the usage', async (t) => {
   t.match(await floodgate([]), { code: 2, stdout: '', stderr: /Name a command/ });
-  t.match(await floodgate(['chek']), { code: 2, stdout: '', stderr: /check/ });
+  t.match(await floodgate(['chek']), { code: 2, stdout: '', stderr: 'Did you mean check?\n' });
+  for (const args of [['diff', 'a'], ['why'], ['check', '--colour']])
+    t.match(
+      await floodgateCommand(args),
+      { code: 2, stdout: '', stderr: `; "floodgate ${args[0]} --help" shows how to call it\n` },
+      args.join(' '),
+    );
   t.match(await floodgate(['check', '--colour']), { code: 2, stdout: '', stderr: /colour/ });
   t.match(await floodgate(['check', 'a', 'b']), { code: 2, stdout: '', stderr: /b/ });
 });
