@@ -102,6 +102,7 @@ export class PublicServer {
     const socketReplies = new SocketReplies({
       connections: this.#connections,
       accessLog: options.accessLog,
+      metrics: enforcement.metrics,
       wallClock: enforcement.options.wallClock,
     });
     this.#pipelining = new Pipelining({
@@ -236,12 +237,13 @@ export class PublicServer {
   ): void {
     const { decisionServer } = this.#options;
     connection.begin(res);
-    const { tracing, clock } = this.#options;
+    const { tracing, clock, enforcement } = this.#options;
     const trace = tracing === null ? null : tracing.begin(req.method ?? '', req.rawHeaders, clock());
     const entry = this.#entryFor(req, res, trace);
     const unusual = replyToUnusual(req);
     const arrival = { connection, req, res, entry };
     if (unusual !== null) {
+      enforcement.metrics.count('malformed');
       if (entry !== null) entry.decision = 'malformed';
       sendOwn(req, res, unusual);
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
