@@ -264,6 +264,23 @@ t.test('HTTP/1.0: without Host, and with or without keep-alive', async (t) => {
   t.equal((await client.ended()).match(/\r\n\r\nhi/g)?.length, 2);
 });
 
+t.test(
+  'HTTP/1.0 with a transfer coding is refused: proxies of that time forward bytes they do not understand',
+  async (t) => {
+    const upstream = await startUpstream(t);
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const chunks = 'Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n';
+    for (const connection of ['', 'Connection: keep-alive\r\n']) {
+      const replies = await sendRaw(port, `POST / HTTP/1.0\r\n${connection}${chunks}`).ended();
+      t.match(
+        replies,
+        /^HTTP\/1\.1 400 [\s\S]*"message":"a request of HTTP\/1\.0 cannot have Transfer-Encoding"/,
+      );
+      t.notMatch(replies, '/next');
+    }
+  },
+);
+
 t.test('what cannot be read as a request, or is not served, counts as malformed', async (t) => {
   const upstream = await startUpstream(t);
   const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin });
