@@ -18,8 +18,7 @@ import type { LimitedIdentity } from './observe/metrics/limited.ts';
 import { Metrics, type Sample } from './observe/metrics/metrics.ts';
 import { partSamples } from './observe/part-samples.ts';
 import type { Tracing } from './observe/tracing/tracing.ts';
-import type { BanChange } from './operate/control/bans.ts';
-import type { Control } from './operate/control/control.ts';
+import type { Control, ControlChange } from './operate/control/control.ts';
 import { Offenders } from './operate/control/offenders.ts';
 import { openCounters } from './operate/control/open-counters.ts';
 import { shadowed } from './operate/control/shadows.ts';
@@ -62,7 +61,7 @@ export interface Gateway {
   /** Closed together with the gateway. */
   readonly control: Control;
   /** Applies a change that the supervisor has made in the store. */
-  learn(change: BanChange): Promise<void>;
+  learn(change: ControlChange): Promise<void>;
   /** Identities that were denied most often in the last 30 to 60 minutes. */
   limited(): readonly LimitedIdentity[];
   /** Addresses of refused clients; null: they are not kept. */

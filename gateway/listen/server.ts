@@ -102,6 +102,7 @@ export class PublicServer {
     const socketReplies = new SocketReplies({
       connections: this.#connections,
       accessLog: options.accessLog,
+      metrics: enforcement.metrics,
       wallClock: enforcement.options.wallClock,
     });
     this.#pipelining = new Pipelining({
@@ -236,12 +237,13 @@ export class PublicServer {
   ): void {
     const { decisionServer } = this.#options;
     connection.begin(res);
-    const { tracing, clock } = this.#options;
+    const { tracing, clock, enforcement } = this.#options;
     const trace = tracing === null ? null : tracing.begin(req.method ?? '', req.rawHeaders, clock());
     const entry = this.#entryFor(req, res, trace);
     const unusual = replyToUnusual(req);
     const arrival = { connection, req, res, entry };
     if (unusual !== null) {
+      enforcement.metrics.count('malformed');
       if (entry !== null) entry.decision = 'malformed';
       sendOwn(req, res, unusual);
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
@@ -333,6 +335,11 @@ const EXPECTS_CONTINUE: RequestOptions = { expectsContinue: true, upgrade: null 
 
 const SILENT = unreadReply('gateway_request_timeout', 'the request body did not arrive in time');
 const BAD_VERSION = unreadReply('gateway_bad_request', 'the request is neither HTTP/1.1 nor HTTP/1.0');
+/** RFC 9112 6.1: such a message may have passed a proxy that did not understand its framing. */
+const OLD_AND_CHUNKED = unreadReply(
+  'gateway_bad_request',
+  'a request of HTTP/1.0 cannot have Transfer-Encoding',
+);
 const TOO_MANY_FIELDS = unreadReply(
   'gateway_header_too_large',
   `the header section has more than ${HEADER_FIELDS_MAX} fields`,
@@ -342,5 +349,10 @@ const TOO_MANY_FIELDS = unreadReply(
 function replyToUnusual({ method, httpVersion, rawHeaders }: ClientRequest): OwnReply | null {
   if (rawHeaders.length > 2 * HEADER_FIELDS_MAX) return TOO_MANY_FIELDS;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return BAD_VERSION;
+  if (httpVersion === '1.0' && hasTransferCoding(rawHeaders)) return OLD_AND_CHUNKED;
   return method === 'TRACE' ? METHOD_NOT_ALLOWED : null;
+}
+
+function hasTransferCoding(rawHeaders: readonly string[]): boolean {
+  return rawHeaders.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'transfer-encoding');
 }

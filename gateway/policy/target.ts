@@ -39,7 +39,7 @@ const QUESTION = 63;
  */
 export function canonicalTarget(raw: string): Target | BadTarget {
   if (raw.charCodeAt(0) === SLASH) return canonicalOrigin(raw);
-  // Absolute form (RFC 9112 3.2.2). The authority is checked with the Host header; only the path is used here.
+  // Absolute form (RFC 9112 3.2.2). Only the path is used: the upstream learns the host from the Host field.
   const absolute = /^https?:\/\/[^/?#\\]+/i.exec(raw);
   if (absolute === null) return bad('the request target must be a path that begins with /');
   const rest = raw.slice(absolute[0].length);

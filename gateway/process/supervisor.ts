@@ -7,7 +7,7 @@ import type { ChildProcess } from 'node:child_process';
 import { type Family, families, sum } from '#gateway/observe/metrics/exposition.ts';
 import type { LimitedIdentity } from '#gateway/observe/metrics/limited.ts';
 import { counter, gauge } from '#gateway/observe/metrics/metrics.ts';
-import type { BanChange } from '#gateway/operate/control/bans.ts';
+import type { ControlChange } from '#gateway/operate/control/control.ts';
 import type { Addresses, RefusedAddress } from '#gateway/operate/decisions/addresses.ts';
 import type { Millis } from '#shared/clock.ts';
 import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
@@ -35,7 +35,7 @@ export type WorkerMessage =
 type Answer = Extract<WorkerMessage, { id: number }>;
 type State = Extract<WorkerMessage, { type: 'state' }>;
 
-type Asked = { readonly type: 'state' } | { readonly type: 'learn'; readonly change: BanChange };
+type Asked = { readonly type: 'state' } | { readonly type: 'learn'; readonly change: ControlChange };
 
 export type WorkerRequest = Asked & { readonly id: number };
 
@@ -118,7 +118,7 @@ export class Supervisor {
   }
 
   /** Resolves when all workers that answer have applied the change. */
-  async learn(change: BanChange): Promise<void> {
+  async learn(change: ControlChange): Promise<void> {
     await this.#askAll({ type: 'learn', change });
   }
 

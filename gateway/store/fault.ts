@@ -73,13 +73,16 @@ const MEANINGS: readonly (readonly [RegExp, string])[] = [
 const KINDS: readonly (readonly [RegExp, FaultKind])[] = [
   [/\bOOM\b/, 'out-of-memory'],
   [/\bREADONLY\b/, 'read-only'],
-  [/closed|ECONN|EPIPE|ETIMEDOUT|Socket timeout|writeable|max retries per request/i, 'disconnected'],
+  [/closed|ECONN|EPIPE|ETIMEDOUT|Socket timeout|writeable/i, 'disconnected'],
 ];
 
 export function faultOf(cause: unknown, where: string): StoreFault {
   if (cause instanceof StoreFault) return cause;
   const error = cause instanceof Error ? cause : new Error(String(cause));
   const text = `${'code' in error ? error.code : ''} ${error.message}`;
+  // The library's own text names one of its options, which operators cannot set.
+  if (/max retries per request/i.test(text))
+    return new StoreFault('disconnected', `${where}: the connection broke before the answer came`, error);
   const meaning = MEANINGS.find(([pattern]) => pattern.test(text))?.[1];
   // The parser of replies adds a request to its own users.
   const message = error.message.replace(/\.? Please report this\.$/, '').trim();

@@ -5,17 +5,12 @@ import t, { type Test } from 'tap';
 import { identityOf } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { Limited, limitedSince, mergeLimited } from '#gateway/observe/metrics/limited.ts';
-import {
-  BANS_MAX,
-  type BanChange,
-  Bans,
-  LIFTED_MAX,
-  POLICY_BANS_MAX,
-} from '#gateway/operate/control/bans.ts';
+import { BANS_MAX, Bans, LIFTED_MAX, POLICY_BANS_MAX } from '#gateway/operate/control/bans.ts';
+import type { ControlChange } from '#gateway/operate/control/control.ts';
 import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
 import { News } from '#gateway/operate/control/news.ts';
 import { CHANGES_MAX, PAST_BANS_MAX, pastBansKeys } from '#gateway/operate/control/scripts.ts';
-import { SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
+import { SHADOW_CHANGES_MAX, SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
 import { StoreControl } from '#gateway/operate/control/store-control.ts';
 import { openStore } from '#gateway/store/open.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -322,6 +317,10 @@ t.test('in the store: a shadow ends by itself, and their number is bounded', asy
   await until(async () => (await control.shadows()).size === SHADOWS_MAX - 1);
   await control.shadow('one more', 1000);
   t.equal(await redis.client.pttl('fg:{control}:shadows').then((ms) => ms > 0 && ms < 62_000), true);
+  for (let i = 0; i < SHADOW_CHANGES_MAX; i++) await control.unshadow(`c${i}`);
+  const order = 'fg:{control}:shadow-order';
+  t.equal(await redis.client.zcard(order), SHADOW_CHANGES_MAX, 'the oldest changes are forgotten');
+  t.ok((await redis.client.pttl(order)) > 0);
 });
 
 /** The state of one gateway. It asks the store when the test tells it to. */
@@ -339,7 +338,7 @@ async function startReplica(t: Test, url: string) {
     [1, 2, 3].filter((one) => bans.endOf(identity(one).digest, Date.now()) > 0);
   return {
     ask: () => news.start(),
-    learn: (change: BanChange) => news.learn(change),
+    learn: (change: ControlChange) => news.learn(change),
     bans,
     bannedOnes,
     shadows: () => [...shadows.endsAt.keys()].sort(),
@@ -548,7 +547,7 @@ t.test('a change that the store loses before any process has read it holds all t
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { client } = redis;
-  const changes: BanChange[] = [];
+  const changes: ControlChange[] = [];
   const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, async (change) => {
     changes.push(change);
   });
@@ -597,12 +596,12 @@ t.test('a change that the store loses before any process has read it holds all t
   t.strictSame([told.bannedOnes(), other.bannedOnes()], [[2], [2]], 'the later change holds');
 });
 
-t.test('the last change of each ban holds, whatever the store loses and when', async (t) => {
+t.test('the last change of each ban and shadow holds, whatever the store loses and when', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const { client } = redis;
   const controls = [0, 1].map(() => {
-    const changes: BanChange[] = [];
+    const changes: ControlChange[] = [];
     const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, async (change) => {
       changes.push(change);
     });
@@ -610,7 +609,7 @@ t.test('the last change of each ban holds, whatever the store loses and when', a
     return { control, changes };
   });
   const step = fc.record({
-    what: fc.constantFrom('ban', 'unban', 'unban', 'ask', 'empty', 'save', 'go back'),
+    what: fc.constantFrom('ban', 'unban', 'unban', 'shadow', 'unshadow', 'ask', 'empty', 'save', 'go back'),
     /** The store is emptied before the process learns of its change. */
     isLost: fc.boolean(),
     at: fc.constantFrom(0, 1, 2),
@@ -623,16 +622,22 @@ t.test('the last change of each ban holds, whatever the store loses and when', a
       const replicas = [];
       for (let i = 0; i < 3; i++) replicas.push(await startReplica(t, redis.url));
       const banned = new Set<number>();
+      const inShadow = new Set<number>();
       let saved: Map<string, Buffer> | null = null;
       for (const { what, isLost, at, client: one } of steps) {
         const by = controls[at];
-        if ((what === 'ban' || what === 'unban') && by !== undefined) {
+        const isChange = ['ban', 'unban', 'shadow', 'unshadow'].includes(what);
+        if (isChange && by !== undefined) {
           if (what === 'ban') await by.control.ban(identity(one), 3_600_000, '');
-          else await by.control.unban(identity(one));
+          else if (what === 'unban') await by.control.unban(identity(one));
+          else if (what === 'shadow') await by.control.shadow(String(one), 3_600_000);
+          else await by.control.unshadow(String(one));
           if (isLost) await client.flushall();
           for (const change of by.changes.splice(0)) await replicas[at]?.learn(change);
           if (what === 'ban') banned.add(one);
-          else banned.delete(one);
+          if (what === 'unban') banned.delete(one);
+          if (what === 'shadow') inShadow.add(one);
+          if (what === 'unshadow') inShadow.delete(one);
         } else if (what === 'ask') await replicas[at]?.ask();
         else if (what === 'empty') await client.flushall();
         else if (what === 'save') {
@@ -644,10 +649,10 @@ t.test('the last change of each ban holds, whatever the store loses and when', a
         }
       }
       for (let i = 0; i < 3; i++) for (const replica of replicas) await replica.ask();
-      const expected = [...banned].sort();
-      for (const replica of replicas) assert.deepEqual(replica.bannedOnes(), expected);
+      const expected = [[...banned].sort(), [...inShadow].sort().map(String)];
+      for (const replica of replicas) assert.deepEqual([replica.bannedOnes(), replica.shadows()], expected);
     }),
-    { numRuns: 60 },
+    { numRuns: 100 },
   );
 });
 

@@ -6,6 +6,7 @@ import type { ClientResponse } from '#gateway/http/client-exchange.ts';
 import { closeUnlessUsed, lingeringClose } from '#gateway/http/lingering-close.ts';
 import { unreadableLine } from '#gateway/observe/access-log/access-entry.ts';
 import type { AccessLog } from '#gateway/observe/access-log/access-log.ts';
+import type { Metrics } from '#gateway/observe/metrics/metrics.ts';
 import { ERRORS } from '#gateway/reply/errors.ts';
 import { type OwnReply, rawReply, unreadReply } from '#gateway/reply/own-reply.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -25,6 +26,7 @@ interface SocketRepliesOptions {
   readonly connections: ReadonlyMap<Socket, ClientConnection>;
   /** null if the access log is off. */
   readonly accessLog: AccessLog | null;
+  readonly metrics: Metrics;
   readonly wallClock: Clock;
 }
 
@@ -64,14 +66,18 @@ export class SocketReplies {
       return;
     }
     pending?.exchange?.close();
-    this.#log(pending, ERRORS[reply.code].status);
+    this.#record(pending, ERRORS[reply.code].status);
     lingeringClose(socket, rawReply(reply));
   }
 
-  #log(pending: ClientResponse | null, status: number): void {
-    const { accessLog, wallClock } = this.#options;
+  #record(pending: ClientResponse | null, status: number): void {
+    const { accessLog, metrics, wallClock } = this.#options;
     if (pending !== null) {
+      // It was counted when its head was read.
       if (pending.entry !== null) pending.entry.status = status;
-    } else if (accessLog?.takes() === true) accessLog.write(unreadableLine(status, wallClock()));
+      return;
+    }
+    metrics.count('malformed');
+    if (accessLog?.takes() === true) accessLog.write(unreadableLine(status, wallClock()));
   }
 }

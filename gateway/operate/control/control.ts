@@ -8,8 +8,8 @@ import type { CounterState } from '#gateway/limiter/algorithms/algorithm.ts';
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
 import type { Millis } from '#shared/clock.ts';
-import { BANS_MAX, type Ban, type BanList } from './bans.ts';
-import { SHADOWS_MAX } from './shadows.ts';
+import { BANS_MAX, type Ban, type BanChange, type BanList } from './bans.ts';
+import { SHADOWS_MAX, type ShadowChange } from './shadows.ts';
 import type { StoreReport } from './store-report.ts';
 
 /** The counters of one identity at one time. */
@@ -21,6 +21,8 @@ export interface Look {
   /** When the proof of the credential expires, possibly in the past. null if it is unproven, or an address. */
   readonly provenUntil: Millis | null;
 }
+
+export type ControlChange = BanChange | ShadowChange;
 
 export interface Control {
   salt(): Promise<string>;

@@ -11,13 +11,14 @@ import type { Counter } from '#gateway/policy/counter.ts';
 import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { type BanChange, type Bans, noteOf, readNote } from './bans.ts';
-import { BAN_KEYS, CHANGES_KEY, NEWS, RESTORE, SHADOWS_KEY } from './scripts.ts';
+import { type Bans, noteOf, readNote } from './bans.ts';
+import type { ControlChange } from './control.ts';
+import { BAN_KEYS, CHANGES_KEY, NEWS, RESTORE, SHADOW_ORDER_KEY, SHADOWS_KEY } from './scripts.ts';
 import type { Shadows } from './shadows.ts';
 
 const ASK_EVERY_MS: Millis = 500;
 const ANSWER_MS: Millis = 1000;
-const KEYS = [...BAN_KEYS, SHADOWS_KEY, CHANGES_KEY];
+const KEYS = [...BAN_KEYS, SHADOWS_KEY, SHADOW_ORDER_KEY, CHANGES_KEY];
 /** The version of a process that knows nothing. */
 const NONE = '0';
 
@@ -57,11 +58,12 @@ export class News {
   }
 
   /** Applies a change that an operator has just made in the store, even if the store is gone now. Never rejects. */
-  async learn({ digest, ban, version }: BanChange): Promise<void> {
-    const { bans } = this.#options;
-    if (ban === null) bans.lift(digest, version);
-    else bans.set(digest, ban, version);
-    this.#learned = Math.max(this.#learned, version);
+  async learn(change: ControlChange): Promise<void> {
+    const { bans, shadows } = this.#options;
+    if ('bucket' in change) shadows.change(change);
+    else if (change.ban === null) bans.lift(change.digest, change.version);
+    else bans.set(change.digest, change.ban, change.version);
+    this.#learned = Math.max(this.#learned, change.version);
     await this.ask();
   }
 
@@ -72,7 +74,8 @@ export class News {
     if (!connection.ready) return;
     const reply = await this.#run(NEWS, [this.#version]);
     if (!Array.isArray(reply)) return;
-    const [version, now, kind, banned, reasons, made, lifted, inShadow, cleared]: unknown[] = reply;
+    const [version, now, kind, banned, reasons, made, lifted, inShadow, shadowOrder, cleared]: unknown[] =
+      reply;
     const heardAt = clock();
     const isNew = kind !== undefined;
     if (kind === 'lost' || (!isNew && Number(version) < this.#learned)) {
@@ -94,7 +97,7 @@ export class News {
       else bans.delete(digest);
     }
     for (const [digest, version] of byName(lifted)) bans.lift(digest, Number(version));
-    if (inShadow !== null) shadows.replace(endsByName(inShadow, aheadMs));
+    if (inShadow !== null) shadows.replace(endsByName(inShadow, aheadMs), endsByName(shadowOrder));
     if (kind === 'all') known.forgetCounters();
     else if (Array.isArray(cleared))
       for (const digest of cleared) known.forget(identityOf(String(digest)), this.#options.counters());
@@ -109,9 +112,11 @@ export class News {
       if (ban === null) changes.push(digest, '0', String(version), '');
       else if (ban.endsAt > now)
         changes.push(digest, String(Math.ceil(ban.endsAt - now)), String(version), noteOf(ban));
-    const inShadow = [...shadows.endsAt].flatMap(([bucket, endsAt]) =>
-      endsAt > now ? [bucket, String(Math.ceil(endsAt - now))] : [],
-    );
+    const inShadow = [...shadows.changes()].flatMap(({ bucket, endsAt, version }) => [
+      bucket,
+      String(endsAt === null ? 0 : Math.max(0, Math.ceil(endsAt - now))),
+      String(version),
+    ]);
     // Another process with the version that was read last may not know the learned change.
     const version = String(Math.max(Number(this.#version), this.#learned));
     return this.#run(RESTORE, [version, String(changes.length / 4), ...changes, ...inShadow]);

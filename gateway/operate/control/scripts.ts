@@ -6,14 +6,14 @@
  * are kept in a list. If the version that a process knows is in the list, it gets the later ones.
  *
  * Otherwise the store may have lost data, wholly or in a failover. Then the process writes back what it knows, and reads
- * all. Bans and lifted bans have the version of the change, and for each client the later change holds. So a process that
- * has not heard of the end of a ban cannot restore the ban. All keys expire: bans with the last of them, the others after
- * the longest ban.
+ * all. Bans, lifted bans and shadows have the version of the change, and for each client or bucket the later change holds.
+ * So a process that has not heard of the end of a ban cannot restore the ban. All keys expire: bans and shadows with the
+ * last of them, the others after the longest ban.
  */
 import { READ_LUA } from '#gateway/limiter/script.ts';
 import { storeScript } from '#gateway/store/connection.ts';
 import { BAN_MS_MAX, BANS_MAX, LIFTED_MAX, POLICY_BAN_MS_MAX, POLICY_BANS_MAX } from './bans.ts';
-import { SHADOWS_MAX } from './shadows.ts';
+import { SHADOW_CHANGES_MAX, SHADOWS_MAX } from './shadows.ts';
 
 export const VERSION_KEY = 'fg:{control}:version';
 /** Sorted set of digests by the end of the ban. */
@@ -47,6 +47,10 @@ export const CHANGES_MAX = BANS_MAX;
 
 /** Sorted set of buckets by the end of their shadow. */
 export const SHADOWS_KEY = 'fg:{control}:shadows';
+/** Sorted set of buckets by the version of their last change, also of shadows that have ended. */
+export const SHADOW_ORDER_KEY = 'fg:{control}:shadow-order';
+/** Keys of scripts that change shadows. */
+export const SHADOW_KEYS = [VERSION_KEY, SHADOWS_KEY, SHADOW_ORDER_KEY, CHANGES_KEY] as const;
 
 const NOW = `
 local time = redis.call('TIME')
@@ -67,6 +71,19 @@ local function bump(change)
   version = string.format('%.0f', version)
   set_version(version, change)
   return version
+end
+`;
+
+/** `ms` is 0 for a shadow that an operator has ended. */
+const SET_SHADOW = `
+local function set_shadow(shadows, order, bucket, ms, version)
+  if ms > 0 then redis.call('ZADD', shadows, string.format('%.0f', now + ms), bucket)
+  else redis.call('ZREM', shadows, bucket) end
+  redis.call('ZADD', order, version, bucket)
+  redis.call('ZREMRANGEBYRANK', order, 0, ${-SHADOW_CHANGES_MAX - 1})
+  redis.call('PEXPIRE', order, ${VERSION_MS})
+  local last = redis.call('ZRANGE', shadows, -1, -1, 'WITHSCORES')[2]
+  if last then redis.call('PEXPIREAT', shadows, string.format('%.0f', tonumber(last) + 1000)) end
 end
 `;
 
@@ -154,17 +171,16 @@ return ms
 `);
 
 /**
- * Writes back what a process knows after the store has lost data. For each client the later change holds. Shadows are
- * those of the process if the store has an older version, otherwise those of both.
+ * Writes back what a process knows after the store has lost data. For each client and bucket the later change holds.
  *
- * KEYS version, bans, reasons, order, lifted bans, shadows, changes; ARGV known version, number of changes, then digest, ms
- * left (0: lifted), version and reason of each, then bucket and ms left of each shadow.
+ * KEYS version, bans, reasons, order, lifted bans, shadows, their order, changes; ARGV known version, number of changes of
+ * bans, then digest, ms left (0: lifted), version and reason of each, then bucket, ms left (0: ended) and version of each
+ * change of a shadow.
  */
-export const RESTORE = storeScript(`${ADD_BAN}
+export const RESTORE = storeScript(`${ADD_BAN}${SET_SHADOW}
 local version = tonumber(redis.call('GET', KEYS[1]) or 0)
 local is_older = version < tonumber(ARGV[1])
 local is_changed = is_older
-if is_older then redis.call('DEL', KEYS[6]) end
 drop_ended()
 local bans = 2 + ARGV[2] * 4
 local count = redis.call('ZCARD', KEYS[2])
@@ -180,14 +196,14 @@ for i = 3, bans, 4 do
   end
 end
 expire_with_last()
-for i = bans + 1, #ARGV, 2 do
-  if redis.call('ZCARD', KEYS[6]) < ${SHADOWS_MAX} then
-    local ends = string.format('%.0f', now + ARGV[i + 1])
-    is_changed = redis.call('ZADD', KEYS[6], 'NX', ends, ARGV[i]) == 1 or is_changed
+for i = bans + 1, #ARGV, 3 do
+  local bucket, ms, made = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2]
+  local known = redis.call('ZSCORE', KEYS[7], bucket) or -1
+  if tonumber(made) > tonumber(known) and (ms == 0 or redis.call('ZCARD', KEYS[6]) < ${SHADOWS_MAX}) then
+    set_shadow(KEYS[6], KEYS[7], bucket, ms, made)
+    is_changed = true
   end
 end
-local last = redis.call('ZRANGE', KEYS[6], -1, -1, 'WITHSCORES')[2]
-if last then redis.call('PEXPIREAT', KEYS[6], string.format('%.0f', tonumber(last) + 1000)) end
 -- Processes that know the same have nothing to read.
 if version == 0 and is_older then set_version(ARGV[1], 'restored') elseif is_changed then bump('restored') end
 return 1
@@ -227,24 +243,30 @@ if ends <= now then return { 0, '' } end
 return { ends, redis.call('HGET', KEYS[2], ARGV[1]) or '' }
 `);
 
-/** KEYS version, shadows, changes; ARGV bucket, for how many ms. Returns when the shadow ends; 0: too many shadows. */
-export const SHADOW = storeScript(`${NOW}${BUMP}
+/**
+ * KEYS version, shadows, their order, changes; ARGV bucket, for how many ms. Returns when the shadow ends (0: too many
+ * shadows) and its version.
+ */
+export const SHADOW = storeScript(`${NOW}${BUMP}${SET_SHADOW}
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now))
-if not redis.call('ZSCORE', KEYS[2], ARGV[1]) and redis.call('ZCARD', KEYS[2]) >= ${SHADOWS_MAX} then return 0 end
-redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[2]), ARGV[1])
-local last = tonumber(redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2])
-redis.call('PEXPIREAT', KEYS[2], string.format('%.0f', last + 1000))
-bump('shadows')
-return now + ARGV[2]
+if not redis.call('ZSCORE', KEYS[2], ARGV[1]) and redis.call('ZCARD', KEYS[2]) >= ${SHADOWS_MAX} then
+  return { 0, '' }
+end
+local version = bump('shadows')
+set_shadow(KEYS[2], KEYS[3], ARGV[1], tonumber(ARGV[2]), version)
+return { now + ARGV[2], version }
 `);
 
-/** KEYS version, shadows, changes; ARGV bucket. Returns 1 if there was a shadow. */
-export const UNSHADOW = storeScript(`${NOW}${BUMP}
+/**
+ * The shadow counts as ended also if the store does not have it, because a process may restore it later.
+ *
+ * KEYS version, shadows, their order, changes; ARGV bucket. Returns 1 if there was a shadow, and the version.
+ */
+export const UNSHADOW = storeScript(`${NOW}${BUMP}${SET_SHADOW}
 local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
-if ends == 0 then return 0 end
-redis.call('ZREM', KEYS[2], ARGV[1])
-bump('shadows')
-return ends > now and 1 or 0
+local version = bump('shadows')
+set_shadow(KEYS[2], KEYS[3], ARGV[1], 0, version)
+return { ends > now and 1 or 0, version }
 `);
 
 /** KEYS shadows. Returns buckets and ends in turn. */
@@ -258,13 +280,13 @@ bump('cleared ' .. ARGV[1])
 `);
 
 /**
- * KEYS version, bans, reasons, order, lifted bans, shadows, changes; ARGV known version (0: none). Returns the version (0:
+ * KEYS version, bans, reasons, order, lifted bans, shadows, their order, changes; ARGV known version (0: none). Returns the version (0:
  * there is none). If it is another one, also the time, and one of
  *
  * - `lost`: the known version is not among the changes,
  * - `changed` or `all`: bans and their ends, digests and reasons, digests and versions of bans, digests and versions of
- *   lifted bans, shadows and their ends (each in turn; shadows are null if they have not changed), digests whose counters
- *   were cleared.
+ *   lifted bans, shadows and their ends, buckets and versions of shadows (each in turn; null if no shadow has changed),
+ *   digests whose counters were cleared.
  */
 export const NEWS = storeScript(`
 local version = redis.call('GET', KEYS[1]) or '0'
@@ -278,18 +300,19 @@ local function all(key)
 end
 local function everything()
   return {
-    version, now, 'all', active(KEYS[2]), redis.call('HGETALL', KEYS[3]), all(KEYS[4]), all(KEYS[5]), active(KEYS[6]), {}
+    version, now, 'all', active(KEYS[2]), redis.call('HGETALL', KEYS[3]), all(KEYS[4]), all(KEYS[5]),
+    active(KEYS[6]), all(KEYS[7]), {}
   }
 end
 if ARGV[1] == '0' then return everything() end
-local newest = redis.call('ZRANGE', KEYS[7], -1, -1, 'WITHSCORES')[2]
-local is_listed = redis.call('ZCOUNT', KEYS[7], ARGV[1], ARGV[1]) > 0 and tonumber(newest) == tonumber(version)
+local newest = redis.call('ZRANGE', KEYS[8], -1, -1, 'WITHSCORES')[2]
+local is_listed = redis.call('ZCOUNT', KEYS[8], ARGV[1], ARGV[1]) > 0 and tonumber(newest) == tonumber(version)
 if not is_listed then return { version, now, 'lost' } end
 local bans, reasons, versions, lifted, cleared, shadows, seen = {}, {}, {}, {}, {}, false, {}
 local function add(list, digest, value)
   list[#list + 1], list[#list + 2] = digest, value
 end
-for _, change in ipairs(redis.call('ZRANGEBYSCORE', KEYS[7], '(' .. ARGV[1], '+inf')) do
+for _, change in ipairs(redis.call('ZRANGEBYSCORE', KEYS[8], '(' .. ARGV[1], '+inf')) do
   local kind, digest = string.match(change, '^%d+ (%a+) ?(.*)$')
   if kind == 'restored' then return everything() end
   if kind == 'shadows' then shadows = true end
@@ -307,7 +330,8 @@ for _, change in ipairs(redis.call('ZRANGEBYSCORE', KEYS[7], '(' .. ARGV[1], '+i
     end
   end
 end
-return { version, now, 'changed', bans, reasons, versions, lifted, shadows and active(KEYS[6]), cleared }
+return { version, now, 'changed', bans, reasons, versions, lifted,
+  shadows and active(KEYS[6]), shadows and all(KEYS[7]), cleared }
 `);
 
 /**

@@ -6,8 +6,18 @@ import type { PolicySet } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 
 export const SHADOWS_MAX = 1000;
+/** The newest changes are remembered, also of shadows that have ended, so that nobody restores those. */
+export const SHADOW_CHANGES_MAX = 2 * SHADOWS_MAX;
 export const SHADOW_DAYS_MAX = 7;
 export const SHADOW_MS_MAX: Millis = SHADOW_DAYS_MAX * 86_400_000;
+
+/** A change that an operator has made in the store. */
+export interface ShadowChange {
+  readonly bucket: string;
+  /** On the clock of this process. null: an operator has ended it. */
+  readonly endsAt: Millis | null;
+  readonly version: number;
+}
 
 interface ShadowsOptions {
   readonly clock: Clock;
@@ -19,6 +29,8 @@ export class Shadows {
   readonly #options: ShadowsOptions;
   /** Ends by bucket, on the clock of this process. */
   #endsAt = new Map<string, Millis>();
+  /** The version in the store of the last change of each bucket, also of shadows that have ended. */
+  #versions: ReadonlyMap<string, number> = new Map();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: ShadowsOptions) {
@@ -41,7 +53,22 @@ export class Shadows {
     return was;
   }
 
-  replace(endsAt: Map<string, Millis>): void {
+  /** Applies a change before the store is read again, which then replaces all versions. */
+  change({ bucket, endsAt, version }: ShadowChange): void {
+    this.#versions = new Map(this.#versions).set(bucket, version);
+    if (endsAt === null) this.delete(bucket);
+    else this.set(bucket, endsAt);
+  }
+
+  /** The last change of each bucket. */
+  *changes(): Generator<ShadowChange> {
+    for (const bucket of new Set([...this.#endsAt.keys(), ...this.#versions.keys()]))
+      yield { bucket, endsAt: this.#endsAt.get(bucket) ?? null, version: this.#versions.get(bucket) ?? 0 };
+  }
+
+  /** @param versions in the store; without a store there are none */
+  replace(endsAt: Map<string, Millis>, versions = this.#versions): void {
+    this.#versions = versions;
     const now = this.#options.clock();
     for (const [bucket, end] of endsAt) if (end <= now) endsAt.delete(bucket);
     const before = this.#endsAt;

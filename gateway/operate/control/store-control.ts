@@ -14,17 +14,10 @@ import { StoreFault } from '#gateway/store/fault.ts';
 import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import {
-  type Ban,
-  type BanChange,
-  type BanList,
-  type ListedBan,
-  noteOf,
-  POLICY_BANS_MAX,
-  readNote,
-} from './bans.ts';
+import { type Ban, type BanList, type ListedBan, noteOf, POLICY_BANS_MAX, readNote } from './bans.ts';
 import {
   type Control,
+  type ControlChange,
   ControlUnavailableError,
   type Look,
   TooManyBansError,
@@ -47,6 +40,7 @@ import {
   REASONS_KEY,
   SALT,
   SHADOW,
+  SHADOW_KEYS,
   SHADOWED,
   SHADOWS_KEY,
   UNBAN,
@@ -63,7 +57,7 @@ export class StoreControl implements Control {
   readonly #access: StoreAccess;
   readonly #configuredSalt: string | null;
   readonly #clock: Clock;
-  readonly #onBanChange: (change: BanChange) => Promise<void>;
+  readonly #onChange: (change: ControlChange) => Promise<void>;
   #connection: StoreConnection | null = null;
   #connecting: Promise<void> | null = null;
   #calls = 0;
@@ -71,17 +65,17 @@ export class StoreControl implements Control {
   /**
    * @param configuredSalt null: the store keeps it
    * @param clock may differ from the store's by hours
-   * @param onBanChange lets the processes of this gateway know, so that they can restore a change that the store loses
+   * @param onChange lets the processes of this gateway know, so that they can restore a change that the store loses
    */
   constructor(
     access: StoreAccess,
     configuredSalt: string | null,
     clock: Clock,
-    onBanChange: (change: BanChange) => Promise<void> = async () => undefined,
+    onChange: (change: ControlChange) => Promise<void> = async () => undefined,
   ) {
     this.#access = access;
     this.#clock = clock;
-    this.#onBanChange = onBanChange;
+    this.#onChange = onChange;
     this.#configuredSalt = configuredSalt;
   }
 
@@ -140,7 +134,7 @@ export class StoreControl implements Control {
     const reply = await this.#run(BAN, [...BAN_KEYS, CHANGES_KEY], args);
     const [endsAt = 0, version = 0] = (reply as unknown[]).map(Number);
     if (endsAt === 0) throw new TooManyBansError();
-    await this.#onBanChange({ digest, ban: { endsAt: this.#clock() + forMs, ...why }, version });
+    await this.#onChange({ digest, ban: { endsAt: this.#clock() + forMs, ...why }, version });
     return { endsAt, ...why };
   }
 
@@ -165,7 +159,7 @@ export class StoreControl implements Control {
   async unban({ digest }: Identity): Promise<boolean> {
     const reply = await this.#run(UNBAN, [...BAN_KEYS, CHANGES_KEY], [digest]);
     const [wasBanned, version = 0] = (reply as unknown[]).map(Number);
-    await this.#onBanChange({ digest, ban: null, version });
+    await this.#onChange({ digest, ban: null, version });
     return wasBanned === 1;
   }
 
@@ -186,14 +180,18 @@ export class StoreControl implements Control {
   }
 
   async shadow(bucket: string, forMs: Millis): Promise<Millis> {
-    const keys = [VERSION_KEY, SHADOWS_KEY, CHANGES_KEY];
-    const endsAt = Number(await this.#run(SHADOW, keys, [bucket, String(forMs)]));
+    const reply = await this.#run(SHADOW, SHADOW_KEYS, [bucket, String(forMs)]);
+    const [endsAt = 0, version = 0] = (reply as unknown[]).map(Number);
     if (endsAt === 0) throw new TooManyShadowsError();
+    await this.#onChange({ bucket, endsAt: this.#clock() + forMs, version });
     return endsAt;
   }
 
   async unshadow(bucket: string): Promise<boolean> {
-    return (await this.#run(UNSHADOW, [VERSION_KEY, SHADOWS_KEY, CHANGES_KEY], [bucket])) === 1;
+    const reply = await this.#run(UNSHADOW, SHADOW_KEYS, [bucket]);
+    const [wasShadowed, version = 0] = (reply as unknown[]).map(Number);
+    await this.#onChange({ bucket, endsAt: null, version });
+    return wasShadowed === 1;
   }
 
   async shadows(): Promise<ReadonlyMap<string, Millis>> {

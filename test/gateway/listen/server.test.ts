@@ -264,6 +264,47 @@ t.test('HTTP/1.0: without Host, and with or without keep-alive', async (t) => {
   t.equal((await client.ended()).match(/\r\n\r\nhi/g)?.length, 2);
 });
 
+t.test(
+  'HTTP/1.0 with a transfer coding is refused: proxies of that time forward bytes they do not understand',
+  async (t) => {
+    const upstream = await startUpstream(t);
+    const { port } = await startTestGateway(t, { upstream: upstream.origin });
+    const chunks = 'Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n';
+    for (const connection of ['', 'Connection: keep-alive\r\n']) {
+      const replies = await sendRaw(port, `POST / HTTP/1.0\r\n${connection}${chunks}`).ended();
+      t.match(
+        replies,
+        /^HTTP\/1\.1 400 [\s\S]*"message":"a request of HTTP\/1\.0 cannot have Transfer-Encoding"/,
+      );
+      t.notMatch(replies, '/next');
+    }
+  },
+);
+
+t.test('what cannot be read as a request, or is not served, counts as malformed', async (t) => {
+  const upstream = await startUpstream(t);
+  const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin });
+  const counted = (outcome: string) =>
+    gateway.samples().find(({ labels }) => labels.outcome === outcome)?.value;
+  const refused = [
+    'TRACE / HTTP/1.1\r\nHost: a\r\n\r\n',
+    'CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n',
+    'GET / HTTP/2.0\r\nHost: a\r\n\r\n',
+    'GET / HTTP/0.9\r\nHost: a\r\n\r\n',
+    'hello\r\n\r\n',
+    `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    `GET / HTTP/1.1\r\nHost: a\r\n${'X: x\r\n'.repeat(200)}\r\n`,
+  ];
+  for (const [i, text] of refused.entries()) {
+    t.match(await sendRaw(port, text).ended(), /^HTTP\/1\.1 4/);
+    t.equal(counted('malformed'), i + 1, text.slice(0, 40));
+  }
+  const body = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n';
+  t.match(await sendRaw(port, body).ended(), /^HTTP\/1\.1 400/);
+  t.equal(counted('malformed'), refused.length, 'once a request: its head was counted');
+  t.equal(counted('uncovered'), 1);
+});
+
 t.test('absolute-form: requests the path from our upstream, whatever the authority', async (t) => {
   const upstream = await startUpstream(t);
   const { port } = await startTestGateway(t, { upstream: upstream.origin });

@@ -58,6 +58,19 @@ t.test('a server on a Unix socket, and a socket without a server', async (t) => 
   t.equal(await redis.hget('k', 'f'), '1', 'in the database of the address');
 });
 
+t.test('a command whose connection breaks says so, not how the library is set', async (t) => {
+  const redis = await startRedis();
+  t.teardown(() => redis.close());
+  const store = storeAt(t, redis.url);
+  await store.connect();
+  redis.freeze();
+  const waiting = fault(store.run(COUNT, ['k'], ['f']));
+  await redis.kill();
+  const { kind, message } = await waiting;
+  t.equal(kind, 'disconnected');
+  t.match(message, /: the connection broke before the answer came$/);
+});
+
 t.test('loads an unknown script and executes it once', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
