@@ -1,4 +1,4 @@
-/** Wiring: builds a running data plane from its parts, in dependency order. */
+/** Builds a running gateway from its parts, in dependency order. */
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -41,7 +41,7 @@ interface GatewayParts {
   readonly secrets: GatewaySecrets;
   readonly clock: Clock;
   readonly wallClock: Clock;
-  /** Returns a new secret with each call; used as salt if none is configured or stored. */
+  /** Returns a new secret with each call. It becomes the salt if none is configured or stored. */
   readonly newSalt: () => string;
   readonly replica: string;
   readonly log: Logger;
@@ -52,32 +52,36 @@ interface GatewayParts {
 export interface Gateway {
   readonly port: number;
   readonly policies: number;
-  /** As loaded from the file, without shadow modes that operators have set. */
+  /** The policies as loaded from the file, without the shadow modes that operators have set. */
   policySet(): PolicySet;
   policyText(): string;
-  /** Texts of the files that the policy file names, by name. */
+  /** Contents of the files that the policy file refers to, by name. */
   referencedTexts(): ReadonlyMap<string, string>;
-  /** Why the current content of the file is not in use; null if it is. */
+  /** Why the current content of the policy file is not in use. null if it is in use. */
   policyRefusal(): string | null;
-  /** Closed together with the gateway. */
+  /** Closing the gateway also closes it. */
   readonly control: Control;
-  /** Applies a change that the supervisor has made in the store. */
+  /** Applies a new or lifted ban that the supervisor has already written to the store. */
   learn(change: BanChange): Promise<void>;
   /** Identities that were denied most often in the last 30 to 60 minutes. */
   limited(): readonly LimitedIdentity[];
-  /** Addresses of refused clients; null: they are not kept. */
+  /** Addresses of refused clients. null if the configuration does not keep them. */
   readonly addresses: Addresses | null;
-  /** Number of live replicas, as last reported; 1 without a store. */
+  /** Number of replicas that the last report counted as alive. 1 without a store. */
   replicas(): number;
   samples(): Sample[];
-  /** false while draining. */
+  /** false while the gateway drains. */
   ready(): boolean;
   storeAvailable(): boolean;
-  /** Time since which decisions are made without the store; null: the store is available. */
+  /** Time at which the gateway began to decide without the store. null if the store is available. */
   storeAwaySince(): Millis | null;
   /** @throws StoreFault if the store does not answer */
   findDecision(id: string): Promise<DecisionRecord | null>;
-  /** Newest first, see DecisionStore. @throws StoreFault if the store does not answer */
+  /**
+   * Lists refusals, newest first. See DecisionStore for the parameters.
+   *
+   * @throws StoreFault if the store does not answer
+   */
   listDecisions(before: string | null, count: number): Promise<readonly DecisionRecord[]>;
   reload(): void;
   /** Lets requests in flight finish, then closes everything. */
@@ -232,7 +236,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     await upstream.close();
     await Promise.all([limiter.close(), decisions.close(), accessLog?.close(), tracing?.close()]);
   };
-  // Load bans before accepting requests, so that they hold when a worker is replaced.
+  // Load bans before accepting requests. Otherwise a replaced worker would first admit banned clients.
   await news?.start();
   const drain = async (deadlineMs: Millis): Promise<void> => {
     await Promise.all([server.drain(deadlineMs), decisionListeners?.drain(deadlineMs)]);
@@ -288,9 +292,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
 }
 
-// The parts below are loaded only if they are configured, to save start time and memory.
+// The functions below import modules that only some configurations need. This saves start time and memory.
 
-/** The loader throws PolicyFileError; with a decision listener also for policies that it cannot apply. */
+/**
+ * @returns a function that loads a policy file and throws PolicyFileError. With a decision listener, it also refuses
+ * policies that the listener cannot apply.
+ */
 export async function policyLoader(settings: DecisionSettings | null): Promise<typeof loadTestedPolicies> {
   if (settings === null) return loadTestedPolicies;
   const { loadPredictable } = await import('./decision-listener/predictable-policies.ts');

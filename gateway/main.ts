@@ -1,4 +1,7 @@
-/** The gateway process: reads the configuration, starts the gateway or its workers, handles signals. The only exit. */
+/**
+ * The gateway process: reads the configuration, starts the gateway or its workers, and handles signals. Only this file
+ * ends the process.
+ */
 import { randomBytes } from 'node:crypto';
 import { isIPv6, type ListenOptions } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
@@ -25,15 +28,17 @@ import {
 } from './process/supervisor.ts';
 import { StoreRefusedError } from './store/fault.ts';
 
-/** Monotonic, but aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */
+/**
+ * Milliseconds since the epoch, on a monotonic clock. A correction of the wall clock must not end or lengthen a window.
+ */
 const clock = (): number => performance.timeOrigin + performance.now();
 
 const isWorker = process.argv.includes('--worker');
 
-// SIGHUP before the start is complete: ignore it, because the policy file has yet to be read anyway.
+// Without a listener, SIGHUP would end the process. Ignore it until the start is complete.
 process.on('SIGHUP', () => undefined);
 
-/** Ends the start if the parent process dies, because nobody could stop this process afterwards. */
+/** Exits if the parent process dies during the start, because nobody could stop this process afterwards. */
 const abandoned = (): never => process.exit(1);
 process.on('disconnect', abandoned);
 if (isWorker && !process.connected) abandoned();
@@ -76,9 +81,9 @@ interface Running
   > {
   storeAvailable(): Promise<boolean>;
   families(): Promise<readonly (readonly Family[])[]>;
-  /** Reports of the processes that answer. */
+  /** Reports of the processes that answer in time. */
   processes(): Promise<readonly ProcessReport[]>;
-  /** The address of a refused client, by its digest; null: unknown, or not kept. */
+  /** Finds the address of a refused client by its digest. null if it is unknown, or addresses are not kept. */
   addressOf(digest: string): string | null;
 }
 
@@ -136,7 +141,7 @@ async function startWorkers(
     onLoaded: (loaded) => {
       set = loaded;
     },
-    // The workers log the reason.
+    // The workers watch the same file and log the reason.
     onRefused: () => undefined,
   });
   if (decisionListener !== null && !config.reusePort) {
@@ -219,14 +224,14 @@ function onStop(stop: () => Promise<void>, log: Logger): void {
 async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
   const gateway = await startHere(config, secrets, log);
   const sendState = (id: number): void => {
-    // Without a supervisor the 'disconnect' handler stops this worker.
+    // If the supervisor is gone, the 'disconnect' handler stops this worker.
     if (!process.connected) return;
     const state: WorkerMessage = {
       type: 'state',
       id,
       families: families(gateway.samples()),
       addresses: gateway.addresses?.fresh() ?? [],
-      // Only somebody who asks reads who is denied most.
+      // Regular reports (id 0) do not need the list of clients denied most often.
       ...reportOf(gateway, id !== 0),
     };
     process.send?.(state);
@@ -243,7 +248,7 @@ async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Lo
     isReported = true;
   });
   setInterval(() => {
-    // An answer is a report as well. With a thousand policies each costs some milliseconds.
+    // Skip the regular report after an answer. With a thousand policies, a report takes a few milliseconds.
     if (!isReported) sendState(0);
     isReported = false;
   }, STATE_INTERVAL_MS).unref();
@@ -296,7 +301,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
       },
     },
   });
-  // Fastify passes these options on to node:net.
+  // Fastify passes `reusePort` on to node:net, but its types lack it.
   const listenOptions: FastifyListenOptions & Pick<ListenOptions, 'reusePort'> = {
     host: config.adminHost,
     port: config.adminPort,

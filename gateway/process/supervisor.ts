@@ -14,7 +14,7 @@ import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 
 export interface ProcessReport {
   readonly storeAvailable: boolean;
-  /** Since when it decides without the store; null: it does not. */
+  /** Time at which this process began to decide without the store. null if the store is available. */
   readonly storeAwaySince: Millis | null;
   readonly replicas: number;
   readonly limited: readonly LimitedIdentity[];
@@ -27,7 +27,7 @@ export type WorkerMessage =
       /** Id of the WorkerRequest that this answers; 0 for a regular report. */
       readonly id: number;
       readonly families: readonly Family[];
-      /** Noted since the last message. */
+      /** Addresses of clients refused since the last message. */
       readonly addresses: readonly RefusedAddress[];
     } & ProcessReport)
   | { readonly type: 'learned'; readonly id: number };
@@ -40,17 +40,17 @@ type Asked = { readonly type: 'state' } | { readonly type: 'learn'; readonly cha
 export type WorkerRequest = Asked & { readonly id: number };
 
 interface SupervisorOptions extends WorkerProgram {
-  /** Takes the addresses that the workers note; null: they note none. */
+  /** Collects the addresses of refused clients from the workers. null if addresses are not kept. */
   readonly addresses: Addresses | null;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drainTimeoutMs: Millis;
 }
 
-/** A worker reports at least every second interval. What it counted since then is lost if it dies. */
+/** A worker reports at least once in two intervals. If it dies, the counts since its last report are lost. */
 export const STATE_INTERVAL_MS: Millis = 1000;
 /** A worker that is not ready after this time is killed. The first start on a slow machine may take minutes. */
 const START_TIMEOUT_MS: Millis = 300_000;
-/** A worker gets this time in addition to its drain timeout; then it is killed. */
+/** A worker that has not ended this long after its drain timeout is killed. */
 const END_TIMEOUT_MS: Millis = 5000;
 const ANSWER_TIMEOUT_MS: Millis = 2000;
 
@@ -58,7 +58,7 @@ export class Supervisor {
   readonly #pool: WorkerPool<WorkerMessage>;
   /** Latest metrics of each worker. */
   readonly #families = new Map<ChildProcess, readonly Family[]>();
-  /** Counters of workers that have ended, because a sum must not fall when a worker dies. */
+  /** Sum of the counters of workers that have ended. Without it, totals would fall when a worker ends. */
   #departed: Promise<readonly Family[]> = Promise.resolve([]);
   readonly #waiting = new Map<number, (answer: Answer) => void>();
   #requestId = 0;
@@ -92,8 +92,8 @@ export class Supervisor {
   }
 
   /**
-   * Metrics of each process. For a worker that does not answer in time the latest report is used, so that counters
-   * never fall.
+   * Returns the metrics of each process. If a worker does not answer in time, its latest report is used, so that
+   * counters never fall.
    */
   async families(): Promise<readonly (readonly Family[])[]> {
     await this.#ask();
@@ -112,7 +112,7 @@ export class Supervisor {
     return (await this.#ask()).every(({ storeAvailable }) => storeAvailable);
   }
 
-  /** Reports of workers that answer. */
+  /** Returns the reports of the workers that answer in time. */
   processes(): Promise<readonly ProcessReport[]> {
     return this.#ask();
   }
@@ -133,7 +133,7 @@ export class Supervisor {
   #onMessage(worker: ChildProcess, message: WorkerMessage): number | null {
     if (message.type === 'state') {
       this.#addresses?.take(message.addresses);
-      // A worker that has ended is already part of #departed.
+      // The counters of a worker that has ended are already in #departed.
       if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
     }
     if (message.type !== 'ready') {
@@ -150,7 +150,7 @@ export class Supervisor {
     this.#families.delete(worker);
   }
 
-  /** Asks all workers for their state. Callers of the same turn of the event loop share the answers. */
+  /** Asks all workers for their state. Callers in the same event-loop tick share the answers. */
   #ask(): Promise<State[]> {
     if (this.#asked === null) {
       this.#asked = this.#askAll({ type: 'state' }).then((answers) =>
@@ -163,7 +163,7 @@ export class Supervisor {
     return this.#asked;
   }
 
-  /** Workers that do not answer in time are left out. */
+  /** Sends a message to all workers. @returns the answers; workers that do not answer in time are left out */
   async #askAll(asked: Asked): Promise<Answer[]> {
     const answers = [...this.#pool.ready].map(async (worker): Promise<Answer | null> => {
       const id = ++this.#requestId;

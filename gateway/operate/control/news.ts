@@ -1,9 +1,11 @@
 /**
- * Brings each process what operators changed, and bans by policies. Twice a second it asks the store for a version number.
- * If that has changed, it reads the changes since the version that it knows. While the store is away, the last known state
- * holds.
- * If these changes are no longer listed, the store may have lost data, wholly or in a failover. Then the process writes back
- * what it knows, so that operators can see it and end it, and reads everything.
+ * Reads changes by operators, and bans by policies, from the store into a process. Twice a second it reads a version
+ * number. If the number has changed, it reads the changes since the version that it knows. While the store is
+ * unavailable, the last known state stays in force.
+ *
+ * If the store no longer lists these changes, it may have lost data, completely or in a failover. Then the process
+ * writes back the bans and shadow modes that it knows, so that operators can see and end them, and reads everything
+ * again.
  */
 import { identityOf } from '#gateway/identity/digest.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -18,7 +20,7 @@ import type { Shadows } from './shadows.ts';
 const ASK_EVERY_MS: Millis = 500;
 const ANSWER_MS: Millis = 1000;
 const KEYS = [...BAN_KEYS, SHADOWS_KEY, CHANGES_KEY];
-/** The version of a process that knows nothing. */
+/** The version of a process that has not read anything yet. */
 const NONE = '0';
 
 interface NewsOptions {
@@ -34,7 +36,7 @@ interface NewsOptions {
 export class News {
   readonly #options: NewsOptions;
   #version = NONE;
-  /** The version of the newest change that did not come from the store. */
+  /** Version of the newest change that was passed to `learn` instead of being read from the store. */
   #learned = 0;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -43,7 +45,7 @@ export class News {
     this.#options = options;
   }
 
-  /** Resolves when the store was asked for the first time, even if it did not answer. */
+  /** Begins to read changes. Resolves after the first attempt, even if the store did not answer. */
   async start(): Promise<void> {
     await this.ask();
     if (this.#isStopped) return;
@@ -56,7 +58,7 @@ export class News {
     clearTimeout(this.#timer);
   }
 
-  /** Applies a change that an operator has just made in the store, even if the store is gone now. Never rejects. */
+  /** Applies a ban that an operator has just set or lifted, even if the store fails now. Never rejects. */
   async learn({ digest, ban, version }: BanChange): Promise<void> {
     const { bans } = this.#options;
     if (ban === null) bans.lift(digest, version);
@@ -65,7 +67,7 @@ export class News {
     await this.ask();
   }
 
-  /** Never rejects. Without an answer, the last known state holds. */
+  /** Reads new changes. Never rejects: if the store does not answer, the last known state stays in force. */
   async ask(): Promise<void> {
     const { connection, bans, shadows, clock, known } = this.#options;
     bans.dropEnded(clock());
@@ -100,7 +102,7 @@ export class News {
       for (const digest of cleared) known.forget(identityOf(String(digest)), this.#options.counters());
   }
 
-  /** @returns null: the store did not answer, and is asked again later */
+  /** Writes known bans and shadow modes to the store. @returns null if the store did not answer; `ask` tries again */
   #restore(): Promise<unknown> {
     const { bans, shadows, clock } = this.#options;
     const now = clock();
@@ -112,7 +114,7 @@ export class News {
     const inShadow = [...shadows.endsAt].flatMap(([bucket, endsAt]) =>
       endsAt > now ? [bucket, String(Math.ceil(endsAt - now))] : [],
     );
-    // Another process with the version that was read last may not know the learned change.
+    // A process that knows only #version may not know the learned change, so it must see a newer version.
     const version = String(Math.max(Number(this.#version), this.#learned));
     return this.#run(RESTORE, [version, String(changes.length / 4), ...changes, ...inShadow]);
   }
@@ -122,12 +124,12 @@ export class News {
   }
 }
 
-/** @param reply names and ends in turn @param aheadMs how far the store's clock is ahead of this process */
+/** @param reply alternating names and ends @param aheadMs how far the store's clock is ahead of this process */
 export function endsByName(reply: unknown, aheadMs: Millis = 0): Map<string, Millis> {
   return new Map([...byName(reply)].map(([name, end]) => [name, Number(end) - aheadMs]));
 }
 
-/** @param reply names and values in turn */
+/** @param reply alternating names and values */
 function byName(reply: unknown): Map<string, string> {
   const values = new Map<string, string>();
   if (!Array.isArray(reply)) return values;

@@ -1,4 +1,4 @@
-/** Control over the store, for all replicas. Its connection is opened when it is first needed. */
+/** Implements Control with a store, for all replicas. The first call opens the connection. */
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { CounterState } from '#gateway/limiter/algorithms/algorithm.ts';
@@ -69,9 +69,9 @@ export class StoreControl implements Control {
   #calls = 0;
 
   /**
-   * @param configuredSalt null: the store keeps it
-   * @param clock may differ from the store's by hours
-   * @param onBanChange lets the processes of this gateway know, so that they can restore a change that the store loses
+   * @param configuredSalt null if the store has the salt
+   * @param clock clock of this process; the clock of the store may differ by hours
+   * @param onBanChange tells the processes of this gateway, so that they can restore a change that the store loses
    */
   constructor(
     access: StoreAccess,
@@ -129,7 +129,7 @@ export class StoreControl implements Control {
     const keys = counters.map((counter) => new Bucket(counter, identity).key);
     for (let at = 0; at < keys.length; at += KEYS_PER_SCRIPT_MAX)
       await this.#run(CLEAR, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), []);
-    // Last, because a process that forgets the counters earlier would read the old ones again.
+    // Announce the reset last. A process that forgets its counters earlier would read the old ones from the store.
     await this.#run(NOTE_RESET, [VERSION_KEY, CHANGES_KEY], [identity.digest]);
     return states.filter(({ a, b }) => a + b > 0).length;
   }
@@ -234,7 +234,7 @@ export class StoreControl implements Control {
     this.#connection ??= openStore(this.#access, { silenceMs: ANSWER_MS, onChange: () => undefined });
     this.#connecting ??= this.#connection.connect();
     if (!this.#connection.ready) {
-      // The connection goes on trying after a failed attempt.
+      // After a failed attempt, the connection keeps trying.
       await within(CONNECT_MS, this.#connecting).catch(() => undefined);
       if (!this.#connection.ready) throw this.#connection.whyDown();
     }
