@@ -1,9 +1,9 @@
 /**
- * Parses authorization requests: a proxy asks whether a request may pass. Each kind of proxy describes the request in
- * its own way. Missing parts are never guessed; an incomplete description is refused.
+ * Parses authorization requests, in which a proxy asks whether a request may pass. Each kind of proxy describes the
+ * request in its own way. An incomplete description is refused, because the gateway never guesses missing parts.
  */
 
-/** How a kind of proxy asks and expects the answer. */
+/** The way in which a kind of proxy asks, and expects the answer. */
 export type Dialect =
   /** Traefik, Caddy: a refusal is forwarded to the client as it is. */
   | 'forward-auth'
@@ -19,7 +19,9 @@ interface AuthorizationRequest {
   readonly target: string;
 }
 
-/** A proxy reports the status of a reply, so that the gateway learns whether a credential works. */
+/**
+ * A report of a proxy about the status of a reply. It tells the gateway whether the application accepts a credential.
+ */
 interface ReplyReport {
   readonly ok: true;
   readonly dialect: 'replied';
