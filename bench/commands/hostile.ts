@@ -30,7 +30,8 @@ export const HOSTILE = command({
     const report = new Report('hostile');
     const vitals: Vitals[] = [];
     const api = await startHostileApi(processes, (one) => void vitals.push(one));
-    // During the start the API computes for a second, and nobody waits for it. The next report has the end of that.
+    // Ignore the reports of the start, in which the API computes for a second. The first report below still has its
+    // end.
     vitals.length = 0;
     const endMemory = watchMemory(api.pid);
     const { tally, operations } = await soak({ origin: api.origin, seconds: minutes * 60, seed });
