@@ -57,7 +57,7 @@ export interface GatewayConfig extends EntranceSettings {
   /** Lower-case names. */
   readonly passedHeaders: readonly string[];
   readonly workers: number;
-  /** Another gateway may listen on the same ports, for a restart without interruption. */
+  /** Whether another gateway may listen on the same ports, for a restart without interruption. */
   readonly reusePort: boolean;
   readonly upstreamTimeoutMs: Millis;
   readonly drainTimeoutMs: Millis;
@@ -90,7 +90,7 @@ export interface GatewaySecrets {
   readonly keyPair: KeyPair | null;
 }
 
-/** docs/configuration.md has a row for each; a test compares them. */
+/** All variables of the gateway. A test checks that docs/configuration.md has a row for each of them. */
 export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_PORT', default: '8080', meaning: 'TCP port of the public listener' },
   { name: 'GATEWAY_HOST', default: '0.0.0.0', meaning: 'address of the public listener' },

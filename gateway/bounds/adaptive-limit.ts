@@ -24,8 +24,8 @@ const LEARNING_RATE = 1 / 8;
 /** The gateway may start during an overload. Until it has measured less load, it ignores longer times than this. */
 const FIRST_UNLOADED_MS_MAX: Millis = 500;
 /**
- * With half as many requests in progress, congested replies take about half the time. Others take at least this part of
- * it.
+ * After the number of requests in progress was halved, congested replies take about half the time. If replies still
+ * take at least this part of the earlier time, the load is not the reason for their time.
  */
 const UNCHANGED_PART = 0.85;
 /**

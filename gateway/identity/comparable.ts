@@ -36,7 +36,7 @@ interface Twins {
 let twins: Twins | null = null;
 
 function makeTwins(): Twins {
-  // English has the root order on machines of every language.
+  // English always has the default order of Unicode, independent of the language of the machine.
   const { compare } = new Intl.Collator('en', { sensitivity: 'base' });
   const pairs = ['ae', 'dz', 'oe', 'ss', 'th'];
   const texts = ['', ...'0123456789abcdefghijklmnopqrstuvwxyz', ...pairs].sort(compare);

@@ -94,9 +94,10 @@ export function needsProof(identifier: Identifier): boolean {
   switch (identifier.kind) {
     case 'address':
     case 'everyone':
-    // Many people share an address, and each of them may log in for the first time.
+    // A field of the body, such as a login name, needs no proof: many people of one address may log in for the first
+    // time.
     case 'body':
-    // The signature is the proof.
+    // The signature of a token is the proof.
     case 'token':
       return false;
     case 'credential':

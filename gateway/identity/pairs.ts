@@ -131,15 +131,15 @@ function queryText(raw: string): string {
 }
 
 /**
- * Removes blanks around the value of a header field. Some applications also remove the byte A0, a blank in Latin-1. Behind
- * another byte above 7F it is the end of a character in UTF-8, such as à.
+ * Removes blanks around the value of a header field. Some applications also remove the byte A0, a blank in Latin-1.
+ * Behind another byte above 7F it is the end of a character in UTF-8, such as à.
  */
 export function fieldText(value: string): string {
   const bare = value.trim();
   return bare.charCodeAt(bare.length - 1) > 0x7f ? withoutBlanks(value.trimStart()) : bare;
 }
 
-/** Removes the blanks of ASCII around a text with one code unit for each byte. */
+/** Removes ASCII blanks around a text in which each code unit stands for one byte. */
 function withoutBlanks(text: string): string {
   let from = 0;
   let to = text.length;

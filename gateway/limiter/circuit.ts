@@ -28,7 +28,7 @@ export class Circuit {
     return this.#openSince;
   }
 
-  /** How often the circuit has opened. */
+  /** Number of times that the circuit has opened. */
   get outages(): number {
     return this.#outages;
   }

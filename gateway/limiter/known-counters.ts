@@ -156,7 +156,7 @@ export class KnownCounters {
     return place >= 0 && this.#credentials.until(place) > now;
   }
 
-  /** Whether a success of it was reported recently. */
+  /** Whether a success of this credential was reported recently. */
   isProofFresh(credential: Identity, now: Millis): boolean {
     const place = this.#credentials.find(...credential.words);
     return place >= 0 && this.#credentials.until(place) - this.#credentials.slack(place) > now;

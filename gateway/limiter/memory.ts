@@ -48,7 +48,7 @@ export class MemoryLimiter implements Limiter {
     this.#options = options;
   }
 
-  /** There is nothing to remember, because charging is as cheap. */
+  /** Returns null, because a charge in memory costs no more than this check. */
   knownExhausted(): readonly Exhausted[] | null {
     return null;
   }
@@ -92,7 +92,7 @@ export class MemoryLimiter implements Limiter {
     return this.#options.known.isProven(credential, this.#options.clock());
   }
 
-  /** There is no other process. */
+  /** Returns null, because there is no store that could know more proofs. */
   askProofs(): null {
     return null;
   }
@@ -111,7 +111,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   async close(): Promise<void> {
-    // There is no connection.
+    // There is no connection to close.
   }
 
   get #storeNow(): Millis {

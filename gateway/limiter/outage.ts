@@ -290,7 +290,7 @@ export class GuardedLimiter implements Limiter {
   }
 
   #commitIfClosed(): void {
-    // While the circuit is open, closing it does this.
+    // While the circuit is open, nothing is committed here, because closing the circuit commits everything.
     if (!this.#isOpen && !this.#local.isCommitted && this.#store.lateCalls === 0) {
       this.#local.commit().catch((error: Error) => this.#open('error', error));
     }

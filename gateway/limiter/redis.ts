@@ -230,7 +230,7 @@ export class RedisStore {
       (error: Error | StoreFault) => {
         this.#patience.failed(wait);
         if (isLate) this.#late--;
-        // They may have been executed.
+        // The store may have executed these checks before the connection broke.
         if ('kind' in error && error.kind === 'disconnected') this.leases.endUnanswered(checks);
         if (isLate) onLateAnswers([]);
         else onFailure(checks, 'kind' in error ? error.kind : 'error', error);

@@ -47,7 +47,7 @@ interface Accepted {
 
 /** Maximum number of refused connections that are being answered. Others are closed without a reply. */
 const TOLD_MAX = 64;
-/** With TLS a reply costs a handshake, so at most TOLD_MAX connections get one in this time. */
+/** With TLS a reply costs a handshake, so at most TOLD_MAX refused connections get a reply in this time. */
 const TOLD_TLS_MS: Millis = 1000;
 
 const NOT_ENCRYPTED = rawReply(
@@ -119,7 +119,7 @@ export class Entrance {
       refuse(null);
       return;
     }
-    // The handshake follows the header.
+    // With TLS, the handshake comes after the PROXY header.
     this.#refused.add(socket);
     socket.once('close', () => this.#refused.delete(socket));
     introductions.begin(socket, refuse);

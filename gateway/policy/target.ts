@@ -34,7 +34,7 @@ const SLASH = 47;
 const QUESTION = 63;
 
 /**
- * @param raw from the request line, decoded as latin1: one code unit for each byte
+ * @param raw from the request line, decoded as latin1, so each code unit stands for one byte
  * @returns the canonical target, or the reason for a refusal
  */
 export function canonicalTarget(raw: string): Target | BadTarget {
@@ -164,7 +164,7 @@ export function meaningOf(segment: string): string {
 /**
  * Folds case. It converts to upper case, as ASP.NET does, so that both small sigmas become equal.
  *
- * @param bytes result of meaningOf: one code unit for each byte
+ * @param bytes result of meaningOf; each code unit stands for one byte
  */
 export function caseless(bytes: string): string {
   if (!BEYOND_ASCII.test(bytes)) return bytes.toLowerCase();

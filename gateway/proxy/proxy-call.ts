@@ -49,7 +49,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   /** Without protection all calls have the same priority. */
   priority: Priority = 'normal';
   retryable = false;
-  /** The upstream may have received a part of the request. */
+  /** Whether the upstream may have received a part of the request. */
   hasReachedUpstream = false;
   deadlineAt: Millis = 0;
   earlier: DeadlineEntry | null = null;
@@ -198,8 +198,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   /**
-   * An upstream that gives up waiting for a request may say so, and the next request may be on its way to it (RFC 9110
-   * 15.5.9). This is a kept connection that was closed when it was used.
+   * Whether a reply may belong to no request. An upstream that closes an idle connection may first send 408 (RFC 9110
+   * 15.5.9), just when the gateway sends the next request on it.
    */
   #mayBeUnasked(fields: readonly string[]): boolean {
     const isKept = this.#held.connection?.isFresh === false;

@@ -9,13 +9,13 @@ export interface OwnReply {
   readonly code: ErrorCode;
   readonly contentType: string;
   readonly body: string;
-  /** The body in UTF-8, one code unit for each byte. */
+  /** The body in UTF-8. Each code unit of the string stands for one byte. */
   readonly bodyBytes: string;
   /** Alternating names and values, in addition to those of every reply. */
   readonly headers: readonly string[];
-  /** The route is called from browsers on other origins. */
+  /** Whether browsers call the route from other origins. */
   readonly cors: boolean;
-  /** The connection closes after the reply. */
+  /** Whether the connection closes after the reply. */
   readonly close: boolean;
 }
 
@@ -27,7 +27,7 @@ interface OwnReplyOptions {
   readonly decision?: string | null;
   /** Further members of the body. */
   readonly extra?: object;
-  /** null for a JSON body. */
+  /** The page for a browser; null for a JSON body. */
   readonly page?: Page | null;
   /** Names of the denying policies. */
   readonly policy?: string;

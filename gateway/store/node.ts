@@ -44,12 +44,12 @@ export class RedisNode {
   readonly #redis: Redis;
   #ready = false;
   #closed = false;
-  /** Number of the connection. Results of an earlier one are ignored. */
+  /** Number of the current connection. Results of earlier connections are ignored. */
   #session = 0;
   #failuresInRow = 0;
   #where = 'the store';
   #lastError: Error | null = null;
-  /** The socket is connected, but the server has not answered yet. */
+  /** Whether the socket is connected, but the server has not answered yet. */
   #isUntried = false;
   /** If SELECT fails, the library still reports ready and uses database 0. */
   #databaseRefused: Error | null = null;

@@ -22,7 +22,7 @@ interface FormbricksProbe {
   readonly formbricks: URL;
   /** Address that clients use. */
   readonly origin: URL;
-  /** `origin` comes from an option, so clients really use it. */
+  /** Whether `origin` comes from an option. Then clients really use it. */
   readonly isPublic: boolean;
   /** Number of proxies from `origin` to Formbricks, including the gateway; null if unknown. */
   readonly proxies: number | null;

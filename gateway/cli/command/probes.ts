@@ -76,7 +76,7 @@ function seenIn({ status, body }: PublicReply): Seen | null {
   }
 }
 
-/** Checks whether the application reads paths as equal that policies distinguish. */
+/** Checks whether the application treats different paths as the same, although policies distinguish them. */
 export async function probeSpellings(origin: URL, spellings: readonly Spelling[]): Promise<Finding[]> {
   let replies: readonly (readonly [Spelling, PublicReply, PublicReply])[];
   let nothing: PublicReply;
@@ -108,7 +108,7 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
   ];
 }
 
-/** Whether the gateway denied it, or the application did not answer. */
+/** Whether the gateway wrote the reply itself: it denied the request, or the application did not answer. */
 function isOwn({ status, headers }: PublicReply): boolean {
   return status === 429 || status >= 502 || headers['x-gateway-ratelimited'] !== undefined;
 }
@@ -125,7 +125,7 @@ export function tlsFinding({ hostname, port }: URL, now: number): Promise<Findin
     const socket = connect({
       host,
       port: Number(port === '' ? 443 : port),
-      // An address is no server name (RFC 6066 3).
+      // An IP address must not be sent as a TLS server name (RFC 6066 3).
       ...(isIP(host) === 0 ? { servername: host } : {}),
       rejectUnauthorized: false,
       timeout: TIMEOUT_MS,

@@ -1,4 +1,4 @@
-/** `bans`: Who is banned, by whom, and until when? */
+/** `bans`: lists banned clients, who banned them, and until when. */
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { requireWhole } from '#gateway/cli/command/arguments.ts';

@@ -61,7 +61,7 @@ async function doctor(options: DoctorArguments, context: CommandContext): Promis
 }
 
 interface Addresses {
-  /** null without the option. */
+  /** Address in the option `--public`; null without the option. */
   readonly given: URL | null;
   readonly formbricks: URL | null;
 }

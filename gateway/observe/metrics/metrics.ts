@@ -33,11 +33,11 @@ interface PolicyCounts {
   allowed: number;
   denied: number;
   shadowDenied: number;
-  /** Made once, because samples are read every second. */
+  /** Labels of the policy's samples. They are made only once, because samples are read every second. */
   readonly labels: Readonly<Record<'policy' | 'allowed' | 'denied' | 'shadowDenied', Sample['labels']>>;
 }
 
-/** Units of a policy whose cost replies report, and replies that did not. */
+/** Counts for a policy whose cost replies report: units, and replies that did not report them. */
 interface UnitCounts {
   reserved: number;
   givenBack: number;
@@ -107,7 +107,7 @@ export class Metrics {
     this.#bans.set(row, counts);
   }
 
-  /** The reply to a request has begun, or will not come. */
+  /** Counts the units of a request. Called when its reply has begun, or will not come. */
   settled({ name }: Policy, reserved: number, units: number, lacksUnits: boolean): void {
     let counts = this.#units.get(name);
     if (counts === undefined) {
