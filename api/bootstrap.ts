@@ -18,7 +18,7 @@ interface FirstStart {
   readonly workspaceId: string;
   readonly apiKey: string;
   readonly email: string;
-  /** null if the operator chose it. */
+  /** The generated password; null if the operator chose it. */
   readonly password: string | null;
 }
 

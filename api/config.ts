@@ -177,11 +177,11 @@ export interface Config {
   readonly workers: number;
   readonly trustedProxies: ProxyTrust;
   readonly database: DatabaseLocation;
-  /** Has no slash at the end. */
+  /** Public address of the API, without a slash at the end. */
   readonly publicUrl: string;
-  /** null if link surveys have no address. */
+  /** Address of link surveys; null if they have none. */
   readonly surveyUrl: SurveyUrl | null;
-  /** An absolute path; null without scripts. */
+  /** Absolute path of the folder with SDK scripts; null without scripts. */
   readonly sdkPath: string | null;
   readonly logLevel: LogLevel;
   readonly isRateLimitingDisabled: boolean;
@@ -190,7 +190,7 @@ export interface Config {
   readonly auditRetentionDays: number;
   /** 0 keeps them. */
   readonly unverifiedAccountDays: number;
-  /** false if only invited people may sign up, and the very first person. */
+  /** Whether everybody may sign up. If false, only invited people may, and the very first person. */
   readonly isSignupEnabled: boolean;
   readonly sessionMaxAgeSeconds: Seconds;
   readonly mailFrom: MailAddress;

@@ -47,11 +47,11 @@ export interface Issue {
   readonly missingId?: string;
   /** Path of the first use of the same identifier. */
   readonly firstUsedAt?: string;
-  /** Path of another field that contradicts this one. */
+  /** Path of another field that contradicts this field. */
   readonly conflictsWith?: string;
 }
 
-/** Dotted path -> problem. */
+/** Problems by dotted path. */
 export type Issues = Readonly<Record<string, string | Issue>>;
 
 export type ResourceType =

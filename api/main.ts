@@ -54,7 +54,7 @@ import { createWorkspaceCache } from './workspace-cache.ts';
 const REQUESTS_MS = 6_000;
 /** The process ends after this time in any case. Orchestrators commonly kill after ten seconds. */
 const STOP_MS = 8_500;
-/** For a worker, a little more than the time in which it ends itself. */
+/** A worker is killed after this time. It is a little longer than the time in which a worker ends itself. */
 const WORKER_END_MS = 9_000;
 
 const isWorker = process.argv.includes('--worker');
@@ -169,7 +169,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
       listen: outbox.listen,
     },
   };
-  // Before the first state is cached.
+  // Listen to changes before the first state is cached.
   news = await openNews(config.database, {
     db,
     listener: {
@@ -316,7 +316,7 @@ function listenProblem(error: Error): string {
 }
 
 start().catch((error: unknown) => {
-  // A worker has already logged it.
+  // A worker that fails to start has already logged the error.
   if (!(error instanceof WorkerStartError)) console.error(explain(error));
   process.exit(1);
 });

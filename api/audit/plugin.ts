@@ -37,7 +37,7 @@ const failures: Readonly<Record<number, string>> = {
 export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
   async (app, { audit, db, trustedProxies, findSurface }) => {
     if (!audit.isEnabled) return;
-    /** `data` of the reply, if it is an object. */
+    /** For each request `data` of its reply, if that is an object. */
     const replies = new WeakMap<FastifyRequest, Record<string, unknown>>();
 
     app.addHook('preSerialization', async (request, _reply, payload: unknown) => {
@@ -111,7 +111,7 @@ function targetIn(
   { param, targetType }: Written,
 ): string {
   const named = param === null ? null : paramOf(request, param);
-  // The routes of the profile concern the logged-in user.
+  // Routes of the profile change the logged-in user.
   const self = targetType === 'user' && principal.kind === 'session' ? principal.userId : null;
   return named ?? idOf(data.id) ?? self ?? 'unknown';
 }

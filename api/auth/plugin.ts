@@ -30,7 +30,7 @@ export const forPeople = { credentials: 'session', needsNoWorkspace: true } as c
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** For routes where credentials are optional, such as files. */
+    /** Checks credentials on routes where they are optional, such as those for files. */
     authenticate: Authenticate;
   }
   interface FastifyRequest {
@@ -56,12 +56,12 @@ type Authenticate = (request: FastifyRequest, accepted: Credentials) => Promise<
 interface AuthOptions {
   readonly db: Database;
   readonly clock: Clock;
-  /** Pages of this origin may use a session. */
+  /** Origin whose pages may use a session. */
   readonly publicUrl: string;
   /** @param target the router's pattern, or the target where no route matches */
   readonly findSurface: (target: string) => {
     readonly credentials: Credentials | null;
-    /** On v3 a missing right is 403. */
+    /** The format of errors. On v3 a missing right is 403. */
     readonly errorShape: 'v1' | 'v2' | 'v3';
   };
 }

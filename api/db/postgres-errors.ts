@@ -91,7 +91,7 @@ function problemOf(code: string, reason: string): DatabaseProblem | null {
   return isUnusable || /SSL connection|^SASL|^client password/.test(reason) ? 'database_unusable' : null;
 }
 
-/** Longer than the columns of any of our indexes. */
+/** Maximum length of the column list that is read from an error. The lists of all our indexes are shorter. */
 const COLUMNS_LENGTH_MAX = 1_000;
 
 /**

@@ -150,7 +150,7 @@ interface CountdownTable {
 
 export interface ContactTable extends Row {
   workspaceId: string;
-  /** null for an anonymous contact. */
+  /** Id of the user in an app; null for an anonymous contact. */
   userId: string | null;
 }
 
@@ -228,7 +228,7 @@ export interface FileTable {
   surveyId: string | null;
   /** First response that contains it as an answer. The file is deleted with it. */
   responseId: string | null;
-  /** Bytes; null until the upload is confirmed. */
+  /** Size in bytes; null until the upload is confirmed. */
   size: number | null;
   createdAt: Timestamp;
   /** Time when the upload was confirmed. */
@@ -242,7 +242,7 @@ export interface FileTable {
 }
 
 interface StorageUsageTable {
-  /** '' for the sum of all workspaces. */
+  /** Workspace of the sum; empty for the sum of all workspaces. */
   workspaceId: string;
   bytes: number;
 }
@@ -265,6 +265,6 @@ interface ScheduledJobTable {
   name: string;
   /** When it may start: after its period, or when the lease of the process that runs it expires. */
   dueAt: Timestamp;
-  /** Lease of the process that runs it. */
+  /** Id of the lease of the process that runs the job. */
   lease: string | null;
 }

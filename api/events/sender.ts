@@ -2,10 +2,11 @@
  * Sends a message to a receiver. Only this file knows undici, which it loads with the first message.
  *
  * An attempt has limits on its time, on the bytes of the reply that it reads, and on the addresses that it connects to.
- * The connection resolves names through `Targets`; literal addresses are checked before a socket is opened. Redirects are
- * not followed.
+ * The connection resolves names through `Targets`; literal addresses are checked before a socket is opened. Redirects
+ * are not followed.
  *
- * Connections into private networks have a pool of their own, so that no message uses one that it could not have opened.
+ * Connections into private networks have a pool of their own, so that no message uses one that it could not have
+ * opened.
  */
 import { isIP, type LookupFunction } from 'node:net';
 import type { Agent, buildConnector } from 'undici';
@@ -24,15 +25,15 @@ interface Message {
 
 export interface SendResult {
   readonly isDelivered: boolean;
-  /** null without a reply. */
+  /** Status of the reply; null without a reply. */
   readonly statusCode: number | null;
   /** The first KiB of the reply's body. null without a reply. */
   readonly reply: string | null;
   /** The reason for the failure, unless the status tells it. Owners of webhooks see this text. */
   readonly error: string | null;
-  /** The time passed without a reply. */
+  /** Whether there was no reply in time. */
   readonly isHung: boolean;
-  /** The receiver is in a private network, so only the operator may see its reply and its errors. */
+  /** Whether the receiver is in a private network. Then only the operator may see its reply and its errors. */
   readonly isPrivate: boolean;
 }
 

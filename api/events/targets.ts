@@ -17,7 +17,7 @@ import { isPublic, matcher, type Network } from './addresses.ts';
 export type Reach = 'public' | 'operators';
 
 export interface AllowedTargets {
-  /** In lower case, without a trailing dot. */
+  /** Host names in lower case, without a trailing dot. */
   readonly hosts: readonly string[];
   readonly networks: readonly Network[];
 }
@@ -34,7 +34,7 @@ type TargetCheck =
   | {
       readonly kind: 'allowed';
       readonly addresses: readonly string[];
-      /** True if some addresses are not public, the operator named the host, or it cannot be resolved. */
+      /** Whether some addresses are not public, the operator named the host, or it cannot be resolved. */
       readonly isPrivate: boolean;
     }
   /** Callers see `reason`. */

@@ -7,7 +7,7 @@ export function countedAddress(request: FastifyRequest, trustedProxies: ProxyTru
   return clientAddress(request.raw.socket.remoteAddress, forwardedFor(request), trustedProxies);
 }
 
-/** The whole address. null if the chain of proxies cannot be read. */
+/** Returns the whole address; null if the chain of proxies cannot be read. */
 export function wholeAddress(request: FastifyRequest, trustedProxies: ProxyTrust): string | null {
   const { remoteAddress } = request.raw.socket;
   const address = clientAddress(remoteAddress, forwardedFor(request), trustedProxies, 128);

@@ -8,12 +8,12 @@ export interface Field {
   readonly autocomplete: string;
   /** Phones show a keypad for digits. */
   readonly inputMode?: 'numeric';
-  /** Unset: the name. */
+  /** Id of the field. Default: its name. */
   readonly id?: string;
   readonly hint?: string;
   /** The text that was typed before. Never a password. */
   readonly value?: string | undefined;
-  /** The mistake in it; unset if there is none. */
+  /** The mistake in the typed text; unset if there is none. */
   readonly error?: string | undefined;
 }
 

@@ -103,7 +103,7 @@ function toIssues(findings: readonly Finding[], schema: TSchema, prefix: string)
       for (const name of stringsIn(finding.params, 'requiredProperties')) {
         add(path === '' ? name : `${path}.${name}`, 'Required');
       }
-      // Each of the fields has its own finding.
+      // Skip `additionalProperties`, because each of these fields has its own finding.
     } else if (finding.keyword !== 'additionalProperties') add(path || 'body', textOf(finding));
   }
   return Object.fromEntries(issues) satisfies Details;

@@ -5,7 +5,7 @@
 import type { Millis } from '#shared/clock.ts';
 
 export interface MailAddress {
-  /** '' if there is none. */
+  /** Name of the recipient; empty if there is none. */
   readonly name: string;
   readonly address: string;
 }

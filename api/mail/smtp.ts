@@ -24,12 +24,12 @@ export function createSmtpTransport(url: string, from: MailAddress): MailTranspo
       try {
         await transport.sendMail({
           from,
-          // As objects, because text would be parsed as a list of addresses.
+          // Pass addresses as objects, because text would be parsed as a list of addresses.
           to: { name: '', address: to },
           ...(replyTo ? { replyTo: { name: '', address: replyTo } } : {}),
           subject,
           text: body,
-          // The same at every attempt, so that mail programs recognise a mail that arrives twice.
+          // The Message-ID is the same at every attempt, so that mail programs recognise a mail that arrives twice.
           messageId: `<${id}@${domain}>`,
           headers: { 'Auto-Submitted': 'auto-generated' },
         });

@@ -14,7 +14,7 @@ export interface NewsListener {
 }
 
 export interface News {
-  /** false if changes of other processes are noticed later. */
+  /** Whether changes of other processes are noticed at once. If false, they are noticed later. */
   isHeard(): boolean;
   /** Notifies other processes about new events. A lost notification delays an event, but never loses one. */
   tellEvents(): void;

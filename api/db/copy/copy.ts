@@ -28,9 +28,9 @@ interface CopyOptions {
   readonly source: string;
   /** Deletes what an unfinished copy has left in the target, instead of resuming it. */
   readonly isRestart: boolean;
-  /** The target is PostgreSQL, which cannot store NUL in text. */
+  /** Whether the target is PostgreSQL, which cannot store NUL in text. */
   readonly refusesNul: boolean;
-  /** The target is SQLite, whose indexes are created at the end; see indexes.ts. */
+  /** Whether the target is SQLite, whose indexes are created at the end; see indexes.ts. */
   readonly isIndexedLast: boolean;
   /** Called with the number of rows since the last call. The first call includes the rows of an earlier run. */
   readonly onRows?: (count: number) => void;

@@ -24,7 +24,7 @@ import {
 export interface Refusal {
   readonly kind: 'refused';
   readonly text: string;
-  /** For the audit log; null if it is no failed authentication. */
+  /** Reason for the audit log; null if it is no failed authentication. */
   readonly reason: FailureReason | null;
   readonly userId: string | null;
 }
@@ -80,7 +80,7 @@ interface Verification {
   readonly password: string;
   /** Replaces that password. The link proves who owns the mailbox, so nothing else is required. */
   readonly newPassword: string;
-  /** A name for the account, with the new password. */
+  /** Name for the account, given together with the new password. */
   readonly name: string;
 }
 

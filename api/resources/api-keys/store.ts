@@ -13,13 +13,15 @@ export interface ApiKey {
   readonly organizationAccess: {
     readonly accessControl: { readonly read: boolean; readonly write: boolean };
   };
-  /** Permission on every workspace of the organization, also on later ones; null if the key has only the listed ones. */
+  /**
+   * Permission on every workspace of the organization, also on later ones; null if the key has only the listed ones.
+   */
   readonly allWorkspaces: Permission | null;
-  /** In the order of the workspace ids. With `allWorkspaces`, all workspaces that exist now. */
+  /** Permissions in the order of the workspace ids. With `allWorkspaces`, all workspaces that exist now. */
   readonly workspacePermissions: readonly { readonly workspaceId: string; readonly permission: Permission }[];
 }
 
-/** Newest first, ties by id. */
+/** Lists keys, newest first, ties by id. */
 export async function listApiKeys(
   db: Database,
   organizationIds: readonly string[],

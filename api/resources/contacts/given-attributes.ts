@@ -5,11 +5,11 @@ import { readTimestamp } from '#api/timestamps.ts';
 import { ATTRIBUTE_KEYS_MAX, keyProblem } from './attribute-key-rules.ts';
 import type { AttributeKey } from './attribute-key-store.ts';
 
-/** Attribute key -> value, as clients send them. */
+/** Values by attribute key, as clients send them. */
 export type GivenAttributes = Readonly<Record<string, string | number | boolean>>;
 
 interface AttributePlan {
-  /** Attribute key -> text to store, for existing keys and for `newKeys`. */
+  /** Texts to store, by attribute key, for existing keys and for `newKeys`. */
   readonly values: ReadonlyMap<string, string>;
   readonly newKeys: readonly string[];
   /** Why attributes were left out, one sentence each. */

@@ -28,7 +28,7 @@ export const DeliveryReply = Type.Object({
   attemptCount: Type.Integer(),
   /** null unless pending. */
   nextAttemptAt: Nullable(Type.String()),
-  /** Oldest first. */
+  /** Attempts, oldest first. */
   attempts: Type.Array(Attempt),
 });
 export type DeliveryReply = Static<typeof DeliveryReply>;

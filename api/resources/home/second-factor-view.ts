@@ -28,7 +28,7 @@ export function isOn({ user }: Account): boolean {
 
 /** Secrets that the person may see now. */
 export interface SetUp {
-  /** In Base32. */
+  /** The secret in Base32. */
   readonly key: string;
   /** The address that authenticator apps open. */
   readonly uri: string;
@@ -38,9 +38,9 @@ export interface SetUp {
 /** The mistake in the field of a form. */
 export interface Mistake {
   readonly step: Step;
-  /** For the top of the page. */
+  /** Message for the top of the page. */
   readonly title: string;
-  /** For the field. */
+  /** Message for the field. */
   readonly text: string;
 }
 

@@ -64,7 +64,7 @@ export function longOtherQuestion(survey: BareSurvey, data: Answers): string | n
 }
 
 interface Submission {
-  /** The answers of this request. */
+  /** The answers that this request sends. */
   readonly given: Answers;
   /** The answers of the response after the write. */
   readonly all: Answers;

@@ -44,7 +44,7 @@ export async function findResponse(db: Database, id: string): Promise<Response |
   return row === undefined ? null : toResponse(row);
 }
 
-/** In any order; ids without a response are left out. */
+/** Finds responses by id, in any order. Ids without a response are left out. */
 export async function findResponses(db: Database, ids: readonly string[]): Promise<readonly Response[]> {
   const rows = await db.selectFrom('responses').selectAll().where('id', 'in', ids).execute();
   return rows.map(toResponse);
@@ -53,7 +53,7 @@ export async function findResponses(db: Database, ids: readonly string[]): Promi
 /** The size of the columns that respondents can make large. Neither database reads their texts for it. */
 export const responseBytes = sql<number>`octet_length("data") + octet_length("variables") + octet_length("meta")`;
 
-/** Newest first, ties by id. Reads the index only up to the end of the page. */
+/** Lists responses, newest first, ties by id. Reads the index only up to the end of the page. */
 export async function listResponses(
   db: Database,
   owner: { readonly column: 'surveyId' | 'workspaceId'; readonly id: string },

@@ -7,7 +7,7 @@ export type Device = 'phone' | 'desktop';
 export interface ContactProfile {
   readonly now: Millis;
   readonly userId: string | null;
-  /** Values by attribute key. */
+  /** Attribute values by key. */
   readonly attributes: Readonly<Record<string, string>>;
   /** The device of this request. A contact may have several. null if the contact makes no request. */
   readonly device: Device | null;

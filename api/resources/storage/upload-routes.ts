@@ -158,7 +158,7 @@ async function receive(
   }
 }
 
-/** Another upload got the slot. */
+/** Thrown if another upload got the slot of this one. */
 class TooSlow extends Error {}
 
 async function* counted(file: AsyncIterable<Buffer>, slot: UploadSlot): AsyncGenerator<Buffer> {
