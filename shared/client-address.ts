@@ -50,11 +50,11 @@ export function parseTrustedProxies(text: string): ProxyTrust {
   return { kind: 'cidrs', cidrs };
 }
 
-/** Without leading zeros, which some programs read as octal. */
+/** A number without leading zeros, which some programs read as octal. */
 const PLAIN_IPV4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})(?:\/(\d{1,2}))?$/;
 
 export interface Network {
-  /** 4 bytes for IPv4, 16 for IPv6. */
+  /** The bytes of the address: 4 for IPv4, 16 for IPv6. */
   readonly bytes: readonly number[];
   readonly bits: number;
 }
@@ -104,7 +104,7 @@ export class ClientAddress {
     return this.#address !== null;
   }
 
-  /** false if it is a trusted proxy, or cannot be read, so many clients may share it. */
+  /** Whether the address belongs to one client. A trusted proxy, or an unreadable chain, may stand for many. */
   isOneClient(trust: ProxyTrust): boolean {
     return this.#address !== null && !(trust.kind === 'cidrs' && isTrusted(this.#address, trust.cidrs));
   }
@@ -120,7 +120,7 @@ export class ClientAddress {
     return this.#address === null ? UNTRUSTED : counted(this.#address, ipv6Prefix);
   }
 
-  /** 16 bytes, or 4 for IPv4 (also behind NAT64, 6to4 and Teredo); null if the address cannot be read. */
+  /** The bytes of the address: 16, or 4 for IPv4 (also behind NAT64, 6to4 and Teredo); null if it cannot be read. */
   get bytes(): readonly number[] | null {
     const bytes = this.#address?.toByteArray() ?? null;
     return bytes === null || bytes.length === 4 ? bytes : (embeddedIpv4(bytes) ?? bytes);

@@ -9,10 +9,10 @@ export interface Variable {
   readonly meaning: string;
 }
 
-/** A variable that another project documents. */
+/** A variable that the documentation of another project describes. */
 type DefaultedVariable = Pick<Variable, 'name' | 'default'>;
 
-/** Both programs read it, so one value fits both when they start with one environment. */
+/** Both programs read this variable, so its values are the same for both. They may start with one environment. */
 export const LOG_LEVEL = {
   name: 'LOG_LEVEL',
   default: 'info',
@@ -37,7 +37,7 @@ export class ConfigError extends Error {
 
 /** One method for each type. For a wrong value it records the mistake and returns some value of the right type. */
 export interface SettingsReader<Name extends string> {
-  /** Trimmed; the default if unset or blank. */
+  /** Returns the trimmed value; the default if the variable is unset or blank. */
   text(name: Name): string;
   integer(name: Name, min: number, max: number): number;
   flag(name: Name): boolean;

@@ -5,7 +5,7 @@ import type { Algorithm, Policy } from './policy.ts';
 /** A policy with the limit of one client: its own or an override. */
 interface Allowed {
   readonly policy: Policy;
-  /** Maximum number of units at once. */
+  /** Maximum number of units in use at once. */
   readonly quota: number;
   readonly perWindow: number;
 }

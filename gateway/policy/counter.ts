@@ -13,14 +13,17 @@ const SUFFIXES: Readonly<Record<Algorithm, string>> = {
 /** The counter of a policy for all identities. One object exists for each policy of a file. */
 export class Counter {
   readonly policy: Policy;
-  /** It counts the usage of an address with unproven credentials. */
+  /** Whether it counts the usage of an address with unproven credentials. */
   readonly forUnproven: boolean;
   /**
    * The part of the store's key after the digest. It contains the window, so a policy with another window starts from
    * zero.
    */
   readonly keySuffix: string;
-  /** 30 bits each, from the counter's name, so that remembered counters stay valid after a reload. */
+  /**
+   * Two hashes of the counter's name, of 30 bits each. They stay the same after a reload, so remembered counters stay
+   * valid.
+   */
   readonly words: readonly [number, number];
 
   constructor(policy: Policy, forUnproven: boolean) {

@@ -88,7 +88,7 @@ export function checkOverrides(
       `the limit ${limitMax} of an override is more than ${algorithm} can count in ${window}`,
       `write at most ${countable}, or a shorter window`,
     );
-  // A burst does not depend on the limit.
+  // With a burst, an override does not change how many units can be used at once.
   const mistake = burst === null ? neverPasses(cost, limitMin, `an override allows ${limitMin}`) : null;
   if (mistake !== null) report(pathOf(limitMin), mistake, 'write a larger limit, or a smaller cost');
 }

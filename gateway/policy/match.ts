@@ -13,7 +13,7 @@ import { canonicalTarget, caseless, meaningOf, withoutSegmentParameters } from '
 
 export interface Cover {
   readonly policies: readonly Policy[];
-  /** Each counter once, represented by the first policy of the file that uses it. */
+  /** All counters of the policies, each once. The first policy of the file that uses a counter represents it. */
   readonly counters: readonly CoverCounter[];
   readonly identifiers: readonly Identifier[];
   /** Whether some policies count a field of the body. */

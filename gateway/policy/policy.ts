@@ -59,7 +59,7 @@ export function banText({ after, withinMs, forMs, growing }: PolicyBan): string 
 export interface Policy {
   readonly name: string;
   readonly index: number;
-  /** Path in the file, of a row or of an entry of its `limits`. */
+  /** Path of the policy in the file: of a row, or of an entry of its `limits`. */
   readonly at: Path;
   readonly line: number;
   readonly route: Route;
@@ -91,7 +91,7 @@ export interface Policy {
   readonly onStoreFailure: OnStoreFailure;
   readonly headers: boolean;
   readonly ban: PolicyBan | null;
-  /** null if not set. */
+  /** null if the policy does not set it. */
   readonly priority: Priority | null;
 }
 
@@ -126,7 +126,7 @@ export interface PolicyTest {
 
 export interface PolicySet {
   readonly file: string;
-  /** Start of a SHA-256 of the file and of the files that it names. */
+  /** First characters of a SHA-256 of the file and of the files that it names. */
   readonly version: string;
   readonly policies: readonly Policy[];
   readonly exclude: readonly Route[];

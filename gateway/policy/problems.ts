@@ -1,5 +1,5 @@
 export interface Problem {
-  /** Starts at 1, like `column`. */
+  /** Line number in the file. Lines and columns start at 1. */
   readonly line: number;
   readonly column: number;
   readonly message: string;

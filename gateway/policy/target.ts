@@ -10,9 +10,9 @@ interface Target {
    * Absolute. Unreserved characters are decoded once; dot segments, empty segments and a trailing slash are removed.
    */
   readonly path: string;
-  /** `?` and the rest, as sent; '' if there is no query. */
+  /** The question mark and the query, as sent; empty if there is no query. */
   readonly query: string;
-  /** The path was sent with a trailing slash. Matching ignores it. */
+  /** Whether the path was sent with a trailing slash. Matching ignores it. */
   readonly trailingSlash: boolean;
 }
 

@@ -81,7 +81,7 @@ export async function clientRoutes(
       const identity = await identify(request.body);
       const cleared = await control.reset(
         identity,
-        // Requests in flight stay counted.
+        // A reset does not change counters of requests in flight.
         countersOf(policies()).filter(({ policy }) => policy.algorithm !== 'concurrency'),
       );
       audit(request, 'reset', { identity: identity.digest, cleared });

@@ -13,7 +13,7 @@ import {
   refusals,
 } from './reply-schemas.ts';
 
-/** Maximum number in one reply. */
+/** Maximum number of refusals in one reply. */
 const PAGE_MAX = 100;
 /** Number of records read at once. A search reads all stored records, which is some megabytes. */
 const BATCH = 500;

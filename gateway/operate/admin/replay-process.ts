@@ -109,6 +109,6 @@ function lower(pid: number): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_LOW);
   } catch {
-    // It has ended, or the system has no such file.
+    // The process has already ended, or the system has no such file.
   }
 }

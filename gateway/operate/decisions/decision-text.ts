@@ -8,7 +8,7 @@ interface DecisionText {
   /** The refused request, and the time. */
   readonly what: string;
   readonly reasons: readonly string[];
-  /** Name and value. */
+  /** Name and value of a row in the description. */
   readonly facts: readonly (readonly [name: string, value: string])[];
   readonly advice: string;
 }

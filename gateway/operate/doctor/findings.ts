@@ -9,7 +9,7 @@ export interface Finding {
   readonly check: CheckName;
   readonly ok: boolean;
   readonly message: string;
-  /** '' if there is nothing to do. */
+  /** How to correct the mistake; empty if there is nothing to do. */
   readonly fix: string;
 }
 
@@ -238,7 +238,7 @@ export function trustFinding({ plain, claiming, claimed, hops }: Probes): Findin
       'set GATEWAY_TRUSTED_PROXIES to the address of the proxy, or to the number of proxies in front',
     );
   }
-  // The probe itself names nobody, so proxies have written all entries.
+  // The probe sends no X-Forwarded-For, so proxies have written all its entries.
   if (hops > 0 && hops < plain.forwardedCount) {
     return bad(
       'trusted-proxies',

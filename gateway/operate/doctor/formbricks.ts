@@ -21,17 +21,17 @@ interface SeenKeyRoute {
   /** null if the application could not be reached. */
   readonly directStatus: number | null;
   readonly publicStatus: number;
-  /** The gateway answered, not the application. */
+  /** Whether the gateway answered, not the application. */
   readonly isRefused: boolean;
 }
 
 /** How Formbricks reads the client address from X-Forwarded-For. */
 export type SeenHops =
-  /** It uses the entry at this position from the right. */
+  /** Formbricks uses the entry at this position from the right. */
   | { readonly kind: 'place'; readonly place: number }
-  /** It counts all clients as one. */
+  /** Formbricks counts all clients as one. */
   | { readonly kind: 'none' }
-  /** It limits nothing, so its choice cannot be observed. */
+  /** Formbricks limits nothing, so the address that it uses cannot be observed. */
   | { readonly kind: 'unlimited' };
 
 /** @param logins routes that exist in the application */

@@ -1,7 +1,7 @@
 /**
- * Estimates the cost of a number of clients under a policy file: memory of Redis and of the gateway, and commands of Redis
- * per second. It is an upper bound: every client uses every policy in one window, and no two requests share a script. Pure;
- * a test compares it with a measured run.
+ * Estimates the cost of a number of clients under a policy file: memory of Redis and of the gateway, and commands of
+ * Redis per second. It is an upper bound: every client uses every policy in one window, and no two requests share a
+ * script. Pure; a test compares it with a measured run.
  */
 
 import { LEASE_MS } from '#gateway/limiter/algorithms/concurrency.ts';
@@ -35,7 +35,7 @@ export interface Forecast {
 interface CounterForecast {
   /** The first policy of the bucket; null for the markers of proven credentials, which last 30 days. */
   readonly policy: string | null;
-  /** It counts the usage of addresses with unproven credentials. */
+  /** Whether it counts the usage of addresses with unproven credentials. */
   readonly unproven: boolean;
   readonly keys: number;
   readonly bytes: number;
@@ -67,9 +67,9 @@ const PROCESS_BYTES = 160_000_000;
 const COUNTERS_KNOWN_MAX = 262_144;
 const CREDENTIALS_KNOWN_MAX = 65_536;
 
-/** The script itself, its query of the time, and one command that reads all counters. */
+/** Commands of each check: the script itself, its query of the time, and one command that reads all counters. */
 const COMMANDS_PER_SCRIPT = 3;
-/** Counts the requests in flight, removes expired leases, and adds one. */
+/** Commands of each check of requests in flight: remove expired leases, count them, and add one. */
 const COMMANDS_PER_LEASE = 4;
 /** Commands per second of an idle process: one heartbeat, and queries for changes by operators. */
 const COMMANDS_PER_PROCESS = 12;
@@ -93,7 +93,7 @@ export function forecast(set: PolicySet, options: ForecastOptions): Forecast {
   });
   const credentials = credentialIdentifiers(set) * identities;
   if (credentials > 0) {
-    // Their value is a small number, for which the server has one shared object.
+    // The value of a proof marker is a small number, for which the server has one shared object.
     const bytes = credentials * keyBytes(PROVEN_SUFFIX.length);
     counters.push({ policy: null, unproven: false, keys: credentials, bytes });
   }

@@ -124,7 +124,7 @@ export class Places {
       if (typeof read === 'string') {
         if (hasOwn) this.#imported.refuse({ line }, what, read);
       } else if (hasOwn || limits.uses.length === 0)
-        // Other requests are counted like the surrounding block.
+        // A location that only inherits limits is not listed, because the surrounding block already is.
         this.all.push({ what, hint: hintOf(args), ...read, ...limits, line, server });
       this.#locations(block, limits, server);
     }

@@ -3,7 +3,7 @@ import { Tree } from './tree.ts';
 
 export interface TraefikConfig {
   readonly routers: readonly TraefikRouter[];
-  /** By name, without the provider after the @. */
+  /** Middlewares by name, without the provider after the @. */
   readonly middlewares: ReadonlyMap<string, Tree>;
 }
 

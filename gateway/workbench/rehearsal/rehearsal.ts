@@ -93,7 +93,7 @@ export class Rehearsal {
   readonly enforcement: Enforcement;
   /** Remembered counters and proofs, initially empty. The caller can copy live ones. */
   readonly known: KnownCounters;
-  /** Initially empty. The caller can copy live ones. */
+  /** Bans, initially empty. The caller can copy live ones. */
   readonly bans = new Bans();
   readonly #limiter: MemoryLimiter;
   readonly #asker = new Asker();

@@ -19,7 +19,7 @@ interface Malformed {
   readonly reason: string;
 }
 
-/** An entry of the list deny matches the client or the route. */
+/** A request whose client or route matches an entry of the list deny. */
 interface ListedRequest {
   readonly kind: 'listed';
   readonly path: string;

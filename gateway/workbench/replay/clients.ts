@@ -35,7 +35,7 @@ export class Clients {
     return number;
   }
 
-  /** In the order of their numbers. */
+  /** Digests of the clients, in the order of their numbers. */
   digests(): Iterable<string> {
     return this.#numbers.keys();
   }

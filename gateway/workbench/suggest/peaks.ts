@@ -22,7 +22,7 @@ interface PeaksOptions {
   readonly windowMs: Millis;
   /** Called at the end of each window of a client. */
   readonly onWindow: (route: number, requests: number) => void;
-  /** A power of two. */
+  /** Number of entries in the table; a power of two. */
   readonly places?: number;
 }
 
@@ -40,7 +40,7 @@ export class Peaks {
     this.#words = new Uint32Array(places * WORDS);
   }
 
-  /** Times must not decrease. */
+  /** Counts a request. Times must not decrease. */
   add(route: number, [a, b]: DigestWords, at: Millis): void {
     if ((a & (this.oneIn - 1)) !== 0) return;
     const words = this.#words;

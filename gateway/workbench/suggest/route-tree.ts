@@ -32,9 +32,9 @@ export function isId(segment: string): boolean {
 interface Node {
   literals: Map<string, Node>;
   param: Node | null;
-  /** Too many names were seen here, so all are the parameter. */
+  /** Whether too many names were seen here. Then all of them are one parameter. */
   isFolded: boolean;
-  /** All deeper paths. */
+  /** The node for all deeper paths. */
   rest: Node | null;
   readonly routes: Map<string, number>;
 }

@@ -59,7 +59,7 @@ interface Row {
   readonly identifier: string;
   requests: number;
   readonly windows: Frequencies;
-  /** Requests of each client in its busiest window. */
+  /** Number of requests of each client in its busiest window. */
   readonly most: Frequencies;
 }
 
