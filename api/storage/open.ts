@@ -9,7 +9,7 @@ import type { Storage } from './storage.ts';
 interface StorageOptions {
   readonly location: StorageLocation;
   readonly credentials: S3Credentials | null;
-  /** Has no slash at the end. */
+  /** Public address of the API, without a slash at the end. */
   readonly publicUrl: string;
   readonly signer: Signer;
   readonly clock: Clock;
