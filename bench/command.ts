@@ -54,7 +54,7 @@ export function settings(describe: string) {
     type: 'string',
     array: true,
     default: [] as string[],
-    describe: `${describe}: a setting as NAME=VALUE, repeatable`,
+    describe: `${describe} setting as NAME=VALUE; can be given several times`,
     coerce(texts: readonly string[]): Readonly<Record<string, string>> {
       return Object.fromEntries(
         texts.map((text) => {

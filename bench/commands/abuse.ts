@@ -17,12 +17,12 @@ const QUICK: VisitPlan = { ...LONG, aloneSeconds: 2, attackSeconds: 2.5 };
 
 export const ABUSE = command({
   command: 'abuse',
-  describe: 'Attacks the gateway and its peers from one address, with a well-behaved visitor beside it',
+  describe: 'Attacks the gateway and its peers from one address, while a well-behaved visitor uses them',
   builder: (program) =>
     program.options({
       only: names('only', NAMES, 'Attacks'),
-      peers: names('peers', PEERS, 'Only these peers beside Floodgate'),
-      set: settings('Of Floodgate'),
+      peers: names('peers', PEERS, 'Peers to compare with Floodgate'),
+      set: settings('Floodgate'),
       quick: { type: 'boolean', default: false, describe: '2.5 seconds for each attack instead of 5' },
     }),
   async run(processes, { only = NAMES, peers = PEERS, quick, set }) {

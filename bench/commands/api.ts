@@ -107,9 +107,9 @@ export const API = command({
       database: names('database', DATABASES, 'Databases'),
       rows: names('rows', ROWS, `Numbers of responses (default: ${USUAL_ROWS})`),
       only: names('only', ALL_PARTS, 'Parts'),
-      seconds: whole('seconds', 1, 60, 4, 'Of one visit under load'),
-      rounds: whole('rounds', 1, 20, 3, 'Of visits under load'),
-      workers: whole('workers', 1, 16, 2, 'Processes that serve'),
+      seconds: whole('seconds', 1, 60, 4, 'Seconds of load in each round'),
+      rounds: whole('rounds', 1, 20, 3, 'Rounds of load'),
+      workers: whole('workers', 1, 16, 2, 'Number of API processes'),
     }),
   async run(
     processes,

@@ -79,10 +79,10 @@ function lineMaker(format: 'floodgate' | 'nginx'): () => string {
 
 export const LOG = command({
   command: 'log [lines]',
-  describe: 'Prints an access log as of a busy gateway',
+  describe: 'Prints the access log of an imagined busy gateway',
   builder: (program) =>
     program
-      .positional('lines', whole('lines', 1, 1_000_000_000, 1_000_000, 'How many'))
+      .positional('lines', whole('lines', 1, 1_000_000_000, 1_000_000, 'Number of lines'))
       .options({ format: { choices: ['floodgate', 'nginx'] as const, default: 'floodgate' as const } }),
   async run(_, { lines, format }) {
     const next = lineMaker(format);

@@ -22,7 +22,11 @@ export const PEERS_COMMAND = command({
   builder: (program) =>
     program.options({
       only: names('only', SCENARIO_NAMES, `Scenarios (default: all; with --against ${USUAL.join(',')})`),
-      peers: names('peers', PEER_NAMES, 'Only these beside Floodgate (with --against: none)'),
+      peers: names(
+        'peers',
+        PEER_NAMES,
+        'Peers to compare with Floodgate (default: all; with --against none)',
+      ),
       against: { type: 'string', describe: 'Another version of Floodgate: a commit, or a folder' },
       rounds: whole('rounds', 5, 1000, 7, 'Rounds, each of which visits every peer once'),
       duration: whole('duration', 1, 600, 3, 'Seconds of one visit'),

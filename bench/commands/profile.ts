@@ -55,7 +55,7 @@ export const PROFILE = command({
       .positional('scenario', {
         choices: SCENARIOS.map(({ name }) => name),
         demandOption: true,
-        describe: 'The load',
+        describe: 'Scenario whose load is sent',
       })
       .options({ duration: whole('duration', 1, 600, 6, 'Seconds of load') }),
   async run(processes, { scenario: name, duration }) {

@@ -32,12 +32,12 @@ async function degradedRequests(adminPort: number): Promise<number> {
 
 export const SOAK = command({
   command: 'soak',
-  describe: 'Drives all limits over their edge while Redis fails; ends with 1 after a wrong reply',
+  describe: 'Exceeds all limits while Redis fails; exits with 1 after a wrong reply',
   builder: (program) =>
     program.options({
-      minutes: number('minutes', { min: 1, max: 1440, initial: 20, describe: 'How long' }),
-      workers: whole('workers', 1, 8, 2, 'Processes of the gateway'),
-      set: settings('Of the gateway'),
+      minutes: number('minutes', { min: 1, max: 1440, initial: 20, describe: 'Duration in minutes' }),
+      workers: whole('workers', 1, 8, 2, 'Number of gateway processes'),
+      set: settings('Gateway'),
     }),
   async run(processes, { minutes, workers, set }) {
     assertInstalled(['redis-server']);

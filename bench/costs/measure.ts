@@ -57,7 +57,7 @@ export async function measureScenario(
       addedMs: slice.p50Ms - (direct[i]?.p50Ms ?? Number.NaN),
     }));
     const hasLostRedis = peer.countsInRedis === true && !countsEach(scenario, slices);
-    const failure = hasLostRedis ? { failure: 'it did not count in its Redis' } : {};
+    const failure = hasLostRedis ? { failure: 'it did not count in Redis' } : {};
     measured.set(peer.name, { label: peer.label, slices, restRssMb, ...failure });
   }
   await Promise.all([upstream, ...running].map((one) => one.stop()));

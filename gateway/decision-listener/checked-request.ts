@@ -37,7 +37,7 @@ export interface CheckedOptions {
   readonly onBadRequest: (reason: string) => void;
 }
 
-export const UNTRUSTED = 'the address of the asking proxy is not in GATEWAY_TRUSTED_PROXIES; add it';
+export const UNTRUSTED = 'the address of this proxy is not in GATEWAY_TRUSTED_PROXIES; add it';
 
 /** With this Content-Type, proxies can tell a refusal by the gateway from an error of their own. */
 const PROBE_HEADERS = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const;

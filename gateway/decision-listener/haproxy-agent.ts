@@ -103,7 +103,7 @@ class AgentConnection {
       this.#fail(error);
     }
     if (this.#drains > 0 && this.#unanswered === 0)
-      this.#end(spop.writeDisconnect(0, 'the gateway shuts down'));
+      this.#end(spop.writeDisconnect(0, 'the gateway is shutting down'));
     const isPartial = this.#isReading && this.#length + socket.readableLength > 0;
     if (!isPartial && !socket.writableNeedDrain) this.#stopTimer();
     else this.#timer ??= setTimeout(() => this.#fail(TOO_SLOW), this.#options.peerMs);
@@ -125,7 +125,7 @@ class AgentConnection {
     this.#stopTimer();
     if ((frame.kind === 'hello') === this.#hasHello)
       throw new spop.FrameError(4, 'a connection must begin with one HELLO');
-    if (frame.kind === 'disconnect') this.#end(spop.writeDisconnect(0, 'as asked for'));
+    if (frame.kind === 'disconnect') this.#end(spop.writeDisconnect(0, 'HAProxy has disconnected'));
     else if (frame.kind === 'notify') {
       this.#unanswered++;
       const reply = (answer: Answer): void => this.#answer(frame.ids, answer);
@@ -168,7 +168,7 @@ class AgentConnection {
 
 const TOO_SLOW = new spop.FrameError(
   2,
-  'HAProxy did not send the rest of a frame, or read no answers, in time',
+  'HAProxy did not send the rest of a frame, or did not read the answers, in time',
 );
 
 /**

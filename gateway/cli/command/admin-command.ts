@@ -71,7 +71,7 @@ export function policyCommand(command: AdminCommand<Shadowed>): AddCommand {
         withOptions(builder, command).positional('policy', {
           type: 'string',
           demandOption: true,
-          describe: 'Its name in the policy file',
+          describe: 'Name of the policy in the policy file',
         }),
       (given) => context.run(() => run(command, given, { policy: given.policy }, context)),
     );
@@ -79,7 +79,7 @@ export function policyCommand(command: AdminCommand<Shadowed>): AddCommand {
 
 /** The option `--for` of a command. */
 export function forOption(daysMax: number) {
-  const describe = `How long: 30s, 15m, 1h or 7d; at most ${daysMax}d`;
+  const describe = `Duration such as 30s, 15m, 1h or 7d; at most ${daysMax}d`;
   return { type: 'string', default: '1h', describe } as const;
 }
 

@@ -56,7 +56,7 @@ export async function probeTrust(origin: URL, admin: AdminAccess, hops: number):
   }
   const { isAsked, forwardedCount } = seenPlain;
   const leads = isAsked
-    ? `what answers ${origin.origin} asks this gateway about requests`
+    ? `the server at ${origin.origin} is a proxy that asks this gateway about requests`
     : `${origin.origin} leads to this gateway`;
   const findings = [
     good('public-address', leads),
@@ -138,7 +138,7 @@ export function tlsFinding({ hostname, port }: URL, now: number): Promise<Findin
       const { valid_to } = socket.getPeerCertificate();
       const days = Math.floor((Date.parse(valid_to) - now) / DAY_MS);
       const problem: unknown = socket.authorizationError;
-      if (days < 0) end(bad('tls', `the certificate of ${host} has expired on ${valid_to}`, 'renew it now'));
+      if (days < 0) end(bad('tls', `the certificate of ${host} expired on ${valid_to}`, 'renew it now'));
       else if (problem !== null && problem !== undefined)
         end(
           bad(
@@ -152,10 +152,10 @@ export function tlsFinding({ hostname, port }: URL, now: number): Promise<Findin
           bad(
             'tls',
             `the certificate of ${host} expires in ${days} days`,
-            'renew it, and see why nothing did',
+            'renew it, and find out why it was not renewed before',
           ),
         );
-      else end(good('tls', `the certificate of ${host} is trusted and holds for ${days} more days`));
+      else end(good('tls', `the certificate of ${host} is trusted and valid for ${days} more days`));
     });
     socket.once('timeout', () =>
       end(bad('tls', `${host} does not speak TLS in time`, 'look at the proxy in front')),

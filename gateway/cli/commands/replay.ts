@@ -40,7 +40,7 @@ export const addReplay: AddCommand = (program, context) =>
         .example('$0 replay access.log', 'How many requests of whom would policies.yaml have denied?')
         .example(
           '$0 replay access.log* --file edited.yaml --against policies.yaml',
-          'Whom does the edit hit?',
+          'Shows which clients an edit affects',
         ),
     (options) => context.run(() => run(options, context)),
   );

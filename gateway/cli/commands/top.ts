@@ -35,7 +35,7 @@ export const addTop: AddCommand = (program, context) =>
         .option('once', { type: 'boolean', default: false, describe: 'One second, printed once' })
         .options(ADMIN_OPTIONS)
         .example('$0 top', 'A live view; q or Ctrl-C ends it')
-        .example('$0 top --once --json', 'One second as a JSON document'),
+        .example('$0 top --once --json', 'Prints the activity of one second as a JSON document'),
     (options) => context.run(() => top(options, context)),
   );
 

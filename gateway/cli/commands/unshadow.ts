@@ -6,7 +6,7 @@ import { EXIT } from '#shared/cli/exit.ts';
 export const addUnshadow = policyCommand({
   name: 'unshadow',
   describe: 'Lets a policy deny again',
-  example: ['$0 unshadow login', 'Within a second, in every process'],
+  example: ['$0 unshadow login', 'Applies in every process within a second'],
   tell: ({ policies, changed }) =>
     changed
       ? `Denies again: ${policies.join(', ')}`

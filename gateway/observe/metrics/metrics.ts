@@ -129,7 +129,7 @@ export class Metrics {
   samples(): Sample[] {
     const samples: Sample[] = Object.entries(this.#outcomes).map(([outcome, value]) => ({
       name: 'floodgate_requests_total',
-      help: 'Requests by what the gateway did with them.',
+      help: 'Requests by decision of the gateway.',
       type: 'counter',
       labels: { outcome },
       value,
@@ -156,7 +156,7 @@ export class Metrics {
     samples.push(
       ...histogram(
         'floodgate_decision_duration_seconds',
-        "What the gateway adds before it forwards or answers: from a request's arrival to its decision.",
+        "Time that the gateway adds before it forwards or answers: from a request's arrival to its decision.",
         this.decisionTime,
       ),
       ...histogram(

@@ -28,8 +28,8 @@ const searchSchema = input(
       maxLength: 200,
       description: 'Text in the id, the method and path, the policy, the digest or the kind of decision',
     },
-    policy: { type: 'string', maxLength: 1000, description: 'Its whole name' },
-    identity: { type: 'string', maxLength: 22, description: 'The whole digest' },
+    policy: { type: 'string', maxLength: 1000, description: 'Complete name of the policy' },
+    identity: { type: 'string', maxLength: 22, description: 'Complete digest of the client' },
     before: { type: 'string', maxLength: 20, description: 'Id of the last decision of the previous page' },
   },
   [],
@@ -80,7 +80,7 @@ export async function decisionsRoutes(
     '/decisions/:id/explanation',
     {
       schema: {
-        summary: 'The same in words',
+        summary: 'Describe the refusal in words',
         params: idSchema,
         response: { 200: explainedDecisionSchema, ...errors },
       },

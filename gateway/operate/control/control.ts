@@ -79,14 +79,14 @@ export class ControlUnavailableError extends Error {
 
 export class TooManyShadowsError extends Error {
   constructor() {
-    super(`${SHADOWS_MAX} policies are in shadow already; end some, or edit the policy file`);
+    super(`${SHADOWS_MAX} policies are already in shadow mode; end some of them, or edit the policy file`);
     this.name = 'TooManyShadowsError';
   }
 }
 
 export class TooManyBansError extends Error {
   constructor(max = BANS_MAX) {
-    super(`there are ${max} bans already; lift some, or wait until one ends`);
+    super(`there are already ${max} bans; lift some of them, or wait until one ends`);
     this.name = 'TooManyBansError';
   }
 }

@@ -221,7 +221,7 @@ export class StoreControl implements Control {
       isSent = true;
       return await within(ANSWER_MS, connection.run(script, keys, args));
     } catch (error) {
-      throw new ControlUnavailableError(`the store cannot be asked: ${(error as Error).message}`, {
+      throw new ControlUnavailableError(`the store is unavailable: ${(error as Error).message}`, {
         cause: error,
         mayBeDone: isSent && !isErrorReply(error),
       });

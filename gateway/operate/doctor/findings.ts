@@ -95,7 +95,7 @@ function policyFile({ policies: { file, version, state, reason } }: GatewayRepor
       return bad(
         'policy-file',
         `the file that was loaded cannot be read any more: ${reason}`,
-        'put it back, or set GATEWAY_POLICIES: the gateway would not start again',
+        'put it back, or set GATEWAY_POLICIES; without the file, the gateway cannot start again',
       );
     default:
       return state satisfies never;
@@ -149,7 +149,7 @@ function store({ store }: GatewayReport): Finding[] {
   if (foreignKeys > 0 || otherDatabases > 0) {
     const what =
       foreignKeys > 0
-        ? `${foreignKeys} of ${sampledKeys} keys that were looked at are not the gateway's`
+        ? `${foreignKeys} of ${sampledKeys} sampled keys are not of the gateway`
         : `it has keys in ${otherDatabases} other ${otherDatabases === 1 ? 'database' : 'databases'}`;
     found.push(
       bad(
@@ -164,9 +164,9 @@ function store({ store }: GatewayReport): Finding[] {
     version === null || evictionPolicy === null
       ? good(
           'store',
-          'the user of GATEWAY_REDIS_URL may not ask INFO, so neither version nor eviction is known',
+          'the user of GATEWAY_REDIS_URL may not use INFO, so neither version nor eviction is known',
         )
-      : good('store', `Redis ${version}, of its own`),
+      : good('store', `Redis ${version}, which only the gateway uses`),
   ];
 }
 
