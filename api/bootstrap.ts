@@ -95,7 +95,7 @@ function shellQuoted(text: string): string {
   return text.replaceAll("'", "'\\''");
 }
 
-/** Contains an upper-case letter and a digit, as every password must. */
+/** Creates a password. It has an upper-case letter and a digit, as every password must. */
 function newPassword(random: Random): string {
   return `F1${Buffer.from(random(PASSWORD_RANDOM_BYTES)).toString('base64url')}`;
 }

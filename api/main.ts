@@ -84,7 +84,7 @@ async function supervise({ workers, host, port }: Config, log: Logger): Promise<
     endTimeoutMs: WORKER_END_MS,
     log,
   });
-  // From the beginning, because workers that are starting must not outlive this process.
+  // Handle signals from the beginning, because workers that are starting must not outlive this process.
   const isStopping = stopOnSignals(() => supervisor.close());
   try {
     tellReady(await supervisor.start(), ` (${workers} processes)`);
@@ -212,7 +212,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   };
   stopOnSignals(() => stopAll(steps, log));
 
-  // After the port is open: a start that fails must not use up the only time that the credentials are shown.
+  // Show the credentials after the port is open. A start that fails must not use up the only time that they are shown.
   const first = await bootstrap(context, secrets);
   isReady = true;
   mailer.start();

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Millis } from '#shared/clock.ts';
 
 interface StopStep {
-  /** For the log, if the step does not end in time. */
+  /** Name of the step for the log, if it does not end in time. */
   readonly name: string;
   stop(): Promise<void> | void;
 }

@@ -70,7 +70,7 @@ export interface Gateway {
   /** Number of replicas that the last report counted as alive. 1 without a store. */
   replicas(): number;
   samples(): Sample[];
-  /** false while the gateway drains. */
+  /** Whether the gateway accepts requests. false while it drains. */
   ready(): boolean;
   storeAvailable(): boolean;
   /** Time at which the gateway began to decide without the store. null if the store is available. */

@@ -262,7 +262,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   const single = config.workers === 1;
   const running = single ? await startSingle(config, secrets, log) : await startWorkers(config, secrets, log);
   const stopping = new AbortController();
-  // Not imported at the top, because workers have no admin listener.
+  // Do not import the admin listener at the top, because workers do not need it.
   const { buildAdmin } = await import('./operate/admin/admin.ts');
   const admin = buildAdmin({
     ready: () => running.ready(),

@@ -89,7 +89,7 @@ function parseCidr(
 
 /** The address of one client, parsed once and available in each form. */
 export class ClientAddress {
-  /** null if the address cannot be read. */
+  /** The parsed address; null if it cannot be read. */
   readonly #address: Address | null;
 
   /**

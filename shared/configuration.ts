@@ -4,7 +4,7 @@
  */
 export interface Variable {
   readonly name: string;
-  /** Used if the variable is unset or blank; '' means no value. */
+  /** Value if the variable is unset or blank; '' means no value. */
   readonly default: string;
   readonly meaning: string;
 }

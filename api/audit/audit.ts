@@ -73,7 +73,7 @@ interface AuditEntry {
 }
 
 export interface AuditLog {
-  /** false if the log is off, so callers need not collect the details. */
+  /** Whether the log is on. If not, callers need not collect the details. */
   readonly isEnabled: boolean;
   /**
    * Resolves when the entry is written, or skipped because of the counts. A success is always written. Never rejects.

@@ -34,7 +34,7 @@ declare module 'fastify' {
     authenticate: Authenticate;
   }
   interface FastifyRequest {
-    /** null on routes that require no credentials. */
+    /** The caller; null on routes that require no credentials. */
     principal: Principal | null;
   }
   interface FastifyContextConfig {

@@ -23,7 +23,9 @@ export interface SessionPrincipal {
   readonly hashedToken: string;
   /** Roles by organization id, in the order in which the user joined. */
   readonly roles: ReadonlyMap<string, Role>;
-  /** By workspace id, in the order of the ids. Permissions come from the role in the organization or from a team. */
+  /**
+   * Permissions by workspace id, in the order of the ids. They come from the role in the organization or from a team.
+   */
   readonly permissions: ReadonlyMap<string, Permission>;
 }
 

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import type { DatabaseLocation } from './location.ts';
 import { writeSqliteBackup } from './sqlite-snapshot.ts';
 
-/** This kind of database has its own backup tool, which the message names. */
+/** Thrown if this kind of database has its own backup tool, which the message names. */
 export class NoBackup extends Error {
   constructor(message: string) {
     super(message);

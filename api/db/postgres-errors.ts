@@ -49,7 +49,7 @@ function codeOf(error: unknown): string {
   return 'code' in error ? String(error.code) : '';
 }
 
-/** Another transaction was in the way. The same work succeeds when it is repeated. */
+/** Whether another transaction was in the way. Then the same work succeeds when it is repeated. */
 export function isConflict(error: unknown): boolean {
   return CONFLICT.test(codeOf(error)) || isStale(error);
 }

@@ -1,4 +1,4 @@
-/** Before the first request: waits for the server, checks it, and lets one process migrate. */
+/** Prepares PostgreSQL before the first request: waits for the server, checks it, and lets one process migrate. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Millis } from '#shared/clock.ts';

@@ -139,7 +139,7 @@ interface SurveyLanguageTable {
   position: number;
 }
 
-/** For a survey that ends after a number of finished responses, see resources/responses/completion.ts. */
+/** Countdowns of surveys that end after a number of finished responses, see resources/responses/completion.ts. */
 interface CountdownTable {
   surveyId: string;
   /** The number at the time of the last count. */
@@ -159,12 +159,12 @@ export interface ContactAttributeKeyTable extends Row {
   key: string;
   name: string;
   description: string;
-  /** No two contacts of the workspace have the same value. */
+  /** Whether no two contacts of the workspace may have the same value. */
   isUnique: Flag;
   /** Default keys come with the workspace, and cannot be deleted. */
   type: 'default' | 'custom';
   dataType: 'string' | 'number' | 'date';
-  /** Only attribute classes can be archived, which are the older API for the same rows. */
+  /** Whether the key is archived. Only attribute classes can be archived, which are the older API for the same rows. */
   isArchived: Flag;
 }
 
@@ -182,7 +182,7 @@ export interface DisplayTable extends Row {
 }
 
 export interface ResponseTable extends Row {
-  /** Copied from the survey, so that listing a workspace uses one index. */
+  /** Id of the workspace, copied from the survey, so that listing a workspace uses one index. */
   workspaceId: string;
   surveyId: string;
   contactId: string | null;
@@ -255,7 +255,7 @@ interface ProbeTable {
 
 /** A change of a workspace's state. Triggers write the rows and keep the newest thousand. */
 interface StateChangeTable {
-  /** In the order of the commits, without gaps. */
+  /** Number of the change, in the order of the commits, without gaps. */
   id: Generated<number>;
   workspaceId: string;
   environmentId: string;

@@ -24,7 +24,7 @@ import { DatabaseBusy, DatabaseFault, type OnFault, withFault } from './faults.t
 
 interface SqliteHandles {
   readonly writer: SqliteDatabase.Database;
-  /** Equal to the writer for a database in memory. */
+  /** Connection for reading. It is the same as the writer for a database in memory. */
   readonly reader: SqliteDatabase.Database;
 }
 

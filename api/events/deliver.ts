@@ -46,7 +46,7 @@ interface Signable {
   readonly id: string;
   readonly time: Millis;
   readonly body: string;
-  /** null if the webhook is older than secrets, and its deliveries are not signed. */
+  /** Key for signatures; null if the webhook is older than secrets, so that its deliveries are not signed. */
   readonly secret: string | null;
 }
 

@@ -69,7 +69,7 @@ export function oldEvents(db: Database, before: Timestamp, limit: number) {
     .limit(limit);
 }
 
-/** Also deletes events whose last delivery was deleted. */
+/** Deletes the surplus deliveries of a webhook, and events whose last delivery was deleted. */
 export async function forgetSurplusDeliveries(
   db: Database,
   webhookId: string,

@@ -38,7 +38,7 @@ export interface SendResult {
 }
 
 export interface Sender {
-  /** Never rejects, because the failure of a receiver is a result. */
+  /** Sends a message. Never rejects, because the failure of a receiver is a result. */
   send(message: Message): Promise<SendResult>;
   close(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export interface Sender {
 /** The time for the whole attempt, including DNS and reading the reply. */
 const ATTEMPT_TIMEOUT: Millis = 5_000;
 const REPLY_BYTES_MAX = 1_024;
-/** Less than the usual keep-alive time of receivers, so that we close idle connections first. */
+/** Idle connections are kept for a shorter time than by most receivers, so that the API closes them first. */
 const KEEP_ALIVE: Millis = 4_000;
 const ANSWER_HEADER_BYTES_MAX = 16_384;
 
@@ -124,7 +124,7 @@ async function openClient(targets: Targets, timeoutMs: Millis): Promise<Client> 
   };
 }
 
-/** Only 2xx counts as delivered. */
+/** Returns the result of a reply. Only 2xx counts as delivered. */
 function resultOf(statusCode: number, reply: string): Omit<SendResult, 'isPrivate'> {
   const isRedirect = statusCode >= 300 && statusCode < 400;
   return {

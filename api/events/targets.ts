@@ -116,7 +116,7 @@ export function createTargets(options: {
 }
 
 /**
- * For routes that write the URL of a webhook.
+ * Checks a URL for routes that write the URL of a webhook.
  *
  * @throws ApiError bad_request, which names the field `url` in every error format
  */

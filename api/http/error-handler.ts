@@ -25,7 +25,7 @@ declare module 'fastify' {
   }
 }
 
-/** These methods have no body, so a refused value was in the query. */
+/** Methods without a body. A refused value was in the query. */
 const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE']);
 
 const CLIENT_LEFT = 'the client left before its body was complete';

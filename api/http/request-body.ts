@@ -33,7 +33,7 @@ export function parseJsonBody(body: Buffer): unknown {
   return value;
 }
 
-/** Not recursive, so that deep values need no stack. */
+/** Finds a problem in a value. It is not recursive, so that deep values need no stack. */
 function problemOf(root: unknown): string | null {
   const pending: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 0 }];
   let count = 0;

@@ -26,7 +26,7 @@ export interface Checker<T> {
 }
 
 const require = createRequire(import.meta.url);
-/** Loaded with the first value to check. Callers cannot wait for a promise, so import() is not possible. */
+/** Loads the compiler with the first value to check. Callers cannot wait for a promise, so import() is not possible. */
 const loadCompiler = () => require('typebox/compile') as typeof import('typebox/compile');
 const loadValue = () => require('typebox/value') as typeof import('typebox/value');
 
@@ -103,7 +103,7 @@ function toIssues(findings: readonly Finding[], schema: TSchema, prefix: string)
       for (const name of stringsIn(finding.params, 'requiredProperties')) {
         add(path === '' ? name : `${path}.${name}`, 'Required');
       }
-      // Skip `additionalProperties`, because each of these fields has its own finding.
+      // A finding for the whole object is skipped, because each unknown field also has its own finding.
     } else if (finding.keyword !== 'additionalProperties') add(path || 'body', textOf(finding));
   }
   return Object.fromEntries(issues) satisfies Details;

@@ -132,7 +132,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       if (transport === null) {
         log.info({ mailId, kind: mail.kind }, 'SMTP_URL is unset: a mail waits in the table mailOutbox');
       }
-      // After the transaction, because others do not see the row before.
+      // Wake the runner after the transaction, because other connections do not see the row before.
       setImmediate(() => runner?.wake());
     },
     wake: () => runner?.wake(),

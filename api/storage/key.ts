@@ -11,7 +11,9 @@ export type Access = (typeof accessTypes)[number];
 export interface FileLocation {
   readonly workspaceId: string;
   readonly access: Access;
-  /** null if it is not for a question. Old clients and the management API upload such files. */
+  /**
+   * The question that the file belongs to; null if there is none. Old clients and the management API upload such files.
+   */
   readonly element: { readonly surveyId: string; readonly elementId: string } | null;
   readonly fileName: string;
 }

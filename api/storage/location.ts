@@ -53,7 +53,7 @@ export function readStorageLocation(parse: Parse, cwd: string): StorageLocation 
   return bucket === null ? { kind: 'disk', path } : { kind: 's3', bucket, endpoint, region, forcePathStyle };
 }
 
-/** null if no credentials were given. */
+/** Reads the credentials for S3; null if none were given. */
 export function readS3Credentials(parse: Parse): S3Credentials | null {
   const secretKey = parse('S3_SECRET_KEY', '', String);
   return parse('S3_ACCESS_KEY', null, (accessKey) => parseS3Credentials(accessKey, secretKey));

@@ -16,7 +16,7 @@ interface StorageOptions {
   readonly random: Random;
 }
 
-/** Does not check that the store works; `check` does. */
+/** Opens the store. It does not check that the store works; `check` does. */
 export async function openStorage({
   location,
   credentials,

@@ -1,6 +1,7 @@
 /**
- * Deletes files that lost their owner or were never named. Code that deletes a response or a survey calls `removeFilesOf`
- * after the commit. The sweep finds the rest: S3 was away, the process died, or the owner was deleted in another way.
+ * Deletes files that lost their owner or were never named. Code that deletes a response or a survey calls
+ * `removeFilesOf` after the commit. The sweep finds the rest: S3 was away, the process died, or the owner was deleted
+ * in another way.
  *
  * First the row is marked, then the object is deleted, then the row. After a crash the next sweep finds the marked row.
  * The row of a young grant stays for an hour, and then its object is deleted again, in case an upload was still running
@@ -25,7 +26,7 @@ import {
 const AT_ONCE_MAX = 100;
 const SWEEP_MAX = 1_000;
 const PARALLEL = 8;
-/** After this time an upload has ended, even a slow one to a bucket. */
+/** Time after which an upload has ended, even a slow one to a bucket. */
 const UPLOAD_MS_MAX: Millis = 3_600_000;
 /**
  * After this time an upload to the API has ended, and nearly every upload to a bucket. If the file is missing then, its

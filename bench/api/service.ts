@@ -30,7 +30,7 @@ export interface Service extends Started {
 interface ServiceOptions {
   readonly databaseUrl: string;
   readonly workers?: number;
-  /** Additional settings. */
+  /** Additional settings of the API. */
   readonly env?: Readonly<Record<string, string>>;
   readonly nodeFlags?: readonly string[];
   readonly onMessage?: NonNullable<StartOptions['onMessage']>;

@@ -51,7 +51,7 @@ interface GatewayLaunch extends Place {
   /** Text of the policy file. */
   readonly policies: string;
   readonly nodeFlags?: readonly string[];
-  /** Additional settings. */
+  /** Additional settings of the gateway. */
   readonly env?: Readonly<Record<string, string>>;
 }
 

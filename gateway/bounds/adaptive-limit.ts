@@ -32,7 +32,7 @@ const UNCHANGED_PART = 0.85;
  * After the limit has fallen, replies to earlier requests still arrive. They are not measured for at most this time.
  */
 const SETTLING_MS_MAX: Millis = 2000;
-/** After this time without a reply, the load is unknown. */
+/** If no reply has begun for this time, the load is unknown. */
 const IDLE_MS: Millis = 10_000;
 const VOICES_MAX = 1000;
 
@@ -70,7 +70,7 @@ export class AdaptiveLimit {
     this.limit = max;
   }
 
-  /** Longer times count as congestion. */
+  /** Returns the longest reply time that does not count as congestion. */
   get toleratedMs(): Millis {
     return TOLERATED_TIMES * (this.unloadedMs ?? FIRST_UNLOADED_MS_MAX) + TOLERATED_MS;
   }
@@ -131,7 +131,10 @@ export class AdaptiveLimit {
     else if (ms > from.ms * UNCHANGED_PART) this.unloadedMs = Math.max(this.unloadedMs ?? 0, ms);
   }
 
-  /** With few requests in progress this is the time without load. Under load the time without load is at most this. */
+  /**
+   * Learns the time without load. With few requests in progress, a measured time is the time without load. Under load,
+   * it is an upper bound of that.
+   */
   #learn(ms: Millis, isUnloaded: boolean): void {
     const known = this.unloadedMs;
     if (known === null) this.unloadedMs = isUnloaded ? ms : Math.min(ms, FIRST_UNLOADED_MS_MAX);

@@ -143,7 +143,7 @@ class AgentConnection {
     if (this.#answers.length === 0) setImmediate(() => this.#flush());
     const ack = spop.writeAck(ids, actionsOf(answer));
     const isTooBig = ack.length - 4 > this.#frameBytesMax;
-    // Then the answer has only the status, without body and limit headers.
+    // If the answer is too large, send only the status, without body and limit headers.
     this.#answers.push(isTooBig ? spop.writeAck(ids, spop.setVariable('status', answer.status)) : ack);
   }
 

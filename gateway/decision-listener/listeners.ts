@@ -57,7 +57,7 @@ export async function openDecisionListeners(
     open: (connection, toHttp) => openConnection(connection, agent, toHttp),
   };
   const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, decisionServer });
-  // Loaded only if gRPC is on, to save memory.
+  // Load the gRPC server only if it is on, to save memory.
   const grpc =
     grpcPort === null
       ? null

@@ -9,7 +9,7 @@ export const EMPTY_LINE = '\r\n';
 export class ClientConnection {
   readonly socket: Socket;
   readonly origin: RequestOrigin;
-  /** null behind a trusted proxy, where each request names its own client. */
+  /** The client of the connection; null behind a trusted proxy, where each request names its own client. */
   readonly client: Client | null;
   /** Number of pipelined requests that wait for earlier replies. */
   pipelined = 0;

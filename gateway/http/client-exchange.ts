@@ -16,7 +16,7 @@ export interface UnreadBody extends Readable {
 }
 
 export interface RequestBody extends UnreadBody {
-  /** null until the body begins. */
+  /** Counts the pieces of the body; null until the body begins. */
   readonly pieces: PieceCount | null;
 }
 
@@ -34,7 +34,7 @@ export interface ClientRequest {
   readonly socket: Socket;
   /** Whether the whole request has arrived, including its body. */
   readonly complete: boolean;
-  /** null without a body. */
+  /** The body of the request; null if there is none. */
   readonly body: RequestBody | null;
 }
 
@@ -81,9 +81,9 @@ export interface ClientResponse extends SharingResponse {
   readonly req: ClientRequest;
   /** The exchange of this response. It is closed when the response ends or the client leaves. */
   exchange: Exchange | null;
-  /** null if the access log gets no line. */
+  /** The entry of the access log; null if the request is not logged. */
   entry: LoggedReply | null;
-  /** null once the response is written. */
+  /** The socket of the client; null once the response is written. */
   readonly socket: Socket | null;
   readonly statusCode: number;
   readonly writableFinished: boolean;

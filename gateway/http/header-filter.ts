@@ -7,7 +7,9 @@ import { HOP_BY_HOP } from './hop-by-hop.ts';
  */
 const PRIVATE: readonly string[] = ['x-formbricks-client-ip', 'x-middleware-subrequest'];
 
-/** Never forwarded unchanged: framing, and headers that the gateway or the application writes itself. */
+/**
+ * Headers that are never forwarded unchanged: framing, and headers that the gateway or the application writes itself.
+ */
 const NEVER_PASSED: readonly string[] = [
   ...HOP_BY_HOP,
   'expect',

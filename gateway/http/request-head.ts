@@ -8,7 +8,7 @@ export type RequestHead = CheckedHead | { readonly ok: false; readonly reason: s
 
 export interface CheckedHead {
   readonly ok: true;
-  /** undefined if HTTP/1.0 omits it. */
+  /** Value of Host; undefined if a request of HTTP/1.0 omits it. */
   readonly host: string | undefined;
   readonly hasBody: boolean;
   /** The announced length of the body; null if it is chunked or absent. */

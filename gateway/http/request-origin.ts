@@ -13,7 +13,7 @@ export interface RequestOrigin {
 
 export interface PeerSocket {
   readonly remoteAddress?: string | undefined;
-  /** true with TLS. */
+  /** Whether the connection uses TLS. */
   readonly encrypted?: boolean | undefined;
 }
 

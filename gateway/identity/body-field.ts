@@ -29,7 +29,7 @@ interface Malformed {
   readonly reason: string;
 }
 
-/** null if the request does not have the field. */
+/** The value of the field; null if the request does not have it. */
 type Field = { readonly kind: 'value'; readonly value: string | null } | Malformed;
 
 export const TOO_LARGE = { kind: 'unread', reason: 'the body is larger than 8 KiB' } as const;

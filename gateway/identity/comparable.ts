@@ -26,13 +26,15 @@ export function caseless(text: string): string {
 
 interface Twins {
   readonly compare: (a: string, b: string) => number;
-  /** Sorted. Invisible characters are equal to the empty text. */
+  /**
+   * ASCII texts in the order of the collation. The empty text comes first, and invisible characters are equal to it.
+   */
   readonly texts: readonly string[];
-  /** By code point, the index in `texts` plus 2. 0 means not compared yet, 1 means no equal text. */
+  /** For each code point the index of its equal in `texts` plus 2. 0 means not compared yet, 1 means no equal text. */
   readonly places: Uint8Array;
 }
 
-/** null until a character needs it, because loading the collation takes some ms. */
+/** Table of equal texts. null until a character needs it, because loading the collation takes some ms. */
 let twins: Twins | null = null;
 
 function makeTwins(): Twins {

@@ -128,7 +128,7 @@ export function partsOf(identifier: Identifier): readonly SimpleIdentifier[] {
 export type SigningAlgorithm = 'RS256' | 'ES256' | 'EdDSA';
 
 export interface SigningKey {
-  /** null if the key set has no `kid` for it. */
+  /** Id of the key (`kid`); null if the key set has none for it. */
   readonly id: string | null;
   readonly algorithm: SigningAlgorithm;
   readonly key: KeyObject;

@@ -8,7 +8,7 @@
 
 export const AMBIGUOUS = Symbol('ambiguous');
 
-/** null if absent or blank. AMBIGUOUS for two different values. */
+/** The value of a pair. null if it is absent or blank; AMBIGUOUS for two different values. */
 export type PairValue = string | null | typeof AMBIGUOUS;
 
 const TAB = 9;

@@ -41,7 +41,7 @@ export interface InnerGateway {
    * @returns whether it is admitted; also false if the client has left. Does not reject if the store is unavailable
    */
   limit(req: IncomingMessage, res: ServerResponse): Promise<boolean>;
-  /** For Express, Connect and Polka: `app.use(gateway.middleware)`. */
+  /** A middleware for Express, Connect and Polka: `app.use(gateway.middleware)`. */
   readonly middleware: Middleware;
   /** Replaces the policies. Counters are identified by name and keep their values. */
   use(policies: PolicySet): void;

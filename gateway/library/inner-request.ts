@@ -29,7 +29,7 @@ export class InnerRequest extends LimitedRequest {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #parts: InnerParts;
-  /** null once the result was passed on. */
+  /** Receives the result of the decision. null once it was called. */
   #onDecided: ((isAdmitted: boolean) => void) | null;
 
   constructor(

@@ -23,7 +23,7 @@ export class Circuit {
     this.#clock = clock;
   }
 
-  /** null while the circuit is closed, so the store is called. */
+  /** Time at which the circuit opened. null while it is closed, so the store is called. */
   get openSince(): Millis | null {
     return this.#openSince;
   }

@@ -101,9 +101,9 @@ export function settlement({ bucket, chargedAt, units }: Outcome, now: Millis): 
 export class Reservation {
   readonly #limiter: Limiter;
   readonly #position: number;
-  /** null once concluded. */
+  /** The charge of the request. null once `conclude` was called. */
   #spent: Spent | null;
-  /** null if no lease is held. */
+  /** The lease of the request. null if none is held. */
   #held: Spent | null;
   readonly #onSettled: (outcomes: readonly Outcome[]) => void;
   /** A header of its reply reports what it costs. */

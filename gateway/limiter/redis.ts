@@ -243,5 +243,5 @@ function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
 
-/** For calls whose failure has no consequence: the next attempt or the store's expiry repairs it. */
+/** Ignores an error whose consequence the next attempt or the expiry in the store repairs. */
 function ignored(): void {}

@@ -56,12 +56,12 @@ export class Replicas {
   #rank = 0;
   #fewerHeard = 0;
 
-  /** At least 1, because it includes this one. */
+  /** Number of live replicas. It is at least 1, because it includes this one. */
   get count(): number {
     return this.#count;
   }
 
-  /** From 0, below `count`. */
+  /** Index of this replica, from 0 to below `count`. */
   get rank(): number {
     return this.#rank;
   }

@@ -4,7 +4,7 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
 
 export interface EntranceSettings {
-  /** null if the public listener uses plain HTTP. */
+  /** Files of the certificate; null if the public listener uses plain HTTP. */
   readonly tls: KeyPairFiles | null;
   /** Number of TLS handshakes that one client address may begin each second on average. */
   readonly handshakesPerClient: number;

@@ -25,11 +25,11 @@ interface EntranceOptions {
   readonly pipelining: Pipelining;
   /** Penalties for clients that send bodies in too small pieces. */
   readonly penalties: Penalties;
-  /** null if connections do not begin with a PROXY header. */
+  /** Reads PROXY headers; null if connections do not begin with one. */
   readonly introductions: Introductions | null;
-  /** null without TLS. */
+  /** The TLS handshakes; null without TLS. */
   readonly handshakes: Handshakes | null;
-  /** null without HTTP/2, which needs TLS. */
+  /** Bounds HTTP/2 frames; null if HTTP/2 is off, which needs TLS. */
   readonly frames: FrameShare | null;
   /** Called if the body of an HTTP/2 stream arrives in too small pieces. */
   readonly onSmallPieces: () => void;

@@ -37,7 +37,7 @@ const HEADERS_TIMEOUT_MS: Millis = 10_000;
 /** Maximum time for a request with its body. It allows 100 MB at 28 KB/s. A silent client is cut much earlier. */
 const REQUEST_TIMEOUT_MS: Millis = 3_600_000;
 const CHECK_INTERVAL_MS: Millis = 1000;
-/** Longer than the idle timeout of common load balancers, so that they close idle connections first. */
+/** Idle connections are kept longer than by common load balancers, so that these close them first. */
 const KEEP_ALIVE_MS: Millis = 65_000;
 const HEADER_BYTES_MAX = 16_384;
 /** While the server drains, a request may still begin on an idle connection for this time. */
@@ -51,16 +51,16 @@ export interface PublicServerOptions {
   readonly upstream: Upstream;
   readonly clients: Clients;
   readonly decisions: Decisions;
-  /** null: no access log is written. */
+  /** The access log; null if it is off. */
   readonly accessLog: AccessLog | null;
-  /** null: no request is traced. */
+  /** Traces requests; null if tracing is off. */
   readonly tracing: Tracing | null;
   readonly clock: Clock;
-  /** null: connections do not begin with a PROXY header. */
+  /** Reads PROXY headers; null if connections do not begin with one. */
   readonly introductions: Introductions | null;
-  /** null: connections are not encrypted. */
+  /** The TLS handshakes; null if connections are not encrypted. */
   readonly handshakes: Handshakes | null;
-  /** null: HTTP/2 is not offered. HTTP/2 needs TLS. */
+  /** Bounds HTTP/2 frames; null if HTTP/2 is off, which needs TLS. */
   readonly frames: FrameShare | null;
   /** Whether the gateway's own parser reads plain requests instead of node:http. Default: false. */
   readonly hasOwnParser?: boolean;
@@ -91,7 +91,7 @@ export class PublicServer {
   readonly #connections = new Map<Socket, ClientConnection>();
   readonly #entrance: Entrance;
   readonly #pipelining: Pipelining;
-  /** null: node:http reads all requests. */
+  /** Reads plain requests without node:http; null if node:http reads all requests. */
   readonly #plain: PlainConnections | null;
   readonly smallPieces: SmallPieces;
 

@@ -40,7 +40,7 @@ type Match =
       readonly ok: true;
       readonly target: string;
       readonly path: string;
-      /** null if no policy applies. */
+      /** The policies that apply; null if there are none. */
       readonly cover: Cover | null;
       /** The entry of the list deny that matches the route; null if there is none. */
       readonly closedBy: ListEntry | null;

@@ -5,7 +5,7 @@
  */
 import { Socket } from 'node:net';
 
-/** Smaller buffers may share a pool with others. */
+/** Minimum size of a buffer that is freed. Smaller buffers may share a pool with others. */
 const BYTES_MIN = 16_384;
 /** ArrayBuffer.transfer exists since Node 21. Without it, buffers are left to the garbage collector. */
 const CAN_FREE = 'transfer' in ArrayBuffer.prototype;

@@ -41,7 +41,7 @@ type State =
   | 'replying'
   /** The client has left, and the upstream has not replied yet. */
   | 'abandoned'
-  /** Nothing more will be written. */
+  /** The call is over: nothing more will be written. */
   | 'closed';
 
 export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, BodyOwner {
@@ -59,12 +59,12 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   readonly #held: Holdings;
   /** The deadline list that contains this call. */
   #deadlines: Deadlines;
-  /** null without protection, and for uploads. */
+  /** Measures the call for the protection; null without protection, and for uploads. */
   #protected: ProtectedCall | null = null;
   #state: State = 'waiting';
   #request: UpstreamRequest | null = null;
   #exchange: Exchange | null = null;
-  /** null until the reply begins. */
+  /** The reply to the client; null until it begins. */
   #reply: ClientReply | null = null;
 
   constructor(options: ProxyCallOptions) {

@@ -319,7 +319,7 @@ const badChunk = (): BadReplyError => new BadReplyError("the chunks of the upstr
 /** HTAB, printable ASCII or obs-text. */
 const isText = (byte: number): boolean => byte === 0x09 || (byte >= 0x20 && byte !== 0x7f);
 
-/** @returns 0 to 15; -1 for other bytes */
+/** @returns the value of a hexadecimal digit, from 0 to 15; -1 for other bytes */
 function hexDigit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lower = byte | 0x20;

@@ -135,7 +135,7 @@ export function joinSockets(
   }
 }
 
-/** Like `pipe`, but scheduled. */
+/** Forwards data like `pipe`, but scheduled. */
 function passOn(from: Duplex, to: Duplex, scheduler: TransferScheduler, client: Client): void {
   let awaitsDrain = false;
   let awaitsSlot = false;
@@ -153,7 +153,7 @@ function passOn(from: Duplex, to: Duplex, scheduler: TransferScheduler, client: 
     // The other side has closed: discard data until this one closes too.
     if (!to.writable) return;
     awaitsSlot = !scheduler.pass(transfer, chunk.length);
-    // Must be last: writeLast empties the chunk.
+    // Write last, because `writeLast` empties the chunk.
     awaitsDrain = !writeLast(to, to, chunk, scheduler);
     if (awaitsDrain || awaitsSlot) from.pause();
   });

@@ -25,7 +25,7 @@ interface OwnReplyOptions {
   readonly close?: boolean;
   /** Id of a refusal, for the header x-gateway-decision and the body; null if it has none. */
   readonly decision?: string | null;
-  /** Further members of the body. */
+  /** Additional members of the body. */
   readonly extra?: object;
   /** The page for a browser; null for a JSON body. */
   readonly page?: Page | null;
@@ -42,7 +42,7 @@ export function ownReply(code: ErrorCode, message: string, options: OwnReplyOpti
   }
   const waitAt = headers.indexOf('Retry-After') + 1;
   const seconds = waitAt === 0 ? null : Number(headers[waitAt]);
-  // An operator's page shows the time to wait, so it needs one.
+  // An operator's page shows the time to wait. Without a time, use the gateway's own page.
   const fitting = seconds === null ? OWN_PAGE : page;
   const html = fitting.contentOf({ code, message, seconds, decision, policy: options.policy ?? '' });
   return {
@@ -91,7 +91,7 @@ export function recordOf(headers: readonly string[]): Record<string, string> {
 }
 
 export interface AnsweredRequest extends Pick<ClientRequest, 'method' | 'complete' | 'socket'> {
-  /** null without a body. */
+  /** The body of the request; null without a body. */
   readonly body: UnreadBody | null;
 }
 

@@ -20,7 +20,7 @@ interface EnforcementOptions {
   readonly wallClock: Clock;
   readonly limiter: Limiter;
   readonly bans: Bans;
-  /** null if denials cause no bans. */
+  /** Counts denials for bans; null if denials cause no bans. */
   readonly offenders: Pick<Offenders, 'note'> | null;
   readonly metrics: Metrics;
   /** Addresses of refused clients, if operators may see them. */

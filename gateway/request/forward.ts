@@ -31,7 +31,7 @@ export interface ForwardingParts {
 export interface RequestOptions {
   /** The client waits for 100 Continue before it sends the body. */
   readonly expectsContinue: boolean;
-  /** Set if the client wants to switch protocols. */
+  /** The client's socket, if the client wants to switch protocols; otherwise null. */
   readonly upgrade: UpgradeSocket | null;
 }
 
@@ -45,7 +45,7 @@ export interface Admitted extends Refusable {
   readonly target: string;
   readonly priority: Priority;
   readonly options: RequestOptions;
-  /** null if the request is not traced. */
+  /** The trace of the request; null if it is not traced. */
   readonly trace: RequestTrace | null;
 }
 
@@ -70,7 +70,9 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly #request: Admitted;
   readonly #enforcement: Enforcement;
   readonly #refusals: Refusals;
-  /** null if the charge does not depend on the reply, and no policy counts requests in flight. */
+  /**
+   * Settles the charge by the reply. null if the charge does not depend on it, and no policy counts requests in flight.
+   */
   readonly #reservation: Reservation | null;
   readonly #begunAt: Millis;
 

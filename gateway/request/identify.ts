@@ -38,7 +38,7 @@ export interface IdentifiableRequest {
   /** The matched target: the canonical path and the query. */
   readonly target: string;
   readonly caller: Caller;
-  /** null if no policy of the route counts a field of the body, or the body is not read yet. */
+  /** The body of the request. null if no policy of the route counts a field of it, or it is not read yet. */
   readonly sentBody: SentBody | null;
 }
 
@@ -46,7 +46,7 @@ const NO_IDENTITIES: readonly Identity[] = [];
 
 class Identified implements KnownAs {
   readonly identities: (Identity | null)[] = [];
-  /** In the same order: for a combined identity, the part that must be proven. null if no identity is combined. */
+  /** For each combined identity, the part that must be proven. null if no identity is combined. */
   proofs: (Identity | undefined)[] | null = null;
   readonly credentials: Identity[] = [];
   pathValues: readonly Identity[] = NO_IDENTITIES;

@@ -21,7 +21,7 @@ export interface Seen {
   readonly isPeerTrusted: boolean;
   /** Number of entries in X-Forwarded-For. */
   readonly forwardedCount: number;
-  /** Another proxy sent the probe to the decision listener, so it was not forwarded through the gateway. */
+  /** Whether another proxy sent the probe to the decision listener, so that it did not pass through the gateway. */
   readonly isAsked: boolean;
 }
 

@@ -41,7 +41,7 @@ const UNAVAILABLE_RETRY_MS: Millis = 1000;
 export interface Refusable extends Refused {
   /** The client that holds the request's resources; null if it holds none. */
   readonly client: Client | null;
-  /** null if the request is neither logged nor traced. */
+  /** Entry of the access log and the trace; null if the request is neither logged nor traced. */
   readonly entry: AccessEntry | null;
   readonly caller: Caller;
   readonly charged: ChargedTo | null;

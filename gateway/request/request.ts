@@ -25,7 +25,7 @@ export interface Arrival {
   readonly connection: ClientConnection;
   readonly req: ClientRequest;
   readonly res: ClientResponse;
-  /** null if the request is neither logged nor traced. */
+  /** Entry of the access log and the trace; null if the request is neither logged nor traced. */
   readonly entry: AccessEntry | null;
 }
 
@@ -37,7 +37,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   readonly entry: AccessEntry | null;
   readonly trace: RequestTrace | null;
   readonly #parts: ForwardingParts;
-  /** null until the request is admitted. */
+  /** Forwards the request; null until it is admitted. */
   #forwarding: Forwarding | null = null;
   /** The client whose place the request takes while its body arrives. null if the request does not wait. */
   #waiting: Client | null = null;

@@ -125,7 +125,7 @@ export class RedisNode {
       });
   }
 
-  /** For keys of a slot that is being migrated to this node (ASKING). */
+  /** Runs a script on keys of a slot that is being migrated to this node (ASKING). */
   runAsking(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     if (!this.#ready) return Promise.reject(this.whyDown());
     // If it fails, the call that follows on the same connection fails too.

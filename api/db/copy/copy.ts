@@ -57,7 +57,8 @@ export async function copyRows(options: CopyOptions): Promise<Copied> {
       const after = { lastKey: slice.lastKey, rows: progress.rows + slice.rows.length };
       const before = progress;
       await to.transaction().execute(async (trx) => {
-        // First, so that the second of two concurrent copies fails with a clear message instead of on duplicate rows.
+        // Advance the note first, so that the second of two concurrent copies fails with a clear message instead of on
+        // duplicate rows.
         await advanceNote(trx, table.name, before, after);
         if (isIndexed) await dropIndexes(trx);
         await insert(trx, table, slice.rows);

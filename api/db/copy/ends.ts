@@ -64,7 +64,7 @@ async function closePostgresSnapshot(snapshot: ControlledTransaction<Tables>, db
   try {
     await snapshot.rollback().execute();
   } catch (error) {
-    // After the loss of the connection the transaction has already ended.
+    // If the connection was lost, the transaction has already ended.
     if (!(error instanceof DatabaseBusy)) throw error;
   } finally {
     await db.destroy();

@@ -123,7 +123,7 @@ export async function advanceNote(
   if (numUpdatedRows !== 1n) throw new CopyInterfered();
 }
 
-/** Another copy writes to the same target. */
+/** Thrown if another copy writes to the same target. */
 export class CopyInterfered extends Error {
   constructor(cause?: unknown) {
     super('Another copy writes into the same database; let it end, or end it and run this again', { cause });

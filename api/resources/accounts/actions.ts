@@ -112,7 +112,7 @@ export async function resetPassword(
   { token, password }: { readonly token: string; readonly password: string },
 ): Promise<boolean> {
   const { db, passwords, clock } = context;
-  // Checked before the hash, so that invented links cost little.
+  // Check the link before the password is hashed, so that invented links cost little.
   if ((await findToken(db, 'resetPassword', token, clock())) === null) return false;
   const passwordHash = await passwords.hash(password);
   const userId = await db.transaction().execute(async (trx) => {

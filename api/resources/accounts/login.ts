@@ -35,7 +35,7 @@ export const texts = {
   invalid: 'Invalid credentials',
   inactive: 'Your account is currently inactive. Please contact the organization admin.',
   unverified: 'Email Verification is Pending',
-  /** For people whose session ended between two pages. */
+  /** Text for people whose session ended between two pages. */
   sessionRequired: 'SessionRequired',
   secondFactorRequired: 'second factor required',
   wrongTotpCode: 'Invalid two factor code',
@@ -118,7 +118,7 @@ export async function redeemVerification(
   });
 }
 
-/** null if the link is valid. */
+/** Returns why a link is refused; null if it is valid. */
 function refusalOf(link: AccountLink | null): Refusal | null {
   if (link === null) return invalidToken();
   const { id, isActive, emailVerified } = link.user;

@@ -81,7 +81,7 @@ function permissionsOf(
   return workspaces.all.map((workspaceId) => ({ workspaceId, permission: allWorkspaces }));
 }
 
-/** By organization id. */
+/** Returns the workspaces of organizations, by organization id. */
 export async function workspacesOf(
   db: Database,
   organizationIds: readonly string[],
@@ -106,7 +106,7 @@ export async function findApiKey(
   return (await listApiKeys(db, organizationIds)).find((key) => key.id === id) ?? null;
 }
 
-/** null if unknown. */
+/** Returns the user who created a key; null if unknown. */
 export async function creatorOfKey(db: Database, id: string): Promise<string | null> {
   const key = await db.selectFrom('apiKeys').select('createdBy').where('id', '=', id).executeTakeFirst();
   return key?.createdBy ?? null;

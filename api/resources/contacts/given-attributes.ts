@@ -22,7 +22,7 @@ const ERRORS_MAX = 50;
 /** Maximum number of characters of an invalid key that an error repeats. */
 const SHOWN_LENGTH_MAX = 64;
 
-/** These identify the contact, so they cannot be set. */
+/** Attributes that identify the contact, so they cannot be set. */
 const identities: ReadonlySet<string> = new Set(['userId', 'id']);
 
 export function planAttributes(given: GivenAttributes, known: readonly AttributeKey[]): AttributePlan {

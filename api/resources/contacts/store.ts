@@ -116,7 +116,7 @@ export async function findContactIdsByUserId(
   return new Map(rows.map(({ id, userId }) => [userId, id]));
 }
 
-/** Sets `updatedAt`, after a change of attributes for example. */
+/** Sets `updatedAt` of contacts, for example after a change of attributes. */
 export async function touchContacts(db: Database, ids: readonly string[], now: Timestamp): Promise<void> {
   if (ids.length === 0) return;
   await db.updateTable('contacts').set({ updatedAt: now }).where('id', 'in', ids).execute();

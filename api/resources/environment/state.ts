@@ -27,7 +27,7 @@ interface StateParts {
   /** The actions after which a user may be in other segments. */
   readonly interactions: Interactions;
   readonly expiresAt: Timestamp;
-  /** null if reCAPTCHA is not configured. */
+  /** Site key of reCAPTCHA; null if it is not configured. */
   readonly recaptchaSiteKey: string | null;
   /** Our own files are stored as paths, and returned as addresses. */
   readonly publicUrl: string;
@@ -166,7 +166,7 @@ function toOuterSegment({ id, isPrivate, filters }: Segment) {
   };
 }
 
-/** Absent if no action in a survey changes a segment. */
+/** Returns the actions that change a segment; absent if no action in a survey changes one. */
 function interactionRefresh({ id }: Survey, interactions: Interactions) {
   const matters = (kind: keyof Interactions): boolean => interactions[kind]?.has(id) ?? true;
   const refresh = {

@@ -99,7 +99,7 @@ export const secondFactorRoutes: Routes = async (app, { context }) => {
     }
   });
 
-  /** Does the step that a form asks for. @throws ApiError when it is refused */
+  /** Executes the step that a form asks for. @throws ApiError if it is refused */
   async function take(request: FastifyRequest, reply: FastifyReply, account: Account) {
     const { body } = request;
     if (!isFormOurs(request, signer)) throw forbidden('The form was too old. Please send it again.');

@@ -16,7 +16,7 @@ export function isStep(text: string): text is Step {
 
 export interface Account {
   readonly user: User;
-  /** null: no set-up was begun. */
+  /** The secret; null if no set-up was begun. */
   readonly secret: Uint8Array | null;
   /** Backup codes that were not used. */
   readonly codesLeft: number;
@@ -165,7 +165,10 @@ function actionOf({ basePath }: Frame): string {
   return `${basePath}${SECOND_FACTOR_PATH}`;
 }
 
-/** Another person may log in before the form is sent, so it says whose it is. */
+/**
+ * Returns the hidden fields of a form. They name the account, because another person may log in before the form is
+ * sent.
+ */
 function hiddenFields({ user }: Account, { protection }: Frame, step: Step): readonly string[] {
   return [protection, hidden('step', step), hidden('userId', user.id)];
 }

@@ -15,7 +15,7 @@ export interface Member {
   readonly role: Role;
   readonly isActive: boolean;
   readonly createdAt: Timestamp;
-  /** In the order of their names. */
+  /** Teams in the order of their names. */
   readonly teams: readonly { readonly id: string; readonly name: string; readonly role: TeamRole }[];
 }
 

@@ -105,7 +105,7 @@ function problemOf(
   return shapeProblem(element, answer) ?? (brokenRules(element, answer, budget).join('; ') || null);
 }
 
-/** With `or`, one valid rule is enough. */
+/** Returns the problems of an answer with the rules. With `or`, one rule that holds is enough. */
 function brokenRules(element: Element, answer: Answer, budget: PatternBudget): readonly string[] {
   const { rules = [], logic = 'and' } = element.validation ?? {};
   const broken = rules.flatMap((rule) => {

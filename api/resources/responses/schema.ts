@@ -153,7 +153,7 @@ const reply = {
   language: TextOrNull,
   tags: Type.Array(TagReply),
 };
-/** For updates and deletions, whose replies have no notes. */
+/** The reply to updates and deletions, which has no notes. */
 export const ResponseReply = Type.Object(reply);
 export const ResponseReplyWithNotes = Type.Object({ ...reply, notes: Type.Array(NoteReply) });
 

@@ -27,7 +27,7 @@ export interface Compiled {
 /** An action of a contact in a survey. */
 export interface Interaction {
   readonly kind: 'display' | 'response' | 'finish';
-  /** null for any survey. */
+  /** Ids of the surveys; null for any survey. */
   readonly surveyIds: readonly string[] | null;
 }
 

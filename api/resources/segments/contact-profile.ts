@@ -22,6 +22,9 @@ export interface SeenSurvey {
 
 export interface AnsweredSurvey extends SeenSurvey {
   readonly finished: boolean;
-  /** For a finished response the time when it was finished, unless the management API changed it later. */
+  /**
+   * Time of the last change. For a finished response this is the time when it was finished, unless the management API
+   * changed it later.
+   */
   readonly updatedAt: Timestamp;
 }

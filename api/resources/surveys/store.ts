@@ -22,7 +22,7 @@ export interface Survey {
   readonly archivedAt: Timestamp | null;
   readonly content: SurveyContent;
   readonly segment: Segment | null;
-  /** In the order in which they were given. */
+  /** Triggers in the order in which they were given. */
   readonly triggers: readonly ActionClass[];
   readonly languages: readonly SurveyLanguage[];
 }
@@ -50,7 +50,7 @@ export async function findSurvey(db: Database, id: string): Promise<Survey | nul
   return survey ?? null;
 }
 
-/** null if there is no such survey. */
+/** Returns the workspace of a survey; null if there is no such survey. */
 export async function workspaceOfSurvey(db: Database, id: string): Promise<string | null> {
   if (!isId(id)) return null;
   const row = await db.selectFrom('surveys').select('workspaceId').where('id', '=', id).executeTakeFirst();

@@ -136,7 +136,7 @@ function documentChange(element: TSchema, end: TSchema) {
 export const anyElement = Type.Union([...elementShapes.values()]);
 export const anyEnding = Type.Union([...endingShapes.values()]);
 
-/** For the description. */
+/** The shape of a new document, for the description. */
 export const NewDocument = newDocument(anyElement, anyEnding);
 export const DocumentChange = documentChange(anyElement, anyEnding);
 

@@ -8,7 +8,7 @@ import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from './admin-cli
 import { type AddCommand, type CommandContext, readSeconds } from './command.ts';
 
 interface AdminCommand<T> {
-  /** Also the last part of the path in the admin API, unless `path` is set. */
+  /** Name of the command. Unless `path` is set, it is also the last part of the path in the admin API. */
   readonly name: string;
   readonly path?: string;
   readonly describe: string;
@@ -20,7 +20,7 @@ interface AdminCommand<T> {
   readonly tell?: (answer: T) => string;
   /** Prints the lines after the first. */
   readonly print?: (answer: T, terminal: Terminal) => void;
-  /** Default: 0. */
+  /** Returns the exit code of the command. Default: 0. */
   readonly exitCode?: (answer: T) => ExitCode;
 }
 

@@ -137,7 +137,7 @@ async function keyRoutes(formbricks: URL, origin: URL): Promise<Finding[]> {
     );
     return [keyRoutesFinding(seen)];
   } catch {
-    // Another finding already says that the address cannot be reached.
+    // Return no finding, because another one already says that the address cannot be reached.
     return [];
   }
 }

@@ -86,7 +86,7 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
       spellings.map(async (one) => [one, await ask(origin, one.path), await ask(origin, one.other)] as const),
     );
   } catch {
-    // Another finding already says that it cannot be reached.
+    // Return no finding, because another one already says that the address cannot be reached.
     return [];
   }
   const answered = replies.filter(([, as, other]) => !isOwn(as) && !isOwn(other));

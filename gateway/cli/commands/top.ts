@@ -137,7 +137,7 @@ class Screen {
     this.#stdin = stdin;
     this.#ended = new Promise((resolve) => {
       this.#onData = (data) => {
-        // In raw mode Ctrl-C is a character.
+        // In raw mode, Ctrl-C arrives as a character and not as a signal.
         const text = data.toString();
         if (text.includes('q') || text.includes('Q') || text.includes(CTRL_C)) resolve(true);
       };

@@ -19,7 +19,7 @@ export interface PlainConnectionOptions extends ResponseOptions {
   readonly requestTimeoutMs: Millis;
   readonly keepAliveMs: Millis;
   readonly onRequest: (connection: ClientConnection, req: PlainRequest, res: PlainResponse) => void;
-  /** The same as node:http's event of this name. */
+  /** Called like node:http's event of this name. */
   readonly onClientError: (error: NodeJS.ErrnoException, socket: Socket) => void;
   /** Gives the connection, with all unused bytes, to node:http. */
   readonly onHandOver: (socket: Socket) => void;
@@ -27,7 +27,7 @@ export interface PlainConnectionOptions extends ResponseOptions {
   readonly onGone: (connection: PlainConnection) => void;
 }
 
-/** As in node:http. The client's time begins when it has the reply. */
+/** Tolerance as in node:http. The keep-alive time of the client begins when it has the reply. */
 const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
 
 class RequestError extends Error {

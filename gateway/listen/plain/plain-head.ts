@@ -16,7 +16,7 @@ export interface PlainHead {
   readonly bytes: number;
 }
 
-/** Lower than the maximum of node:http. */
+/** Maximum size of a plain header section. It is lower than that of node:http. */
 const BYTES_MAX = 16_384;
 const FIELDS_MAX = 128;
 const END = Buffer.from('\r\n\r\n');

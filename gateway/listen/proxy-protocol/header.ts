@@ -5,7 +5,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
 type ProxyHeader =
-  /** More bytes are needed. */
+  /** The header is not complete, so more bytes are needed. */
   | { readonly kind: 'more' }
   | { readonly kind: 'bad' }
   | {

@@ -23,7 +23,7 @@ interface HandshakesOptions {
   readonly timeoutMs?: Millis;
   /** Protocols for ALPN, the preferred one first. */
   readonly protocols?: readonly string[];
-  /** null for no limit. */
+  /** Limits the handshakes of one client; null for no limit. */
   readonly pace?: HandshakePace | null;
   /** Called when a client must wait, or its connection is closed, because it began too many handshakes. */
   readonly onTooFast?: () => void;

@@ -78,11 +78,11 @@ export class Metrics {
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
-  /** From the arrival of a request to its decision. */
+  /** Time from the arrival of a request to its decision. */
   readonly decisionTime = new Histogram();
   /** The part of `decisionTime` that is spent waiting for the store. */
   readonly storeTime = new Histogram();
-  /** From the decision to the start of the upstream's reply, including the wait for a connection. */
+  /** Time from the decision to the start of the upstream's reply, including the wait for a connection. */
   readonly upstreamTime = new Histogram();
 
   count(outcome: Outcome): void {

@@ -33,7 +33,7 @@ export interface EndedRequest {
   readonly scheme: 'http' | 'https';
   /** Path pattern of the denying or tightest policy; null if no policy applies. */
   readonly route: string | null;
-  /** null if the client left before a reply began. */
+  /** Status of the reply; null if the client left before a reply began. */
   readonly status: number | null;
   readonly decision: string;
   readonly decisionId: string | null;

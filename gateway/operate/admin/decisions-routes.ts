@@ -87,7 +87,7 @@ export async function decisionsRoutes(
     },
     async ({ params }) => {
       const decision = await find(params.id);
-      // Loaded here, because searches by text are rare.
+      // Load this module only here, because searches by text are rare.
       const { textOf } = await import('#gateway/operate/decisions/decision-text.ts');
       const address = addressOf(decision.identity);
       return { decision: { ...decision, address }, ...textOf(decision, address) };

@@ -16,7 +16,7 @@ export const RINGS_MAX = 1000;
 const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded'] as const;
 type Counts = readonly [allowed: number, denied: number, shadowDenied: number, degraded: number];
 
-/** Oldest span first; a count that is 0 for the whole hour is left out. */
+/** Numbers of each count, oldest span first. A count that is 0 for the whole hour is left out. */
 type Series = { readonly [K in (typeof COUNTS)[number]]?: readonly number[] };
 
 interface Traffic {

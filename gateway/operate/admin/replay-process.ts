@@ -29,7 +29,7 @@ export interface ReplayOutcome {
 export const STOPPED: ReplayOutcome = { status: 503, document: { message: 'the replay was stopped' } };
 
 interface Ended {
-  /** null if the process was killed. */
+  /** Exit code; null if the process was killed. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;

@@ -31,7 +31,7 @@ interface ReplayUploadOptions {
 /** Names for messages. They have spaces, so they differ from all files next to a policy file. */
 const NAMES = { edited: 'edited file', inUse: 'file in use', log: 'uploaded log' } as const;
 const FOLDER = 'floodgate-replay-';
-/** Longer than any replay. Older folders are from a gateway that was killed. */
+/** Age after which a folder is deleted. It is longer than any replay, so the gateway of the folder was killed. */
 const LEFT_MS: Millis = 600_000;
 
 /** @returns the reply */

@@ -15,7 +15,7 @@ export const BAN_MS_MAX: Millis = BAN_DAYS_MAX * 86_400_000;
 export interface Ban {
   /** Milliseconds since the epoch. */
   readonly endsAt: Millis;
-  /** Empty if the operator gave none. */
+  /** Reason of the ban; empty if the operator gave none. */
   readonly reason: string;
   /** Name of the row in the policy file that made the ban. null if an operator made it. */
   readonly policy: string | null;
@@ -28,7 +28,7 @@ export interface ListedBan extends Ban {
 /** A ban that an operator has set or lifted in the store. */
 export interface BanChange {
   readonly digest: string;
-  /** null if the ban was lifted. */
+  /** The new ban; null if the ban was lifted. */
   readonly ban: Ban | null;
   readonly version: number;
 }

@@ -44,7 +44,7 @@ interface DecisionsOptions {
   /** Whether decisions are made in the store, not in this process. */
   readonly isStoreUsed: () => boolean;
   readonly wallClock: Clock;
-  /** At least 8 random bytes. */
+  /** Random bytes for ids, at least 8. */
   readonly random: Uint8Array;
   readonly replica: string;
 }

@@ -18,7 +18,7 @@ export interface SeenLogin {
 
 interface SeenKeyRoute {
   readonly path: string;
-  /** null if the application could not be reached. */
+  /** Status of the reply without the gateway; null if the application could not be reached. */
   readonly directStatus: number | null;
   readonly publicStatus: number;
   /** Whether the gateway answered, not the application. */

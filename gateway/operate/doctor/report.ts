@@ -17,7 +17,7 @@ export interface DoctorSources {
     readonly upstream: string;
     readonly bounds: BoundSettings;
     readonly adminHost: string;
-    /** null if the public listener uses plain HTTP. */
+    /** Settings of TLS; null if the public listener uses plain HTTP. */
     readonly tls: object | null;
   };
   readonly readPolicyFile: (file: string) => string;
@@ -44,7 +44,7 @@ export interface GatewayReport {
   readonly openFiles: { readonly max: number | null; readonly needed: number };
   /** `problem` is null if the upstream answers. */
   readonly upstream: { readonly origin: string; readonly problem: string | null };
-  /** null if counters are in the memory of the process. */
+  /** State of the store; null if counters are in the memory of the process. */
   readonly store:
     | { readonly problem: string }
     | (StoreReport & {

@@ -26,7 +26,7 @@ export interface Forecast {
   readonly redisKeys: number;
   /** Resident memory of all processes. */
   readonly processBytes: number;
-  /** Like `total_commands_processed`, which includes commands of scripts. */
+  /** Commands per second. They include commands of scripts, like `total_commands_processed` of Redis. */
   readonly commandsPerSecond: number;
   /** The memory of counters in Redis. */
   readonly counters: readonly CounterForecast[];

@@ -58,7 +58,7 @@ export interface ImportedExclusion {
   readonly source: Source;
 }
 
-/** Something that a policy file cannot express. */
+/** A setting that a policy file cannot express. */
 export interface Unsupported extends Source {
   readonly reason: string;
 }
@@ -73,7 +73,7 @@ export class Imported {
   readonly rows: ImportedRow[] = [];
   readonly exclude: ImportedExclusion[] = [];
   readonly unsupported: Unsupported[] = [];
-  /** Set if rows have plans. */
+  /** The header that names plans; null if no row has plans. */
   planHeader: PlanHeader | null = null;
 
   add(row: NewRow): void {

@@ -32,7 +32,7 @@ interface ListedRequest {
   readonly identities: () => readonly Identity[];
 }
 
-/** No policy counts the request. */
+/** A request that no policy counts. */
 interface Uncovered {
   readonly kind: 'uncovered';
   readonly path: string;

@@ -13,7 +13,7 @@ interface Held<T> {
 }
 
 export class InFlight<T> {
-  /** Sorted: the last element ends first. */
+  /** Requests in flight, sorted by their end. The last element ends first. */
   readonly #held: Held<T>[] = [];
   readonly #onEnd: (what: T) => void;
 

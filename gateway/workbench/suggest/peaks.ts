@@ -31,7 +31,7 @@ export class Peaks {
   readonly #onWindow: PeaksOptions['onWindow'];
   #words: Uint32Array;
   #size = 0;
-  /** One of this number of clients is followed; a power of two. */
+  /** Inverse of the sampling rate: one of this number of clients is followed. A power of two. */
   oneIn = 1;
 
   constructor({ windowMs, onWindow, places = PLACES }: PeaksOptions) {

@@ -50,7 +50,7 @@ export interface Suggestions {
   readonly routes: readonly SuggestedRoute[];
   /** Requests on routes that are not reported. */
   readonly others: number;
-  /** One of this number of clients was followed. */
+  /** Inverse of the sampling rate: one of this number of clients was followed. */
   readonly oneIn: number;
 }
 

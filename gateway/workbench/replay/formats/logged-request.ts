@@ -4,7 +4,7 @@ import type { Millis } from '#shared/clock.ts';
 export interface LoggedRequest {
   /** Arrival in milliseconds since the epoch; the end of the reply if the log has only that. */
   readonly at: Millis;
-  /** null if the bytes could not be read as a request. */
+  /** Method of the request; null if its bytes could not be read as a request. */
   readonly method: string | null;
   /** The target as in the request line, or canonical. */
   readonly target: string;
@@ -67,5 +67,5 @@ export interface LineReader {
   read(text: string, start: number, end: number, at?: Millis): LoggedRequest | null;
 }
 
-/** For formats whose lines must be parsed to find the time. */
+/** Reader of the time for formats whose lines must be parsed to find it. */
 export const NO_CHEAP_TIME = (): Millis => Number.NaN;
