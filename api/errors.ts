@@ -157,12 +157,14 @@ export function invalidFields(issues: Issues): FieldError {
   return new FieldError('invalid_fields', 'Fields are missing or incorrectly formatted', issues);
 }
 
-/** The document has the right shape, but its parts contradict each other. v3 only. */
+/** Creates an error for a document that has the right shape, but whose parts contradict each other. v3 only. */
 export function invalidDocument(issues: Issues): FieldError {
   return new FieldError('unprocessable_content', 'Survey document failed validation', issues);
 }
 
-/** The value has the right shape, but it is taken. v3 only; other surfaces answer with a conflict. */
+/**
+ * Creates an error for a value that has the right shape, but is taken. v3 only; other surfaces answer with a conflict.
+ */
 export function unprocessable(issues: Issues): FieldError {
   return new FieldError('unprocessable_content', 'The request cannot be carried out as it is', issues);
 }
@@ -238,17 +240,21 @@ export class RetryLater extends ApiError {
 
 export const TOO_MANY_REQUESTS = 'Maximum number of requests reached. Please try again later.';
 
-/** The caller is over a limit of the application. @param retryAfterSeconds until the window ends */
+/**
+ * Creates an error for a caller that is over a limit of the application.
+ *
+ * @param retryAfterSeconds until the window ends
+ */
 export function tooManyRequests(retryAfterSeconds: number): RetryLater {
   return new RetryLater('too_many_requests', TOO_MANY_REQUESTS, retryAfterSeconds);
 }
 
-/** A dependency is busy or has not started yet. */
+/** Creates an error for a dependency that is busy or has not started yet. */
 export function serviceUnavailable(message: string, cause?: unknown): RetryLater {
   return new RetryLater('service_unavailable', message, UNAVAILABLE_RETRY_SECONDS, { cause });
 }
 
-/** An internal error of the service. The cause is logged and never sent. */
+/** Creates an internal error of the service. The cause is logged and never sent. */
 export function internalError(cause: unknown): ApiError {
   return new ApiError('internal_server_error', 'Something went wrong. Please try again.', {}, { cause });
 }

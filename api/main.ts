@@ -219,7 +219,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   tellReady({ address, notice: first === null ? null : firstStartNotice(first, config.publicUrl) });
 }
 
-/** Fastify passes these options on to node:net. */
+/** Returns options that Fastify passes on to node:net. */
 function listenOptions({ host, port }: Config): FastifyListenOptions & Pick<ListenOptions, 'reusePort'> {
   return { host, port, reusePort: isWorker };
 }
@@ -276,7 +276,9 @@ function stopOnSignals(stopEverything: () => Promise<void>): () => boolean {
   return () => isStopping;
 }
 
-/** One sentence for mistakes that an operator can fix. Anything else is a bug, and is logged with its stack. */
+/**
+ * Explains an error in one sentence if an operator can fix it. Any other error is a bug, and is logged with its stack.
+ */
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return `The API cannot start. ${error.problems.join('; ')}`;
   if (

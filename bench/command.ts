@@ -48,7 +48,7 @@ export function number(
   } as const;
 }
 
-/** An option with environment variables for a program, each as NAME=VALUE. */
+/** Defines an option with environment variables for a program, each as NAME=VALUE. */
 export function settings(describe: string) {
   return {
     type: 'string',
@@ -67,7 +67,7 @@ export function settings(describe: string) {
   } as const;
 }
 
-/** An option with a list of names, separated by commas. */
+/** Defines an option with a list of names, separated by commas. */
 export function names<Name extends string>(name: string, known: readonly Name[], describe: string) {
   return {
     type: 'string',

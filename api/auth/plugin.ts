@@ -38,7 +38,7 @@ declare module 'fastify' {
     principal: Principal | null;
   }
   interface FastifyContextConfig {
-    /** Serves callers without access to a workspace. Other routes refuse them. */
+    /** Whether the route serves callers without access to a workspace. Other routes refuse them. */
     readonly needsNoWorkspace?: boolean;
     /** The credentials that this route accepts; null if none are required. Default: those of its surface. */
     readonly credentials?: Credentials | null;
@@ -129,8 +129,9 @@ export const authPlugin = fastifyPlugin<AuthOptions>(
 );
 
 /**
- * SameSite=Lax keeps the cookie from other sites, but not from other origins of the same site, such as another
- * subdomain. Browsers send the origin with every request that may change something. Programs send none.
+ * Refuses requests of pages of other origins. SameSite=Lax keeps the cookie from other sites, but not from other
+ * origins of the same site, such as another subdomain. Browsers send the origin with every request that may change
+ * something. Programs send none.
  */
 function refuseForeignPages(request: FastifyRequest, publicUrl: string): void {
   if (rightOf(request.method) === 'read') return;

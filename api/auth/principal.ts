@@ -41,7 +41,7 @@ const permissionOfTeam: Readonly<Record<TeamPermission, Permission>> = {
   manage: 'manage',
 };
 
-/** Owners and managers run the organization: its people, its keys and all of its workspaces. */
+/** Whether a role runs the organization: its people, its keys and all of its workspaces. Owners and managers do. */
 export function runsOrganization(role: Role | undefined): boolean {
   return role === 'owner' || role === 'manager';
 }

@@ -13,7 +13,7 @@ import { type Permission, permissionIn, runsOrganization, type SessionPrincipal 
 const TOKEN_BYTES = 32;
 /** Maximum length of a token. Refusing longer texts here keeps hashing cheap. */
 const TOKEN_LENGTH_MAX = 128;
-/** When a user has more sessions, the oldest ones end. */
+/** Maximum number of sessions of a user. Beyond it, the oldest ones end. */
 const SESSIONS_PER_USER_MAX = 50;
 
 export function newToken(random: Random): string {

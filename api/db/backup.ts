@@ -13,7 +13,7 @@ export class NoBackup extends Error {
 }
 
 /**
- * The file appears only when it is complete and flushed to disk.
+ * Writes a backup. The file appears only when it is complete and flushed to disk.
  *
  * @param file absolute path; must not exist
  * @throws NoBackup, DatabaseUnavailable, DatabaseFault

@@ -148,7 +148,7 @@ function connectionOptions(location: PostgresLocation, options: PostgresOptions)
   };
 }
 
-/** A connection outside the pool, for LISTEN. The caller connects it, handles its errors and ends it. */
+/** Creates a connection outside the pool, for LISTEN. The caller connects it, handles its errors and ends it. */
 export async function openListening(location: PostgresLocation): Promise<pg.Client> {
   const { default: pg } = await import('pg');
   return new pg.Client({ ...connectionOptions(location, {}), query_timeout: WAIT_MS });

@@ -54,7 +54,7 @@ export function isConflict(error: unknown): boolean {
   return CONFLICT.test(codeOf(error)) || isStale(error);
 }
 
-/** The tables have changed since the statement was prepared, and its result has other columns. */
+/** Whether the tables have changed since the statement was prepared, so that its result has other columns. */
 export function isStale(error: unknown): boolean {
   return codeOf(error) === '0A000' && error instanceof Error && Reflect.get(error, 'routine') === PLAN_CHECK;
 }
@@ -95,9 +95,9 @@ function problemOf(code: string, reason: string): DatabaseProblem | null {
 const COLUMNS_LENGTH_MAX = 1_000;
 
 /**
- * The columns of the unique index that refused a row, in order, each `table.column`; null for other errors. `detail` is
- * `Key ("workspaceId", name)=(…) already exists.` in the server's language; the columns look the same in every
- * language. Indexes over digests are found by name (see dialect.ts).
+ * Returns the columns of the unique index that refused a row, in order, each `table.column`; null for other errors.
+ * `detail` is `Key ("workspaceId", name)=(…) already exists.` in the server's language; the columns look the same in
+ * every language. Indexes over digests are found by name (see dialect.ts).
  */
 export function violatedIndex(error: unknown): readonly string[] | null {
   if (codeOf(error) !== '23505' || !(error instanceof Error)) return null;

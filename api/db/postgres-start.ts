@@ -105,7 +105,7 @@ async function tryLock(db: Database): Promise<boolean> {
   return rows[0]?.isOurs === 1;
 }
 
-/** Creating tables is the first statement that needs rights, so this explains missing ones. */
+/** Explains missing rights. Creating tables is the first statement that needs them. */
 function asAdvice(error: unknown): unknown {
   const cause = error instanceof DatabaseFault ? error.cause : null;
   const code = cause instanceof Error && 'code' in cause ? cause.code : '';

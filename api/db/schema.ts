@@ -235,7 +235,7 @@ export interface FileTable {
   storedAt: Timestamp | null;
   /** Bytes that count against the quota: the maximum while granted, then the real size. */
   countedBytes: Generated<number>;
-  /** When an answer or a survey first referred to it. Unclaimed files are deleted after a day. */
+  /** Time at which an answer or a survey first referred to the file. Unclaimed files are deleted after a day. */
   claimedAt: Timestamp | null;
   /** Time of deletion. The row stays until no upload with its grant can be running. */
   removedAt: Timestamp | null;
@@ -263,7 +263,7 @@ interface StateChangeTable {
 
 interface ScheduledJobTable {
   name: string;
-  /** When it may start: after its period, or when the lease of the process that runs it expires. */
+  /** Time at which the job may start: after its period, or when the lease of the process that runs it expires. */
   dueAt: Timestamp;
   /** Id of the lease of the process that runs the job. */
   lease: string | null;

@@ -50,7 +50,7 @@ interface Signable {
   readonly secret: string | null;
 }
 
-/** The headers of Standard Webhooks, by which a receiver identifies a delivery and its sender. */
+/** Returns the headers of Standard Webhooks, by which a receiver identifies a delivery and its sender. */
 export function signedHeaders({ id, time, body, secret }: Signable): Readonly<Record<string, string>> {
   const timestamp = String(Math.floor(time / 1_000));
   const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp };

@@ -169,7 +169,7 @@ function checkedConnector(
   };
 }
 
-/** HTTP clients send the credentials of a URL in a header (RFC 9110 11.7). */
+/** Removes the credentials from a URL. HTTP clients send them in a header (RFC 9110 11.7). */
 function withoutCredentials(url: URL): { address: URL; authorization: Record<string, string> } {
   const { username, password } = url;
   if (username === '' && password === '') return { address: url, authorization: {} };

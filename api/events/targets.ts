@@ -67,7 +67,7 @@ const localHosts: ReadonlySet<string> = new Set([
 
 export function createTargets(options: {
   readonly allowed: AllowedTargets;
-  /** Allows all names and addresses for the operator's organization. */
+  /** Whether all names and addresses are allowed for the operator's organization. */
   readonly allowsInternal: boolean;
   readonly resolve: Resolve;
   readonly resolveTimeoutMs?: Millis;
@@ -168,7 +168,7 @@ function plainHost(hostname: string): string {
     .toLowerCase();
 }
 
-/** Names below localhost are localhost (RFC 6761 6.3). */
+/** Whether a name is that of this machine. Names below localhost are localhost (RFC 6761 6.3). */
 function isLocalName(host: string): boolean {
   return localHosts.has(host) || host.endsWith('.localhost');
 }

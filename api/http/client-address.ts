@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import { clientAddress, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 
-/** The address that limits count. IPv6 addresses count by network, as in the gateway. */
+/** Returns the address that limits count. IPv6 addresses count by network, as in the gateway. */
 export function countedAddress(request: FastifyRequest, trustedProxies: ProxyTrust): string {
   return clientAddress(request.raw.socket.remoteAddress, forwardedFor(request), trustedProxies);
 }

@@ -65,7 +65,7 @@ function keyProblem(key: string): string | null {
   return textProblem(key);
 }
 
-/** PostgreSQL stores no NUL, and half a surrogate pair is not a character. */
+/** Finds text that cannot be stored. PostgreSQL stores no NUL, and half a surrogate pair is not a character. */
 function textProblem(text: string): string | null {
   if (text.includes('\0')) return 'The body contains a NUL character';
   if (!text.isWellFormed()) return 'The body contains half of a surrogate pair';

@@ -189,8 +189,8 @@ function wants(subscription: Subscription, event: OpenEvent): boolean {
 }
 
 /**
- * The JSON object that all webhooks of an event receive, with everything that old and new consumers read. It is stored
- * with the event, so that every attempt sends the same bytes. events/deliver.ts adds the id of the webhook.
+ * Returns the JSON object that all webhooks of an event receive, with everything that old and new consumers read. It is
+ * stored with the event, so that every attempt sends the same bytes. events/deliver.ts adds the id of the webhook.
  */
 function payloadOf(event: {
   readonly type: EventType;

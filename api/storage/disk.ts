@@ -185,7 +185,7 @@ async function publish(temporary: string, path: string): Promise<void> {
   await syncFolder(folder);
 }
 
-/** A name is durable only when its folder is on the medium too. */
+/** Flushes a folder. A name is durable only when its folder is on the medium too. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, constants.O_RDONLY);
   try {

@@ -76,7 +76,7 @@ export function nameProblem(name: string): string | null {
   return extensionOf(name) === null ? 'File name must have an extension' : null;
 }
 
-/** The extension: the text after the last dot of the last part. null if there is none. */
+/** Returns the extension: the text after the last dot of the last part. null if there is none. */
 export function extensionOf(name: string): string | null {
   return /\.([^./\\]+)$/.exec(name)?.[1] ?? null;
 }

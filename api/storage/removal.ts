@@ -117,7 +117,10 @@ export async function settleUploads(parts: RemovalParts): Promise<void> {
   });
 }
 
-/** The first failure ends the round, because a store that fails one call will fail the others. */
+/**
+ * Works on files in parallel. The first failure ends the round, because a store that fails one call will fail the
+ * others.
+ */
 async function inParallel(files: readonly File[], work: (file: File) => Promise<void>): Promise<void> {
   const pending = [...files];
   await Promise.all(

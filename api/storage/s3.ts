@@ -1,9 +1,9 @@
 /**
  * Stores files in a bucket of S3 or of a server with its protocol. Only this file knows the SDK.
  *
- * Clients post to the bucket under a policy that fixes key, type, size and time, which S3 enforces. So the CORS rules of
- * the bucket must allow POST from every origin. It needs no public access, because reads go through the API. Every call
- * has a time limit, so an S3 that hangs occupies connections only for seconds.
+ * Clients post to the bucket under a policy that fixes key, type, size and time, which S3 enforces. So the CORS rules
+ * of the bucket must allow POST from every origin. It needs no public access, because reads go through the API. Every
+ * call has a time limit, so an S3 that hangs occupies connections only for seconds.
  */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -151,7 +151,7 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
   }
 }
 
-/** An unknown bucket is a wrong setting, not a missing file. */
+/** Whether an error means that the file is missing. An unknown bucket is a wrong setting, not a missing file. */
 function isMissing(error: unknown): boolean {
   return statusOf(error) === 404 && !(error instanceof Error && error.name === 'NoSuchBucket');
 }

@@ -69,7 +69,7 @@ export function unclaimedFiles(db: Database, before: Timestamp, limit: number) {
     .where('createdAt', '<', before);
 }
 
-/** Deleted files whose grant is old enough to delete the row, or whose object may still exist. */
+/** Selects deleted files whose grant is old enough to delete the row, or whose object may still exist. */
 export function removedFiles(db: Database, before: Timestamp, limit: number) {
   return oldestFiles(db, limit)
     .where('removedAt', 'is not', null)

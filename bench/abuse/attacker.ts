@@ -30,9 +30,9 @@ interface Conduct {
   readonly leaveAfterMs?: number;
   /** After each chunk of a reply: leave, or send the same request again. */
   readonly atReply?: 'leave' | 'send';
-  /** Never reads replies, so that they fill the kernel's buffers. */
+  /** Whether to never read replies, so that they fill the kernel's buffers. */
   readonly isUnread?: boolean;
-  /** Closes its half of the connection after the request. */
+  /** Whether to close its half of the connection after the request. */
   readonly isHalfClosed?: boolean;
   /** Does something else with the connection. */
   readonly act?: (socket: Socket, counts: AttackCounts) => void;

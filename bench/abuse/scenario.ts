@@ -18,10 +18,10 @@ interface Surroundings {
   /** Changes the shipped policy file. Default: raises all limits, so that no limit stops the attack or the visitor. */
   readonly policies: (file: PolicyFile) => void;
   readonly visitor: VisitorKind;
-  /** The attacker's address is a trusted proxy, so its X-Forwarded-For counts. */
+  /** Whether the attacker's address is a trusted proxy, so that its X-Forwarded-For counts. */
   readonly trustsAttacker: boolean;
   readonly store: StoreTrouble;
-  /** The visitor uses TLS as well. The attacker may ask for HTTP/2. */
+  /** Whether to use TLS, also for the visitor. Then the attacker may ask for HTTP/2. */
   readonly isTls: boolean;
   /** Whether to skip the other targets. */
   readonly isForFloodgateOnly: boolean;

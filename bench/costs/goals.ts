@@ -57,7 +57,10 @@ function rowOf(text: string, atMost: number, { p25, median, p75 }: Spread): read
   return [text, `≤ ${atMost}`, rounded(median, 2), range, verdictOf(p25, median, atMost)];
 }
 
-/** "Within the spread" means that the median misses the goal, but at least a quarter of the rounds reach it. */
+/**
+ * Returns the verdict on a goal. "Within the spread" means that the median misses it, but at least a quarter of the
+ * rounds reach it.
+ */
 function verdictOf(p25: number, median: number, atMost: number): string {
   if (!Number.isFinite(median)) return 'not measured';
   if (median <= atMost) return 'reached';

@@ -103,7 +103,9 @@ export class Processes {
   }
 }
 
-/** Path of a Unix socket. The upstream in bench/costs and each Redis listen on it in addition to their port. */
+/**
+ * Returns the path of a Unix socket. The upstream in bench/costs and each Redis listen on it in addition to their port.
+ */
 export function socketBeside({ directory }: Processes, port: number): string {
   return join(directory, `${port}.sock`);
 }

@@ -43,7 +43,7 @@ export function rounded(value: number, digits: number): string {
     : '-';
 }
 
-/** With a head, all columns but the first are aligned to the right. */
+/** Formats a table. With a head, all columns but the first are aligned to the right. */
 function textOf({ title, head, rows, notes = [] }: Table): string {
   const hasHead = head.length > 0;
   const all = hasHead ? [head, ...rows] : rows;

@@ -61,7 +61,7 @@ export class AdaptiveLimit {
   #congested = 0;
   /** State when the limit began to fall; null if it is not falling. */
   #fallFrom: Fall | null = null;
-  /** When the number of requests in progress fell to half of that in `#fallFrom`. */
+  /** Time at which the number of requests in progress fell to half of that in `#fallFrom`. */
   #halvedAt: Millis = Number.POSITIVE_INFINITY;
 
   constructor(max: number) {

@@ -5,7 +5,7 @@ export interface DecisionSettings {
   readonly host: string;
   readonly port: number | null;
   readonly grpcPort: number | null;
-  /** The proxy has already checked the credentials, so they count as proven. */
+  /** Whether the proxy has already checked the credentials, so that they count as proven. */
   readonly isCredentialProven: boolean;
 }
 

@@ -99,7 +99,7 @@ export class HeaderFilter {
   }
 }
 
-/** Reads `_` as `-`, as many servers do. */
+/** Whether only the application may set a header. `_` counts as `-`, as many servers read it. */
 function isPrivate(name: string): boolean {
   return PRIVATE.some((own) => own.length === name.length && own === name.toLowerCase().replaceAll('_', '-'));
 }

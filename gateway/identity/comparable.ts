@@ -19,7 +19,7 @@ export function comparable(value: string): string {
   return caseless(beginning.normalize('NFKD').replace(INVISIBLE, '')).trim();
 }
 
-/** Upper case first: it maps the long s, for one, to S. */
+/** Removes differences of case. It converts to upper case first, because that maps, for example, the long s to S. */
 export function caseless(text: string): string {
   return text.toUpperCase().toLowerCase();
 }

@@ -47,7 +47,7 @@ export interface PathIdentifier {
   readonly kind: 'path';
   readonly param: string;
   readonly at: number;
-  /** The value includes all following segments. */
+  /** Whether the value includes all following segments. */
   readonly takesRest: boolean;
   readonly ignoresCase: boolean;
 }
@@ -57,7 +57,7 @@ export interface BodyIdentifier {
   readonly name: string;
   readonly kind: 'body';
   readonly field: string;
-  /** Refuses requests whose body is not read, or that do not present the field. */
+  /** Whether to refuse requests whose body is not read, or that do not present the field. */
   readonly isRequired: boolean;
 }
 

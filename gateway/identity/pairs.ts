@@ -66,7 +66,7 @@ export function queryValue(target: string, name: string): PairValue {
   return found;
 }
 
-/** PHP ignores spaces before a cookie name. All servers ignore spaces after it. */
+/** Whether a cookie has this name. PHP ignores spaces before a cookie name. All servers ignore spaces after it. */
 function isCookieNamed(text: string, begin: number, equals: number, name: string): boolean {
   let at = begin;
   let matched = 0;
@@ -77,7 +77,7 @@ function isCookieNamed(text: string, begin: number, equals: number, name: string
   return at === equals && matched === name.length;
 }
 
-/** Like isCookieNamed, but for a query: names are percent-encoded, and ASP.NET ignores their case. */
+/** Whether a query parameter has this name. Names are percent-encoded, and ASP.NET ignores their case. */
 function isParameterNamed(text: string, begin: number, equals: number, name: string): boolean {
   let matched = 0;
   let at = begin;
@@ -101,7 +101,7 @@ function isParameterNamed(text: string, begin: number, equals: number, name: str
   return matched === name.length;
 }
 
-/** PHP replaces characters that a variable name cannot have with `_`. */
+/** Replaces a character as PHP does: characters that a variable name cannot have become `_`. */
 function phpName(code: number): number {
   return code === DOT || code === SPACE || code === BRACKET ? UNDERSCORE : code;
 }

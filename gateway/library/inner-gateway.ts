@@ -45,7 +45,7 @@ export interface InnerGateway {
   readonly middleware: Middleware;
   /** Replaces the policies. Counters are identified by name and keep their values. */
   use(policies: PolicySet): void;
-  /** Always true if counters are in memory. */
+  /** Whether the store is available. Always true if counters are in memory. */
   storeAvailable(): boolean;
   close(): Promise<void>;
 }

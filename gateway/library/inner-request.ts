@@ -150,7 +150,7 @@ function rawHeadersOf(res: ServerResponse): string[] {
   );
 }
 
-/** The request as the client sent it, in the form of HTTP/1.1. */
+/** Returns the request as the client sent it, in the form of HTTP/1.1. */
 function sentAs(req: IncomingMessage & { readonly originalUrl?: string }): Sent {
   const { method, rawHeaders, httpVersion } = req;
   // Express removes the mount path of a router from `url` and keeps the original here.

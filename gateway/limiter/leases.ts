@@ -23,7 +23,7 @@ export interface Lease {
 }
 
 interface HeldLease extends Lease {
-  /** When the store last confirmed it, on this process's clock; -Infinity if never. */
+  /** Time at which the store last confirmed the lease, on this process's clock; -Infinity if never. */
   readonly renewedAt: Millis;
 }
 

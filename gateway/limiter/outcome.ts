@@ -106,7 +106,7 @@ export class Reservation {
   /** The lease of the request. null if none is held. */
   #held: Spent | null;
   readonly #onSettled: (outcomes: readonly Outcome[]) => void;
-  /** A header of its reply reports what it costs. */
+  /** Whether a header of the reply reports the cost of the request. */
   readonly awaitsReply: boolean;
 
   /** @param position of the request in its batch */
@@ -124,7 +124,7 @@ export class Reservation {
     this.#position = position;
   }
 
-  /** Whether it holds a place in flight. */
+  /** Whether the request holds a place in flight. */
   get isHeld(): boolean {
     return this.#held !== null;
   }

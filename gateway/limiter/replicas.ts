@@ -10,9 +10,9 @@ export interface Heartbeat {
   readonly rank: number;
   /** The common salt; '' if it is configured. */
   readonly salt: string;
-  /** On the store's clock. */
+  /** Time of the answer on the store's clock. */
   readonly storeNow: Millis;
-  /** On this process's clock. */
+  /** Time of the call on this process's clock. */
   readonly askedAt: Millis;
   readonly heardAt: Millis;
 }

@@ -9,9 +9,9 @@ export interface EntranceSettings {
   /** Number of TLS handshakes that one client address may begin each second on average. */
   readonly handshakesPerClient: number;
   readonly isHttp2: boolean;
-  /** Connections begin with a PROXY header. */
+  /** Whether connections begin with a PROXY header. */
   readonly proxyProtocol: boolean;
-  /** The gateway reads plain requests itself, and node:http only the others. */
+  /** Whether the gateway reads plain requests itself, and node:http only the others. */
   readonly hasOwnParser: boolean;
 }
 

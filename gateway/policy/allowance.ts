@@ -38,7 +38,7 @@ interface Span {
   readonly windowSeconds: Seconds;
 }
 
-/** The window, for operators: `60 s` or `a calendar month`; `at once` if requests in flight are counted. */
+/** Formats the window for operators: `60 s` or `a calendar month`; `at once` if requests in flight are counted. */
 export function spanText({ algorithm, windowSeconds }: Span): string {
   if (algorithm === 'concurrency') return 'at once';
   return algorithm === 'calendar-window'
@@ -46,7 +46,7 @@ export function spanText({ algorithm, windowSeconds }: Span): string {
     : `${windowSeconds} s`;
 }
 
-/** The unit that is counted, with a leading space; '' for plain requests. */
+/** Returns the unit that is counted, with a leading space; '' for plain requests. */
 export function unitOf({ cost, count }: Policy): string {
   if (cost.kind === 'body-bytes') return ' bytes';
   return count === 'request' ? '' : count === 'failure' ? ' failures' : ' successes';

@@ -48,7 +48,10 @@ export function countersOf({ policies }: PolicySet): Counter[] {
     );
 }
 
-/** FNV-1a, twice with different start values. Names come from the policy file, so clients cannot cause collisions. */
+/**
+ * Hashes a name with FNV-1a, twice with different start values. Names come from the policy file, so clients cannot
+ * cause collisions.
+ */
 function nameWords(name: string): readonly [number, number] {
   let a = 0x811c9dc5;
   let b = 0x9dc5811c;

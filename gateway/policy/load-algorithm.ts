@@ -16,7 +16,10 @@ interface WindowLimit {
 /** Half of Number.MAX_SAFE_INTEGER, so that sums of two values stay exact. */
 const UNITS_MAX = 2 ** 52;
 
-/** Sliding windows and token buckets count requests times milliseconds, which must stay a safe integer. */
+/**
+ * Checks the algorithm. Sliding windows and token buckets count requests times milliseconds, which must stay a safe
+ * integer.
+ */
 export function checkAlgorithm(
   { algorithm, limit, burst, window }: WindowLimit,
   windowMs: Millis,

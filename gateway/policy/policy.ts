@@ -136,7 +136,7 @@ export interface PolicySet {
   readonly version: string;
   readonly policies: readonly Policy[];
   readonly exclude: readonly Route[];
-  /** All routes are matched without regard to case, like in the application. */
+  /** Whether all routes are matched without regard to case, as in the application. */
   readonly ignoreCase: boolean;
   /** Mode of `protect`; null if it is not set. */
   readonly protect: Protect | null;

@@ -316,7 +316,7 @@ export class ReplyParser {
 
 const badChunk = (): BadReplyError => new BadReplyError("the chunks of the upstream's reply cannot be read");
 
-/** HTAB, printable ASCII or obs-text. */
+/** Whether a byte is HTAB, printable ASCII or obs-text. */
 const isText = (byte: number): boolean => byte === 0x09 || (byte >= 0x20 && byte !== 0x7f);
 
 /** @returns the value of a hexadecimal digit, from 0 to 15; -1 for other bytes */

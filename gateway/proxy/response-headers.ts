@@ -14,7 +14,7 @@ export interface ClientHeaders {
   readonly hasDate: boolean;
   /** Whether the reply is text/event-stream. Then it lasts as long as the client listens. */
   readonly isEventStream: boolean;
-  /** There is a transfer coding besides chunked, which the client has not requested. */
+  /** Whether there is a transfer coding besides chunked, which the client has not requested. */
   readonly isCoded: boolean;
 }
 

@@ -15,8 +15,8 @@ import { clientHeaders } from './response-headers.ts';
 import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 
 /**
- * Only a GET for WebSocket in HTTP/1.1 may switch (RFC 9110 7.8); other requests are forwarded without the upgrade.
- * `h2c` is never allowed: requests on that connection would not be counted.
+ * Whether a request may switch protocols. Only a GET for WebSocket in HTTP/1.1 may (RFC 9110 7.8); other requests are
+ * forwarded without the upgrade. `h2c` is never allowed: requests on that connection would not be counted.
  */
 export function mayUpgrade(req: IncomingMessage, connection: ClientConnection | undefined): boolean {
   const { headers } = req;

@@ -67,7 +67,7 @@ export class Upstream {
   timeouts = 0;
   /** Protects the application from overload; null if protection is off. */
   protection: Protection | null = null;
-  /** While shutting down, every reply closes its client connection. */
+  /** Whether the gateway is shutting down. Then every reply closes its client connection. */
   draining = false;
   readonly #connections = new Set<UpstreamConnection>();
   readonly #ticks: NodeJS.Timeout;

@@ -31,7 +31,7 @@ interface PresentedIdentities {
   readonly certain: readonly Identity[];
   /** The identities in `certain` that are API keys. */
   readonly keys: readonly Identity[];
-  /** The request has a valid signed token, which needs no other proof. */
+  /** Whether the request has a valid signed token, which needs no other proof. */
   readonly isSigned: boolean;
   /** If a request presents several values of one identifier, all of them. The application may use any of them. */
   readonly doubtful: readonly Identity[];

@@ -29,7 +29,7 @@ export interface ForwardingParts {
 }
 
 export interface RequestOptions {
-  /** The client waits for 100 Continue before it sends the body. */
+  /** Whether the client waits for 100 Continue before it sends the body. */
   readonly expectsContinue: boolean;
   /** The client's socket, if the client wants to switch protocols; otherwise null. */
   readonly upgrade: UpgradeSocket | null;

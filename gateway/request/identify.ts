@@ -52,7 +52,7 @@ class Identified implements KnownAs {
   pathValues: readonly Identity[] = NO_IDENTITIES;
   /** The credential that was found last; null if none. */
   #presented: PresentedCredential | null = null;
-  /** The request also has a signed token or a counted field of the body. The reply may depend on that. */
+  /** Whether the request also has a signed token or a counted field of the body. The reply may depend on that. */
   #hasOther = false;
 
   get provable(): Identity | null {

@@ -58,7 +58,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   abstract readonly closes: boolean;
   head = EMPTY_HEAD;
   target = '';
-  /** Browsers on other origins may read the reply. true until the route is known. */
+  /** Whether browsers on other origins may read the reply. true until the route is known. */
   cors = true;
   sentBody: SentBody | null = null;
   charged: ChargedTo | null = null;
@@ -68,7 +68,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   #caller: Caller | null = null;
   /** Time at which the charge was passed to the limiter. */
   #askedAt: Millis = 0;
-  /** The gateway has answered the request, or the client has left. */
+  /** Whether the gateway has answered the request, or the client has left. */
   #isDone = false;
 
   constructor(parts: LimitedParts) {

@@ -6,7 +6,7 @@ import type { KnownAs } from './charged-to.ts';
 
 export interface ProvableRequest {
   readonly caller: Caller;
-  /** The sender has checked the request's credentials, so they count as proven. */
+  /** Whether the sender has checked the request's credentials, so that they count as proven. */
   readonly isVouchedFor: boolean;
 }
 

@@ -26,7 +26,7 @@ interface CopyOptions {
   readonly to: Database;
   /** Identifies the source. An interrupted copy can be resumed only from the same source. */
   readonly source: string;
-  /** Deletes what an unfinished copy has left in the target, instead of resuming it. */
+  /** Whether to delete what an unfinished copy has left in the target, instead of resuming it. */
   readonly isRestart: boolean;
   /** Whether the target is PostgreSQL, which cannot store NUL in text. */
   readonly refusesNul: boolean;
@@ -118,7 +118,7 @@ async function refuseData(to: Database, { tables }: Shape): Promise<void> {
   }
 }
 
-/** Referring tables first, in slices of one transaction. */
+/** Deletes all rows, from referring tables first, in slices of one transaction. */
 async function empty(to: Database, { tables }: Shape): Promise<void> {
   for (const { name, key } of tables.toReversed()) {
     const columns = sql.join(key.map((column) => sql.ref(column)));

@@ -185,7 +185,7 @@ function noteFactor(
   return noteAccountEvent(context, request, { action: 'twoFactorVerified', userId, changes });
 }
 
-/** The session of a request, with its token and its user. null if there is none, or it has ended. */
+/** Returns the session of a request, with its token and its user. null if there is none, or it has ended. */
 export async function loggedIn(
   { db, clock }: Pick<Context, 'db' | 'clock'>,
   { cookies }: FastifyRequest,

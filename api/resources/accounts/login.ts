@@ -127,7 +127,7 @@ function refusalOf(link: AccountLink | null): Refusal | null {
   return emailVerified === null ? null : refused(texts.alreadyVerified, 'email_already_verified', id);
 }
 
-/** The name and password that the account gets; null if it keeps its own. */
+/** Returns the name and password that the account gets; null if it keeps its own. */
 async function choiceFor(
   { db, passwords }: Pick<Context, 'db' | 'passwords'>,
   { user, choice }: AccountLink,

@@ -47,12 +47,12 @@ export function planAttributes(given: GivenAttributes, known: readonly Attribute
   return { values, newKeys, errors: bounded(problems) };
 }
 
-/** `email` must look like an address wherever it is sent. Only a mail could prove more. */
+/** Whether a value looks like an address, as `email` must wherever it is sent. Only a mail could prove more. */
 export function isEmail(value: unknown): boolean {
   return typeof value === 'string' && value.length >= 3 && value.includes('@');
 }
 
-/** A blank language is ignored silently. */
+/** Whether the value is a blank language, which is ignored silently. */
 function isBlankLanguage(name: string, value: unknown): boolean {
   return name === 'language' && (typeof value !== 'string' || value.trim() === '');
 }

@@ -96,7 +96,7 @@ function common({ id, content }: Survey) {
   };
 }
 
-/** The format for SDKs, with localized texts as maps. SDKs know only the type `app`. */
+/** Converts a survey to the format for SDKs, with localized texts as maps. SDKs know only the type `app`. */
 function toInnerSurvey(survey: Survey) {
   const { content } = survey;
   return {
@@ -116,7 +116,7 @@ function toInnerSurvey(survey: Survey) {
   };
 }
 
-/** The older format, with plain strings instead of texts by language. */
+/** Converts a survey to the older format, with plain strings instead of texts by language. */
 function toOuterSurvey(survey: Survey) {
   const { content } = survey;
   const { endings, welcomeCard } = SurveyContent.properties;

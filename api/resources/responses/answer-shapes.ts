@@ -151,7 +151,7 @@ function labelsAmong(
   return counts;
 }
 
-/** A ranking contains labels or ids, each once. */
+/** Finds a problem of a ranking, which contains labels or ids, each once. */
 function rankingProblem(choices: readonly Choice[], given: readonly string[] | null): string | null {
   if (given === null) return 'Give a list of choices';
   const filled = filledIn(given);

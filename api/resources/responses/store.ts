@@ -71,8 +71,9 @@ export async function listResponses(
 }
 
 /**
- * Newest first over several workspaces, ties by id. The database merges the indexes of the workspaces up to the end of
- * the page, and reads only the rows of the page. A key has access to the workspaces of one organization, at most 100.
+ * Lists responses of several workspaces, newest first, ties by id. The database merges the indexes of the workspaces up
+ * to the end of the page, and reads only the rows of the page. A key has access to the workspaces of one organization,
+ * at most 100.
  */
 export async function listResponsesOfWorkspaces(
   db: Database,

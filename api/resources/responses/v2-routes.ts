@@ -118,7 +118,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
   }
 };
 
-/** v2 names the question of each problem. */
+/** Creates the error of v2, which names the question of each problem. */
 function answerRefused(questionId: string, issue: string): ApiError {
   return badRequest(issue, { [`response.data.${questionId}`]: issue });
 }

@@ -81,7 +81,7 @@ function tested(
   return plain((profile) => test(given(profile), profile.now));
 }
 
-/** If a segment cannot be decided, both operators are false. */
+/** Compiles a condition on another segment. If that segment cannot be decided, both operators are false. */
 function compileSegment(operator: string, value: unknown): Compiled | InvalidFilter {
   if (operator !== 'userIsIn' && operator !== 'userIsNotIn') {
     return unknownOperator(['userIsIn', 'userIsNotIn']);

@@ -90,7 +90,12 @@ const Distribution = Type.Partial(
   }),
 );
 
-/** The fields that create and patch share. @param element @param end of any type */
+/**
+ * Returns the fields that create and patch share.
+ *
+ * @param element shape of an element of any type
+ * @param end shape of an ending of any type
+ */
 function written(element: TSchema, end: TSchema) {
   const block = Type.Object({
     ...properties.blocks.items.properties,

@@ -43,7 +43,7 @@ const SUBJECT_OPTIONS = {
   },
 } as const;
 
-/** A command about one client, named by an address, a key or a digest. It prints the counters of the client. */
+/** Creates a command about one client, named by an address, a key or a digest. It prints the counters of the client. */
 export function subjectCommand<T extends Inspected>(command: AdminCommand<T>): AddCommand {
   return (program, context) =>
     program.command(
@@ -61,7 +61,7 @@ export function subjectCommand<T extends Inspected>(command: AdminCommand<T>): A
     );
 }
 
-/** A command about one policy. */
+/** Creates a command about one policy. */
 export function policyCommand(command: AdminCommand<Shadowed>): AddCommand {
   return (program, context) =>
     program.command(
@@ -77,7 +77,7 @@ export function policyCommand(command: AdminCommand<Shadowed>): AddCommand {
     );
 }
 
-/** The option `--for` of a command. */
+/** Returns the option `--for` of a command. */
 export function forOption(daysMax: number) {
   const describe = `Duration such as 30s, 15m, 1h or 7d; at most ${daysMax}d`;
   return { type: 'string', default: '1h', describe } as const;

@@ -22,9 +22,9 @@ interface TrustProbe {
 }
 
 /**
- * How the gateway sees requests that come through this address.
+ * Checks how the gateway sees requests that come through this address.
  *
- * @param hops trusted proxies; 0: GATEWAY_TRUSTED_PROXIES is no hop count
+ * @param hops number of trusted proxies; 0 if GATEWAY_TRUSTED_PROXIES is not a number
  */
 export async function probeTrust(origin: URL, admin: AdminAccess, hops: number): Promise<TrustProbe> {
   const { token } = (await askAdmin(admin, 'POST', '/api/doctor/probe', {})) as { token: string };

@@ -246,7 +246,7 @@ function answer(stream: ServerHttp2Stream, reply: OwnReply): void {
   stream.resume();
 }
 
-/** node:http2 throws if a stream cannot be answered. */
+/** Whether the stream can be answered. Otherwise node:http2 throws. */
 function mayRespond({ destroyed, closed, headersSent }: ServerHttp2Stream): boolean {
   return !destroyed && !closed && !headersSent;
 }

@@ -10,7 +10,7 @@ export interface PlainHead {
   readonly rawHeaders: readonly string[];
   /** 0 without a body. */
   readonly contentLength: number;
-  /** The client keeps the connection open after the reply. */
+  /** Whether the client keeps the connection open after the reply. */
   readonly keepsAlive: boolean;
   /** Length of the header section, including the empty line at its end. */
   readonly bytes: number;

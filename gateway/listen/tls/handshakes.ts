@@ -33,7 +33,7 @@ export class Handshakes {
   readonly #server: Server;
   /** Callbacks for the secured connection, by the socket below TLS. */
   readonly #pending = new Map<Socket, (secured: TLSSocket) => void>();
-  /** Those sockets by address, because node:tls does not tell which socket it secured. */
+  /** The sockets of `#pending` by address, because node:tls does not tell which socket it secured. */
   readonly #byAddress = new Map<string, Socket>();
   readonly #timeoutMs: Millis;
   readonly #pace: HandshakePace | null;

@@ -65,7 +65,7 @@ export function isBearer(authorization: string | undefined, token: string): bool
   return isSame(authorization ?? '', `Bearer ${token}`);
 }
 
-/** Compares in constant time. */
+/** Compares two texts in constant time. */
 export function isSame(one: string, other: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(one), digest(other));

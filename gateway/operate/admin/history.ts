@@ -165,7 +165,10 @@ function seriesOf(ring: Ring, at: number): Series {
   return Object.fromEntries(found.filter(([, series]) => series !== undefined));
 }
 
-/** A process that was replaced may have lost its last second, so a negative increase counts as 0. */
+/**
+ * Returns the increase of totals. A process that was replaced may have lost its last second, so a negative increase
+ * counts as 0.
+ */
 function grownBy(now: Totals, before: Totals | null): Growth {
   const policies = new Map<string, Counts>();
   for (const [name, totals] of now.policies) {

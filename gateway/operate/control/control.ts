@@ -65,7 +65,7 @@ export interface Control {
 
 /** The store is unavailable. The message gives the reason. */
 export class ControlUnavailableError extends Error {
-  /** The call was sent but not answered, so the store may have executed it. */
+  /** Whether the call was sent but not answered. Then the store may have executed it. */
   readonly mayBeDone: boolean;
 
   constructor(

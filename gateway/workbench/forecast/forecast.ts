@@ -119,7 +119,7 @@ function keyBytes(suffixLength: number): number {
   return 2 * ENTRY_BYTES + allocated(PREFIX_LENGTH + DIGEST_LENGTH + suffixLength + TEXT_BYTES);
 }
 
-/** The largest value of a counter. */
+/** Returns the size of the largest value of a counter. */
 function valueBytes({ policy: { algorithm, limit, capacity, windowMs } }: Counter): number {
   switch (algorithm) {
     case 'fixed-window':
@@ -136,7 +136,7 @@ function valueBytes({ policy: { algorithm, limit, capacity, windowMs } }: Counte
   }
 }
 
-/** A short text and its object share one allocation. */
+/** Returns the size of a text. A short text and its object share one allocation. */
 function textBytes(length: number): number {
   return allocated(OBJECT_BYTES + length + TEXT_BYTES);
 }

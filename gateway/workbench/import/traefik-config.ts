@@ -36,7 +36,7 @@ export function readTraefik(documents: readonly Tree[]): TraefikConfig {
   return draft;
 }
 
-/** Traefik reads names of options in any case. */
+/** Finds an option. Traefik reads names of options in any case. */
 export function field(tree: Tree, ...names: readonly string[]): Tree {
   let found = tree;
   for (const name of names) {

@@ -177,7 +177,7 @@ function isDenied(headers: Headers): boolean {
   return headers.get('x-gateway-ratelimited') === 'true';
 }
 
-/** The limit in the reply's headers; null without them. */
+/** Returns the limit in the reply's headers; null without them. */
 function quotaOf(headers: Headers, name: string): number | null {
   for (const item of (headers.get('ratelimit-policy') ?? '').split(',')) {
     const [, policy, quota] = /^\s*"([^"]*)";q=(\d+)/.exec(item) ?? [];
