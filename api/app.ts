@@ -33,7 +33,7 @@ export async function buildApp(
   const errorHandler = createErrorHandler(surfaceOf);
   const app = fastify({
     loggerInstance: logger,
-    // The gateway logs requests.
+    // Do not log requests, because the gateway does.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,

@@ -111,7 +111,7 @@ export class InnerRequest extends LimitedRequest {
       return;
     }
     reservation?.conclude('left');
-    // The application may still work on the request.
+    // A request whose client has left stays in flight while the application works on it.
     if (reservation?.isHeld === true) whenEnded(res, this.#parts.leftMsMax, () => reservation.close());
   }
 

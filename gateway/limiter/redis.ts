@@ -71,7 +71,7 @@ export class RedisStore {
     this.#options = options;
     this.#patience = new Patience(options.clock, options.budgetMs);
     this.#connection = (options.openStore ?? openStore)(access, {
-      // An answer after the timeout still says what it charged.
+      // Wait longer for silence than a check waits, because a late answer still says what was charged.
       silenceMs: Math.max(SILENCE_MS_MAX, 2 * waitMsMax(options.budgetMs)),
       onChange: (ready) => {
         if (!ready && !this.#isClosing) options.onDisconnected(this.#connection.whyDown());

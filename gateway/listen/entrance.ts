@@ -153,7 +153,7 @@ export class Entrance {
       return;
     }
     this.#open(new ClientConnection(secured, origin, client));
-    // The client may have exceeded its share during the handshake.
+    // Check again, because the client may have exceeded its share during the handshake.
     if (this.#options.pipelining.refusalFor(client) !== null) secured.destroy();
   }
 

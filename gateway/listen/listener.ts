@@ -75,7 +75,7 @@ export class Listener {
   async emptyQueue(): Promise<void> {
     for (let turns = 0, before = -1; before < this.#accepted && turns < TURNS_MAX; turns++) {
       before = this.#accepted;
-      // The first call may only end the current tick, in which nothing is accepted.
+      // Wait for two ticks. The first call may only end the current tick, in which nothing is accepted.
       await nextTurn();
       await nextTurn();
     }

@@ -44,7 +44,7 @@ export function writeLast(to: Written, socket: unknown, chunk: Buffer, garbage: 
   const memory = socket instanceof Socket ? ownMemory(chunk) : null;
   if (memory === null) return to.write(chunk);
   return to.write(chunk, (error) => {
-    // After an error the kernel may still be using the buffer.
+    // Do not free the buffer after an error, because the kernel may still be using it.
     if (error == null) garbage.freed(free(memory));
   });
 }

@@ -171,7 +171,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#protected?.measure(statusCode < 500);
     if (this.#state === 'abandoned') {
       this.#options.owner.onUnreadReply(fields);
-      // The reply has no reader, and it may be endless.
+      // Close the call, because the reply has no reader and may be endless.
       this.close();
       return;
     }

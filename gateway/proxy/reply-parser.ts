@@ -108,7 +108,7 @@ export class ReplyParser {
   }
 
   #end(isMoreThere: boolean): void {
-    // Further bytes could be taken for the next reply.
+    // Do not reuse the connection, because further bytes could be taken for the next reply.
     if (isMoreThere) this.isReusable = false;
     this.#state = 'done';
     this.#listener.onReplyEnd();
@@ -285,7 +285,7 @@ export class ReplyParser {
         this.#state = this.#left === 0 ? 'trailer-start' : 'chunk';
         return;
       case 'chunk-end':
-        // A CR, followed by LF.
+        // A CR is valid here if an LF follows.
         if (byte === CR && this.#lineBytes === 1) return;
         if (byte !== LF || this.#lineBytes !== 2) throw badChunk();
         this.#beginSize();

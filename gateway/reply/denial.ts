@@ -89,7 +89,7 @@ export class DenialWriter {
       if (remaining > 0 || canNeverPass) key += `:${remaining} ${canNeverPass}`;
     }
     let denial = texts.get(key);
-    // The page may belong to a policy that a reload has replaced.
+    // Write the text again if the cached page belongs to a policy that a reload has replaced.
     if (denial?.policy !== policy) {
       denial = textOf(violated, framing);
       if (texts.size >= TEXTS_MAX) texts.clear();

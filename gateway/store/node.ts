@@ -95,7 +95,7 @@ export class RedisNode {
   }
 
   connect(): void {
-    // The library would connect again, and go on trying.
+    // Return if the node is closed. Otherwise the library would connect again and never stop trying.
     if (this.#closed) return;
     this.#redis.connect().catch(reportedByEvents);
   }
@@ -265,7 +265,7 @@ export class RedisNode {
       override async connect() {
         this.connecting = true;
         const endpoint = await located();
-        // `disconnect` may have been called in the meantime.
+        // The connection may have been closed by `disconnect` in the meantime.
         if (!this.connecting) throw new Error('the connection is closed');
         this.stream =
           tls === null

@@ -25,7 +25,7 @@ export async function refuseUnfinishedCopy(db: Database): Promise<void> {
 }
 
 export interface Note {
-  /** The source; see `describe` in location.ts. */
+  /** The source database, in the form of `describe` in location.ts. */
   readonly source: string;
   readonly tables: ReadonlyMap<string, TableProgress>;
 }

@@ -11,6 +11,6 @@ export const addUnshadow = policyCommand({
     changed
       ? `Denies again: ${policies.join(', ')}`
       : 'No operator had put it in shadow mode; the file decides.',
-  // The operator most likely meant another policy.
+  // If there was no shadow mode, exit with an error: the operator most likely meant another policy.
   exitCode: ({ changed }) => (changed ? EXIT.ok : EXIT.no),
 });

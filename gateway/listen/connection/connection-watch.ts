@@ -172,7 +172,7 @@ export class ConnectionWatch {
   ): boolean {
     const { upstream, clients } = this.#options;
     if (unreadMs >= upstream.options.unreadTimeoutMs) return false;
-    // Replies that are read within one check are not counted.
+    // Do not count replies that are read within one check.
     if (unread.client !== null || unreadMs < this.#checkMs) return true;
     const known = response.exchange?.client ?? connection.client;
     if (known === null) return true;

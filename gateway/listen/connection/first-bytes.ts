@@ -37,7 +37,7 @@ export function readFirstBytes(
     if (rest.length > 0) socket.unshift(rest);
     end(used === 'bad' ? 'bad' : 'good');
   };
-  // Bytes that have arrived in the kernel are read first.
+  // When the time is over, first read the bytes that have arrived in the kernel.
   const timer = setTimeout(() => setImmediate(() => end('late')), timeoutMs);
   socket.on('readable', read).on('end', gone).on('close', gone);
 }

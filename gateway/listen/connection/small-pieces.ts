@@ -49,7 +49,7 @@ export class SmallPieces implements PieceListener {
     const connection = this.#options.connections.get(socket);
     if (connection === undefined) return;
     stopParsing(socket);
-    // The reply was written, and the rest of the body was being discarded.
+    // If no reply is due, the reply was already written, and the rest of the body was being discarded.
     if (connection.pending === null) lingeringClose(socket);
     else this.#options.refuse(socket);
     const { client } = connection;

@@ -99,7 +99,7 @@ export class FrameShare {
         if (excess > BURST_BYTES) this.#cut(client);
       },
       end: () => {
-        // A client that closes before the next check is charged too.
+        // Also charge a client that closes before the next check.
         if (this.#open.delete(counted)) this.#charge(counted);
       },
     };

@@ -52,7 +52,7 @@ export class PlainConnection {
   /** Whether the bytes in `#early` arrived before the end of the reply was written. */
   #isPipelined = false;
   #isFresh = true;
-  /** Start of the connection, of the current request, or of the wait for it. */
+  /** Start of the connection, of the current request, or of the wait for the next request. */
   #since: Millis;
 
   constructor(connection: ClientConnection, options: PlainConnectionOptions) {

@@ -121,7 +121,7 @@ export class Metrics {
   }
 
   degraded(policy: Policy): void {
-    // Makes the policy appear in samples(), even if it never gets another count.
+    // Add the policy, so that it appears in samples(), even if it never gets another count.
     this.#of(policy);
     this.#degraded.set(policy.name, (this.#degraded.get(policy.name) ?? 0) + 1);
   }

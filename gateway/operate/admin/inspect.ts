@@ -44,7 +44,7 @@ export function shownBan({ endsAt, reason, policy }: Ban): ShownBan {
 
 export async function inspect(identity: Identity, set: PolicySet, control: Control): Promise<Inspected> {
   const counters = countersOf(set);
-  // Overrides by plan or address depend on the request.
+  // Ignore overrides by plan or address, because they depend on the request.
   const limits = counters.map(({ policy }) => policy.overrides?.digests.get(identity.digest) ?? policy.limit);
   const { now, states } = await control.look(identity, counters, limits);
   const ban = await control.banOf(identity);

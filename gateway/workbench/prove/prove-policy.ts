@@ -200,7 +200,7 @@ function stateOf(
   for (const item of (headers.get('ratelimit') ?? '').split(',')) {
     const [, policy, remaining, reset] = /^\s*"([^"]*)";r=(\d+);t=(\d+)/.exec(item) ?? [];
     if (policy !== name) continue;
-    // A sliding window is empty again after the next window.
+    // For a sliding window, also wait for the next window, because only then it is empty again.
     const left = Number(reset) - (algorithm === 'sliding-window' ? windowSeconds : 0);
     return { left: endless ?? left, remaining: Number(remaining) };
   }

@@ -85,7 +85,7 @@ export class RouteTree {
     if (node.routes.has(method)) return;
     node.routes.set(method, this.#texts.length);
     this.#texts.push(`${method} /${pattern.join('/')}`);
-    // Cached paths may match this route too.
+    // Empty the cache, because cached paths may match the new route too.
     this.#cache.clear();
   }
 }
