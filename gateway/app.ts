@@ -62,7 +62,7 @@ export interface Gateway {
   /** Closing the gateway also closes it. */
   readonly control: Control;
   /** Applies a new or lifted ban that the supervisor has already written to the store. */
-  learn(change: BanChange): Promise<void>;
+  applyBanChange(change: BanChange): Promise<void>;
   /** Identities that were denied most often in the last 30 to 60 minutes. */
   limited(): readonly LimitedIdentity[];
   /** Addresses of refused clients. null if the configuration does not keep them. */
@@ -103,7 +103,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { wallClock, replica } = parts;
   let loaded = policies;
   const use = (): void => enforcement.use(shadowed(loaded, shadows.endsAt));
-  const { limiter, guarded, control, bans, shadows, news, salt } = await openCounters({
+  const { limiter, guarded, control, bans, shadows, changeFeed, salt } = await openCounters({
     store: secrets.store,
     identitySecret: secrets.identitySecret,
     clock,
@@ -228,7 +228,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const closeStores = async (): Promise<void> => {
     watch.stop();
     certificate?.stop();
-    news?.stop();
+    changeFeed?.stop();
     shadows.close();
     offenders.close();
     control.close();
@@ -237,7 +237,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     await Promise.all([limiter.close(), decisions.close(), accessLog?.close(), tracing?.close()]);
   };
   // Load bans before accepting requests. Otherwise a replaced worker would first admit banned clients.
-  await news?.start();
+  await changeFeed?.start();
   const drain = async (deadlineMs: Millis): Promise<void> => {
     await Promise.all([server.drain(deadlineMs), decisionListeners?.drain(deadlineMs)]);
   };
@@ -263,7 +263,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
     control,
-    learn: async (change) => news?.learn(change),
+    applyBanChange: async (change) => changeFeed?.apply(change),
     limited: () => metrics.limited.list(clock()),
     addresses,
     replicas: () => guarded?.stats().replicas ?? 1,

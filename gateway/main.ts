@@ -77,7 +77,7 @@ function reasonOf(error: unknown): string {
 interface Running
   extends Omit<
     Gateway,
-    'addresses' | 'learn' | 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'
+    'addresses' | 'applyBanChange' | 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'
   > {
   storeAvailable(): Promise<boolean>;
   families(): Promise<readonly (readonly Family[])[]>;
@@ -169,7 +169,9 @@ async function startWorkers(
   watch.start();
   const { StoreControl } = await import('./operate/control/store-control.ts');
   const { RedisDecisions } = await import('./operate/decisions/redis-decisions.ts');
-  const control = new StoreControl(store, identitySecret, clock, (change) => supervisor.learn(change));
+  const control = new StoreControl(store, identitySecret, clock, (change) =>
+    supervisor.applyBanChange(change),
+  );
   const decisions = new RedisDecisions(store);
   return {
     port: supervisor.port,
@@ -239,9 +241,9 @@ async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Lo
   let isReported = false;
   process.on('message', async (request: WorkerRequest) => {
     const { id } = request;
-    if (request.type === 'learn') {
-      await gateway.learn(request.change);
-      if (process.connected) process.send?.({ type: 'learned', id } satisfies WorkerMessage);
+    if (request.type === 'ban-change') {
+      await gateway.applyBanChange(request.change);
+      if (process.connected) process.send?.({ type: 'applied', id } satisfies WorkerMessage);
       return;
     }
     sendState(id);

@@ -60,7 +60,7 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
   const { config, secrets } = settings;
   let loaded = policies;
   const use = (): void => enforcement.use(shadowed(loaded, shadows.endsAt));
-  const { limiter, guarded, control, bans, shadows, news, salt } = await openCounters({
+  const { limiter, guarded, control, bans, shadows, changeFeed, salt } = await openCounters({
     store: secrets.store,
     identitySecret: secrets.identitySecret,
     clock,
@@ -104,7 +104,7 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
     // The library does not use bounds.
     upstream: { bounds: createBounds(config.bounds, { clock, log: { warn: () => undefined } }) },
   });
-  await news?.start();
+  await changeFeed?.start();
 
   const origins = new Origins(config.trust);
   const requestParts = { enforcement, refusals, origins, leftMsMax: config.upstreamTimeoutMs };
@@ -123,7 +123,7 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
     },
     storeAvailable: () => guarded?.stats().available ?? true,
     async close() {
-      news?.stop();
+      changeFeed?.stop();
       shadows.close();
       offenders.close();
       control.close();

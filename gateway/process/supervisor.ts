@@ -30,14 +30,14 @@ export type WorkerMessage =
       /** Addresses of clients refused since the last message. */
       readonly addresses: readonly RefusedAddress[];
     } & ProcessReport)
-  | { readonly type: 'learned'; readonly id: number };
+  | { readonly type: 'applied'; readonly id: number };
 
 type Answer = Extract<WorkerMessage, { id: number }>;
 type State = Extract<WorkerMessage, { type: 'state' }>;
 
-type Asked = { readonly type: 'state' } | { readonly type: 'learn'; readonly change: BanChange };
+type WorkerCommand = { readonly type: 'state' } | { readonly type: 'ban-change'; readonly change: BanChange };
 
-export type WorkerRequest = Asked & { readonly id: number };
+export type WorkerRequest = WorkerCommand & { readonly id: number };
 
 interface SupervisorOptions extends WorkerProgram {
   /** Collects the addresses of refused clients from the workers. null if addresses are not kept. */
@@ -59,10 +59,10 @@ export class Supervisor {
   /** Latest metrics of each worker. */
   readonly #families = new Map<ChildProcess, readonly Family[]>();
   /** Sum of the counters of workers that have ended. Without it, totals would fall when a worker ends. */
-  #departed: Promise<readonly Family[]> = Promise.resolve([]);
-  readonly #waiting = new Map<number, (answer: Answer) => void>();
+  #endedCounters: Promise<readonly Family[]> = Promise.resolve([]);
+  readonly #pending = new Map<number, (answer: Answer) => void>();
   #requestId = 0;
-  #asked: Promise<State[]> | null = null;
+  #states: Promise<State[]> | null = null;
   readonly #addresses: Addresses | null;
   policies = 0;
 
@@ -96,7 +96,7 @@ export class Supervisor {
    * counters never fall.
    */
   async families(): Promise<readonly (readonly Family[])[]> {
-    await this.#ask();
+    await this.#readStates();
     const own = families([
       gauge('floodgate_workers', 'Processes that are ready.', this.#pool.ready.size),
       counter(
@@ -105,21 +105,21 @@ export class Supervisor {
         this.#pool.restarts,
       ),
     ]);
-    return [own, await this.#departed, ...this.#families.values()];
+    return [own, await this.#endedCounters, ...this.#families.values()];
   }
 
   async storeAvailable(): Promise<boolean> {
-    return (await this.#ask()).every(({ storeAvailable }) => storeAvailable);
+    return (await this.#readStates()).every(({ storeAvailable }) => storeAvailable);
   }
 
   /** Returns the reports of the workers that answer in time. */
   processes(): Promise<readonly ProcessReport[]> {
-    return this.#ask();
+    return this.#readStates();
   }
 
   /** Resolves when all workers that answer have applied the change. */
-  async learn(change: BanChange): Promise<void> {
-    await this.#askAll({ type: 'learn', change });
+  async applyBanChange(change: BanChange): Promise<void> {
+    await this.#sendAll({ type: 'ban-change', change });
   }
 
   reload(): void {
@@ -133,11 +133,11 @@ export class Supervisor {
   #onMessage(worker: ChildProcess, message: WorkerMessage): number | null {
     if (message.type === 'state') {
       this.#addresses?.take(message.addresses);
-      // The counters of a worker that has ended are already in #departed.
+      // The counters of a worker that has ended are already in #endedCounters.
       if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
     }
     if (message.type !== 'ready') {
-      this.#waiting.get(message.id)?.(message);
+      this.#pending.get(message.id)?.(message);
       return null;
     }
     this.policies = message.policies;
@@ -146,36 +146,36 @@ export class Supervisor {
 
   #onEnded(worker: ChildProcess): void {
     const counted = (this.#families.get(worker) ?? []).filter(({ type }) => type !== 'gauge');
-    this.#departed = this.#departed.then((departed) => sum([departed, counted]));
+    this.#endedCounters = this.#endedCounters.then((ended) => sum([ended, counted]));
     this.#families.delete(worker);
   }
 
   /** Asks all workers for their state. Callers in the same event-loop tick share the answers. */
-  #ask(): Promise<State[]> {
-    if (this.#asked === null) {
-      this.#asked = this.#askAll({ type: 'state' }).then((answers) =>
+  #readStates(): Promise<State[]> {
+    if (this.#states === null) {
+      this.#states = this.#sendAll({ type: 'state' }).then((answers) =>
         answers.filter((answer) => answer.type === 'state'),
       );
       queueMicrotask(() => {
-        this.#asked = null;
+        this.#states = null;
       });
     }
-    return this.#asked;
+    return this.#states;
   }
 
   /** Sends a message to all workers. @returns the answers; workers that do not answer in time are left out */
-  async #askAll(asked: Asked): Promise<Answer[]> {
+  async #sendAll(command: WorkerCommand): Promise<Answer[]> {
     const answers = [...this.#pool.ready].map(async (worker): Promise<Answer | null> => {
       const id = ++this.#requestId;
       let timer: NodeJS.Timeout | undefined;
       const answer = await new Promise<Answer | null>((resolve) => {
-        this.#waiting.set(id, resolve);
+        this.#pending.set(id, resolve);
         timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, null);
         // Fails if the worker is just ending; its 'exit' event follows.
-        worker.send({ ...asked, id } satisfies WorkerRequest, (error) => error && resolve(null));
+        worker.send({ ...command, id } satisfies WorkerRequest, (error) => error && resolve(null));
       });
       clearTimeout(timer);
-      this.#waiting.delete(id);
+      this.#pending.delete(id);
       return answer;
     });
     return (await Promise.all(answers)).filter((answer) => answer !== null);

@@ -12,8 +12,8 @@ import {
   LIFTED_MAX,
   POLICY_BANS_MAX,
 } from '#gateway/operate/control/bans.ts';
+import { ChangeFeed } from '#gateway/operate/control/change-feed.ts';
 import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
-import { News } from '#gateway/operate/control/news.ts';
 import { CHANGES_MAX, PAST_BANS_MAX, pastBansKeys } from '#gateway/operate/control/scripts.ts';
 import { SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
 import { StoreControl } from '#gateway/operate/control/store-control.ts';
@@ -333,13 +333,13 @@ async function startReplica(t: Test, url: string) {
   await connection.connect();
   t.teardown(() => connection.close());
   t.teardown(() => shadows.close());
-  const news = new News({ connection, clock: Date.now, known, bans, shadows, counters: () => [] });
-  news.stop();
+  const feed = new ChangeFeed({ connection, clock: Date.now, known, bans, shadows, counters: () => [] });
+  feed.stop();
   const bannedOnes = (): number[] =>
     [1, 2, 3].filter((one) => bans.endOf(identity(one).digest, Date.now()) > 0);
   return {
-    ask: () => news.start(),
-    learn: (change: BanChange) => news.learn(change),
+    ask: () => feed.start(),
+    learn: (change: BanChange) => feed.apply(change),
     bans,
     bannedOnes,
     shadows: () => [...shadows.endsAt.keys()].sort(),

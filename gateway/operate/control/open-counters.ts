@@ -9,9 +9,9 @@ import type { GuardedLimiter, GuardedLimiterOptions } from '#gateway/limiter/out
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import { Bans } from './bans.ts';
+import type { ChangeFeed } from './change-feed.ts';
 import type { Control } from './control.ts';
 import { MemoryControl } from './memory-control.ts';
-import type { News } from './news.ts';
 import { Shadows } from './shadows.ts';
 
 interface CountersOptions extends Pick<GuardedLimiterOptions, 'clock' | 'log' | 'replica' | 'onSalt'> {
@@ -38,7 +38,7 @@ interface OpenedCounters {
   readonly bans: Bans;
   readonly shadows: Shadows;
   /** Brings changes of operators from the store; null without one. Start it when the policies are in use. */
-  readonly news: News | null;
+  readonly changeFeed: ChangeFeed | null;
   readonly salt: string;
 }
 
@@ -52,11 +52,11 @@ export async function openCounters(options: CountersOptions): Promise<OpenedCoun
     const known = new KnownCounters(options);
     const limiter = new MemoryLimiter({ clock, known });
     const control = new MemoryControl({ clock, known, bans, shadows, salt });
-    return { limiter, guarded: null, control, bans, shadows, news: null, salt };
+    return { limiter, guarded: null, control, bans, shadows, changeFeed: null, salt };
   }
   const { GuardedLimiter } = await import('#gateway/limiter/outage.ts');
   const { StoreControl } = await import('./store-control.ts');
-  const { News } = await import('./news.ts');
+  const { ChangeFeed } = await import('./change-feed.ts');
   const guarded = new GuardedLimiter({
     store,
     clock,
@@ -68,11 +68,11 @@ export async function openCounters(options: CountersOptions): Promise<OpenedCoun
     onSalt,
   });
   const { connection, known } = guarded;
-  const news = new News({ connection, known, clock, bans, shadows, counters });
-  const control = new StoreControl(store, identitySecret, clock, (change) => news.learn(change));
+  const changeFeed = new ChangeFeed({ connection, known, clock, bans, shadows, counters });
+  const control = new StoreControl(store, identitySecret, clock, (change) => changeFeed.apply(change));
   const shared = await guarded.start().catch(async (error: Error) => {
     await guarded.close();
     throw error;
   });
-  return { limiter: guarded, guarded, control, bans, shadows, news, salt: identitySecret ?? shared };
+  return { limiter: guarded, guarded, control, bans, shadows, changeFeed, salt: identitySecret ?? shared };
 }

@@ -285,7 +285,7 @@ bump('cleared ' .. ARGV[1])
  *   digests and versions of lifted bans, buckets in shadow mode and their ends (null if unchanged), and the digests whose
  *   counters were cleared.
  */
-export const NEWS = storeScript(`
+export const READ_CHANGES = storeScript(`
 local version = redis.call('GET', KEYS[1]) or '0'
 if version == ARGV[1] then return { version } end
 ${NOW}

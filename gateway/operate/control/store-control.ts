@@ -23,6 +23,7 @@ import {
   POLICY_BANS_MAX,
   readNote,
 } from './bans.ts';
+import { endsByName } from './change-feed.ts';
 import {
   type Control,
   ControlUnavailableError,
@@ -30,7 +31,6 @@ import {
   TooManyBansError,
   TooManyShadowsError,
 } from './control.ts';
-import { endsByName } from './news.ts';
 import {
   BAN,
   BAN_KEYS,

@@ -14,16 +14,16 @@ import type { StoreConnection, StoreScript } from '#gateway/store/connection.ts'
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { type BanChange, type Bans, noteOf, readNote } from './bans.ts';
-import { BAN_KEYS, CHANGES_KEY, NEWS, RESTORE, SHADOWS_KEY } from './scripts.ts';
+import { BAN_KEYS, CHANGES_KEY, READ_CHANGES, RESTORE, SHADOWS_KEY } from './scripts.ts';
 import type { Shadows } from './shadows.ts';
 
-const ASK_EVERY_MS: Millis = 500;
+const POLL_EVERY_MS: Millis = 500;
 const ANSWER_MS: Millis = 1000;
 const KEYS = [...BAN_KEYS, SHADOWS_KEY, CHANGES_KEY];
 /** The version of a process that has not read anything yet. */
 const NONE = '0';
 
-interface NewsOptions {
+interface ChangeFeedOptions {
   readonly connection: StoreConnection;
   readonly clock: Clock;
   readonly known: KnownCounters;
@@ -33,23 +33,23 @@ interface NewsOptions {
   readonly counters: () => readonly Counter[];
 }
 
-export class News {
-  readonly #options: NewsOptions;
+export class ChangeFeed {
+  readonly #options: ChangeFeedOptions;
   #version = NONE;
-  /** Version of the newest change that was passed to `learn` instead of being read from the store. */
-  #learned = 0;
+  /** Version of the newest change that was passed to `apply` instead of being read from the store. */
+  #appliedVersion = 0;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  constructor(options: NewsOptions) {
+  constructor(options: ChangeFeedOptions) {
     this.#options = options;
   }
 
   /** Begins to read changes. Resolves after the first attempt, even if the store did not answer. */
   async start(): Promise<void> {
-    await this.ask();
+    await this.poll();
     if (this.#isStopped) return;
-    this.#timer = setTimeout(() => void this.start(), ASK_EVERY_MS);
+    this.#timer = setTimeout(() => void this.start(), POLL_EVERY_MS);
     this.#timer.unref();
   }
 
@@ -59,29 +59,29 @@ export class News {
   }
 
   /** Applies a ban that an operator has just set or lifted, even if the store fails now. Never rejects. */
-  async learn({ digest, ban, version }: BanChange): Promise<void> {
+  async apply({ digest, ban, version }: BanChange): Promise<void> {
     const { bans } = this.#options;
     if (ban === null) bans.lift(digest, version);
     else bans.set(digest, ban, version);
-    this.#learned = Math.max(this.#learned, version);
-    await this.ask();
+    this.#appliedVersion = Math.max(this.#appliedVersion, version);
+    await this.poll();
   }
 
   /** Reads new changes. Never rejects: if the store does not answer, the last known state stays in force. */
-  async ask(): Promise<void> {
+  async poll(): Promise<void> {
     const { connection, bans, shadows, clock, known } = this.#options;
     bans.dropEnded(clock());
     if (!connection.ready) return;
-    const reply = await this.#run(NEWS, [this.#version]);
+    const reply = await this.#run(READ_CHANGES, [this.#version]);
     if (!Array.isArray(reply)) return;
     const [version, now, kind, banned, reasons, made, lifted, inShadow, cleared]: unknown[] = reply;
     const heardAt = clock();
     const isNew = kind !== undefined;
-    if (kind === 'lost' || (!isNew && Number(version) < this.#learned)) {
+    if (kind === 'lost' || (!isNew && Number(version) < this.#appliedVersion)) {
       if ((await this.#restore()) === null) return;
       this.#version = NONE;
-      this.#learned = 0;
-      await this.ask();
+      this.#appliedVersion = 0;
+      await this.poll();
       return;
     }
     if (!isNew) return;
@@ -102,7 +102,7 @@ export class News {
       for (const digest of cleared) known.forget(identityOf(String(digest)), this.#options.counters());
   }
 
-  /** Writes known bans and shadow modes to the store. @returns null if the store did not answer; `ask` tries again */
+  /** Writes known bans and shadow modes to the store. @returns null if the store did not answer; `poll` tries again */
   #restore(): Promise<unknown> {
     const { bans, shadows, clock } = this.#options;
     const now = clock();
@@ -114,8 +114,8 @@ export class News {
     const inShadow = [...shadows.endsAt].flatMap(([bucket, endsAt]) =>
       endsAt > now ? [bucket, String(Math.ceil(endsAt - now))] : [],
     );
-    // A process that knows only #version may not know the learned change, so it must see a newer version.
-    const version = String(Math.max(Number(this.#version), this.#learned));
+    // A process that knows only #version may not know the applied change, so it must see a newer version.
+    const version = String(Math.max(Number(this.#version), this.#appliedVersion));
     return this.#run(RESTORE, [version, String(changes.length / 4), ...changes, ...inShadow]);
   }
 
