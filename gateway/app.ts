@@ -88,7 +88,7 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-/** Sizes without a store. */
+/** Maximum numbers of counters and of proven credentials in memory without a store. */
 const COUNTERS_MAX = 1_048_576;
 const CREDENTIALS_MAX = 131_072;
 

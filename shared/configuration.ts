@@ -41,9 +41,9 @@ export interface SettingsReader<Name extends string> {
   text(name: Name): string;
   integer(name: Name, min: number, max: number): number;
   flag(name: Name): boolean;
-  /** From 0 to 1. */
+  /** Returns a number from 0 to 1. */
   share(name: Name): number;
-  /** One of the given words; case is ignored. */
+  /** Returns one of the given words. Case is ignored. */
   choice<const Choice extends string>(name: Name, choices: readonly [Choice, ...Choice[]]): Choice;
   /** @param parse throws an Error with the mistake and the correct form, without the name of the variable */
   parse<T>(name: Name, fallback: T, parse: (value: string) => T): T;

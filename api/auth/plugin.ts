@@ -149,13 +149,13 @@ export function principalOf(request: FastifyRequest): Principal {
   return request.principal;
 }
 
-/** The ids of the workspaces that the caller may read. */
+/** Returns the ids of the workspaces that the caller may read. */
 export function readableWorkspaces(request: FastifyRequest): readonly string[] {
   const principal = principalOf(request);
   return [...principal.permissions.keys()].filter((id) => may(principal, id, 'read'));
 }
 
-/** For routes with `credentials: 'session'`. @throws ApiError not_authenticated for a key */
+/** Returns the session on routes with `credentials: 'session'`. @throws ApiError not_authenticated for a key */
 export function sessionOf(request: FastifyRequest): SessionPrincipal {
   const principal = principalOf(request);
   if (principal.kind !== 'session') throw notAuthenticated();

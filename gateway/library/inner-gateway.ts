@@ -50,7 +50,7 @@ export interface InnerGateway {
   close(): Promise<void>;
 }
 
-/** Sizes without a store. */
+/** Maximum numbers of counters and of proven credentials in memory without a store. */
 const COUNTERS_MAX = 262_144;
 const CREDENTIALS_MAX = 65_536;
 

@@ -174,7 +174,7 @@ export function caseless(bytes: string): string {
 
 const BEYOND_ASCII = /[\x80-\xff]/;
 
-/** Returns a text as clients send it: in UTF-8, one code unit for each byte. */
+/** Returns a text as clients send it, in UTF-8. Each code unit of the result is one byte. */
 export function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1');
 }

@@ -54,7 +54,9 @@ export function callbackUrl(given: string, publicUrl: string): string {
   return url !== null && url.origin === new URL(publicUrl).origin ? url.href : publicUrl;
 }
 
-/** The same page on the host of the request, which has the browser's cookies and may differ from PUBLIC_URL. */
+/**
+ * Returns the path of a page. Browsers keep their host, whose cookies they have and which may differ from PUBLIC_URL.
+ */
 export function onSameHost(url: string): string {
   const { pathname, search, hash } = new URL(url);
   // Two slashes at the beginning would name another host.

@@ -7,7 +7,7 @@ import { escapeHtml } from '#shared/page.ts';
 export const SECOND_FACTOR_PATH = `${ACCOUNT_PATH}/second-factor`;
 
 const steps = ['begin', 'confirm', 'renew', 'disable'] as const;
-/** Each form has one. */
+/** A step that a form asks for. Each form has one. */
 type Step = (typeof steps)[number];
 
 export function isStep(text: string): text is Step {

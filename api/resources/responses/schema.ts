@@ -47,7 +47,7 @@ const created = {
   surveyId: Id,
   finished: Type.Boolean(),
   data: Data,
-  /** '' means none, like null: a second response with the same id would be refused. */
+  /** '' and null both mean that there is no id. If '' were an id, the second response with it would be refused. */
   displayId: OptionalText,
   singleUseId: OptionalText,
   endingId: OptionalText,

@@ -14,7 +14,7 @@ import type { ListPage } from '#api/http/pagination.ts';
 export type Team = Decoded<TeamTable>;
 
 interface TeamDetails extends Team {
-  /** Sorted by name. */
+  /** Users of the team, sorted by name. */
   readonly members: readonly {
     readonly userId: string;
     readonly name: string;

@@ -1,5 +1,5 @@
 /**
- * Opens the counters, and what operators change: in the store, or in the memory of this process. The gateway and the
+ * Opens the counters, the bans and the shadow modes, in the store or in the memory of this process. The gateway and the
  * library use it.
  */
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -15,16 +15,16 @@ import { MemoryControl } from './memory-control.ts';
 import { Shadows } from './shadows.ts';
 
 interface CountersOptions extends Pick<GuardedLimiterOptions, 'clock' | 'log' | 'replica' | 'onSalt'> {
-  /** null: in the memory of this process. */
+  /** null keeps the counters in the memory of this process. */
   readonly store: StoreAccess | null;
-  /** null: the salt is generated, and kept in the store. */
+  /** If it is null, the salt is generated and kept in the store. */
   readonly identitySecret: string | null;
-  /** Returns a new secret with each call. */
+  /** Returns a new random secret with each call. */
   readonly newSalt: () => string;
-  /** Sizes without a store. Counters and proven credentials take 40 bytes each. */
+  /** Maximum numbers of counters and of proven credentials in memory without a store. Each takes 40 bytes. */
   readonly countersMax: number;
   readonly credentialsMax: number;
-  /** Called when other policies are in shadow mode. */
+  /** Called when the set of policies in shadow mode has changed. */
   readonly onShadows: () => void;
   /** All counters of the policies in use. */
   readonly counters: () => readonly Counter[];
@@ -32,12 +32,12 @@ interface CountersOptions extends Pick<GuardedLimiterOptions, 'clock' | 'log' | 
 
 interface OpenedCounters {
   readonly limiter: Limiter;
-  /** The limiter that uses the store; null without one. */
+  /** The limiter that uses the store. null without a store. */
   readonly guarded: GuardedLimiter | null;
   readonly control: Control;
   readonly bans: Bans;
   readonly shadows: Shadows;
-  /** Brings changes of operators from the store; null without one. Start it when the policies are in use. */
+  /** Reads changes by operators from the store. null without a store. Start it when the policies are in use. */
   readonly changeFeed: ChangeFeed | null;
   readonly salt: string;
 }

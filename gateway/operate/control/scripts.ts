@@ -25,7 +25,7 @@ export const REASONS_KEY = 'fg:{control}:ban-reasons';
 const BAN_ORDER_KEY = 'fg:{control}:ban-order';
 /** Sorted set of digests by the version in which their ban was lifted. */
 const LIFTED_KEY = 'fg:{control}:lifted';
-/** First keys of scripts that change bans. */
+/** Scripts that change bans get these keys first. */
 export const BAN_KEYS = [VERSION_KEY, BANS_KEY, REASONS_KEY, BAN_ORDER_KEY, LIFTED_KEY] as const;
 /** Key that counts the denials of a client by a policy with `ban`. It expires after `within` of the policy. */
 export const denialsKey = (digest: string, row: string): string => `fg:{control}:denials:${digest}:${row}`;
