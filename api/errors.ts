@@ -96,7 +96,7 @@ const statuses: Readonly<Record<Code, number>> = {
   internal_server_error: 500,
 };
 
-/** Enough time for another process to finish a write, or for a start. */
+/** Time after which clients try again. It is enough for another process to finish a write or to start. */
 const UNAVAILABLE_RETRY_SECONDS = 2;
 
 /** A person has to act first. */

@@ -48,7 +48,7 @@ export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
     app.addHook('onSend', async (request, reply) => {
       const { principal, method } = request;
       const { url } = request.routeOptions;
-      // Other routes, such as those of files, write their own entries.
+      // Routes without credentials, such as those of files, write their own audit entries.
       if (principal === null || url === undefined || findSurface(url).credentials === null) return;
       const written = writtenBy(method, url);
       if (written === null) return;

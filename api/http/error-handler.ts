@@ -57,7 +57,7 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
     });
     const allowed = error.details.allowed_methods;
     if (Array.isArray(allowed)) reply.header('allow', allowed.join(', '));
-    // The body is already serialized. The response schema of the route is for successes.
+    // The error body is already text. Skip the response schema of the route, which describes successes.
     return reply
       .code(status)
       .header('content-type', contentType)

@@ -76,7 +76,8 @@ export class KnownCounters {
       const [g, h] = counter.words;
       place = this.#counters.insert(c ^ g, d ^ h, e, f);
     }
-    // A backlog may need more than 32 bits. It uses the field of the second number, which a token bucket does not have.
+    // The backlog of a token bucket may need more than 32 bits. Its upper bits are kept in the field of a second
+    // number, which only other algorithms have.
     this.#counters.set(place, a % WORD, at, b + Math.floor(a / WORD));
   }
 

@@ -56,7 +56,7 @@ export function responseFor(
   const res = new OutgoingResponse(req);
   res.shouldKeepAlive = head.length > 0 && !CLOSE.test(req.headers.connection ?? '');
   res.assignSocket(req.socket);
-  // 'close' follows, and aborts the upstream call.
+  // Destroying the socket emits 'close', which aborts the upstream call.
   socket.on('error', () => socket.destroy());
   // Only reading detects that the client has left. read(0) consumes nothing.
   socket.on('readable', peek).on('end', abandon);

@@ -11,7 +11,10 @@ import { ask, type PublicReply, TIMEOUT_MS } from './public-address.ts';
 /** An address from the block for benchmarks (RFC 2544). */
 const CLAIMED_ADDRESS = '198.18.27.53';
 const DAY_MS = 86_400_000;
-/** People renew a certificate a month before it expires. */
+/**
+ * Warn this long before a certificate expires. By then it is overdue, because certificates are usually renewed a month
+ * before.
+ */
 const DAYS_LEFT_MIN = 14;
 const NOWHERE = '/floodgate-doctor-looks-for-nothing';
 

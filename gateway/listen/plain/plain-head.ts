@@ -27,7 +27,7 @@ const REQUEST_LINE =
 const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 const LENGTH = /^\d{1,15}$/;
 
-/** A request with one of these header fields is not plain. */
+/** Requests with one of these header fields are left to the parser of node:http. */
 const NOT_PLAIN: ReadonlySet<string> = new Set([
   'expect',
   'proxy-connection',

@@ -83,7 +83,7 @@ export class Offenders {
       log.warn(fields, mode === 'enforce' ? 'a client is banned' : 'a client would be banned');
     } catch (error) {
       this.#warn((error as Error).message);
-      // The store may be available when the next batch is sent.
+      // Keep the denials for the next batch, because the store may be available by then.
       if (error instanceof ControlUnavailableError && !error.mayBeDone) this.#add(denials);
     }
   }
