@@ -33,11 +33,11 @@ export async function buildApp(
   const errorHandler = createErrorHandler(surfaceOf);
   const app = fastify({
     loggerInstance: logger,
-    // The gateway logs requests.
+    // Do not log requests, because the gateway does.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // Requests that arrive while the app closes are still answered.
+    // Answer requests that arrive while the app closes.
     return503OnClosing: false,
     schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PART_LENGTH_MAX },
@@ -57,7 +57,7 @@ export async function buildApp(
   await app.register(limitsPlugin, { limiter: limits, trustedProxies, findSurface: surfaceOf });
   await app.register(docsPlugin, { publicUrl, random, findSurface: surfaceOf });
   await registerSurfaces(app, context);
-  // Registered last, so health checks already say that the service stops.
+  // Register this hook last, so that health checks already say that the service stops.
   await app.register(async (scope) => {
     scope.addHook('preClose', () => readArrived(app.server));
   });

@@ -18,7 +18,7 @@ interface FirstStart {
   readonly workspaceId: string;
   readonly apiKey: string;
   readonly email: string;
-  /** null if the operator chose it. */
+  /** The generated password; null if the operator chose it. */
   readonly password: string | null;
 }
 
@@ -95,7 +95,7 @@ function shellQuoted(text: string): string {
   return text.replaceAll("'", "'\\''");
 }
 
-/** Contains an upper-case letter and a digit, as every password must. */
+/** Creates a password. It has an upper-case letter and a digit, as every password must. */
 function newPassword(random: Random): string {
   return `F1${Buffer.from(random(PASSWORD_RANDOM_BYTES)).toString('base64url')}`;
 }

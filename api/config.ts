@@ -177,11 +177,11 @@ export interface Config {
   readonly workers: number;
   readonly trustedProxies: ProxyTrust;
   readonly database: DatabaseLocation;
-  /** Has no slash at the end. */
+  /** Public address of the API, without a slash at the end. */
   readonly publicUrl: string;
-  /** null if link surveys have no address. */
+  /** Address of link surveys; null if they have none. */
   readonly surveyUrl: SurveyUrl | null;
-  /** An absolute path; null without scripts. */
+  /** Absolute path of the folder with SDK scripts; null without scripts. */
   readonly sdkPath: string | null;
   readonly logLevel: LogLevel;
   readonly isRateLimitingDisabled: boolean;
@@ -190,7 +190,7 @@ export interface Config {
   readonly auditRetentionDays: number;
   /** 0 keeps them. */
   readonly unverifiedAccountDays: number;
-  /** false if only invited people may sign up, and the very first person. */
+  /** Whether everybody may sign up. If false, only invited people may, and the very first person. */
   readonly isSignupEnabled: boolean;
   readonly sessionMaxAgeSeconds: Seconds;
   readonly mailFrom: MailAddress;
@@ -202,7 +202,7 @@ export interface Config {
   readonly storage: StorageLocation;
   readonly storageQuota: StorageQuota;
   readonly bootstrap: {
-    /** null if generated. */
+    /** Id of the first workspace; null to generate one. */
     readonly workspaceId: string | null;
     readonly email: string;
   };
@@ -214,13 +214,13 @@ export interface Secrets {
   readonly redisUrl: string | null;
   /** May contain a password. null if mails stay in the outbox. */
   readonly smtpUrl: string | null;
-  /** null if the AWS SDK finds them, or if files are not stored in S3. */
+  /** Credentials for S3; null if the AWS SDK finds them, or if files are not stored in S3. */
   readonly s3: S3Credentials | null;
-  /** null if surveys cannot require reCAPTCHA. */
+  /** Keys of reCAPTCHA; null if surveys cannot require it. */
   readonly recaptcha: RecaptchaKeys | null;
-  /** null if generated. */
+  /** API key of the first start; null to generate one. */
   readonly bootstrapApiKey: string | null;
-  /** null if generated. */
+  /** Password of the first owner; null to generate one. */
   readonly bootstrapPassword: string | null;
 }
 
@@ -242,7 +242,7 @@ export function readConfig(
   cores = availableParallelism(),
 ): { readonly config: Config; readonly secrets: Secrets } {
   return readSettings({ variables, removed }, env, (read) => {
-    // In the order of the table, because mistakes are reported in this order.
+    // Read the variables in the order of the table, because mistakes are reported in this order.
     const port = read.integer('API_PORT', 0, 65_535);
     const host = read.parse('API_HOST', '', parseHost);
     const database = read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>

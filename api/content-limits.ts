@@ -3,34 +3,34 @@
  * not occupy the writer. Real content is far smaller.
  */
 
-/** Characters of one text in an answer. */
+/** Maximum number of characters of one text in an answer. */
 export const ANSWER_LENGTH_MAX = 65_536;
-/** Entries of one answer: selected choices, rows of a matrix, files. */
+/** Maximum number of entries of one answer: selected choices, rows of a matrix, files. */
 export const ANSWER_ITEMS_MAX = 1_000;
-/** Answers of one response. The same limit holds for its variables and for its times. */
+/** Maximum number of answers of one response. The same limit applies to its variables and to its times. */
 export const ANSWERS_MAX = 2_000;
-/** Bytes of a whole response as JSON, including earlier updates. */
+/** Maximum size of a whole response as JSON in bytes, including earlier updates. */
 export const RESPONSE_BYTES_MAX = 524_288;
-/** Characters of ids and codes that a response contains. */
+/** Maximum number of characters of ids and codes that a response contains. */
 export const RESPONSE_ID_LENGTH_MAX = 1_024;
 
-/** Tags of one workspace: the list on v3 has no pages. */
+/** Maximum number of tags of one workspace, because the list on v3 has no pages. */
 export const TAGS_MAX = 1_000;
 export const RESPONSE_TAGS_MAX = 50;
 export const RESPONSE_NOTES_MAX = 50;
-/** Characters of one note: lists of responses show all notes. */
+/** Maximum number of characters of one note, because lists of responses show all notes. */
 export const NOTE_LENGTH_MAX = 2_000;
 
-/** A whole survey as JSON. */
+/** Maximum size of a whole survey as JSON. */
 export const SURVEY_BYTES_MAX = 1_048_576;
 export const QUESTIONS_MAX = 1_000;
-/** Choices of one question; also rows, and columns, of a matrix. */
+/** Maximum number of choices of one question, and of rows or columns of a matrix. */
 export const CHOICES_MAX = 1_000;
 export const RULES_MAX = 1_000;
-/** Validation rules of one survey that are regular expressions. */
+/** Maximum number of validation rules of one survey that are regular expressions. */
 export const PATTERN_RULES_MAX = 20;
 export const PATTERN_LENGTH_MAX = 256;
-/** Instructions of a compiled pattern. */
+/** Maximum number of instructions of a compiled pattern. */
 export const PATTERN_SIZE_MAX = 500;
 /**
  * Work of matching the patterns of one response: the sum of instructions times characters of the answer. One step
@@ -38,10 +38,10 @@ export const PATTERN_SIZE_MAX = 500;
  */
 export const PATTERN_STEPS_MAX = 1_000_000;
 
-/** Characters of an app's own id of a user. */
+/** Maximum number of characters of an app's own id of a user. */
 export const USER_ID_LENGTH_MAX = 255;
 
-/** Number of values in one JSON body. */
+/** Maximum number of values in one JSON body. */
 export const BODY_VALUES_MAX = 100_000;
 /**
  * Number of different keys in one JSON body. 90,000 keys took 180 ms to parse (median, Node 26, 2 cores); this number
@@ -49,5 +49,5 @@ export const BODY_VALUES_MAX = 100_000;
  */
 export const BODY_NAMES_MAX = 10_000;
 
-/** Total size of the rows in one page of a list. */
+/** Maximum total size of the rows in one page of a list. */
 export const LIST_PAGE_BYTES_MAX = 8_388_608;

@@ -40,7 +40,7 @@ export interface Context {
    * this.
    */
   readonly limits: Limiter;
-  /** The counters behind the limits, also for other purposes. They are shared in the same way. */
+  /** The counters behind the limits. They can also be used for other purposes, and are shared in the same way. */
   readonly counters: Counters;
   /** Accepts mails in the transaction of a change, and sends them after it. */
   readonly mailer: Mailer;

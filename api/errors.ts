@@ -47,11 +47,11 @@ export interface Issue {
   readonly missingId?: string;
   /** Path of the first use of the same identifier. */
   readonly firstUsedAt?: string;
-  /** Path of another field that contradicts this one. */
+  /** Path of another field that contradicts this field. */
   readonly conflictsWith?: string;
 }
 
-/** Dotted path -> problem. */
+/** Problems by dotted path. */
 export type Issues = Readonly<Record<string, string | Issue>>;
 
 export type ResourceType =
@@ -96,7 +96,7 @@ const statuses: Readonly<Record<Code, number>> = {
   internal_server_error: 500,
 };
 
-/** Enough time for another process to finish a write, or for a start. */
+/** Time after which clients try again. It is enough for another process to finish a write or to start. */
 const UNAVAILABLE_RETRY_SECONDS = 2;
 
 /** A person has to act first. */
@@ -157,12 +157,14 @@ export function invalidFields(issues: Issues): FieldError {
   return new FieldError('invalid_fields', 'Fields are missing or incorrectly formatted', issues);
 }
 
-/** The document has the right shape, but its parts contradict each other. v3 only. */
+/** Creates an error for a document that has the right shape, but whose parts contradict each other. v3 only. */
 export function invalidDocument(issues: Issues): FieldError {
   return new FieldError('unprocessable_content', 'Survey document failed validation', issues);
 }
 
-/** The value has the right shape, but it is taken. v3 only; other surfaces answer with a conflict. */
+/**
+ * Creates an error for a value that has the right shape, but is taken. v3 only; other surfaces answer with a conflict.
+ */
 export function unprocessable(issues: Issues): FieldError {
   return new FieldError('unprocessable_content', 'The request cannot be carried out as it is', issues);
 }
@@ -238,17 +240,21 @@ export class RetryLater extends ApiError {
 
 export const TOO_MANY_REQUESTS = 'Maximum number of requests reached. Please try again later.';
 
-/** The caller is over a limit of the application. @param retryAfterSeconds until the window ends */
+/**
+ * Creates an error for a caller that is over a limit of the application.
+ *
+ * @param retryAfterSeconds until the window ends
+ */
 export function tooManyRequests(retryAfterSeconds: number): RetryLater {
   return new RetryLater('too_many_requests', TOO_MANY_REQUESTS, retryAfterSeconds);
 }
 
-/** A dependency is busy or has not started yet. */
+/** Creates an error for a dependency that is busy or has not started yet. */
 export function serviceUnavailable(message: string, cause?: unknown): RetryLater {
   return new RetryLater('service_unavailable', message, UNAVAILABLE_RETRY_SECONDS, { cause });
 }
 
-/** An internal error of the service. The cause is logged and never sent. */
+/** Creates an internal error of the service. The cause is logged and never sent. */
 export function internalError(cause: unknown): ApiError {
   return new ApiError('internal_server_error', 'Something went wrong. Please try again.', {}, { cause });
 }

@@ -7,7 +7,7 @@ interface PeriodicJob {
 }
 
 interface JobRun {
-  /** A long job calls this between its steps. */
+  /** Whether the job must end. A long job calls this between its steps. */
   isStopping(): boolean;
 }
 

@@ -42,7 +42,7 @@ export function isId(text: string): boolean {
   return idPattern.test(text);
 }
 
-/** 25 lower-case alphanumerics starting with `c`: 124 random bits. */
+/** Creates an id: 25 lower-case alphanumerics starting with `c`, with 124 random bits. */
 export function newId(random: Random): string {
   let id = 'c';
   while (id.length < ID_LENGTH) {

@@ -54,7 +54,7 @@ import { createWorkspaceCache } from './workspace-cache.ts';
 const REQUESTS_MS = 6_000;
 /** The process ends after this time in any case. Orchestrators commonly kill after ten seconds. */
 const STOP_MS = 8_500;
-/** For a worker, a little more than the time in which it ends itself. */
+/** A worker is killed after this time. It is a little longer than the time in which a worker ends itself. */
 const WORKER_END_MS = 9_000;
 
 const isWorker = process.argv.includes('--worker');
@@ -84,7 +84,7 @@ async function supervise({ workers, host, port }: Config, log: Logger): Promise<
     endTimeoutMs: WORKER_END_MS,
     log,
   });
-  // From the beginning, because workers that are starting must not outlive this process.
+  // Handle signals from the beginning, because workers that are starting must not outlive this process.
   const isStopping = stopOnSignals(() => supervisor.close());
   try {
     tellReady(await supervisor.start(), ` (${workers} processes)`);
@@ -169,7 +169,7 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
       listen: outbox.listen,
     },
   };
-  // Before the first state is cached.
+  // Listen to changes before the first state is cached.
   news = await openNews(config.database, {
     db,
     listener: {
@@ -212,14 +212,14 @@ async function serve(config: Config, secrets: Secrets, log: Logger): Promise<voi
   };
   stopOnSignals(() => stopAll(steps, log));
 
-  // After the port is open: a start that fails must not use up the only time that the credentials are shown.
+  // Show the credentials after the port is open. A start that fails must not use up the only time that they are shown.
   const first = await bootstrap(context, secrets);
   isReady = true;
   mailer.start();
   tellReady({ address, notice: first === null ? null : firstStartNotice(first, config.publicUrl) });
 }
 
-/** Fastify passes these options on to node:net. */
+/** Returns options that Fastify passes on to node:net. */
 function listenOptions({ host, port }: Config): FastifyListenOptions & Pick<ListenOptions, 'reusePort'> {
   return { host, port, reusePort: isWorker };
 }
@@ -276,7 +276,9 @@ function stopOnSignals(stopEverything: () => Promise<void>): () => boolean {
   return () => isStopping;
 }
 
-/** One sentence for mistakes that an operator can fix. Anything else is a bug, and is logged with its stack. */
+/**
+ * Explains an error in one sentence if an operator can fix it. Any other error is a bug, and is logged with its stack.
+ */
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return `The API cannot start. ${error.message}`;
   if (
@@ -316,7 +318,7 @@ function listenProblem(error: Error): string {
 }
 
 start().catch((error: unknown) => {
-  // A worker has already logged it.
+  // A worker that fails to start has already logged the error.
   if (!(error instanceof WorkerStartError)) console.error(explain(error));
   process.exit(1);
 });

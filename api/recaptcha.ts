@@ -81,7 +81,7 @@ export function readRecaptchaKeys(
   });
 }
 
-/** The message does not repeat the key, which may be the secret one. @throws Error */
+/** Parses a key. The message does not repeat the key, which may be the secret one. @throws Error */
 function parseKey(value: string): string {
   if (!/^[\w-]{0,200}$/.test(value))
     throw new Error('not a key; give letters, digits, hyphens and underscores');

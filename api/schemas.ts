@@ -24,7 +24,7 @@ export const UserId = Type.Optional(
   Nullable(Type.String({ maxLength: 255, text: 'User ID cannot exceed 255 characters' })),
 );
 
-/** An object with any keys, and values of one schema. */
+/** Returns the schema of an object with any keys, and values of one schema. */
 export function MapOf<S extends TSchema>(value: S) {
   return Type.Unsafe<Record<string, Static<S>>>({ type: 'object', additionalProperties: value });
 }

@@ -14,11 +14,11 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.(?:c?js|mjs)$/;
 
 interface SdkScript {
   readonly text: Buffer;
-  /** With quotes. */
+  /** Validator of the file, with quotes. */
   readonly etag: string;
 }
 
-/** By file name. null if there is no folder. */
+/** Scripts by file name. null if there is no folder. */
 export type SdkScripts = ReadonlyMap<string, SdkScript> | null;
 
 /**

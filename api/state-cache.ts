@@ -13,7 +13,7 @@ const WINDOW_MS: Millis = 5 * 60 * 1000;
 export interface State extends Kept {
   /** JSON in UTF-8. */
   readonly body: Buffer;
-  /** In quotes, strong (RFC 9110 8.8.3). */
+  /** Strong validator with quotes (RFC 9110 8.8.3). */
   readonly etag: string;
 }
 

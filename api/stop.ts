@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Millis } from '#shared/clock.ts';
 
 interface StopStep {
-  /** For the log, if the step does not end in time. */
+  /** Name of the step for the log, if it does not end in time. */
   readonly name: string;
   stop(): Promise<void> | void;
 }
@@ -43,12 +43,12 @@ export async function stopWithin(
   return [...open];
 }
 
-/** Connections that nobody has accepted are one turn each, and node:http lets 511 wait. */
+/** Each pending connection takes one turn of the event loop, and node:http lets 511 connections wait. */
 const TURNS_MAX = 512;
 
 /**
- * Accepts the connections and reads the requests that the kernel holds. Closing the server would cut them. Ends with the
- * first turns of the event loop in which none arrives.
+ * Accepts the connections and reads the requests that the kernel holds, because closing the server would drop them.
+ * Ends when no connection or request arrives for two turns of the event loop.
  */
 export async function readArrived(server: Server): Promise<void> {
   let arrived = 0;
@@ -58,7 +58,7 @@ export async function readArrived(server: Server): Promise<void> {
   server.on('connection', count).on('request', count);
   for (let turns = 0, before = -1; before < arrived && turns < TURNS_MAX; turns += 2) {
     before = arrived;
-    // The first call may only end the current turn, in which nothing is read.
+    // Wait twice, because the first wait may only end the current turn, in which nothing is read.
     await nextTurn();
     await nextTurn();
   }

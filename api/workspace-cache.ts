@@ -19,7 +19,7 @@ const BYTES_MAX = 67_108_864;
 export interface Kept {
   /** The size that counts against the bound of the cache. */
   readonly bytes: number;
-  /** After this time it is built again. */
+  /** Time after which the value is built again. */
   readonly validUntil: Millis;
 }
 
@@ -33,7 +33,7 @@ export interface WorkspaceCache<T extends Kept> {
   purge(workspace: { readonly workspaceId: string; readonly environmentId: string }): void;
   /** Call it if any workspace may have changed. */
   purgeAll(): void;
-  /** Another cache with the same clock, which is purged together with this one. */
+  /** Creates another cache with the same clock, which is purged together with this one. */
   beside<U extends Kept>(bounds?: CacheBounds): WorkspaceCache<U>;
 }
 

@@ -1,4 +1,4 @@
-/** The shape of a command of the bench, and the kinds of its options. */
+/** Defines a command of the bench, and the types of its options. */
 import type { ArgumentsCamelCase, Argv } from 'yargs';
 import type { Processes } from './run/processes.ts';
 
@@ -6,18 +6,21 @@ import type { Processes } from './run/processes.ts';
 export class UsageError extends Error {}
 
 interface Command<Args> {
-  /** Its name and its positional arguments. */
+  /** Name of the command and its positional arguments. */
   readonly command: string | readonly string[];
   readonly describe: string;
   readonly builder: (program: Argv) => Argv<Args>;
-  /** @param processes are ended with the command @returns false when a goal is missed that the command promises to check */
+  /**
+   * @param processes starts processes, which end together with the command
+   * @returns false if a check has failed
+   */
   run(processes: Processes, args: ArgumentsCamelCase<Args>): Promise<boolean>;
 }
 
-/** Starts a command. Tests give one that only looks at the arguments. */
+/** Starts a command. Tests replace it with a function that only reads the arguments. */
 export type Start = (args: unknown, body: (processes: Processes) => Promise<boolean>) => Promise<void>;
 
-/** Makes what the runner adds: a file of `commands/` exports one. */
+/** Creates a function that adds a command to the program. Each file in `commands/` exports one. */
 export function command<Args>({ command, describe, builder, run }: Command<Args>) {
   return (program: Argv, start: Start): Argv =>
     program.command(command, describe, builder, (args) => start(args, (processes) => run(processes, args)));
@@ -45,13 +48,13 @@ export function number(
   } as const;
 }
 
-/** Environment variables of a program, each as NAME=VALUE. */
+/** Defines an option with environment variables for a program, each as NAME=VALUE. */
 export function settings(describe: string) {
   return {
     type: 'string',
     array: true,
     default: [] as string[],
-    describe: `${describe}: a setting as NAME=VALUE, repeatable`,
+    describe: `${describe} setting as NAME=VALUE; can be given several times`,
     coerce(texts: readonly string[]): Readonly<Record<string, string>> {
       return Object.fromEntries(
         texts.map((text) => {
@@ -64,7 +67,7 @@ export function settings(describe: string) {
   } as const;
 }
 
-/** A choice of names, separated by commas. */
+/** Defines an option with a list of names, separated by commas. */
 export function names<Name extends string>(name: string, known: readonly Name[], describe: string) {
   return {
     type: 'string',

@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- COMMAND`: starts what a command measures on loopback, and ends it however the command ends.
+ * `npm run bench -- COMMAND`: runs a command of the bench, and always ends the processes that it has started.
  *
- * Exit codes: 0 done, 1 a promise is broken, 2 wrong call.
+ * Exit codes: 0 success, 1 a check has failed, 2 wrong arguments or a missing program.
  */
 import { existsSync } from 'node:fs';
 import { UsageError } from './command.ts';

@@ -28,7 +28,7 @@ export async function runCommand(argv: readonly string[], start: Start): Promise
   try {
     await program.parseAsync();
   } catch (error) {
-    // yargs wraps the errors of an option's own check.
+    // yargs wraps the errors that `coerce` of an option throws.
     if (error instanceof Error && error.name === 'YError') throw new UsageError(error.message);
     throw error;
   }

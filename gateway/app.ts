@@ -1,4 +1,4 @@
-/** Wiring: builds a running data plane from its parts, in dependency order. */
+/** Builds a running gateway from its parts, in dependency order. */
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -40,7 +40,7 @@ interface GatewayParts {
   readonly secrets: GatewaySecrets;
   readonly clock: Clock;
   readonly wallClock: Clock;
-  /** Returns a new secret with each call; used as salt if none is configured or stored. */
+  /** Returns a new secret with each call. It becomes the salt if none is configured or stored. */
   readonly newSalt: () => string;
   readonly replica: string;
   readonly log: Logger;
@@ -51,39 +51,43 @@ interface GatewayParts {
 export interface Gateway {
   readonly port: number;
   readonly policies: number;
-  /** As loaded from the file, without shadow modes that operators have set. */
+  /** The policies as loaded from the file, without the shadow modes that operators have set. */
   policySet(): PolicySet;
   policyText(): string;
-  /** Texts of the files that the policy file names, by name. */
+  /** Contents of the files that the policy file refers to, by name. */
   referencedTexts(): ReadonlyMap<string, string>;
-  /** Why the current content of the file is not in use; null if it is. */
+  /** Why the current content of the policy file is not in use. null if it is in use. */
   policyRefusal(): string | null;
-  /** Closed together with the gateway. */
+  /** Closing the gateway also closes it. */
   readonly control: Control;
-  /** Applies a change that the supervisor has made in the store. */
-  learn(change: ControlChange): Promise<void>;
+  /** Applies a change that the supervisor has already written to the store. */
+  applyChange(change: ControlChange): Promise<void>;
   /** Identities that were denied most often in the last 30 to 60 minutes. */
   limited(): readonly LimitedIdentity[];
-  /** Addresses of refused clients; null: they are not kept. */
+  /** Addresses of refused clients. null if the configuration does not keep them. */
   readonly addresses: Addresses | null;
-  /** Number of live replicas, as last reported; 1 without a store. */
+  /** Number of replicas that the last report counted as alive. 1 without a store. */
   replicas(): number;
   samples(): Sample[];
-  /** false while draining. */
+  /** Whether the gateway accepts requests. false while it drains. */
   ready(): boolean;
   storeAvailable(): boolean;
-  /** Time since which decisions are made without the store; null: the store is available. */
+  /** Time at which the gateway began to decide without the store. null if the store is available. */
   storeAwaySince(): Millis | null;
   /** @throws StoreFault if the store does not answer */
   findDecision(id: string): Promise<DecisionRecord | null>;
-  /** Newest first, see DecisionStore. @throws StoreFault if the store does not answer */
+  /**
+   * Lists refusals, newest first. See DecisionStore for the parameters.
+   *
+   * @throws StoreFault if the store does not answer
+   */
   listDecisions(before: string | null, count: number): Promise<readonly DecisionRecord[]>;
   reload(): void;
   /** Lets requests in flight finish, then closes everything. */
   close(): Promise<void>;
 }
 
-/** Sizes without a store. */
+/** Maximum numbers of counters and of proven credentials in memory without a store. */
 const COUNTERS_MAX = 1_048_576;
 const CREDENTIALS_MAX = 131_072;
 
@@ -98,7 +102,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { wallClock, replica } = parts;
   let loaded = policies;
   const use = (): void => enforcement.use(shadowed(loaded, shadows.endsAt));
-  const { limiter, guarded, control, bans, shadows, news, salt } = await openCounters({
+  const { limiter, guarded, control, bans, shadows, changeFeed, salt } = await openCounters({
     store: secrets.store,
     identitySecret: secrets.identitySecret,
     clock,
@@ -223,7 +227,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const closeStores = async (): Promise<void> => {
     watch.stop();
     certificate?.stop();
-    news?.stop();
+    changeFeed?.stop();
     shadows.close();
     offenders.close();
     control.close();
@@ -231,8 +235,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     await upstream.close();
     await Promise.all([limiter.close(), decisions.close(), accessLog?.close(), tracing?.close()]);
   };
-  // Load bans before accepting requests, so that they hold when a worker is replaced.
-  await news?.start();
+  // Load bans before accepting requests. Otherwise a replaced worker would first admit banned clients.
+  await changeFeed?.start();
   const drain = async (deadlineMs: Millis): Promise<void> => {
     await Promise.all([server.drain(deadlineMs), decisionListeners?.drain(deadlineMs)]);
   };
@@ -258,7 +262,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     referencedTexts: () => watch.referenced,
     policyRefusal: () => watch.refusal,
     control,
-    learn: async (change) => news?.learn(change),
+    applyChange: async (change) => changeFeed?.apply(change),
     limited: () => metrics.limited.list(clock()),
     addresses,
     replicas: () => guarded?.stats().replicas ?? 1,
@@ -287,9 +291,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
 }
 
-// The parts below are loaded only if they are configured, to save start time and memory.
+// The functions below import modules that only some configurations need. This saves start time and memory.
 
-/** The loader throws PolicyFileError; with a decision listener also for policies that it cannot apply. */
+/**
+ * @returns a function that loads a policy file and throws PolicyFileError. With a decision listener, it also refuses
+ * policies that the listener cannot apply.
+ */
 export async function policyLoader(settings: DecisionSettings | null): Promise<typeof loadTestedPolicies> {
   if (settings === null) return loadTestedPolicies;
   const { loadPredictable } = await import('./decision-listener/predictable-policies.ts');

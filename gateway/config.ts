@@ -49,23 +49,23 @@ export interface GatewayConfig extends EntranceSettings {
   readonly port: number;
   readonly adminHost: string;
   readonly adminPort: number;
-  /** null without a decision listener. */
+  /** Settings of the decision listener; null if there is none. */
   readonly decisionListener: DecisionSettings | null;
   /** Origin, without a path. */
   readonly upstream: string;
   readonly policiesFile: string;
   readonly trust: ProxyTrust;
-  /** Lower-case names. */
+  /** Lower-case names of the headers in GATEWAY_PASS_HEADERS. */
   readonly passedHeaders: readonly string[];
   readonly workers: number;
-  /** Another gateway may listen on the same ports, for a restart without interruption. */
+  /** Whether another gateway may listen on the same ports, for a restart without interruption. */
   readonly reusePort: boolean;
   readonly upstreamTimeoutMs: Millis;
   readonly drainTimeoutMs: Millis;
   readonly logLevel: LogLevel;
-  /** null if the access log is off. */
+  /** Settings of the access log; null if it is off. */
   readonly accessLog: AccessLogSettings | null;
-  /** null if tracing is off. */
+  /** Settings of tracing; null if it is off. */
   readonly tracing: TracingSettings | null;
   readonly bounds: BoundSettings;
   /** Number of leading bits of an IPv6 address that form a network, whose clients share bounds. */
@@ -81,17 +81,17 @@ export interface GatewayConfig extends EntranceSettings {
 
 /** A separate object, so that the configuration can be logged. */
 export interface GatewaySecrets {
-  /** null if counters are in this process. */
+  /** The store of the counters; null if they are in this process. */
   readonly store: StoreAccess | null;
-  /** null if the gateway generates the secret and keeps it in the store. */
+  /** The salt of digests; null if the gateway generates one and keeps it in the store. */
   readonly identitySecret: string | null;
-  /** null if the admin listener needs no token. */
+  /** Token of the admin listener; null if it requires none. */
   readonly adminToken: string | null;
   /** Contents of the files in `tls`; null if there are none. */
   readonly keyPair: KeyPair | null;
 }
 
-/** docs/configuration.md has a row for each; a test compares them. */
+/** All variables of the gateway. A test checks that docs/configuration.md has a row for each of them. */
 export const GATEWAY_VARIABLES = [
   { name: 'GATEWAY_PORT', default: '8080', meaning: 'TCP port of the public listener' },
   { name: 'GATEWAY_HOST', default: '0.0.0.0', meaning: 'address of the public listener' },

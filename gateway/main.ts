@@ -1,4 +1,7 @@
-/** The gateway process: reads the configuration, starts the gateway or its workers, handles signals. The only exit. */
+/**
+ * The gateway process: reads the configuration, starts the gateway or its workers, and handles signals. Only this file
+ * ends the process.
+ */
 import { randomBytes } from 'node:crypto';
 import { isIPv6, type ListenOptions } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
@@ -25,15 +28,17 @@ import {
 } from './process/supervisor.ts';
 import { StoreRefusedError } from './store/fault.ts';
 
-/** Monotonic, but aligned to the wall clock at start: a step of the wall clock must not open or stretch a window. */
+/**
+ * Milliseconds since the epoch, on a monotonic clock. A correction of the wall clock must not end or lengthen a window.
+ */
 const clock = (): number => performance.timeOrigin + performance.now();
 
 const isWorker = process.argv.includes('--worker');
 
-// SIGHUP before the start is complete: ignore it, because the policy file has yet to be read anyway.
+// Without a listener, SIGHUP would end the process. Ignore it until the start is complete.
 process.on('SIGHUP', () => undefined);
 
-/** Ends the start if the parent process dies, because nobody could stop this process afterwards. */
+/** Exits if the parent process dies during the start, because nobody could stop this process afterwards. */
 const abandoned = (): never => process.exit(1);
 process.on('disconnect', abandoned);
 if (isWorker && !process.connected) abandoned();
@@ -72,13 +77,13 @@ function reasonOf(error: unknown): string {
 interface Running
   extends Omit<
     Gateway,
-    'addresses' | 'learn' | 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'
+    'addresses' | 'applyChange' | 'limited' | 'replicas' | 'samples' | 'storeAvailable' | 'storeAwaySince'
   > {
   storeAvailable(): Promise<boolean>;
   families(): Promise<readonly (readonly Family[])[]>;
-  /** Reports of the processes that answer. */
+  /** Reports of the processes that answer in time. */
   processes(): Promise<readonly ProcessReport[]>;
-  /** The address of a refused client, by its digest; null: unknown, or not kept. */
+  /** Finds the address of a refused client by its digest. null if it is unknown, or addresses are not kept. */
   addressOf(digest: string): string | null;
 }
 
@@ -136,7 +141,7 @@ async function startWorkers(
     onLoaded: (loaded) => {
       set = loaded;
     },
-    // The workers log the reason.
+    // The workers watch the same file and log the reason.
     onRefused: () => undefined,
   });
   if (decisionListener !== null && !config.reusePort) {
@@ -164,7 +169,7 @@ async function startWorkers(
   watch.start();
   const { StoreControl } = await import('./operate/control/store-control.ts');
   const { RedisDecisions } = await import('./operate/decisions/redis-decisions.ts');
-  const control = new StoreControl(store, identitySecret, clock, (change) => supervisor.learn(change));
+  const control = new StoreControl(store, identitySecret, clock, (change) => supervisor.applyChange(change));
   const decisions = new RedisDecisions(store);
   return {
     port: supervisor.port,
@@ -219,14 +224,14 @@ function onStop(stop: () => Promise<void>, log: Logger): void {
 async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Logger): Promise<void> {
   const gateway = await startHere(config, secrets, log);
   const sendState = (id: number): void => {
-    // Without a supervisor the 'disconnect' handler stops this worker.
+    // If the supervisor is gone, the 'disconnect' handler stops this worker.
     if (!process.connected) return;
     const state: WorkerMessage = {
       type: 'state',
       id,
       families: families(gateway.samples()),
       addresses: gateway.addresses?.fresh() ?? [],
-      // Only somebody who asks reads who is denied most.
+      // Regular reports (id 0) do not need the list of clients denied most often.
       ...reportOf(gateway, id !== 0),
     };
     process.send?.(state);
@@ -234,16 +239,16 @@ async function runWorker(config: GatewayConfig, secrets: GatewaySecrets, log: Lo
   let isReported = false;
   process.on('message', async (request: WorkerRequest) => {
     const { id } = request;
-    if (request.type === 'learn') {
-      await gateway.learn(request.change);
-      if (process.connected) process.send?.({ type: 'learned', id } satisfies WorkerMessage);
+    if (request.type === 'change') {
+      await gateway.applyChange(request.change);
+      if (process.connected) process.send?.({ type: 'applied', id } satisfies WorkerMessage);
       return;
     }
     sendState(id);
     isReported = true;
   });
   setInterval(() => {
-    // An answer is a report as well. With a thousand policies each costs some milliseconds.
+    // Skip the regular report after an answer. With a thousand policies, a report takes a few milliseconds.
     if (!isReported) sendState(0);
     isReported = false;
   }, STATE_INTERVAL_MS).unref();
@@ -257,7 +262,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
   const single = config.workers === 1;
   const running = single ? await startSingle(config, secrets, log) : await startWorkers(config, secrets, log);
   const stopping = new AbortController();
-  // Not imported at the top, because workers have no admin listener.
+  // Do not import the admin listener at the top, because workers do not need it.
   const { buildAdmin } = await import('./operate/admin/admin.ts');
   const admin = buildAdmin({
     ready: () => running.ready(),
@@ -296,7 +301,7 @@ async function run(config: GatewayConfig, secrets: GatewaySecrets, log: Logger):
       },
     },
   });
-  // Fastify passes these options on to node:net.
+  // Fastify passes `reusePort` on to node:net, but its types lack it.
   const listenOptions: FastifyListenOptions & Pick<ListenOptions, 'reusePort'> = {
     host: config.adminHost,
     port: config.adminPort,

@@ -50,11 +50,11 @@ export function parseTrustedProxies(text: string): ProxyTrust {
   return { kind: 'cidrs', cidrs };
 }
 
-/** Without leading zeros, which some programs read as octal. */
+/** A number without leading zeros, which some programs read as octal. */
 const PLAIN_IPV4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})(?:\/(\d{1,2}))?$/;
 
 export interface Network {
-  /** 4 bytes for IPv4, 16 for IPv6. */
+  /** The bytes of the address: 4 for IPv4, 16 for IPv6. */
   readonly bytes: readonly number[];
   readonly bits: number;
 }
@@ -89,7 +89,7 @@ function parseCidr(
 
 /** The address of one client, parsed once and available in each form. */
 export class ClientAddress {
-  /** null if the address cannot be read. */
+  /** The parsed address; null if it cannot be read. */
   readonly #address: Address | null;
 
   /**
@@ -104,7 +104,7 @@ export class ClientAddress {
     return this.#address !== null;
   }
 
-  /** false if it is a trusted proxy, or cannot be read, so many clients may share it. */
+  /** Whether the address belongs to one client. A trusted proxy, or an unreadable chain, may stand for many. */
   isOneClient(trust: ProxyTrust): boolean {
     return this.#address !== null && !(trust.kind === 'cidrs' && isTrusted(this.#address, trust.cidrs));
   }
@@ -120,14 +120,14 @@ export class ClientAddress {
     return this.#address === null ? UNTRUSTED : counted(this.#address, ipv6Prefix);
   }
 
-  /** 16 bytes, or 4 for IPv4 (also behind NAT64, 6to4 and Teredo); null if the address cannot be read. */
+  /** The bytes of the address: 16, or 4 for IPv4 (also behind NAT64, 6to4 and Teredo); null if it cannot be read. */
   get bytes(): readonly number[] | null {
     const bytes = this.#address?.toByteArray() ?? null;
     return bytes === null || bytes.length === 4 ? bytes : (embeddedIpv4(bytes) ?? bytes);
   }
 }
 
-/** The client address in the form in which it is counted; see `ClientAddress`. */
+/** Returns the client address in the form in which it is counted; see `ClientAddress`. */
 export function clientAddress(
   peer: string | undefined,
   forwardedFor: string,
@@ -195,7 +195,7 @@ function isTrusted(address: Address, cidrs: readonly Cidr[]): boolean {
 }
 
 /**
- * The larger network that contains a client.
+ * Returns the larger network that contains a client.
  *
  * @param client result of `clientAddress`
  * @returns null unless it is an IPv6 network
@@ -207,8 +207,8 @@ export function networkOf(client: string, ipv6Prefix: number): string | null {
 }
 
 /**
- * Separate from readAddress, because the owner of a 6to4 address chooses it, and it must not match a trusted IPv4
- * proxy.
+ * Returns the counted form of an address. It is separate from readAddress, because the owner of a 6to4 address chooses
+ * it, and it must not match a trusted IPv4 proxy.
  */
 function counted(address: Address, ipv6Prefix: number): string {
   if (address.kind() === 'ipv4') return address.toString();
@@ -227,8 +227,9 @@ const SIX_TO_FOUR_PREFIX = [0x20, 0x02];
 const TEREDO_PREFIX = [0x20, 0x01, 0, 0];
 
 /**
- * The IPv4 address of a client behind a translator; otherwise one /64 could be all of IPv4. Covers NAT64 (64:ff9b::/96,
- * RFC 6052, and /96 prefixes in 64:ff9b:1::/48, RFC 8215), 6to4 (2002::/16, RFC 3056) and Teredo (2001::/32, RFC 4380).
+ * Returns the IPv4 address of a client behind a translator; otherwise one /64 could be all of IPv4. Covers NAT64
+ * (64:ff9b::/96, RFC 6052, and /96 prefixes in 64:ff9b:1::/48, RFC 8215), 6to4 (2002::/16, RFC 3056) and Teredo
+ * (2001::/32, RFC 4380).
  */
 function embeddedIpv4(bytes: readonly number[]): readonly number[] | null {
   if (beginsWith(NAT64_PREFIX, bytes)) return bytes.slice(12);
@@ -244,7 +245,7 @@ function beginsWith(prefix: readonly number[], bytes: readonly number[]): boolea
   return prefix.every((byte, i) => bytes[i] === byte);
 }
 
-/** A byte with its first `bits` bits set; clamped to 0 to 8. */
+/** Returns a byte whose first `bits` bits are set; clamped to 0 to 8. */
 function mask(bits: number): number {
   return bits <= 0 ? 0 : bits >= 8 ? 0xff : (0xff << (8 - bits)) & 0xff;
 }

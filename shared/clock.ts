@@ -5,7 +5,7 @@ export type Seconds = number;
 /** Only `main.ts` and `test/support` read the real clock, so that tests can replay any moment. */
 export type Clock = () => Millis;
 
-/** ISO 8601, UTC. */
+/** Returns the time in ISO 8601, UTC. */
 export function isoTime(at: Millis): string {
   return new Date(Math.round(at)).toISOString();
 }

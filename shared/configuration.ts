@@ -6,15 +6,15 @@ import { editDistance } from './edit-distance.ts';
 
 export interface Variable {
   readonly name: string;
-  /** Used if the variable is unset or blank; '' means no value. */
+  /** Value if the variable is unset or blank; '' means no value. */
   readonly default: string;
   readonly meaning: string;
 }
 
-/** A variable that another project documents. */
+/** A variable that the documentation of another project describes. */
 type DefaultedVariable = Pick<Variable, 'name' | 'default'>;
 
-/** Both programs read it, so one value fits both when they start with one environment. */
+/** Both programs read this variable, so its values are the same for both. They may start with one environment. */
 export const LOG_LEVEL = {
   name: 'LOG_LEVEL',
   default: 'info',
@@ -39,13 +39,13 @@ export class ConfigError extends Error {
 
 /** One method for each type. For a wrong value it records the mistake and returns some value of the right type. */
 export interface SettingsReader<Name extends string> {
-  /** Trimmed; the default if unset or blank. */
+  /** Returns the trimmed value; the default if the variable is unset or blank. */
   text(name: Name): string;
   integer(name: Name, min: number, max: number): number;
   flag(name: Name): boolean;
-  /** From 0 to 1. */
+  /** Returns a number from 0 to 1. */
   share(name: Name): number;
-  /** One of the given words; case is ignored. */
+  /** Returns one of the given words. Case is ignored. */
   choice<const Choice extends string>(name: Name, choices: readonly [Choice, ...Choice[]]): Choice;
   /** @param parse throws an Error with the mistake and the correct form, without the name of the variable */
   parse<T>(name: Name, fallback: T, parse: (value: string) => T): T;

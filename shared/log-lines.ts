@@ -22,7 +22,7 @@ export class LogLines {
   readonly #descriptor: number;
   readonly #onLost: (lines: number) => void;
   readonly #waitingBytesMax: number;
-  /** null for a file or a terminal, which is written synchronously. */
+  /** The pipe; null for a file or a terminal, which is written synchronously. */
   readonly #pipe: Socket | null;
   #lost = 0;
   /** Whether a full disk has cut the last line. */

@@ -23,7 +23,7 @@ export interface WorkerProgram {
   readonly host: string;
   /** 0 lets the first worker choose a free port. */
   readonly port: number;
-  /** Other programs may listen on the same port. */
+  /** Whether other programs may listen on the same port. */
   readonly reusePort?: boolean;
   readonly clock: Clock;
   readonly log: PoolLog;
@@ -190,7 +190,7 @@ export class WorkerPool<Message> {
       this.#startWorker(pacing).catch((error: Error) => {
         if (this.#stopping) return;
         log.error({ reason: error.message }, 'the replacement of a worker could not start');
-        // Keep trying, or the pool would stay one worker short.
+        // Keep trying. Otherwise one worker would be missing for good.
         this.#replace(pacing);
       });
     }, delayMs);

@@ -38,16 +38,16 @@ interface AuthFailure {
   readonly userId: string | null;
   /** The text in the address field. Only a hash of it is stored, and only if there is no such account. */
   readonly email: string | null;
-  /** See `countedAddress`. */
+  /** The client address in the form of `countedAddress`. */
   readonly ipAddress: string;
   readonly requestId: string;
 }
 
 export interface FileDeletion {
-  /** null if unknown. */
+  /** The account of the caller; null if unknown. */
   readonly actor: { readonly type: 'user' | 'api'; readonly id: string } | null;
   readonly workspaceId: string;
-  /** `{public|private}/{name}`, as in the path. */
+  /** Key of the file as in the path: `{public|private}/{name}`. */
   readonly file: string;
   readonly organizationId: string | null;
   /** The code of the error; null if the file was deleted. */
@@ -58,7 +58,7 @@ export interface FileDeletion {
 
 /** A write of a known caller, or one that was refused. */
 interface AuditEntry {
-  /** Such as `created` or `userSignedOut`. */
+  /** Name of the action, such as `created` or `userSignedOut`. */
   readonly action: string;
   readonly actor: { readonly type: 'user' | 'api'; readonly id: string };
   /** The changed object. Its id may come from a path, as the caller wrote it. */
@@ -66,14 +66,14 @@ interface AuditEntry {
   readonly organizationId: string | null;
   /** The code of the error; null after a success. */
   readonly failureReason: string | null;
-  /** Contains no text that a person typed. */
+  /** Further details. They contain no text that a person typed. */
   readonly changes: Readonly<Record<string, unknown>>;
   readonly ipAddress: string;
   readonly requestId: string;
 }
 
 export interface AuditLog {
-  /** false if the log is off, so callers need not collect the details. */
+  /** Whether the log is on. If not, callers need not collect the details. */
   readonly isEnabled: boolean;
   /**
    * Resolves when the entry is written, or skipped because of the counts. A success is always written. Never rejects.

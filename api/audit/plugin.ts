@@ -37,7 +37,7 @@ const failures: Readonly<Record<number, string>> = {
 export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
   async (app, { audit, db, trustedProxies, findSurface }) => {
     if (!audit.isEnabled) return;
-    /** `data` of the reply, if it is an object. */
+    /** For each request `data` of its reply, if that is an object. */
     const replies = new WeakMap<FastifyRequest, Record<string, unknown>>();
 
     app.addHook('preSerialization', async (request, _reply, payload: unknown) => {
@@ -48,7 +48,7 @@ export const auditPlugin = fastifyPlugin<AuditPluginOptions>(
     app.addHook('onSend', async (request, reply) => {
       const { principal, method } = request;
       const { url } = request.routeOptions;
-      // Other routes, such as those of files, write their own entries.
+      // Routes without credentials, such as those of files, write their own audit entries.
       if (principal === null || url === undefined || findSurface(url).credentials === null) return;
       const written = writtenBy(method, url);
       if (written === null) return;
@@ -111,7 +111,7 @@ function targetIn(
   { param, targetType }: Written,
 ): string {
   const named = param === null ? null : paramOf(request, param);
-  // The routes of the profile concern the logged-in user.
+  // Routes of the profile change the logged-in user.
   const self = targetType === 'user' && principal.kind === 'session' ? principal.userId : null;
   return named ?? idOf(data.id) ?? self ?? 'unknown';
 }

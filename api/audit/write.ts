@@ -7,7 +7,7 @@ export interface Written {
   readonly param: string | null;
 }
 
-/** By the last segment of a path that names a resource. */
+/** Types of objects, by the last segment of a path that names a resource. */
 const types: Readonly<Record<string, string>> = {
   people: 'contact',
   'attribute-classes': 'contactAttributeKey',
@@ -18,7 +18,7 @@ const types: Readonly<Record<string, string>> = {
   email: 'user',
 };
 
-/** By the last segment of a path that names an action on the resource before it. null for no entry. */
+/** Actions by the last segment of a path, if it names an action on the resource before it. null for no entry. */
 const steps: Readonly<Record<string, Written['action'] | null>> = {
   bulk: 'bulkCreated',
   merge: 'merged',
@@ -52,7 +52,7 @@ export function writtenBy(method: string, route: string): Written | null {
   if (step === null) return null;
   const path = step === undefined ? parts : parts.slice(0, -1);
   const named = path.findLast((part) => !part.startsWith(':')) ?? '';
-  // Members and workspaces of a team are changes of the team.
+  // A change of a team's members or workspaces is a change of the team.
   const isPartOfTeam = path.includes(':teamId') && named !== 'teams';
   if (isPartOfTeam) return { action: 'updated', targetType: 'team', param: 'teamId' };
   const end = path.at(-1) ?? '';

@@ -13,7 +13,7 @@ import type { ApiKeyPrincipal } from './principal.ts';
 
 const KEY_PREFIX = 'fbk_';
 const KEY_BYTES = 32;
-/** Longer texts are not keys. Refusing them here keeps hashing cheap. */
+/** Maximum length of a key. Refusing longer texts here keeps hashing cheap. */
 const KEY_LENGTH_MAX = 512;
 /** `lastUsedAt` is written at most this often for each key, so that reads do not become writes. */
 const LAST_USED_PRECISION_MS: Millis = 30_000;

@@ -59,7 +59,7 @@ export function isTooShort(password: string): boolean {
   return password.length < PASSWORD_LENGTH_MIN;
 }
 
-/** No real password is longer, and hashing it would waste work. */
+/** Whether a password is longer than any real one. Hashing it would waste work. */
 export function isTooLong(password: string): boolean {
   return password.length > PASSWORD_LENGTH_MAX;
 }

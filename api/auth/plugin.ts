@@ -30,15 +30,15 @@ export const forPeople = { credentials: 'session', needsNoWorkspace: true } as c
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** For routes where credentials are optional, such as files. */
+    /** Checks credentials on routes where they are optional, such as those for files. */
     authenticate: Authenticate;
   }
   interface FastifyRequest {
-    /** null on routes that require no credentials. */
+    /** The caller; null on routes that require no credentials. */
     principal: Principal | null;
   }
   interface FastifyContextConfig {
-    /** Serves callers without access to a workspace. Other routes refuse them. */
+    /** Whether the route serves callers without access to a workspace. Other routes refuse them. */
     readonly needsNoWorkspace?: boolean;
     /** The credentials that this route accepts; null if none are required. Default: those of its surface. */
     readonly credentials?: Credentials | null;
@@ -56,12 +56,12 @@ type Authenticate = (request: FastifyRequest, accepted: Credentials) => Promise<
 interface AuthOptions {
   readonly db: Database;
   readonly clock: Clock;
-  /** Pages of this origin may use a session. */
+  /** Origin whose pages may use a session. */
   readonly publicUrl: string;
   /** @param target the router's pattern, or the target where no route matches */
   readonly findSurface: (target: string) => {
     readonly credentials: Credentials | null;
-    /** On v3 a missing right is 403. */
+    /** The format of errors. On v3 a missing right is 403. */
     readonly errorShape: 'v1' | 'v2' | 'v3';
   };
 }
@@ -129,8 +129,9 @@ export const authPlugin = fastifyPlugin<AuthOptions>(
 );
 
 /**
- * SameSite=Lax keeps the cookie from other sites, but not from other origins of the same site, such as another
- * subdomain. Browsers send the origin with every request that may change something. Programs send none.
+ * Refuses requests of pages of other origins. SameSite=Lax keeps the cookie from other sites, but not from other
+ * origins of the same site, such as another subdomain. Browsers send the origin with every request that may change
+ * something. Programs send none.
  */
 function refuseForeignPages(request: FastifyRequest, publicUrl: string): void {
   if (rightOf(request.method) === 'read') return;
@@ -148,13 +149,13 @@ export function principalOf(request: FastifyRequest): Principal {
   return request.principal;
 }
 
-/** The ids of the workspaces that the caller may read. */
+/** Returns the ids of the workspaces that the caller may read. */
 export function readableWorkspaces(request: FastifyRequest): readonly string[] {
   const principal = principalOf(request);
   return [...principal.permissions.keys()].filter((id) => may(principal, id, 'read'));
 }
 
-/** For routes with `credentials: 'session'`. @throws ApiError not_authenticated for a key */
+/** Returns the session on routes with `credentials: 'session'`. @throws ApiError not_authenticated for a key */
 export function sessionOf(request: FastifyRequest): SessionPrincipal {
   const principal = principalOf(request);
   if (principal.kind !== 'session') throw notAuthenticated();

@@ -12,18 +12,20 @@ export interface ApiKeyPrincipal {
   readonly apiKeyId: string;
   readonly organizationId: string;
   readonly organizationAccess: { readonly read: boolean; readonly write: boolean };
-  /** By workspace id, in the order of the ids. */
+  /** Permissions by workspace id, in the order of the ids. */
   readonly permissions: ReadonlyMap<string, Permission>;
 }
 
 export interface SessionPrincipal {
   readonly kind: 'session';
   readonly userId: string;
-  /** The id of the session's row, which is not the token. */
+  /** Id of the session's row. It is not the token. */
   readonly hashedToken: string;
-  /** By organization id, in the order in which the user joined. */
+  /** Roles by organization id, in the order in which the user joined. */
   readonly roles: ReadonlyMap<string, Role>;
-  /** By workspace id, in the order of the ids. Permissions come from the role in the organization or from a team. */
+  /**
+   * Permissions by workspace id, in the order of the ids. They come from the role in the organization or from a team.
+   */
   readonly permissions: ReadonlyMap<string, Permission>;
 }
 
@@ -39,7 +41,7 @@ const permissionOfTeam: Readonly<Record<TeamPermission, Permission>> = {
   manage: 'manage',
 };
 
-/** Owners and managers run the organization: its people, its keys and all of its workspaces. */
+/** Whether a role runs the organization: its people, its keys and all of its workspaces. Owners and managers do. */
 export function runsOrganization(role: Role | undefined): boolean {
   return role === 'owner' || role === 'manager';
 }

@@ -11,9 +11,9 @@ import type { Clock, Seconds } from '#shared/clock.ts';
 import { type Permission, permissionIn, runsOrganization, type SessionPrincipal } from './principal.ts';
 
 const TOKEN_BYTES = 32;
-/** Longer texts are not tokens. Refusing them here keeps hashing cheap. */
+/** Maximum length of a token. Refusing longer texts here keeps hashing cheap. */
 const TOKEN_LENGTH_MAX = 128;
-/** When a user has more sessions, the oldest ones end. */
+/** Maximum number of sessions of a user. Beyond it, the oldest ones end. */
 const SESSIONS_PER_USER_MAX = 50;
 
 export function newToken(random: Random): string {

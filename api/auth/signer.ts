@@ -17,7 +17,7 @@ const SECRET_BYTES = 32;
 export interface Signer {
   /** @returns the signature in hexadecimal */
   sign(text: string): string;
-  /** Takes constant time for signatures of the right length. */
+  /** Verifies a signature, in constant time for signatures of the right length. */
   verify(text: string, signature: string): boolean;
 }
 

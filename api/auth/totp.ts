@@ -50,7 +50,10 @@ export function totpUri(
   return `otpauth://totp/${label}?${query.join('&')}`;
 }
 
-/** RFC 4648 without padding, as authenticator apps expect it in an address and take it when it is typed. */
+/**
+ * Encodes bytes by RFC 4648 without padding. Authenticator apps expect this form in an address, and accept it when it
+ * is typed.
+ */
 export function base32(bytes: Uint8Array): string {
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('');
   return (bits.match(/.{1,5}/g) ?? [])

@@ -10,7 +10,7 @@ const DIFFERENCES = {
 } as const;
 
 interface ReportOptions {
-  /** null if rows were only compared. */
+  /** Result of the copy; null if rows were only compared. */
   readonly copied: Copied | null;
   readonly json: boolean;
   readonly terminal: Terminal;

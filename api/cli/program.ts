@@ -20,7 +20,7 @@ export function runCli(args: readonly string[], options: CliOptions): Promise<Ex
     args,
     terminal: options.terminal,
     exitCodeOf,
-    // The commands name the database with an option, not with a variable.
+    // Remove the name of the variable, because the commands name the database with an option.
     sentenceOf: ({ message }) => message.replace(/^DATABASE_URL: /, ''),
     async build(program, run) {
       const described = program

@@ -20,7 +20,7 @@ export interface OrganizationTable extends Row {
 
 export interface UserTable extends Row {
   name: string;
-  /** In lower case. */
+  /** The address in lower case. */
   email: string;
   emailVerified: Timestamp | null;
   passwordHash: string | null;
@@ -50,7 +50,9 @@ export interface ApiKeyTable {
   createdBy: string | null;
   createdAt: Timestamp;
   lastUsedAt: Timestamp | null;
-  /** Permission on every workspace of the organization, also later ones; null if only on those in `apiKeyPermissions`. */
+  /**
+   * Permission on every workspace of the organization, also later ones; null if only on those in `apiKeyPermissions`.
+   */
   allWorkspaces: Permission | null;
 }
 

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import type { DatabaseLocation } from './location.ts';
 import { writeSqliteBackup } from './sqlite-snapshot.ts';
 
-/** This kind of database has its own backup tool, which the message names. */
+/** Thrown if this kind of database has its own backup tool, which the message names. */
 export class NoBackup extends Error {
   constructor(message: string) {
     super(message);
@@ -13,7 +13,7 @@ export class NoBackup extends Error {
 }
 
 /**
- * The file appears only when it is complete and flushed to disk.
+ * Writes a backup. The file appears only when it is complete and flushed to disk.
  *
  * @param file absolute path; must not exist
  * @throws NoBackup, DatabaseUnavailable, DatabaseFault

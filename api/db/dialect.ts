@@ -71,9 +71,9 @@ export function isOneOf(
 }
 
 /**
- * A text that differs after each change of a survey, also after manual changes in the database. For queries on
- * `surveys`. PostgreSQL stores the writing transaction of each row. In SQLite triggers number all changes, so the text
- * may also differ after a change of another row.
+ * Returns SQL for a text that differs after each change of a survey, also after manual changes in the database. For
+ * queries on `surveys`. PostgreSQL stores the writing transaction of each row. In SQLite triggers number all changes,
+ * so the text may also differ after a change of another row.
  */
 export function surveyVersion(db: Database): RawBuilder<string> {
   if (isPostgres(db)) return sql<string>`${sql.ref('surveys.xmin')}::text`;

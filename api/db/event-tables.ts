@@ -8,7 +8,7 @@ export interface WebhookTable extends Row {
   /** The integration that created it. */
   source: string;
   triggers: Json;
-  /** Empty for all surveys. */
+  /** Ids of the surveys; empty for all surveys. */
   surveyIds: Json;
   /** `whsec_` and 32 bytes in base64; null for webhooks from before signatures existed. */
   secret: string | null;
@@ -26,7 +26,7 @@ export interface EventTable {
   type: EventType;
   /** The response after the change; null once the payload is built from it. */
   snapshot: Json | null;
-  /** Equal for all webhooks; null until fan-out. */
+  /** The body, which is the same for all webhooks; null until fan-out. */
   payload: Json | null;
   fannedOutAt: Timestamp | null;
 }
@@ -53,7 +53,7 @@ export interface DeliveryAttemptTable {
   number: number;
   startedAt: Timestamp;
   durationMs: number;
-  /** null without a reply. */
+  /** Status of the reply; null without a reply. */
   statusCode: number | null;
   /** The first KiB of the reply. */
   reply: string | null;

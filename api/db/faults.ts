@@ -28,7 +28,7 @@ export class DatabaseFault extends Error {
 /** Called for every fault of a statement. */
 export type OnFault = (problem: DatabaseProblem, fault: DatabaseFault) => void;
 
-/** Another process prevents the statement at the moment. Retrying later helps. */
+/** Thrown while another process blocks the statement. Retrying later helps. */
 export class DatabaseBusy extends Error {
   constructor(cause?: unknown, message = 'The database is being written to by another process') {
     super(message, { cause });
@@ -44,7 +44,7 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-/** Another process uses the database. The message is for the operator. */
+/** Thrown if another process uses the database. The message is for the operator. */
 export class DatabaseInUse extends Error {
   constructor(where: string, cause?: unknown) {
     super(`${where} is in use by another process, most likely the API; stop it first`, { cause });

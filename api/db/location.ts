@@ -32,7 +32,7 @@ export function parseDatabaseUrl(value: string, cwd: string): DatabaseLocation {
   };
 }
 
-/** For messages and comparison. Without user and password. */
+/** Describes a location for messages and comparison, without user and password. */
 export function describeLocation(location: DatabaseLocation): string {
   switch (location.kind) {
     case 'memory':

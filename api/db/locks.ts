@@ -22,7 +22,8 @@ type LockedTable =
   | 'tags';
 
 /**
- * - `keep`: the row is not deleted until the transaction ends. Compatible with `keep` and `change`; foreign keys use it.
+ * - `keep`: the row is not deleted until the transaction ends. Compatible with `keep` and `change`; foreign keys use
+ *   it.
  * - `change`: only this transaction changes the row or counts what belongs to it. New rows may still refer to it.
  * - `delete`: like `change`, and new references wait as well.
  */
@@ -63,7 +64,7 @@ export async function lockRows(
   );
 }
 
-/** A lock without a row, for resources that exist once in the database. Take it after all row locks. */
+/** Takes a lock without a row, for resources that exist once in the database. Take it after all row locks. */
 export async function lockName(trx: Database, name: string): Promise<void> {
   if (!hasManyWriters(trx)) return;
   await sql`select pg_advisory_xact_lock(hashtextextended(${`floodgate:${name}`}, 0))`.execute(trx);

@@ -72,7 +72,7 @@ function asMigration({ name, statements, only }: (typeof migrations)[number]): [
   ];
 }
 
-/** Older databases have the table of the migrator with another column for the time. */
+/** Converts the table of the migrator in older databases, which has another column for the time. */
 async function adoptOlderHistory(db: Database): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const columns = await sql<{ name: string }>`select name from pragma_table_info(${TABLE})`.execute(trx);

@@ -4,12 +4,12 @@ import type { Json, Row, Timestamp } from './columns.ts';
 export type TeamRole = 'admin' | 'contributor';
 export type TeamPermission = 'read' | 'readWrite' | 'manage';
 
-/** At most one for an address in an organization. Deleted when it is accepted. */
+/** Invites. An address has at most one in an organization. An invite is deleted when it is accepted. */
 export interface InviteTable {
   id: string;
   createdAt: Timestamp;
   organizationId: string;
-  /** In lower case. */
+  /** The address in lower case. */
   email: string;
   role: Role;
   /** Array of ids. Teams that no longer exist are ignored. */

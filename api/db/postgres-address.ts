@@ -22,7 +22,7 @@ export type PostgresTls =
 
 export interface PostgresLocation {
   readonly kind: 'postgres';
-  /** Name, address, or the folder of a Unix socket, which begins with a slash. */
+  /** The host: a name, an address, or the folder of a Unix socket, which begins with a slash. */
   readonly host: string;
   readonly port: number;
   readonly database: string;

@@ -2,8 +2,8 @@
  * PostgreSQL behind Kysely: a pool of connections, with our own errors.
  *
  * Every wait has a limit: for a connection, for a lock, for a statement, and for a server that does not answer at all.
- * After an outage the next statement connects again. A connection that breaks while it is idle is dropped without an error.
- * Only this file knows node-postgres, and loads it with the first connection.
+ * After an outage the next statement connects again. A connection that breaks while it is idle is dropped without an
+ * error. Only this file knows node-postgres, and loads it with the first connection.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -35,7 +35,7 @@ export interface PostgresOptions {
   readonly statementTimeoutMs?: Millis;
   readonly connectTimeoutMs?: Millis;
   readonly lockTimeoutMs?: Millis;
-  /** `normal`: the server acknowledges commits before they are on its disk. */
+  /** With `normal`, the server acknowledges commits before they are on its disk. */
   readonly synchronous?: 'full' | 'normal';
   readonly onFault?: OnFault | undefined;
   readonly onAway?: OnAway | undefined;
@@ -148,7 +148,7 @@ function connectionOptions(location: PostgresLocation, options: PostgresOptions)
   };
 }
 
-/** A connection outside the pool, for LISTEN. The caller connects it, handles its errors and ends it. */
+/** Creates a connection outside the pool, for LISTEN. The caller connects it, handles its errors and ends it. */
 export async function openListening(location: PostgresLocation): Promise<pg.Client> {
   const { default: pg } = await import('pg');
   return new pg.Client({ ...connectionOptions(location, {}), query_timeout: WAIT_MS });

@@ -43,12 +43,12 @@ const CONFLICT = /^(40001|40P01|23503)$/;
 /** The server's function that checks prepared plans. Its code 0A000 alone means any unsupported feature. */
 const PLAN_CHECK = 'RevalidateCachedQuery';
 
-/** Another transaction was in the way. The same work succeeds when it is repeated. */
+/** Whether another transaction was in the way. Then the same work succeeds when it is repeated. */
 export function isConflict(error: unknown): boolean {
   return CONFLICT.test(codeOf(error)) || isStale(error);
 }
 
-/** The tables have changed since the statement was prepared, and its result has other columns. */
+/** Whether the tables have changed since the statement was prepared, so that its result has other columns. */
 export function isStale(error: unknown): boolean {
   return codeOf(error) === '0A000' && error instanceof Error && Reflect.get(error, 'routine') === PLAN_CHECK;
 }
@@ -85,13 +85,13 @@ function problemOf(code: string, reason: string): DatabaseProblem | null {
   return isUnusable || /SSL connection|^SASL|^client password/.test(reason) ? 'database_unusable' : null;
 }
 
-/** Longer than the columns of any of our indexes. */
+/** Maximum length of the column list that is read from an error. The lists of all our indexes are shorter. */
 const COLUMNS_LENGTH_MAX = 1_000;
 
 /**
- * The columns of the unique index that refused a row, in order, each `table.column`; null for other errors. `detail` is
- * `Key ("workspaceId", name)=(…) already exists.` in the server's language; the columns look the same in every
- * language. Indexes over digests are found by name (see dialect.ts).
+ * Returns the columns of the unique index that refused a row, in order, each `table.column`; null for other errors.
+ * `detail` is `Key ("workspaceId", name)=(…) already exists.` in the server's language; the columns look the same in
+ * every language. Indexes over digests are found by name (see dialect.ts).
  */
 export function violatedIndex(error: unknown): readonly string[] | null {
   if (codeOf(error) !== '23505' || !(error instanceof Error)) return null;

@@ -32,7 +32,7 @@ export async function beginPostgresSnapshot(
     // While the other database works on a table, this transaction is idle.
     await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
     if (locked.length > 0) {
-      // Before the first read, because that takes the snapshot.
+      // Lock the tables before the first read, because the first read takes the snapshot.
       await sql`lock table ${sql.join(locked.map((name) => sql.table(name)))} in share mode`.execute(trx);
     }
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Before the first request: waits for the server, checks it, and lets one process migrate. */
+/** Prepares PostgreSQL before the first request: waits for the server, checks it, and lets one process migrate. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
@@ -105,7 +105,7 @@ async function tryLock(db: Database): Promise<boolean> {
   return rows[0]?.isOurs === 1;
 }
 
-/** Creating tables is the first statement that needs rights, so this explains missing ones. */
+/** Explains missing rights. Creating tables is the first statement that needs them. */
 function asAdvice(error: unknown): unknown {
   const cause = error instanceof DatabaseFault ? error.cause : null;
   const code = codeOf(cause);

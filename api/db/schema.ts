@@ -139,7 +139,7 @@ interface SurveyLanguageTable {
   position: number;
 }
 
-/** For a survey that ends after a number of finished responses, see resources/responses/completion.ts. */
+/** Countdowns of surveys that end after a number of finished responses, see resources/responses/completion.ts. */
 interface CountdownTable {
   surveyId: string;
   /** The number at the time of the last count. */
@@ -150,7 +150,7 @@ interface CountdownTable {
 
 export interface ContactTable extends Row {
   workspaceId: string;
-  /** null for an anonymous contact. */
+  /** Id of the user in an app; null for an anonymous contact. */
   userId: string | null;
 }
 
@@ -159,12 +159,12 @@ export interface ContactAttributeKeyTable extends Row {
   key: string;
   name: string;
   description: string;
-  /** No two contacts of the workspace have the same value. */
+  /** Whether no two contacts of the workspace may have the same value. */
   isUnique: Flag;
   /** Default keys come with the workspace, and cannot be deleted. */
   type: 'default' | 'custom';
   dataType: 'string' | 'number' | 'date';
-  /** Only attribute classes can be archived, which are the older API for the same rows. */
+  /** Whether the key is archived. Only attribute classes can be archived, which are the older API for the same rows. */
   isArchived: Flag;
 }
 
@@ -182,7 +182,7 @@ export interface DisplayTable extends Row {
 }
 
 export interface ResponseTable extends Row {
-  /** Copied from the survey, so that listing a workspace uses one index. */
+  /** Id of the workspace, copied from the survey, so that listing a workspace uses one index. */
   workspaceId: string;
   surveyId: string;
   contactId: string | null;
@@ -228,21 +228,21 @@ export interface FileTable {
   surveyId: string | null;
   /** First response that contains it as an answer. The file is deleted with it. */
   responseId: string | null;
-  /** Bytes; null until the upload is confirmed. */
+  /** Size in bytes; null until the upload is confirmed. */
   size: number | null;
   createdAt: Timestamp;
   /** Time when the upload was confirmed. */
   storedAt: Timestamp | null;
   /** Bytes that count against the quota: the maximum while granted, then the real size. */
   countedBytes: Generated<number>;
-  /** When an answer or a survey first referred to it. Unclaimed files are deleted after a day. */
+  /** Time at which an answer or a survey first referred to the file. Unclaimed files are deleted after a day. */
   claimedAt: Timestamp | null;
   /** Time of deletion. The row stays until no upload with its grant can be running. */
   removedAt: Timestamp | null;
 }
 
 interface StorageUsageTable {
-  /** '' for the sum of all workspaces. */
+  /** Workspace of the sum; empty for the sum of all workspaces. */
   workspaceId: string;
   bytes: number;
 }
@@ -255,7 +255,7 @@ interface ProbeTable {
 
 /** A change of a workspace's state. Triggers write the rows and keep the newest thousand. */
 interface StateChangeTable {
-  /** In the order of the commits, without gaps. */
+  /** Number of the change, in the order of the commits, without gaps. */
   id: Generated<number>;
   workspaceId: string;
   environmentId: string;
@@ -263,8 +263,8 @@ interface StateChangeTable {
 
 interface ScheduledJobTable {
   name: string;
-  /** When it may start: after its period, or when the lease of the process that runs it expires. */
+  /** Time at which the job may start: after its period, or when the lease of the process that runs it expires. */
   dueAt: Timestamp;
-  /** Lease of the process that runs it. */
+  /** Id of the lease of the process that runs the job. */
   lease: string | null;
 }

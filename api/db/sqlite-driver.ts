@@ -24,7 +24,7 @@ import { codeOf, DatabaseBusy, DatabaseFault, type OnFault, reasonOf, withFault 
 
 interface SqliteHandles {
   readonly writer: SqliteDatabase.Database;
-  /** Equal to the writer for a database in memory. */
+  /** Connection for reading. It is the same as the writer for a database in memory. */
   readonly reader: SqliteDatabase.Database;
 }
 
@@ -204,7 +204,7 @@ interface Turns {
   close(): void;
 }
 
-/** One writer at a time, in order of arrival. */
+/** Lets one writer work at a time, in order of arrival. */
 function createTurns(waitingMax: number): Turns {
   const waiting = new Set<(isMine: boolean) => void>();
   let isTaken = false;
@@ -262,7 +262,7 @@ function cachedPrepare(sqlite: SqliteDatabase.Database): Prepare {
   };
 }
 
-/** The columns of the unique index that refused a row, in order, each `table.column`; null for other errors. */
+/** Returns the columns of the unique index that refused a row, in order, each `table.column`; null for other errors. */
 export function violatedIndex(error: unknown): readonly string[] | null {
   const code = codeOf(error);
   if (code !== 'SQLITE_CONSTRAINT_UNIQUE' && code !== 'SQLITE_CONSTRAINT_PRIMARYKEY') return null;

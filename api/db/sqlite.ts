@@ -59,7 +59,10 @@ function isWrongFile(error: unknown): boolean {
   return codeOf(error) === 'SQLITE_NOTADB';
 }
 
-/** Opening may block, because another process may be starting, recovering or closing. Later calls do not block. */
+/**
+ * Opens the file. This may block, because another process may be starting, recovering or closing. Later calls do not
+ * block.
+ */
 function open(path: string, cacheKib: number): SqliteDatabase.Database {
   const sqlite = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS });
   sqlite.pragma('foreign_keys = ON');

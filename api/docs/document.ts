@@ -154,7 +154,10 @@ function bodyOf(reads: unknown, built: unknown, namer: Namer): Part | null {
   return isRecord(built) ? { ...built, content: contentOf(recordAt(built, 'content'), namer) } : null;
 }
 
-/** If a route and its surface have different errors with the same status, the description shows both shapes. */
+/**
+ * Returns the error responses of a route. If a route and its surface have different errors with the same status, the
+ * description shows both shapes.
+ */
 function ownResponses(
   built: Part,
   errors: Readonly<Record<string, { $ref: string }>>,

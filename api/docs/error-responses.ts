@@ -36,7 +36,7 @@ const DetailValue = Type.Union([
   Type.Array(Type.String()),
 ]);
 
-/** By their names in the description. */
+/** Schemas of error bodies by their names in the description. */
 export const envelopeSchemas: Readonly<Record<string, TSchema>> = {
   ErrorV1: Type.Object(
     { code: Type.String(), message: Type.String(), details: MapOf(DetailValue) },
@@ -84,7 +84,7 @@ export const envelopeSchemas: Readonly<Record<string, TSchema>> = {
 };
 
 const schemaOf: Readonly<Record<ErrorShape, string>> = { v1: 'ErrorV1', v2: 'ErrorV2', v3: 'ProblemV3' };
-/** The end of the names of responses that are pages for browsers. */
+/** Suffix of the names of responses that are pages for browsers. */
 const OR_PAGE = '-or-page';
 const shapes: readonly ErrorShape[] = ['v1', 'v2', 'v3'];
 

@@ -29,7 +29,7 @@ const OPTIONS = {
   deepLinking: true,
   docExpansion: 'none',
   filter: true,
-  // Otherwise the page sends the description to a service that validates it.
+  // Otherwise Swagger UI sends the description to a service that validates it.
   validatorUrl: null,
 };
 

@@ -44,7 +44,10 @@ export function refusalsOf(route: RouteFacts, surface: DescribedSurface): Readon
   ]);
 }
 
-/** The router refuses path parameters that are too long. A schema may refuse the path and the query. */
+/**
+ * Returns the errors of a path. The router refuses path parameters that are too long. A schema may refuse the path and
+ * the query.
+ */
 function refusalsOfPath({ url, schema }: RouteFacts): readonly Code[] {
   const mayMismatch = isNarrow(schema?.params) || schema?.querystring !== undefined;
   return [

@@ -3,8 +3,8 @@
  * link-local with the metadata services, documentation, benchmarks, multicast and reserved (IANA special-purpose
  * registries). Pure.
  *
- * IPv6 addresses can contain an IPv4 address: mapped, compatible, NAT64 and 6to4. Each IPv4 network in the table is also
- * refused in these forms, because a translator would forward them.
+ * IPv6 addresses can contain an IPv4 address: mapped, compatible, NAT64 and 6to4. Each IPv4 network in the table is
+ * also refused in these forms, because a translator would forward them.
  */
 import { BlockList, isIP } from 'node:net';
 
@@ -53,7 +53,7 @@ const closed = listOf([
 
 export interface Network {
   readonly address: string;
-  /** The number of bits that count. */
+  /** Number of leading bits that form the network. */
   readonly prefix: number;
 }
 
@@ -87,7 +87,7 @@ function listOf(networks: readonly Network[]): BlockList {
   return list;
 }
 
-/** 10.1.2.3 -> 0a01:0203 */
+/** Writes an IPv4 address as a part of IPv6: 10.1.2.3 becomes 0a01:0203. */
 function hexOf(address: string): string {
   const hex = address
     .split('.')

@@ -18,7 +18,7 @@ const KNOWN_MAX = 10_000;
 type BreakerState =
   | 'closed'
   | 'open'
-  /** One attempt may test the receiver. */
+  /** In this state, one attempt may test the receiver. */
   | 'probing';
 
 interface Breaker {
@@ -32,7 +32,7 @@ interface Breaker {
 interface Known {
   hungInARow: number;
   pauseMs: Millis;
-  /** null if closed. */
+  /** Time at which the pause ends; null if the breaker is closed. */
   openUntil: Millis | null;
   isProbed: boolean;
 }

@@ -46,11 +46,11 @@ interface Signable {
   readonly id: string;
   readonly time: Millis;
   readonly body: string;
-  /** null if the webhook is older than secrets, and its deliveries are not signed. */
+  /** Key for signatures; null if the webhook is older than secrets, so that its deliveries are not signed. */
   readonly secret: string | null;
 }
 
-/** The headers of Standard Webhooks, by which a receiver identifies a delivery and its sender. */
+/** Returns the headers of Standard Webhooks, by which a receiver identifies a delivery and its sender. */
 export function signedHeaders({ id, time, body, secret }: Signable): Readonly<Record<string, string>> {
   const timestamp = String(Math.floor(time / 1_000));
   const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp };

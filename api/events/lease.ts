@@ -25,7 +25,7 @@ export interface Leased {
   readonly payload: string;
   readonly reach: Reach;
   readonly attemptCount: number;
-  /** Includes this attempt, which counts as failed until it is settled. */
+  /** Number of failures. It includes this attempt, which counts as failed until it is settled. */
   readonly failureCount: number;
 }
 
@@ -40,7 +40,10 @@ interface HeadRow extends Head {
   readonly dueAt: Timestamp;
 }
 
-/** Each step is one lookup in `deliveries_due`, however many deliveries a webhook has. */
+/**
+ * Returns a query for webhooks with due deliveries. Each step is one lookup in `deliveries_due`, however many
+ * deliveries a webhook has.
+ */
 export function headsQuery(after: string, limit: number): RawBuilder<HeadRow> {
   return sql<HeadRow>`
     with recursive heads ("webhookId") as (

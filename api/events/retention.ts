@@ -1,7 +1,7 @@
 /**
  * Deletes old events, in small steps so that nothing waits for long: events older than a week with their deliveries and
- * attempts, and for each webhook all settled deliveries except the newest. Pending deliveries stay, however old they are,
- * because they will be delivered or parked.
+ * attempts, and for each webhook all settled deliveries except the newest. Pending deliveries stay, however old they
+ * are, because they will be delivered or parked.
  */
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, DeliveryTable, Timestamp } from '#api/db/schema.ts';
@@ -19,7 +19,7 @@ export interface Forgotten {
   readonly events: number;
   readonly delivered: number;
   readonly parked: number;
-  /** There may be more to delete. */
+  /** Whether there may be more rows to delete. */
   readonly isPartial: boolean;
 }
 
@@ -69,7 +69,7 @@ export function oldEvents(db: Database, before: Timestamp, limit: number) {
     .limit(limit);
 }
 
-/** Also deletes events whose last delivery was deleted. */
+/** Deletes the surplus deliveries of a webhook, and events whose last delivery was deleted. */
 export async function forgetSurplusDeliveries(
   db: Database,
   webhookId: string,

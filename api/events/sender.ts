@@ -2,10 +2,11 @@
  * Sends a message to a receiver. Only this file knows undici, which it loads with the first message.
  *
  * An attempt has limits on its time, on the bytes of the reply that it reads, and on the addresses that it connects to.
- * The connection resolves names through `Targets`; literal addresses are checked before a socket is opened. Redirects are
- * not followed.
+ * The connection resolves names through `Targets`; literal addresses are checked before a socket is opened. Redirects
+ * are not followed.
  *
- * Connections into private networks have a pool of their own, so that no message uses one that it could not have opened.
+ * Connections into private networks have a pool of their own, so that no message uses one that it could not have
+ * opened.
  */
 import { isIP, type LookupFunction } from 'node:net';
 import type { Agent, buildConnector } from 'undici';
@@ -24,20 +25,20 @@ interface Message {
 
 export interface SendResult {
   readonly isDelivered: boolean;
-  /** null without a reply. */
+  /** Status of the reply; null without a reply. */
   readonly statusCode: number | null;
   /** The first KiB of the reply's body. null without a reply. */
   readonly reply: string | null;
   /** The reason for the failure, unless the status tells it. Owners of webhooks see this text. */
   readonly error: string | null;
-  /** The time passed without a reply. */
+  /** Whether there was no reply in time. */
   readonly isHung: boolean;
-  /** The receiver is in a private network, so only the operator may see its reply and its errors. */
+  /** Whether the receiver is in a private network. Then only the operator may see its reply and its errors. */
   readonly isPrivate: boolean;
 }
 
 export interface Sender {
-  /** Never rejects, because the failure of a receiver is a result. */
+  /** Sends a message. Never rejects, because the failure of a receiver is a result. */
   send(message: Message): Promise<SendResult>;
   close(): Promise<void>;
 }
@@ -45,7 +46,7 @@ export interface Sender {
 /** The time for the whole attempt, including DNS and reading the reply. */
 const ATTEMPT_TIMEOUT: Millis = 5_000;
 const REPLY_BYTES_MAX = 1_024;
-/** Less than the usual keep-alive time of receivers, so that we close idle connections first. */
+/** Idle connections are kept for a shorter time than by most receivers, so that the API closes them first. */
 const KEEP_ALIVE: Millis = 4_000;
 const ANSWER_HEADER_BYTES_MAX = 16_384;
 
@@ -123,7 +124,7 @@ async function openClient(targets: Targets, timeoutMs: Millis): Promise<Client> 
   };
 }
 
-/** Only 2xx counts as delivered. */
+/** Returns the result of a reply. Only 2xx counts as delivered. */
 function resultOf(statusCode: number, reply: string): Omit<SendResult, 'isPrivate'> {
   const isRedirect = statusCode >= 300 && statusCode < 400;
   return {
@@ -168,7 +169,7 @@ function checkedConnector(
   };
 }
 
-/** HTTP clients send the credentials of a URL in a header (RFC 9110 11.7). */
+/** Removes the credentials from a URL. HTTP clients send them in a header (RFC 9110 11.7). */
 function withoutCredentials(url: URL): { address: URL; authorization: Record<string, string> } {
   const { username, password } = url;
   if (username === '' && password === '') return { address: url, authorization: {} };

@@ -187,7 +187,7 @@ export function retryDelay(failureCount: number, random: Random): Millis {
   return Math.round(plain * (1 + JITTER * fraction(random)));
 }
 
-/** At least 0, less than 1. */
+/** Returns a random number, at least 0 and less than 1. */
 function fraction(random: Random): number {
   return Buffer.from(random(4)).readUInt32BE(0) / 2 ** 32;
 }

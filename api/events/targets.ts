@@ -17,7 +17,7 @@ import { isPublic, matcher, type Network } from './addresses.ts';
 export type Reach = 'public' | 'operators';
 
 export interface AllowedTargets {
-  /** In lower case, without a trailing dot. */
+  /** Host names in lower case, without a trailing dot. */
   readonly hosts: readonly string[];
   readonly networks: readonly Network[];
 }
@@ -34,7 +34,7 @@ type TargetCheck =
   | {
       readonly kind: 'allowed';
       readonly addresses: readonly string[];
-      /** True if some addresses are not public, the operator named the host, or it cannot be resolved. */
+      /** Whether some addresses are not public, the operator named the host, or it cannot be resolved. */
       readonly isPrivate: boolean;
     }
   /** Callers see `reason`. */
@@ -67,7 +67,7 @@ const localHosts: ReadonlySet<string> = new Set([
 
 export function createTargets(options: {
   readonly allowed: AllowedTargets;
-  /** Allows all names and addresses for the operator's organization. */
+  /** Whether all names and addresses are allowed for the operator's organization. */
   readonly allowsInternal: boolean;
   readonly resolve: Resolve;
   readonly resolveTimeoutMs?: Millis;
@@ -116,7 +116,7 @@ export function createTargets(options: {
 }
 
 /**
- * For routes that write the URL of a webhook.
+ * Checks a URL for routes that write the URL of a webhook.
  *
  * @throws ApiError bad_request, which names the field `url` in every error format
  */
@@ -168,7 +168,7 @@ function plainHost(hostname: string): string {
     .toLowerCase();
 }
 
-/** Names below localhost are localhost (RFC 6761 6.3). */
+/** Whether a name is that of this machine. Names below localhost are localhost (RFC 6761 6.3). */
 function isLocalName(host: string): boolean {
   return localHosts.has(host) || host.endsWith('.localhost');
 }

@@ -56,7 +56,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const { db, clock, random, sender, outbox, attemptsMax, fanOut, log } = options;
   const limits = createAttemptLimits();
   const breaker = createBreaker(clock);
-  /** The webhook where the next round begins. */
+  /** Id of the webhook where the next round begins. */
   let cursor = '';
 
   const deliver = async (leased: Leased): Promise<void> => {
@@ -75,7 +75,7 @@ export function startWorker(options: WorkerOptions): Worker {
       else log.debug({ ...about, settlement }, 'a delivery was attempted');
       if (hangs) await failRest(webhookId, attempt);
     } catch (error) {
-      // The lease expires, and then there is another attempt.
+      // The lease of the delivery expires, and then there is another attempt.
       log.error({ err: error, deliveryId }, 'a delivery could not be settled');
     }
   };

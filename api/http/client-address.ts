@@ -2,12 +2,12 @@
 import type { FastifyRequest } from 'fastify';
 import { clientAddress, type ProxyTrust, UNTRUSTED } from '#shared/client-address.ts';
 
-/** The address that limits count. IPv6 addresses count by network, as in the gateway. */
+/** Returns the address that limits count. IPv6 addresses count by network, as in the gateway. */
 export function countedAddress(request: FastifyRequest, trustedProxies: ProxyTrust): string {
   return clientAddress(request.raw.socket.remoteAddress, forwardedFor(request), trustedProxies);
 }
 
-/** The whole address. null if the chain of proxies cannot be read. */
+/** Returns the whole address; null if the chain of proxies cannot be read. */
 export function wholeAddress(request: FastifyRequest, trustedProxies: ProxyTrust): string | null {
   const { remoteAddress } = request.raw.socket;
   const address = clientAddress(remoteAddress, forwardedFor(request), trustedProxies, 128);

@@ -28,7 +28,7 @@ export function readCursor(text: string | undefined, sortBy: string): Cursor | n
   return { sortBy, value, id };
 }
 
-/** The rows after the cursor, in the order of `createdAt` and `id`. */
+/** Selects the rows after the cursor, in the order of `createdAt` and `id`. */
 export function isAfter({ value, id }: Cursor): RawBuilder<SqlBool> {
   return sql<SqlBool>`(${sql.ref('createdAt')}, ${sql.ref('id')}) > (${value}, ${id})`;
 }

@@ -31,7 +31,7 @@ export interface ErrorContext {
   readonly part?: string | undefined;
   /** The route's own message on v3 for a body that does not fit the schema. */
   readonly invalidBodyMessage?: string | undefined;
-  /** Only client routes repeat what the JSON parser found. */
+  /** Whether the reply repeats what the JSON parser found, as only client routes do. */
   readonly showsParserText: boolean;
 }
 
@@ -155,7 +155,7 @@ function v3Body(error: ApiError, context: ErrorContext): unknown {
   };
 }
 
-/** Does not mention key headers, because v3 also takes sessions. */
+/** Returns the details of an error. They do not mention key headers, because v3 also accepts sessions. */
 function detailsOf(error: ApiError, params: readonly InvalidParam[] | null): object {
   if (params !== null) return { invalid_params: params };
   return error.code === 'not_authenticated' ? {} : { details: error.details };

@@ -25,7 +25,7 @@ declare module 'fastify' {
   }
 }
 
-/** These methods have no body, so a refused value was in the query. */
+/** Methods without a body. A refused value was in the query. */
 const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE']);
 
 const CLIENT_LEFT = 'the client left before its body was complete';
@@ -57,7 +57,7 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
     });
     const allowed = error.details.allowed_methods;
     if (Array.isArray(allowed)) reply.header('allow', allowed.join(', '));
-    // The body is already serialized. The response schema of the route is for successes.
+    // The error body is already text. Skip the response schema of the route, which describes successes.
     return reply
       .code(status)
       .header('content-type', contentType)
@@ -66,12 +66,12 @@ export function createErrorHandler(findRules: FindReplyRules): ErrorHandler {
   };
 }
 
-/** The error of reading a body whose connection was closed. */
+/** Whether the error comes from reading a body whose connection was closed. */
 function isReset(cause: unknown): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'ECONNRESET';
 }
 
-/** Fastify adds to a validation error which part of the request it concerns: body, querystring or params. */
+/** Returns the part of the request that a validation error of Fastify concerns: body, querystring or params. */
 function partOf(cause: unknown): string | undefined {
   const part: unknown = cause instanceof Error ? Reflect.get(cause, 'validationContext') : undefined;
   return typeof part === 'string' ? part : undefined;
@@ -111,7 +111,10 @@ export function asApiError(error: unknown): ApiError {
   }
 }
 
-/** If Node's parser refuses the bytes there is no request. So this writes the reply to the socket and closes it. */
+/**
+ * Replies to bytes that Node's parser refuses. There is no request, so this writes the reply to the socket and closes
+ * it.
+ */
 export function replyToUnparsable(_error: Error, socket: Socket): void {
   if (!socket.writable) return;
   // Node gives up waiting. A reply could cross with the first request, and the client would take it for the answer.

@@ -8,7 +8,7 @@ import { links } from './page-form.ts';
 /** Programs and scripts use the paths below these, and read errors as JSON. Forms are sent to `/api/auth`. */
 const PROGRAM_PATHS = /^\/+(?:api(?!\/auth\/)|storage|js|health)(?:[/?#]|$)/;
 
-/** Only browsers ask for HTML, when somebody opens an address or sends a form. */
+/** Whether the request asks for HTML, as browsers do when somebody opens an address or sends a form. */
 export function prefersHtml(request: FastifyRequest): boolean {
   return request.headers.accept?.includes('text/html') === true;
 }

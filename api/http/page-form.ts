@@ -8,16 +8,16 @@ export interface Field {
   readonly autocomplete: string;
   /** Phones show a keypad for digits. */
   readonly inputMode?: 'numeric';
-  /** Unset: the name. */
+  /** Id of the field. Default: its name. */
   readonly id?: string;
   readonly hint?: string;
   /** The text that was typed before. Never a password. */
   readonly value?: string | undefined;
-  /** The mistake in it; unset if there is none. */
+  /** The mistake in the typed text; unset if there is none. */
   readonly error?: string | undefined;
 }
 
-/** A field in its paragraph. A page has each id once, so two fields of one name need ids of their own. */
+/** Writes a field in its paragraph. A page has each id once, so two fields of one name need ids of their own. */
 export function field({
   name,
   label,
@@ -68,17 +68,17 @@ export function hidden(name: string, value: string): string {
   return `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`;
 }
 
-/** A message that screen readers read at once. @param text HTML */
+/** Writes a message that screen readers read at once. @param text HTML */
 export function alert(text: string): string {
   return `<p class="bad" role="alert">${text}</p>`;
 }
 
-/** A message that something worked. @param text HTML */
+/** Writes a message that something worked. @param text HTML */
 export function notice(text: string): string {
   return `<p class="good" role="status">${text}</p>`;
 }
 
-/** A message that asks for one more step. @param text HTML */
+/** Writes a message that asks for one more step. @param text HTML */
 export function ask(text: string): string {
   return `<p class="ask" role="status">${text}</p>`;
 }

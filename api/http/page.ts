@@ -16,13 +16,13 @@ const POLICY = [
   "base-uri 'none'",
 ].join('; ');
 
-/** A closed gate over water. It is part of the page, because browsers would request one otherwise. */
+/** The icon: a closed gate over water. It is part of the page, because browsers would request one otherwise. */
 const ICON = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#2768ab"/><path d="M4 3v7M8 3v7M12 3v7M3 4h10" stroke="#fff" stroke-width="1.5"/><path d="M2 13q2-2 4 0t4 0 4 0" fill="none" stroke="#fff" stroke-width="1.5"/></svg>',
 )}`;
 
 interface PageOptions {
-  /** Set for tables. Forms and messages are narrow. */
+  /** Whether the page is wide, for tables. Forms and messages are narrow. */
   readonly isWide?: boolean;
 }
 

@@ -74,8 +74,8 @@ export async function readPage<Row extends { readonly id: string }>(
 }
 
 /**
- * Reads one page of rows of any size. It reads them in portions, which limits the memory and the time that other requests
- * wait.
+ * Reads one page of rows of any size. It reads them in portions, which limits the memory and the time that other
+ * requests wait.
  *
  * @param find must have a total order
  * @param read finds rows by their ids, in any order; deleted ones are left out
@@ -152,7 +152,7 @@ export function pageTooLarge(fitting: number): ApiError {
   );
 }
 
-/** A relative link, which works behind any proxy. */
+/** Returns a relative link to the next page, which works behind any proxy. */
 function nextLink(
   target: string,
   { limit, skip, skipName }: ListPage & { readonly skipName: string },

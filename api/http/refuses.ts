@@ -11,7 +11,7 @@ declare module 'fastify' {
     readonly refuses?: readonly Code[];
     /** The shape of the body by media type, if the route reads it without `schema.body`. */
     readonly reads?: Readonly<Record<string, TSchema>>;
-    /** The route streams its body, so the limit and the parser for other bodies do not apply. */
+    /** Whether the route streams its body, so that the limit and the parser for other bodies do not apply. */
     readonly isBodyStreamed?: boolean;
   }
 }

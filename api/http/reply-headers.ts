@@ -26,7 +26,7 @@ const crossOrigin: Readonly<Record<string, string>> = {
 
 export interface ReplyRules {
   readonly errorShape: ErrorShape;
-  /** Pages of other origins call the surface, so every reply has CORS headers. */
+  /** Whether pages of other origins call the surface. Then every reply has CORS headers. */
   readonly isCrossOrigin: boolean;
   readonly showsRequestId: boolean;
 }
@@ -41,7 +41,7 @@ export function setReplyHeaders(request: FastifyRequest, reply: FastifyReply, ru
   if (rules.showsRequestId) reply.header('x-request-id', request.id);
 }
 
-/** The pattern of the route, or the target if no route matches. */
+/** Returns the pattern of the route, or the target if no route matches. */
 export function matchedPath(request: FastifyRequest): string {
   return request.routeOptions.url ?? request.url;
 }

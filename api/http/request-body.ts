@@ -33,7 +33,7 @@ export function parseJsonBody(body: Buffer): unknown {
   return value;
 }
 
-/** Not recursive, so that deep values need no stack. */
+/** Finds a problem in a value. It is not recursive, so that deep values need no stack. */
 function problemOf(root: unknown): string | null {
   const pending: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 0 }];
   let count = 0;
@@ -65,7 +65,7 @@ function keyProblem(key: string): string | null {
   return textProblem(key);
 }
 
-/** PostgreSQL stores no NUL, and half a surrogate pair is not a character. */
+/** Finds text that cannot be stored. PostgreSQL stores no NUL, and half a surrogate pair is not a character. */
 function textProblem(text: string): string | null {
   if (text.includes('\0')) return 'The body contains a NUL character';
   if (!text.isWellFormed()) return 'The body contains half of a surrogate pair';

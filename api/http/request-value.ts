@@ -1,4 +1,7 @@
-/** A value that a hook finds for the handler of the same request, without a decoration that every route would see. */
+/**
+ * Passes a value from a hook to the handler of the same request. A decoration of Fastify would be visible to every
+ * route.
+ */
 import type { FastifyRequest } from 'fastify';
 
 interface RequestValue<T> {

@@ -107,7 +107,7 @@ export async function readV2Page<Table extends keyof Tables, Row extends { reado
   return { data, meta: { total, limit: page.limit, offset: page.skip } };
 }
 
-/** The rows between the dates of the page. */
+/** Narrows a query to the rows between the dates of the page. */
 export function withinDates<Table extends keyof Tables, Row>(
   matching: SelectQueryBuilder<Tables, Table, Row>,
   { filterDateField, startDate, endDate }: V2Page,

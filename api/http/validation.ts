@@ -26,7 +26,7 @@ export interface Checker<T> {
 }
 
 const require = createRequire(import.meta.url);
-/** Loaded with the first value to check. Callers cannot wait for a promise, so import() is not possible. */
+/** Loads the compiler with the first value to check. Callers cannot wait for a promise, so import() is not possible. */
 const loadCompiler = () => require('typebox/compile') as typeof import('typebox/compile');
 const loadValue = () => require('typebox/value') as typeof import('typebox/value');
 
@@ -114,7 +114,7 @@ function toIssues(findings: readonly Finding[], schema: TSchema, prefix: string)
       if (known !== undefined) known.push(type);
       else if (!issues.has(path)) types.set(path, [type]);
       add(path, finding.message);
-      // Each of the fields has its own finding.
+      // A finding for the whole object is skipped, because each unknown field also has its own finding.
     } else if (finding.keyword !== 'additionalProperties') add(path, textOf(finding));
   }
   for (const [path, all] of types) {

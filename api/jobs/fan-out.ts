@@ -2,10 +2,10 @@
  * Turns events into deliveries and follow-up mails, in one transaction for each batch:
  *
  * 1. Claim the oldest events of the outbox. With SQLite one transaction writes at a time; with PostgreSQL each process
- *    takes events that no other one has locked. So only one process goes on with an event.
- * 2. Make a delivery for each webhook that wants the event. Webhooks are those that exist at this moment.
- * 3. Spend the limit of the follow-up mails, and enqueue the mails that are within it. This may ask another server, whose
- *    answer is waited for only briefly.
+ * takes events that no other one has locked. So only one process goes on with an event. 2. Make a delivery for each
+ * webhook that wants the event. Webhooks are those that exist at this moment. 3. Spend the limit of the follow-up
+ * mails, and enqueue the mails that are within it. This may ask another server, whose answer is waited for only
+ * briefly.
  *
  * A crash before the commit leaves the events in the outbox.
  */
@@ -38,7 +38,7 @@ interface Subscription {
   readonly id: string;
   readonly workspaceId: string;
   readonly triggers: readonly EventType[];
-  /** Empty for all surveys. */
+  /** Ids of the surveys; empty for all surveys. */
   readonly surveyIds: readonly string[];
 }
 
@@ -125,7 +125,7 @@ export async function fanOut(
   }
 }
 
-/** Oldest first, ties by id. */
+/** Reads events, oldest first, ties by id. */
 async function readOutbox(db: Database): Promise<readonly OpenEvent[]> {
   const oldest = db
     .selectFrom('events')
@@ -189,8 +189,8 @@ function wants(subscription: Subscription, event: OpenEvent): boolean {
 }
 
 /**
- * The JSON object that all webhooks of an event receive, with everything that old and new consumers read. It is stored with
- * the event, so that every attempt sends the same bytes. events/deliver.ts adds the id of the webhook.
+ * Returns the JSON object that all webhooks of an event receive, with everything that old and new consumers read. It is
+ * stored with the event, so that every attempt sends the same bytes. events/deliver.ts adds the id of the webhook.
  */
 function payloadOf(event: {
   readonly type: EventType;

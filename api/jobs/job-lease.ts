@@ -45,7 +45,7 @@ export async function takeJob(parts: LeaseParts, job: JobName): Promise<JobLease
   const { name, periodMs } = job;
   const begunAt = clock();
   const now = toTimestamp(begunAt);
-  // No process sets a time this late, so the clock was set back.
+  // No process sets a time after this one. If there is one, the clock was set back.
   const tooFar = toTimestamp(begunAt + 2 * Math.max(periodMs, LEASE_MS));
   // Usually no job is due. Then there is no write.
   const due = await db

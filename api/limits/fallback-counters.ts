@@ -6,7 +6,7 @@ import type { Clock } from '#shared/clock.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
 import { createMemoryCounters } from './memory-counters.ts';
 
-/** With more windows, the oldest one is dropped. */
+/** Maximum number of windows. Beyond it, the oldest one is dropped. */
 const WINDOWS_MAX = 10_000;
 
 export function withFallback(counters: Counters, clock: Clock): Pick<Counters, 'use' | 'giveBack'> {

@@ -42,7 +42,7 @@ interface LimiterLog {
 interface LimiterOptions {
   readonly counters: Counters;
   readonly signer: Signer;
-  /** Set by RATE_LIMITING_DISABLED=1. */
+  /** Whether RATE_LIMITING_DISABLED=1 is set. */
   readonly isDisabled: boolean;
 }
 

@@ -5,7 +5,10 @@
 import type { Clock, Millis } from '#shared/clock.ts';
 import type { Counters } from './counters.ts';
 
-/** About 20 MB. Beyond it the oldest window is dropped, and its caller gets a new one. */
+/**
+ * Maximum number of windows, which take about 20 MB. Beyond it the oldest window is dropped, and its caller gets a new
+ * one.
+ */
 const WINDOWS_MAX = 100_000;
 
 interface Window {

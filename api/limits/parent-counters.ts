@@ -8,13 +8,13 @@ import type { Millis, Seconds } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { type Count, type Counters, CountersUnavailable } from './counters.ts';
 
-/** The parent does nothing else. If it takes longer, it hangs or has ended. */
+/** Time limit for an answer. The parent does nothing else, so a parent that takes longer hangs or has ended. */
 const ANSWER_TIMEOUT_MS: Millis = 1000;
 
 interface Use {
   readonly name: string;
   readonly key: string;
-  /** null gives one use back. */
+  /** The length of the window; null to remove one use. */
   readonly windowSeconds: Seconds | null;
 }
 

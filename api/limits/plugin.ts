@@ -1,7 +1,8 @@
 /**
- * Counts every request against a limit, after authentication and before the body is read. A route may name its limit in its
- * options, `config: { limit: 'storage.delete' }`; without one, the limit of its surface applies. Preflights are never
- * limited. A limit that counts sessions does not count API keys, and the other way round: the gateway limits those.
+ * Counts every request against a limit, after authentication and before the body is read. A route may name its limit in
+ * its options, `config: { limit: 'storage.delete' }`; without one, the limit of its surface applies. Preflights are
+ * never limited. A limit that counts sessions does not count API keys, and the other way round: the gateway limits
+ * those.
  */
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
@@ -14,7 +15,7 @@ import { type LimitName, limitTable } from './table.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The limit of this route; null if there is none. By default that of its surface. */
+    /** The limit of this route; null if there is none. Default: the limit of its surface. */
     readonly limit?: LimitName | null;
   }
 }
@@ -23,7 +24,7 @@ interface RoutedRequest {
   readonly method: string;
   /** The router's pattern; the path of the request if no route matches. */
   readonly route: string;
-  /** null if the route required no credentials. */
+  /** The caller; null if the route required no credentials. */
   readonly principal: Principal | null;
 }
 

@@ -32,7 +32,7 @@ export function createRedisCounters(options: RedisCountersOptions): Counters {
   let failures = 0;
   let probe: NodeJS.Timeout | undefined;
   let isClosed = false;
-  /** A store that is not ready is no outage before the first attempt to connect has ended. */
+  /** Whether the first attempt to connect is running. Until it has ended, a store that is not ready is no outage. */
   let isConnecting = true;
 
   const down = (cause: Error): void => {

@@ -5,7 +5,7 @@
 import type { Millis } from '#shared/clock.ts';
 
 export interface MailAddress {
-  /** '' if there is none. */
+  /** Name of the recipient; empty if there is none. */
   readonly name: string;
   readonly address: string;
 }
@@ -63,7 +63,7 @@ const PAUSE_MS: Millis = 30_000;
 const PAUSE_MS_MAX: Millis = 6 * 60 * 60 * 1000;
 
 /**
- * The pause after a failed attempt.
+ * Returns the pause after a failed attempt.
  *
  * @param attempts number of failed ones, at least 1
  * @param chance from 0 to 1. Spreads mails that failed together over the second half of the pause.
@@ -78,7 +78,7 @@ export const SENDER_REFUSED_MS_MAX: Millis = 7 * 24 * 60 * 60 * 1000;
 const SENDER_PAUSE_MS: Millis = 60_000;
 const SENDER_PAUSE_MS_MAX: Millis = 60 * 60 * 1000;
 
-/** The pause for all mails if the server refuses every mail. @param refusals in a row, at least 1 */
+/** Returns the pause for all mails if the server refuses every mail. @param refusals number in a row, at least 1 */
 export function senderPauseAfter(refusals: number): Millis {
   return Math.min(SENDER_PAUSE_MS * 2 ** (refusals - 1), SENDER_PAUSE_MS_MAX);
 }

@@ -40,7 +40,7 @@ interface MailerLog {
 }
 
 export interface Mailer {
-  /** false if mails stay in the table, so people get a link only if the reply shows it. */
+  /** Whether mails are sent. If false, they stay in the table, so people get a link only if the reply shows it. */
   readonly hasServer: boolean;
   /**
    * Accepts a mail. Call it in the transaction of the change that the mail is about: either both happen or neither.
@@ -58,7 +58,7 @@ export interface Mailer {
 
 interface MailerOptions {
   readonly db: Database;
-  /** null if nothing is sent, and mails stay in the table for the operator to read. */
+  /** Sends mails. null if nothing is sent, and mails stay in the table for the operator to read. */
   readonly transport: MailTransport | null;
   readonly clock: Clock;
   readonly random: Random;
@@ -132,7 +132,7 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       if (transport === null) {
         log.info({ mailId, kind: mail.kind }, 'SMTP_URL is unset: a mail waits in the table mailOutbox');
       }
-      // After the transaction, because others do not see the row before.
+      // Wake the runner after the transaction, because other connections do not see the row before.
       setImmediate(() => runner?.wake());
     },
     wake: () => runner?.wake(),

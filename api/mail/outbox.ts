@@ -12,7 +12,7 @@ const RETENTION_MS: Millis = 30 * 24 * 60 * 60 * 1000;
 const ERROR_LENGTH_MAX = 500;
 
 export interface LeasedMail extends OutgoingMail {
-  /** Number of attempts, including this one. */
+  /** Number of attempts, including the current one. */
   readonly attempts: number;
   readonly createdAt: Timestamp;
 }

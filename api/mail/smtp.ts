@@ -24,12 +24,12 @@ export function createSmtpTransport(url: string, from: MailAddress): MailTranspo
       try {
         await transport.sendMail({
           from,
-          // As objects, because text would be parsed as a list of addresses.
+          // Pass addresses as objects, because text would be parsed as a list of addresses.
           to: { name: '', address: to },
           ...(replyTo ? { replyTo: { name: '', address: replyTo } } : {}),
           subject,
           text: body,
-          // The same at every attempt, so that mail programs recognise a mail that arrives twice.
+          // The Message-ID is the same at every attempt, so that mail programs recognise a mail that arrives twice.
           messageId: `<${id}@${domain}>`,
           headers: { 'Auto-Submitted': 'auto-generated' },
         });
@@ -67,13 +67,13 @@ function adviceFor(error: unknown): string | null {
 /** Codes of Node and OpenSSL, such as DEPTH_ZERO_SELF_SIGNED_CERT and ERR_SSL_WRONG_VERSION_NUMBER. */
 const CERTIFICATE = /CERT|_SSL_|_TLS_|LEAF_SIGNATURE/;
 
-/** RFC 5321 §4.2.1: 5yz is permanent. */
+/** Whether the server refuses the mail permanently (5yz, RFC 5321 §4.2.1). */
 function isRefusal(error: unknown): boolean {
   const code = replyCode(error);
   return code !== null && code >= 500;
 }
 
-/** The error without the server's text, which repeats the address. */
+/** Describes an error without the server's text, which repeats the address. */
 function describe(error: unknown): string {
   const code = replyCode(error);
   const kind = textOf(error, 'code') || 'error';

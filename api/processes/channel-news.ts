@@ -81,7 +81,7 @@ class ChannelNews implements News {
   async open(): Promise<void> {
     const { location, listener, log } = this.#options;
     const connection = await openListening(location);
-    // Both may happen at any time, and more than once.
+    // The events `error` and `end` may happen at any time, and more than once.
     const lost = (error: unknown): void => this.#lose(connection, error);
     connection.on('error', lost);
     connection.on('end', () => lost(new Error('the connection ended')));
@@ -102,7 +102,7 @@ class ChannelNews implements News {
     this.#pauseMs = PAUSE_MS;
     if (this.#isAwayTold) log.info({}, 'change notifications of other processes arrive again');
     this.#isAwayTold = false;
-    // From now on nothing is missed. Earlier changes may have been.
+    // From now on no notification is missed. Earlier ones may have been.
     listener.onGap();
     listener.onEvents();
     listener.onMails();
@@ -173,7 +173,7 @@ async function end(connection: Connection): Promise<void> {
   await within(WAIT_MS, connection.end()).catch(() => undefined);
 }
 
-/** @returns nothing for messages that are not ours */
+/** @returns nothing for messages that this program does not send */
 function read(payload: string): readonly string[] {
   try {
     const message: unknown = JSON.parse(payload);

@@ -14,14 +14,14 @@ export interface NewsListener {
 }
 
 export interface News {
-  /** false if changes of other processes are noticed later. */
+  /** Whether notifications of other processes arrive. If not, their changes are noticed later. */
   isHeard(): boolean;
   /** Notifies other processes about new events. A lost notification delays an event, but never loses one. */
   tellEvents(): void;
   close(): Promise<void>;
 }
 
-/** For a database in memory, which has no other processes. */
+/** Creates notifications for a database in memory, which has no other processes. */
 export const NO_NEWS: News = {
   isHeard: () => true,
   tellEvents: () => undefined,

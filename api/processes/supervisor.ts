@@ -11,9 +11,9 @@ import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 /** The port is open, and the credentials of a first start exist. */
 export interface ReadyMessage {
   readonly kind: 'ready';
-  /** Address on which it listens, such as `http://127.0.0.1:3000`. */
+  /** Address of the API, such as `http://127.0.0.1:3000`. */
   readonly address: string;
-  /** Shown to the operator once, at the first start. */
+  /** Text that the operator sees once, at the first start. */
   readonly notice: string | null;
 }
 
@@ -40,13 +40,13 @@ export function createSupervisor({ env, ...options }: SupervisorOptions): Superv
 
   const answer = async (worker: ChildProcess, message: UsesMessage): Promise<void> => {
     const reply = await countFor(counters, message);
-    // A worker that has ended in the meantime waits for nothing.
+    // A worker that has ended meanwhile does not wait for an answer.
     if (worker.connected) worker.send(reply, () => undefined);
   };
   const pool = new WorkerPool<ReadyMessage | UsesMessage>({
     ...options,
     env: (port) => ({ ...env, API_WORKERS: '1', API_PORT: String(port) }),
-    // Migrating a large database, or waiting for one, may take any time.
+    // There is no time limit for a start, because migrating a large database, or waiting for one, may take any time.
     startTimeoutMs: null,
     onMessage(worker, message) {
       if (message.kind === 'uses') {

@@ -1,7 +1,7 @@
 /**
- * Files that are named in an answer or in a survey. A file that is not named within a day is collected
- * (removal.ts). Writing an answer or a survey claims its files in the same transaction; a claim is never taken back,
- * so a file that was named once stays until it is deleted, or goes with its response, survey or workspace.
+ * Keeps uploaded files that an answer or a survey names. A file that nothing names within a day is deleted
+ * (removal.ts). Writing an answer or a survey claims its files in the same transaction. A claim is permanent. So a file
+ * that was named once stays until it is deleted itself, or together with its response, survey or workspace.
  */
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { isId } from '#api/ids.ts';
@@ -22,9 +22,9 @@ interface Answered {
 }
 
 /**
- * Claims the files that a response names, and gives it those that are answers to its survey, unless another response was
- * first: from now on they go when it goes. Files that anybody may read, such as pictures of a survey, never belong to a
- * response.
+ * Claims the files that a response names. Files that are answers to its survey then belong to the response, unless they
+ * already belong to another one, and are deleted together with it. Public files, such as pictures of a survey, never
+ * belong to a response.
  */
 export async function claimFiles(
   db: Database,
@@ -66,7 +66,7 @@ export async function claimFilesIn(
 ): Promise<void> {
   const keys = new Set<string>();
   for (const [, id = '', access = '', name = ''] of text.matchAll(FILE)) {
-    // With an environment id the file belongs to the workspace itself, otherwise it may belong to another workspace.
+    // The id in the path may be the legacy environment id of this workspace, or the id of another workspace.
     for (const owner of new Set([id, workspaceId])) {
       const location = isAccess(access) ? locationOf(owner, access, percentDecoded(name)) : null;
       if (location !== null) keys.add(keyOf(location));
@@ -76,8 +76,8 @@ export async function claimFilesIn(
 }
 
 /**
- * Every name that we make ends in a UUID and an extension, so it is found inside of HTML and CSS too. A part of a name
- * has no slash, so no part of a text is looked at twice.
+ * Finds the names of files in any text, such as HTML and CSS. Every name that the API makes ends in a UUID and an
+ * extension. A part of a name has no slash, so no part of a text is searched twice.
  */
 const FILE =
   /\/storage\/([0-9a-z]{1,64})\/(public|private)\/((?:surveys\/[0-9a-z]{1,64}\/elements\/[\w-]{1,128}\/)?[^"/\\<>?#]{1,2000}?--fid--[0-9a-f-]{36}\.[A-Za-z0-9]{1,20})/g;

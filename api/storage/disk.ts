@@ -51,11 +51,14 @@ interface DiskStorage extends Storage {
   readonly receiver: UploadReceiver;
 }
 
-/** Longer than any sender may be silent. Older files without writes are from a process that died. */
+/**
+ * Age after which an upload without writes is deleted. Its process has died, because no sender may be silent for so
+ * long.
+ */
 const LEFTOVER_MS: Millis = 3_600_000;
 const ONLY_OWNER = 0o600;
 
-/** Opens or changes no file before `check`. */
+/** Creates the store. It opens or changes no file before `check`. */
 export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: DiskOptions): DiskStorage {
   const objects = join(folder, 'objects');
   const incoming = join(folder, 'incoming');
@@ -76,7 +79,7 @@ export function createDiskStorage({ folder, uploadUrl, signer, clock, random }: 
         const { mtimeMs } = await lstat(path);
         return { kind: 'stored', size, etag: etagOf(size, mtimeMs) };
       } catch (error) {
-        // If this fails too, report the first failure. The sweep cleans up.
+        // If removing the file fails too, report the first failure. The sweep removes the file later.
         await rm(temporary, { force: true }).catch(() => undefined);
         if (error instanceof TooLarge) return { kind: 'tooLarge' };
         if (error instanceof UploadAborted) throw error;
@@ -182,7 +185,7 @@ async function publish(temporary: string, path: string): Promise<void> {
   await syncFolder(folder);
 }
 
-/** A name is durable only when its folder is on the medium too. */
+/** Flushes a folder. A name is durable only when its folder is on the medium too. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, constants.O_RDONLY);
   try {

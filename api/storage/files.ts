@@ -55,10 +55,10 @@ export async function isGranted(db: Database, key: string): Promise<boolean> {
   return row !== undefined;
 }
 
-/** `gone`: it was deleted. `full`: it does not fit. In both cases the object must be deleted. */
+/** `gone`: the file was deleted. `full`: it does not fit into the quota. In both cases the object must be deleted. */
 type StoredOutcome = 'stored' | 'gone' | 'full';
 
-/** Call it when the object exists. */
+/** Records that a file was stored. Call it when the object exists. */
 export async function markStored(
   db: Database,
   quota: StorageQuota,
@@ -68,7 +68,7 @@ export async function markStored(
 ): Promise<StoredOutcome> {
   try {
     return await db.transaction().execute(async (trx): Promise<StoredOutcome> => {
-      // Writing first keeps others from deleting the file or storing another version.
+      // Write first, so that no other transaction can delete the file or store another version meanwhile.
       const row = await trx
         .updateTable('files')
         .set({ size, storedAt: now })
@@ -90,9 +90,9 @@ export async function markStored(
 }
 
 /**
- * Marks the file as deleted, before its object is.
+ * Marks a file as deleted, before its object is deleted.
  *
- * @param onlyUnclaimed only if no answer or survey names it
+ * @param onlyUnclaimed marks the file only if no answer or survey names it
  * @returns false if it was not marked, or there is no such row
  */
 export async function markRemoved(
@@ -111,10 +111,10 @@ export async function markRemoved(
 }
 
 /**
- * Call it when the object was deleted, so its bytes are free. Deletes the row too, unless an upload under the grant may
- * be running.
+ * Releases the bytes of a deleted file. Call it when the object was deleted. It also deletes the row, unless an upload
+ * under the grant may still be running.
  *
- * @param before older grants lose their rows
+ * @param before rows of grants before this time are deleted
  */
 export async function settleRemoved(db: Database, key: string, before: Timestamp): Promise<void> {
   await db.transaction().execute(async (trx) => {
@@ -130,7 +130,7 @@ export async function settleRemoved(db: Database, key: string, before: Timestamp
   });
 }
 
-/** The grant was apparently not used, so its bytes are free. */
+/** Releases the bytes of a grant that was probably not used. */
 export async function releaseGrant(db: Database, key: string): Promise<void> {
   await db.transaction().execute((trx) => releaseCounted(trx, key));
 }

@@ -11,7 +11,9 @@ export type Access = (typeof accessTypes)[number];
 export interface FileLocation {
   readonly workspaceId: string;
   readonly access: Access;
-  /** null if it is not for a question. Old clients and the management API upload such files. */
+  /**
+   * The question that the file belongs to; null if there is none. Old clients and the management API upload such files.
+   */
   readonly element: { readonly surveyId: string; readonly elementId: string } | null;
   readonly fileName: string;
 }
@@ -74,7 +76,7 @@ export function nameProblem(name: string): string | null {
   return extensionOf(name) === null ? 'File name must have an extension' : null;
 }
 
-/** The extension: the text after the last dot of the last part. null if there is none. */
+/** Returns the extension: the text after the last dot of the last part. null if there is none. */
 export function extensionOf(name: string): string | null {
   return /\.([^./\\]+)$/.exec(name)?.[1] ?? null;
 }

@@ -53,7 +53,7 @@ export function readStorageLocation(parse: Parse, cwd: string): StorageLocation 
   return bucket === null ? { kind: 'disk', path } : { kind: 's3', bucket, endpoint, region, forcePathStyle };
 }
 
-/** null if no credentials were given. */
+/** Reads the credentials for S3; null if none were given. */
 export function readS3Credentials(parse: Parse): S3Credentials | null {
   const secretKey = parse('S3_SECRET_KEY', '', String);
   return parse('S3_ACCESS_KEY', null, (accessKey) => parseS3Credentials(accessKey, secretKey));
@@ -61,17 +61,17 @@ export function readS3Credentials(parse: Parse): S3Credentials | null {
 
 interface DiskLocation {
   readonly kind: 'disk';
-  /** An absolute path. */
+  /** Absolute path of the folder. */
   readonly path: string;
 }
 
 export interface S3Location {
   readonly kind: 's3';
   readonly bucket: string;
-  /** null for AWS. */
+  /** Address of the server; null for AWS. */
   readonly endpoint: string | null;
   readonly region: string;
-  /** The name of the bucket is in the path instead of the host name. */
+  /** Whether the name of the bucket is in the path instead of the host name. */
   readonly forcePathStyle: boolean;
 }
 

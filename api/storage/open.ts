@@ -9,14 +9,14 @@ import type { Storage } from './storage.ts';
 interface StorageOptions {
   readonly location: StorageLocation;
   readonly credentials: S3Credentials | null;
-  /** Has no slash at the end. */
+  /** Public address of the API, without a slash at the end. */
   readonly publicUrl: string;
   readonly signer: Signer;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** Does not check that the store works; `check` does. */
+/** Opens the store. It does not check that the store works; `check` does. */
 export async function openStorage({
   location,
   credentials,

@@ -33,7 +33,7 @@ export function readStorageQuota(
 }
 
 export interface StorageQuota {
-  /** In bytes. null for no limit. */
+  /** Maximum number of bytes; null for no limit. */
   readonly workspaceBytesMax: number | null;
   readonly totalBytesMax: number | null;
 }
@@ -51,7 +51,7 @@ export class QuotaExceeded extends Error {
   }
 }
 
-/** The row for the sum of all workspaces. No id is empty. */
+/** Key of the row for the sum of all workspaces. No workspace has an empty id. */
 const TOTAL = '';
 
 export async function reserveBytes(

@@ -1,6 +1,7 @@
 /**
- * Deletes files that lost their owner or were never named. Code that deletes a response or a survey calls `removeFilesOf`
- * after the commit. The sweep finds the rest: S3 was away, the process died, or the owner was deleted in another way.
+ * Deletes files that lost their owner or were never named. Code that deletes a response or a survey calls
+ * `removeFilesOf` after the commit. The sweep finds the rest: S3 was away, the process died, or the owner was deleted
+ * in another way.
  *
  * First the row is marked, then the object is deleted, then the row. After a crash the next sweep finds the marked row.
  * The row of a young grant stays for an hour, and then its object is deleted again, in case an upload was still running
@@ -25,9 +26,12 @@ import {
 const AT_ONCE_MAX = 100;
 const SWEEP_MAX = 1_000;
 const PARALLEL = 8;
-/** After this time an upload has ended, even a slow one to a bucket. */
+/** Time after which an upload has ended, even a slow one to a bucket. */
 const UPLOAD_MS_MAX: Millis = 3_600_000;
-/** After this time an upload to us has ended, and nearly every one to a bucket. Missing files free their bytes. */
+/**
+ * After this time an upload to the API has ended, and nearly every upload to a bucket. If the file is missing then, its
+ * bytes are released.
+ */
 const RESERVED_MS: Millis = 600_000;
 /** How long a file waits for an answer or a survey that names it. */
 const UNCLAIMED_MS: Millis = 24 * 3_600_000;
@@ -43,7 +47,7 @@ interface RemovalParts {
   readonly config: { readonly storageQuota: StorageQuota };
 }
 
-/** Never rejects, because the deletion that it follows is done. */
+/** Deletes the files of an owner. Never rejects, because the owner is already deleted. */
 export async function removeFilesOf(parts: RemovalParts, owner: Owner, log: RemovalLog): Promise<void> {
   try {
     const files = await listFilesOf(parts.db, owner, AT_ONCE_MAX);
@@ -53,7 +57,7 @@ export async function removeFilesOf(parts: RemovalParts, owner: Owner, log: Remo
   }
 }
 
-/** Also deletes objects without a row. @throws StorageUnavailable */
+/** Deletes a file, even if it has no row. @throws StorageUnavailable */
 export async function removeFile({ db, storage, clock }: RemovalParts, key: string): Promise<void> {
   const now = clock();
   await markRemoved(db, key, toTimestamp(now));
@@ -97,7 +101,7 @@ export async function settleUploads(parts: RemovalParts): Promise<void> {
   const { db, storage, clock, config } = parts;
   const now = clock();
   const ended = toTimestamp(now - UPLOAD_MS_MAX);
-  // Each is looked up twice: when its reservation ends, and before its row is deleted.
+  // Each file is looked up twice: when its reservation ends, and before its row is deleted.
   const times = { reserved: toTimestamp(now - RESERVED_MS), ended };
   const unsettled = await unsettledFiles(db, times, SWEEP_MAX).execute();
   await inParallel(unsettled, async ({ key, createdAt }) => {
@@ -113,7 +117,10 @@ export async function settleUploads(parts: RemovalParts): Promise<void> {
   });
 }
 
-/** The first failure ends the round, because a store that fails one call will fail the others. */
+/**
+ * Works on files in parallel. The first failure ends the round, because a store that fails one call will fail the
+ * others.
+ */
 async function inParallel(files: readonly File[], work: (file: File) => Promise<void>): Promise<void> {
   const pending = [...files];
   await Promise.all(

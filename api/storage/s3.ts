@@ -1,9 +1,9 @@
 /**
  * Stores files in a bucket of S3 or of a server with its protocol. Only this file knows the SDK.
  *
- * Clients post to the bucket under a policy that fixes key, type, size and time, which S3 enforces. So the CORS rules of
- * the bucket must allow POST from every origin. It needs no public access, because reads go through the API. Every call
- * has a time limit, so an S3 that hangs occupies connections only for seconds.
+ * Clients post to the bucket under a policy that fixes key, type, size and time, which S3 enforces. So the CORS rules
+ * of the bucket must allow POST from every origin. It needs no public access, because reads go through the API. Every
+ * call has a time limit, so an S3 that hangs occupies connections only for seconds.
  */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -113,8 +113,8 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
     },
 
     async check() {
-      // Asks for a file that is never stored: a missing file is the best answer, as it shows that the bucket is there, that the
-      // key pair may read, and that S3 reports what is missing. Without the right to list it would say 403 instead.
+      // Reads a file that never exists. The reply that it is missing shows that the bucket exists, that the key pair
+      // may read, and that S3 reports missing files. Without the right to list, S3 would reply 403 instead.
       try {
         const { Body } = await client.send(new GetObjectCommand(at(PROBE_KEY)));
         if (Body instanceof Readable) Body.destroy();
@@ -123,7 +123,7 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
       }
     },
 
-    // A POST leaves nothing behind unless it ends.
+    // There is nothing to delete, because S3 stores nothing of an unfinished POST.
     async sweep() {},
 
     async close() {
@@ -151,7 +151,7 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
   }
 }
 
-/** An unknown bucket is a wrong setting, not a missing file. */
+/** Whether an error means that the file is missing. An unknown bucket is a wrong setting, not a missing file. */
 function isMissing(error: unknown): boolean {
   return statusOf(error) === 404 && !(error instanceof Error && error.name === 'NoSuchBucket');
 }

@@ -25,7 +25,7 @@ export interface NewObject {
 
 /** A form for `multipart/form-data`: every field in order, then the part `file`. */
 export interface UploadForm {
-  /** An absolute address. */
+  /** Absolute address to which the form is sent. */
   readonly url: string;
   /** `key`, `Content-Type`, `success_action_status` and the signature of the store. */
   readonly fields: Readonly<Record<string, string>>;
@@ -37,10 +37,10 @@ export interface ByteRange {
   readonly last: number;
 }
 
-/** One version of a file, so that its headers fit its bytes. */
+/** One version of a file, so that its headers belong to its bytes. */
 export interface OpenObject {
   readonly size: number;
-  /** With quotes, strong (RFC 9110 8.8.3). */
+  /** Strong validator with quotes (RFC 9110 8.8.3). */
   readonly etag: string;
   readonly modifiedAt: Millis;
   /**
@@ -49,12 +49,12 @@ export interface OpenObject {
    * @returns null if this version was replaced or deleted
    */
   read(range: ByteRange): Promise<Readable | null>;
-  /** Closes the object if it is not read. Harmless afterwards. */
+  /** Closes the object if it is not read. Further calls do nothing. */
   close(): Promise<void>;
 }
 
 export interface Storage {
-  /** The same key may be granted again. */
+  /** Grants an upload. The same key may be granted again. */
   grant(object: NewObject): Promise<UploadForm>;
   /**
    * Stores a whole file without a grant, and replaces an older one under the key.

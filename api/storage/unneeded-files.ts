@@ -60,7 +60,7 @@ export function listOrphans(db: Database, limit: number): Promise<File[]> {
     .execute();
 }
 
-/** Stored files that nobody named, with grants before the given time, oldest first. */
+/** Selects stored files that nothing names, with grants before the given time, oldest first. */
 export function unclaimedFiles(db: Database, before: Timestamp, limit: number) {
   return oldestFiles(db, limit)
     .where('claimedAt', 'is', null)
@@ -69,7 +69,7 @@ export function unclaimedFiles(db: Database, before: Timestamp, limit: number) {
     .where('createdAt', '<', before);
 }
 
-/** Deleted files whose grant is old enough to delete the row, or whose object may still exist. */
+/** Selects deleted files whose grant is old enough to delete the row, or whose object may still exist. */
 export function removedFiles(db: Database, before: Timestamp, limit: number) {
   return oldestFiles(db, limit)
     .where('removedAt', 'is not', null)

@@ -17,7 +17,7 @@ export interface Surface extends ReplyRules {
    * callers without credentials do not learn which paths exist.
    */
   readonly credentials: Credentials | null;
-  /** null if the application does not limit its routes. */
+  /** The limit of the routes; null if the application does not limit them. */
   readonly limit: SurfaceLimit | null;
   readonly routes: readonly Routes[];
 }

@@ -1,4 +1,4 @@
-/** One hostile client: raw sockets from one address, and a count of what it did. */
+/** One hostile client. It uses raw sockets from one address, and counts its connections, requests and answers. */
 import { connect, type Socket } from 'node:net';
 
 export const ATTACKER_ADDRESS = '127.0.0.2';
@@ -7,48 +7,48 @@ const TICK_MS = 10;
 /** New connections in one tick: at most 1,000 a second. */
 const OPENED_PER_TICK_MAX = 10;
 const FLOOD_CONNECTIONS = 50;
-/** A flood leaves at most so many requests unanswered on one connection. */
+/** Maximum number of unanswered requests on one connection of a flood. */
 const OUTSTANDING_MAX = 8;
 const STATUS = /HTTP\/1\.[01] (\d{3}) /g;
 
 export interface AttackCounts {
   connected: number;
-  /** Requests that were begun. */
+  /** Number of requests whose sending has begun. */
   requests: number;
   readonly answers: Record<string, number>;
 }
 
-/** Runs until the attacker is stopped. */
+/** Starts an attack, which runs until the attacker is stopped. */
 export type Attack = (attacker: Attacker) => void;
 
-/** Describes a connection. */
+/** How the attacker uses a connection. */
 interface Conduct {
   /** A request, or the beginning of one. Without it, the connection is silent. */
   readonly send?: string | Buffer | (() => string | Buffer);
-  /** Is sent again and again, unless the connection is full. */
+  /** Bytes to send repeatedly, unless the socket's buffer is full. */
   readonly drip?: { readonly bytes: string | Buffer; readonly everyMs: number };
   readonly leaveAfterMs?: number;
-  /** Leaves, or sends the same again, at every chunk of a reply. */
+  /** After each chunk of a reply: leave, or send the same request again. */
   readonly atReply?: 'leave' | 'send';
-  /** Replies stay in the kernel's buffers. */
+  /** Whether to never read replies, so that they fill the kernel's buffers. */
   readonly isUnread?: boolean;
-  /** Ends its half after the request. */
+  /** Whether to close its half of the connection after the request. */
   readonly isHalfClosed?: boolean;
-  /** Does something else with it. */
+  /** Does something else with the connection. */
   readonly act?: (socket: Socket, counts: AttackCounts) => void;
 }
 
-/** Keeps so many connections open. One that closes is replaced. */
+/** Keeps a number of connections open. A connection that closes is replaced. */
 export function hold(connections: number, conduct: Conduct): Attack {
   return (attacker) => attacker.hold(connections, conduct);
 }
 
-/** Opens so many connections a second. */
+/** Opens connections at an even rate. */
 export function open(perSecond: number, conduct: Conduct): Attack {
   return (attacker) => attacker.open(perSecond, conduct);
 }
 
-/** Sends so many requests a second over kept-alive connections. It skips a connection with too many requests. */
+/** Sends requests at an even rate over kept-alive connections. Skips connections with too many unanswered requests. */
 export function flood(perSecond: number, request: () => string): Attack {
   return (attacker) => attacker.flood(perSecond, request);
 }
@@ -56,7 +56,7 @@ export function flood(perSecond: number, request: () => string): Attack {
 export class Attacker {
   readonly counts: AttackCounts = { connected: 0, requests: 0, answers: {} };
   readonly #port: number;
-  /** Its connections, and how many requests on each have no reply yet. */
+  /** Number of unanswered requests on each open connection. */
   readonly #outstanding = new Map<Socket, number>();
   readonly #timers = new Set<NodeJS.Timeout>();
 
@@ -104,7 +104,7 @@ export class Attacker {
     for (const socket of this.#outstanding.keys()) socket.destroy();
   }
 
-  /** @returns null when it has too many connections already */
+  /** Opens a connection. @returns null if the attacker already has too many */
   #connect(conduct: Conduct): Socket | null {
     const { send, drip, leaveAfterMs, atReply, isUnread, isHalfClosed = false, act } = conduct;
     if (this.#outstanding.size >= SOCKETS_MAX) return null;
@@ -147,7 +147,7 @@ export class Attacker {
     let done = 0;
     this.#every(TICK_MS, () => {
       const due = Math.floor(((performance.now() - began) / 1000) * perSecond);
-      // After a pause of this process it does not catch up with a burst.
+      // After a pause of this process, skip the missed actions instead of doing them in a burst.
       done = Math.max(done, due - Math.ceil(perSecond / 10));
       for (; done < due; done++) act();
     });
@@ -166,18 +166,18 @@ export class Attacker {
   }
 }
 
-/** Does something again and again while the connection is open. */
+/** Repeats an action while the connection is open. */
 export function repeat(socket: Socket, everyMs: number, act: () => void): void {
   const timer = setInterval(act, everyMs);
   socket.once('close', () => clearInterval(timer));
 }
 
-/** The header section of a request. */
+/** Returns the header section of a request. */
 export function head(method: string, path: string, headers: readonly string[] = []): string {
   return `${[`${method} ${path} HTTP/1.1`, 'Host: bench.example', ...headers].join('\r\n')}\r\n\r\n`;
 }
 
-/** @returns gives one after the other, again and again */
+/** @returns a function that returns the items in turn, and begins again after the last */
 export function inTurn<T>(things: readonly T[]): () => T {
   let i = 0;
   return () => things[i++ % things.length] as T;
@@ -185,7 +185,7 @@ export function inTurn<T>(things: readonly T[]): () => T {
 
 let made = 0;
 
-/** A text that no other call in this process returns. All have the same length. */
+/** Returns a new text with each call. All texts have the same length. */
 export function invented(): string {
   made++;
   return `${made.toString(36).padStart(8, '0')}${((made * 2_654_435_761) >>> 0).toString(36).padStart(8, '0')}`;

@@ -1,37 +1,37 @@
-/** An abuse scenario: one attack from one address, and its surroundings. */
+/** An abuse scenario: one attack from one address, and the conditions under which it happens. */
 import type { PolicyFile } from '#bench/peers/floodgate.ts';
 import type { Attack } from './attacker.ts';
 
 /**
- * Happens to Floodgate's Redis during the attack: stopped for two seconds; killed and restarted; one reply in fifty
- * garbled; or only 12 MB of memory from the start.
+ * A disturbance of Floodgate's Redis during the attack. `frozen`: it is stopped for two seconds. `restarted`: it is
+ * killed and restarted. `garbled`: one reply in fifty is damaged. `small`: it has only 12 MB of memory.
  */
 export type StoreTrouble = 'frozen' | 'restarted' | 'garbled' | 'small';
 
 /**
- * The visitor beside the attack: a stranger has another address; a neighbour has the attacker's address and a key that
- * worked before; a guest has the attacker's address and no key.
+ * The visitor that uses the service during the attack. A `stranger` has another address. A `neighbour` has the
+ * attacker's address, and an API key that worked before. A `guest` has the attacker's address and no API key.
  */
 export type VisitorKind = 'stranger' | 'neighbour' | 'guest';
 
 interface Surroundings {
-  /** Changes the shipped policy file. Default: raises all limits, so that none stops the attack or the visitor. */
+  /** Changes the shipped policy file. Default: raises all limits, so that no limit stops the attack or the visitor. */
   readonly policies: (file: PolicyFile) => void;
   readonly visitor: VisitorKind;
-  /** The attacker's address is a trusted proxy, so its X-Forwarded-For counts. */
+  /** Whether the attacker's address is a trusted proxy, so that its X-Forwarded-For counts. */
   readonly trustsAttacker: boolean;
   readonly store: StoreTrouble;
-  /** The visitor uses TLS as well. The attacker may ask for HTTP/2. */
+  /** Whether to use TLS, also for the visitor. Then the attacker may ask for HTTP/2. */
   readonly isTls: boolean;
-  /** Default: all targets. */
+  /** Whether to skip the other targets. */
   readonly isForFloodgateOnly: boolean;
-  /** Redis keys are compared with the admitted requests. */
+  /** Whether the number of new Redis keys must be in proportion to the number of admitted requests. */
   readonly countsKeys: boolean;
-  /** At most so many requests of the attacker may reach the upstream in each minute. */
+  /** Maximum number of requests of the attacker that may reach the upstream in each minute. */
   readonly admittedPerMinuteMax: number;
-  /** So many clients are banned at the end. */
+  /** Number of clients that must be banned at the end. */
   readonly bans: number;
-  /** No header that upstreams may trust may reach the upstream. */
+  /** Whether the attack sends headers that some upstreams trust. None of them may reach the upstream. */
   readonly smuggles: boolean;
 }
 
@@ -50,7 +50,7 @@ export function scenario(
   return { name, title, attack, ...surroundings };
 }
 
-/** Counts responses by a field of their body as well. */
+/** Adds a policy that counts requests by a field of their body. */
 export function countByEmail({ policies }: PolicyFile): void {
   policies.push({
     name: 'account',
@@ -61,12 +61,14 @@ export function countByEmail({ policies }: PolicyFile): void {
   });
 }
 
-/** The limits of the shipped policy file. */
+/** Keeps the limits of the shipped policy file. */
 export const shipped = { policies: () => undefined };
-/** The shipped policy file admits 100 requests a minute on these routes. */
+/**
+ * Also checks that no more than 100 requests a minute are admitted, as the shipped policy file allows on these routes.
+ */
 export const counted = { ...shipped, countsKeys: true, admittedPerMinuteMax: 100 };
 
-/** The shipped policy file admits ten requests an hour on this route. Here it also bans who goes on. */
+/** The shipped policy file admits ten requests an hour on this route. `banning` also bans clients that send more. */
 export const LOGIN = '/api/auth/callback/token';
 export const banning: Partial<Surroundings> = {
   isForFloodgateOnly: true,

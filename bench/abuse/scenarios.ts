@@ -1,4 +1,6 @@
-/** All abuse scenarios. As a program (`node scenarios.ts SCENARIO PORT SECONDS`) it attacks, and reports its counts. */
+/**
+ * All abuse scenarios. As a program (`node scenarios.ts SCENARIO PORT SECONDS`) it runs one attack and reports counts.
+ */
 import { constants, setPriority } from 'node:os';
 import { Attacker } from './attacker.ts';
 import { BODIES } from './attacks/bodies.ts';
@@ -14,7 +16,7 @@ export const SCENARIOS: readonly AbuseScenario[] = [
 
 if (import.meta.main) {
   const [name, port, seconds] = process.argv.slice(2);
-  // In reality it is another machine. Here it must not take the cores from its victims.
+  // A real attacker is another machine. Here it must not take CPU time from the servers that it attacks.
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const attacker = new Attacker(Number(port));
   const end = (): void => {

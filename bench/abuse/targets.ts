@@ -1,4 +1,4 @@
-/** The programs that are attacked, each with bounds for one address. */
+/** The servers that are attacked. Each of them has bounds for one client address. */
 import { policiesOf, raiseLimits, startGateway } from '#bench/peers/floodgate.ts';
 import { startBoundedHaproxy } from '#bench/peers/haproxy.ts';
 import { startBoundedNginx } from '#bench/peers/nginx-limit-req.ts';
@@ -26,7 +26,7 @@ function tlsSettings(): Record<string, string> {
   return { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key, GATEWAY_HTTP2: '1' };
 }
 
-/** With its default bounds. */
+/** Floodgate with its default bounds. */
 export const FLOODGATE: Target = {
   name: 'floodgate',
   needs: 'redis-server',

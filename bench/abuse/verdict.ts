@@ -5,10 +5,10 @@ import type { AbuseResult } from './visit.ts';
 
 const RSS_MB_MAX = 180;
 const P99_TIMES_MAX = 2;
-/** A lower p99 is not judged, because twice half a millisecond is noise. */
+/** A p99 below this value is always good, because twice half a millisecond is noise. */
 const P99_FLOOR_MS = 10;
 const KEYS_PER_ADMITTED_MAX = 2;
-/** Keys of the visitor and of the gateway itself, such as heartbeats. */
+/** Number of keys that the visitor and the gateway itself may add, such as heartbeats. */
 const OTHER_KEYS = 30;
 
 export const GOALS_TEXT = [

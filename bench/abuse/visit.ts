@@ -1,4 +1,7 @@
-/** One scenario on one target: fresh processes, the visitor alone, then the visitor beside the attack. */
+/**
+ * Runs one scenario on one target: starts new processes, measures the visitor alone, then the visitor during the
+ * attack.
+ */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Processes } from '#bench/run/processes.ts';
@@ -15,7 +18,7 @@ import { FLOODGATE, type Target } from './targets.ts';
 import { CONTROL, VISITORS, type VisitFigures, visit, WARM_UP } from './visitor.ts';
 
 const SAMPLE_MS = 250;
-/** The visitor's figures begin when the attack is in full swing. */
+/** The visitor starts this long after the attack, so that the attack has reached its full rate. */
 const HEAD_START_MS = 500;
 const TROUBLE_MS = 2000;
 const RESTART_MS = 500;
@@ -23,7 +26,7 @@ const GARBLED_EVERY = 50;
 
 interface Trouble {
   readonly redisArgs?: readonly string[];
-  /** Comes with the attack. */
+  /** Disturbs Redis during the attack. */
   readonly disturb?: (redis: RedisServer, garbler: Garbler) => Promise<void>;
 }
 
@@ -31,7 +34,7 @@ const TROUBLES: Readonly<Record<StoreTrouble, Trouble>> = {
   frozen: { disturb: (redis) => redis.freeze(TROUBLE_MS) },
   restarted: { redisArgs: DURABLE, disturb: (redis) => redis.killAndRestart(RESTART_MS) },
   garbled: { disturb: (_, garbler) => garbler.garble() },
-  // It refuses writes instead of removing keys.
+  // With this policy, a full Redis refuses writes instead of removing keys.
   small: { redisArgs: ['--maxmemory', '12mb', '--maxmemory-policy', 'noeviction'] },
 };
 
@@ -40,7 +43,7 @@ export interface VisitPlan {
   readonly attackSeconds: number;
   /** A request of the visitor without a reply after this time has failed. */
   readonly replyMsMax: number;
-  /** More settings of Floodgate. */
+  /** Additional settings of Floodgate. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -48,21 +51,21 @@ export interface AbuseResult {
   readonly target: string;
   readonly alone: VisitFigures;
   readonly attacked: VisitFigures;
-  /** Requests that went to the same upstream past the target, during the attack. */
+  /** p99 of requests sent directly to the same upstream during the attack. */
   readonly directP99Ms: number;
-  /** Requests to a server that nobody attacked, during the attack. */
+  /** p99 of requests to a server that is not attacked, during the attack. It shows how busy the machine is. */
   readonly machineP99Ms: number;
   readonly rssPeakMb: number;
-  /** null without Redis. */
+  /** Maximum number of keys that the attack added. null without Redis. */
   readonly redisKeys: number | null;
   readonly admitted: number;
   readonly smuggled: number;
-  /** Clients that are banned at the end. null without Redis. */
+  /** Number of clients that are banned at the end. null without Redis. */
   readonly bans: number | null;
-  /** Minutes of the clock in which the attack sent requests. */
+  /** Number of minutes of the clock in which the attack sent requests. */
   readonly minutes: number;
   readonly attack: AttackCounts;
-  /** null if the target is still there. */
+  /** How the target ended. null if it is still running. */
   readonly died: string | null;
 }
 
@@ -94,7 +97,7 @@ export async function runOn(
   const redisPort = (proxy ?? redis)?.port ?? 0;
   const port = await freePort();
   const server = await target.start({ processes, port, upstreamPort, redisPort, settings }, scenario);
-  // Nobody waits for what hangs after an attack. But NGINX has to end its worker.
+  // Do not wait for requests that hang after an attack. But NGINX needs SIGTERM to end its worker.
   ends.defer(() => server.stop(target === FLOODGATE ? 'SIGKILL' : 'SIGTERM'));
   await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, isTls, timeoutMs }, 1)));
 
@@ -108,13 +111,13 @@ export async function runOn(
 
   const keysBefore = (await keysIn(redis)) ?? 0;
   let keysMax = 0;
-  // At the end of their window they are gone.
+  // Sample the number of keys, because they expire at the end of their window.
   const watch = setInterval(async () => {
     keysMax = Math.max(keysMax, (await keysIn(redis)) ?? 0);
   }, SAMPLE_MS);
   ends.defer(() => clearInterval(watch));
   const began = Date.now();
-  // It goes on until the visitor's last request has its reply, or will not get one.
+  // The attack lasts until the visitor's last request has a reply or has failed.
   const secondsMax = attackSeconds + (HEAD_START_MS + 2 * timeoutMs) / 1000;
   const args = [join(BENCH, 'abuse', 'scenarios.ts'), scenario.name, String(port), String(secondsMax)];
   const counts = Promise.withResolvers<AttackCounts>();
@@ -129,7 +132,7 @@ export async function runOn(
     redis === null ? undefined : disturb?.(redis, garbler),
   ]);
   await attacker.stop();
-  // Its message may arrive after its end.
+  // The attacker's message may arrive after its process has ended.
   const failure = setTimeout(
     () => counts.reject(new Error(`the attacker failed: ${attacker.output()}`)),
     1000,
@@ -146,12 +149,12 @@ export async function runOn(
   };
 }
 
-/** null while Redis does not answer. */
+/** @returns null while Redis does not answer */
 async function keysIn(redis: RedisServer | null): Promise<number | null> {
   return redis === null ? null : redis.client.dbsize().catch(() => null);
 }
 
-/** Makes nonsense of the same length of one decision in fifty. */
+/** Damages one decision in fifty without changing its length. */
 class Garbler {
   #isOn = false;
   #decisions = 0;
@@ -162,7 +165,7 @@ class Garbler {
     this.#isOn = false;
   }
 
-  /** @returns 0: nothing is delayed */
+  /** Damages the piece if its turn has come. @returns the delay in milliseconds, which is 0 */
   pass(piece: Buffer): number {
     // The text of a decision begins with a bracket, after its length.
     const at = piece.indexOf('\r\n[');

@@ -1,6 +1,7 @@
 /**
- * The well-behaved visitor: sends each request at its own time, whatever became of those before, over a few kept-alive
- * connections and now and then a new one. A reply counts if it has status 200 and is about what was asked.
+ * The well-behaved visitor. It sends requests at an even rate, even if earlier ones have no reply yet. Most of them use
+ * a few kept-alive connections, and every fourth uses a new one. A reply is a success if it has status 200 and belongs
+ * to the request.
  */
 import { type Ask, Client, type ClientOptions } from '#bench/run/client.ts';
 import { pace } from '#bench/run/paced.ts';
@@ -34,14 +35,16 @@ interface Visitor {
   readonly key: string;
   readonly perSecond: number;
   readonly steps: readonly Step[];
-  /** One request in so many is an upload of 64 KB. 0: none is. */
+  /** Every so many requests, one is an upload of 64 KB. 0: no uploads. */
   readonly uploadEvery: number;
 }
 
 const STRANGER: Visitor = {
   ...{ address: ADDRESS, key: 'fbk_valid_visitor', perSecond: 40, steps: BOTH, uploadEvery: 40 },
 };
-/** Stays below the 100 requests a minute that the shipped file allows a key, even if one of them is sent twice. */
+/**
+ * Sends fewer than the 100 requests a minute that the shipped policies allow a key, even if one of them is repeated.
+ */
 const NEAR: Visitor = { ...STRANGER, address: ATTACKER_ADDRESS, perSecond: 19, uploadEvery: 0 };
 
 export const VISITORS: Readonly<Record<VisitorKind, Visitor>> = {
@@ -50,10 +53,12 @@ export const VISITORS: Readonly<Record<VisitorKind, Visitor>> = {
   guest: { ...NEAR, steps: KEYLESS },
 };
 
-/** Sends fewer requests past the gateway, to measure how much the machine itself disturbs the figures. */
+/**
+ * Sends fewer requests, and sends them directly to an upstream, to measure how much the machine disturbs the figures.
+ */
 export const CONTROL: Visitor = { ...STRANGER, key: 'fbk_valid_control', perSecond: 20, uploadEvery: 0 };
 
-/** Four visitors with addresses of their own, who use each route 25 times: below any limit. */
+/** Four visitors with their own addresses. Each uses every route 25 times, which is below all limits. */
 export const WARM_UP: readonly Visitor[] = [1, 2, 3, 4].map((i) => ({
   ...STRANGER,
   ...{ address: `127.0.1.${i}`, key: `fbk_valid_warm${i}`, perSecond: 200 },
@@ -61,11 +66,11 @@ export const WARM_UP: readonly Visitor[] = [1, 2, 3, 4].map((i) => ({
 
 export interface VisitFigures {
   readonly sent: number;
-  /** From 0 to 1. */
+  /** Share of successful requests, from 0 to 1. */
   readonly success: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Reason -> how often. */
+  /** Number of failed requests by reason. */
   readonly failures: Readonly<Record<string, number>>;
 }
 

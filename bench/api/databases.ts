@@ -1,4 +1,4 @@
-/** The databases that the API is measured on: a SQLite file, and a PostgreSQL server that keeps what it acknowledges. */
+/** The databases on which the API is measured: a SQLite file, and a PostgreSQL server with durable writes. */
 import { readFileSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,16 +11,16 @@ type Kind = (typeof DATABASES)[number];
 
 export interface BenchDatabase {
   readonly kind: Kind;
-  /** As `DATABASE_URL`. */
+  /** Address of the database, in the form of `DATABASE_URL`. */
   readonly url: string;
-  /** The processes of its server. */
+  /** Ids of the server's processes. Empty for SQLite. */
   readonly pids: readonly number[];
   close(): Promise<void>;
 }
 
-/** With indexes, and the space to build them. */
+/** Disk space for one response, including indexes and the space to build them. */
 const BYTES_PER_RESPONSE = 3_500;
-/** As a server with this much data would have them. */
+/** Settings of PostgreSQL that are usual for this amount of data. */
 const settings = [
   'shared_buffers=2GB',
   'maintenance_work_mem=1GB',

@@ -1,6 +1,7 @@
 /**
- * Fills a database with responses and what belongs to them. Through the API, a million would take an hour, so the database
- * makes the rows itself. They look like the API's rows, with ids as scattered as random ones, and so do their indexes.
+ * Fills a database with responses, contacts and displays. A million responses would take an hour through the API, so
+ * SQL statements create the rows. The rows look like those of the API. Their ids are scattered like random ones, so the
+ * indexes look the same too.
  */
 import type { Sql } from './sql.ts';
 
@@ -9,9 +10,9 @@ const RESPONSES_PER_CONTACT = 4;
 
 export interface FillPlan {
   readonly workspaceId: string;
-  /** The first one gets half of all responses, the others share the rest. */
+  /** The first survey gets half of all responses. The others share the rest. */
   readonly surveyIds: readonly string[];
-  /** The database has so many responses afterwards. */
+  /** Number of responses in the database after it is filled. */
   readonly responses: number;
 }
 
@@ -20,7 +21,7 @@ interface Filled {
   readonly bytes: number;
 }
 
-/** @param sql nobody else may have the database open */
+/** @param sql connection to a database that no other program has open */
 export async function fill(sql: Sql, plan: FillPlan): Promise<Filled> {
   const began = performance.now();
   for (const statement of sql.before) await sql.run(statement);
@@ -41,7 +42,7 @@ export async function fill(sql: Sql, plan: FillPlan): Promise<Filled> {
   return { seconds: (performance.now() - began) / 1000, bytes: Number(bytes) };
 }
 
-/** Known without a look at the row, so that others can refer to it. */
+/** Returns SQL for the id of a row. It depends only on kind and number, so other rows can refer to it. */
 function idOf(kind: string, number: string): string {
   return `'c' || substr(md5('${kind}' || ${number}), 1, 24)`;
 }
@@ -92,7 +93,7 @@ export interface Sample {
   readonly userIds: readonly string[];
 }
 
-/** Some rows, spread evenly over the ids. */
+/** Returns the ids of some rows, spread evenly over all ids. */
 export async function sample(sql: Sql, size: number): Promise<Sample> {
   const column = async (name: string, table: string): Promise<readonly string[]> => {
     const found = new Set<string>();

@@ -1,6 +1,7 @@
 /**
- * The least that creating a response can cost: `node floor.ts OPTIONS` is a plain Fastify route that inserts the same row
- * with the API's driver and settings, and checks nothing. The database's own program inserts it without Node and HTTP.
+ * Measures the lowest possible cost of creating a response. `node floor.ts OPTIONS` serves a plain Fastify route that
+ * inserts the same row with the API's driver and settings, and checks nothing. The command-line program of the database
+ * inserts the row without Node and HTTP.
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -20,14 +21,14 @@ import { ANSWER } from './operations.ts';
 interface FloorOptions {
   readonly port: number;
   readonly workers: number;
-  /** As `DATABASE_URL`. */
+  /** Address of the database, in the form of `DATABASE_URL`. */
   readonly databaseUrl: string;
 }
 
 const run = promisify(execFile);
-/** As the API's, by default. */
+/** The default of the API. */
 const POOL_SIZE = 10;
-/** sqlite3 takes no duration. */
+/** Number of inserts with the program sqlite3, because it cannot run for a given time. */
 const SQLITE_INSERTS = 2_000;
 const PGBENCH_CLIENTS = 20;
 
@@ -74,14 +75,14 @@ export function startFloor(processes: Processes, options: FloorOptions): Promise
   return processes.node('the floor', [import.meta.filename, JSON.stringify(options)], { readyText: 'ready' });
 }
 
-/** @returns inserts a second, each a transaction that is on the disk; null if the program is not installed */
+/** @returns number of inserts a second, each in its own durable transaction; null if the program is not installed */
 export async function insertNatively(
   url: string,
   surveyId: string,
   seconds: number,
   processes: Processes,
 ): Promise<number | null> {
-  /** @param id SQL that gives another id each time */
+  /** @param id SQL that returns a new id each time */
   const insert = (id: string): string => {
     const [, ...values] = rowOf({ surveyId });
     return `${insertOf([id, ...values.map((value) => (typeof value === 'number' ? `${value}` : `'${value}'`))])};`;

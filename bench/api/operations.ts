@@ -1,4 +1,4 @@
-/** The requests that are measured one at a time. Each is prepared first, so only the request itself is timed. */
+/** The API requests that are measured one at a time. Preparation is not part of the measured time. */
 import { workspaceId } from '#bench/api/service.ts';
 import { median, quantile } from '#bench/run/statistics.ts';
 import type { Usage } from '#bench/run/usage.ts';
@@ -11,9 +11,9 @@ type Part = (typeof PARTS)[number];
 export interface Operation {
   readonly part: Part;
   readonly name: string;
-  /** It is measured so many times. */
+  /** Number of measurements. */
   readonly times: number;
-  /** Creates what the i-th request needs. @returns that request */
+  /** Creates the rows that the i-th request needs. @returns the request */
   readonly prepare: (i: number) => Call | Promise<Call>;
 }
 
@@ -30,7 +30,7 @@ const put = (path: string, body: object): Call => ({ method: 'PUT', path, body }
 export interface Places {
   /** The survey with half of all responses. */
   readonly surveyId: string;
-  /** Has `autoComplete`. */
+  /** A survey with `autoComplete`. */
   readonly countedSurveyId: string;
   readonly sample: Sample;
 }
@@ -74,7 +74,7 @@ export function operationsOn(service: Service, places: Places): readonly Operati
     ),
     one('list', 'list of the workspace, 25', 200, () => get(`${responses}?limit=25`)),
     one('list', 'list of contacts, 25', 200, () => get(`${management}/contacts?limit=25`)),
-    // As clients export: page after page, from the newest on.
+    // Clients export in this way: page after page, from the newest response to the oldest.
     one('export', 'export, 1,000 of all', 20, (i) => get(`${responses}?limit=1000&skip=${(i % 10) * 1000}`)),
     one('others', 'change a response (management)', 200, (i) =>
       put(`${responses}/${oneOf(i)}`, { data: { q2: i % 11 } }),
@@ -85,14 +85,14 @@ export function operationsOn(service: Service, places: Places): readonly Operati
 export interface Cost {
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** CPU time of a request with its preparation, of the API and of the database server. */
+  /** CPU time of the API and of the database server, for a request with its preparation. */
   readonly apiUs: number;
   readonly databaseUs: number;
 }
 
 const WARM_UP = 50;
 
-/** A process that has just started is several times as slow. */
+/** Warms the API up, because a process that has just started is several times as slow. */
 export async function warmUp(service: Service, operations: readonly Operation[]): Promise<void> {
   for (let i = 0; i < WARM_UP; i++)
     for (const { prepare } of operations) await service.call(await prepare(i));

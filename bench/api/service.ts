@@ -1,4 +1,6 @@
-/** The API as in production, on a database of the bench, without its own limits; and calls to it. */
+/**
+ * Starts the API as in production, but on a database of the bench and without rate limits, and sends requests to it.
+ */
 import { join } from 'node:path';
 import type { Processes, Started, StartOptions } from '#bench/run/processes.ts';
 import { ROOT } from '#bench/run/programs.ts';
@@ -17,9 +19,9 @@ export interface Call {
   readonly body?: unknown;
 }
 
-/** Its process is the first one. The workers are its children. */
+/** A running API. `pid` is its first process, and the workers are children of that. */
 export interface Service extends Started {
-  /** Such as `http://127.0.0.1:4000`. */
+  /** Address of the API, such as `http://127.0.0.1:4000`. */
   readonly origin: string;
   /** @returns the `data` of the reply @throws Error for another status than 200 */
   call(call: Call): Promise<{ readonly id?: string }>;
@@ -28,7 +30,7 @@ export interface Service extends Started {
 interface ServiceOptions {
   readonly databaseUrl: string;
   readonly workers?: number;
-  /** More settings. */
+  /** Additional settings of the API. */
   readonly env?: Readonly<Record<string, string>>;
   readonly nodeFlags?: readonly string[];
   readonly onMessage?: NonNullable<StartOptions['onMessage']>;
@@ -77,7 +79,7 @@ export async function startService(
 /**
  * Creates surveys on an empty database.
  *
- * @returns their ids; the last one counts its responses, and never reaches the number that ends it
+ * @returns the ids of the surveys; the last one has `autoComplete`, with a number of responses that is never reached
  */
 export async function createSurveys(processes: Processes, databaseUrl: string): Promise<readonly string[]> {
   const service = await startService(processes, { databaseUrl });

@@ -1,4 +1,4 @@
-/** A database of the bench as text of SQL, for statements that go past the API. */
+/** Runs SQL statements on a database of the bench. The dialects of SQLite and PostgreSQL are kept here. */
 import { createHash } from 'node:crypto';
 import SqliteDatabase from 'better-sqlite3';
 import pg from 'pg';
@@ -6,24 +6,26 @@ import { digestOfValue } from '#api/db/unique-values.ts';
 
 export interface Sql {
   run(statement: string): Promise<void>;
-  /** @returns the first column */
+  /** Runs a query. @returns the first column of the result */
   column(query: string): Promise<readonly unknown[]>;
-  /** SQL for the numbers from `from` to below `until`, as `name`. */
+  /** Returns SQL for the numbers from `from` to below `until`, in a column `name`. */
   series(name: string, from: number, until: number): string;
-  /** SQL for the time so many seconds after the beginning of 2024. */
+  /** Returns SQL for a time. @param seconds SQL for the number of seconds since the beginning of 2024 */
   time(seconds: string): string;
-  /** SQL for the digest that unique attributes have. */
+  /** Returns SQL for the digest that the API stores with unique attributes. */
   digest(text: string): string;
-  /** SQL for queries of statements that drop all indexes of tables and create them again, primary keys apart. */
+  /** Returns queries whose results are SQL statements. They drop and create all indexes except primary keys. */
   indexes(tables: readonly string[]): { readonly drop: string; readonly create: string };
-  /** Before, after and size of a filling. What a crash would lose is made anew, so nothing has to be durable. */
+  /** Statements before a database is filled. They switch durability off, because the bench can fill it again. */
   readonly before: readonly string[];
+  /** Statements after a database is filled. */
   readonly after: readonly string[];
+  /** Query for the size of the database in bytes. */
   readonly bytes: string;
   close(): Promise<void>;
 }
 
-/** @param url as `DATABASE_URL` */
+/** @param url address of the database, in the form of `DATABASE_URL` */
 export function openSql(url: string): Sql {
   return url.startsWith('file:') ? openSqlite(url.slice('file:'.length)) : openPostgres(url);
 }
@@ -53,7 +55,7 @@ function openSqlite(path: string): Sql {
 }
 
 function openPostgres(url: string): Sql {
-  // Two connections share the work. References are right by construction.
+  // Two connections share the work. Foreign keys are not checked, because `fill` creates only valid references.
   const options = '-c session_replication_role=replica -c synchronous_commit=off';
   const pool = new pg.Pool({ connectionString: url, max: 2, options });
   return {

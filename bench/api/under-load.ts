@@ -1,4 +1,4 @@
-/** Creates responses and reads the state with many clients at once, in turn with the least that each can cost. */
+/** Measures two requests with many clients at once, and compares them with the lowest possible cost of each. */
 
 import { workspaceId } from '#bench/api/service.ts';
 import { startEcho } from '#bench/peers/echo.ts';
@@ -96,7 +96,7 @@ async function visitAll(
   });
 }
 
-/** The last one is the floor. */
+/** Makes a table in which the last row is the lowest possible cost. */
 function tableOf(title: string, compared: readonly Compared[], notes: readonly string[] = []): Table {
   const floor = compared.at(-1)?.slices ?? [];
   const ofFloor = (own: readonly Slice[]) => ratios(own, floor, 'perSecond');

@@ -1,6 +1,6 @@
 /**
- * Measures how many events a second reach a receiver that replies 200 at once, while responses come in as fast as the API
- * takes them. This includes everything from the request to the delivery that is stored as done.
+ * Measures the number of events a second that reach a webhook, while clients create responses as fast as the API
+ * accepts them. The receiver replies 200 at once. The time includes all steps from the request to the stored delivery.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -10,18 +10,18 @@ import { until } from '#test/support/until.ts';
 import { ANSWER } from './operations.ts';
 import { RECEIVER_HOST, type Service } from './service.ts';
 
-/** The same work for every number of webhooks. */
+/** Total number of deliveries. It is the same for every number of webhooks, so that the work is the same. */
 const DELIVERIES = 4_000;
 const CLIENTS = 8;
 
 interface Throughput {
   readonly deliveriesPerSecond: number;
   readonly responsesPerSecond: number;
-  /** Deliveries that arrived again, because their first attempt was taken for a failure. */
+  /** Number of deliveries that arrived twice, because the API took the first attempt for a failure. */
   readonly repeated: number;
 }
 
-/** Creates responses, with so many webhooks that receive each. The webhooks are removed afterwards. */
+/** Creates webhooks and then responses. Each webhook receives each response. The webhooks are removed afterwards. */
 export async function measureWebhooks(
   service: Service,
   surveyId: string,

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- abuse`: one hostile address, and a well-behaved visitor beside it, before the same upstream. Everything
- * is bounded: 600 sockets, 1,500 requests a second, a few seconds for each visit, loopback only.
+ * `npm run bench -- abuse`: attacks a server from one address, while a well-behaved visitor uses it. The load is
+ * limited to 600 sockets, 1,500 requests a second, a few seconds for each attack, and loopback.
  */
 import { SCENARIOS } from '#bench/abuse/scenarios.ts';
 import { TARGETS } from '#bench/abuse/targets.ts';
@@ -17,12 +17,12 @@ const QUICK: VisitPlan = { ...LONG, aloneSeconds: 2, attackSeconds: 2.5 };
 
 export const ABUSE = command({
   command: 'abuse',
-  describe: 'Attacks the gateway and its peers from one address, with a well-behaved visitor beside it',
+  describe: 'Attacks the gateway and its peers from one address, while a well-behaved visitor uses them',
   builder: (program) =>
     program.options({
       only: names('only', NAMES, 'Attacks'),
-      peers: names('peers', PEERS, 'Only these peers beside Floodgate'),
-      set: settings('Of Floodgate'),
+      peers: names('peers', PEERS, 'Peers to compare with Floodgate'),
+      set: settings('Floodgate'),
       quick: { type: 'boolean', default: false, describe: '2.5 seconds for each attack instead of 5' },
     }),
   async run(processes, { only = NAMES, peers = PEERS, quick, set }) {
@@ -42,7 +42,7 @@ export const ABUSE = command({
           results.push(result);
           reached.set(target.name, [...(reached.get(target.name) ?? []), isReached]);
         } catch (error) {
-          // A visit that fails does not end a run of twenty minutes.
+          // A failed visit must not end the whole run, which takes twenty minutes.
           leftOut.push(`left out: ${target.name}: ${(error as Error).message}`);
         }
       }

@@ -1,4 +1,6 @@
-/** `npm run bench -- api`: measures what requests to the survey API cost while a database grows, on SQLite and PostgreSQL. */
+/**
+ * `npm run bench -- api`: measures the cost of requests to the survey API, on SQLite and PostgreSQL of growing size.
+ */
 import { type BenchDatabase, checkSpace, DATABASES, openBenchDatabase } from '#bench/api/databases.ts';
 import { fill, sample } from '#bench/api/fill.ts';
 import { type Cost, operationsOn, PARTS, type Places, time, warmUp } from '#bench/api/operations.ts';
@@ -29,7 +31,7 @@ interface ApiOptions {
 
 type Costs = ReadonlyMap<string, Cost>;
 
-/** Measures with each number of responses. */
+/** Fills the database to each number of responses, and measures the API at each step. */
 async function measureDatabase(
   processes: Processes,
   database: BenchDatabase,
@@ -105,9 +107,9 @@ export const API = command({
       database: names('database', DATABASES, 'Databases'),
       rows: names('rows', ROWS, `Numbers of responses (default: ${USUAL_ROWS})`),
       only: names('only', ALL_PARTS, 'Parts'),
-      seconds: whole('seconds', 1, 60, 4, 'Of one visit under load'),
-      rounds: whole('rounds', 1, 20, 3, 'Of visits under load'),
-      workers: whole('workers', 1, 16, 2, 'Processes that serve'),
+      seconds: whole('seconds', 1, 60, 4, 'Seconds of load in each round'),
+      rounds: whole('rounds', 1, 20, 3, 'Rounds of load'),
+      workers: whole('workers', 1, 16, 2, 'Number of API processes'),
     }),
   async run(
     processes,

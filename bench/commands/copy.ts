@@ -1,4 +1,4 @@
-/** `npm run bench -- copy`: measures how long the commands for operators take to copy a database there and back. */
+/** `npm run bench -- copy`: measures how long it takes to copy a database from SQLite to PostgreSQL and back. */
 import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { ROOT } from '#bench/run/programs.ts';
 import { Report, rounded } from '#bench/run/report.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
 
-/** The kernel remembers the peak of a process while the process is there. */
+/** Interval for reading the peak memory. The kernel has it only while the process exists. */
 const SAMPLE_MS = 200;
 
 async function fillSource(processes: Processes, responses: number): Promise<string> {

@@ -17,20 +17,21 @@ function stallText({ busyMs, gcMs, heapBytes, during }: Vitals, second: number):
 
 export const HOSTILE = command({
   command: 'hostile',
-  describe: 'Sends hostile requests to the survey API; ends with 1 after a wrong reply or a stall',
+  describe: 'Sends hostile requests to the survey API; exits with 1 after a wrong reply or a stall',
   builder: (program) =>
     program.options({
-      minutes: number('minutes', { min: 0.1, max: 1440, initial: 10, describe: 'How long' }),
+      minutes: number('minutes', { min: 0.1, max: 1440, initial: 10, describe: 'Duration in minutes' }),
       seed: number('seed', {
         ...{ min: 0, max: SEED_MAX, initial: Math.floor(Math.random() * SEED_MAX), isWhole: true },
-        describe: 'The same requests for the same seed',
+        describe: 'The same seed gives the same requests',
       }),
     }),
   async run(processes, { minutes, seed }) {
     const report = new Report('hostile');
     const vitals: Vitals[] = [];
     const api = await startHostileApi(processes, (one) => void vitals.push(one));
-    // During the start the API computes for a second, and nobody waits for it. The next report has the end of that.
+    // Ignore the reports of the start, in which the API computes for a second. The first report below still has its
+    // end.
     vitals.length = 0;
     const endMemory = watchMemory(api.pid);
     const { tally, operations } = await soak({ origin: api.origin, seconds: minutes * 60, seed });

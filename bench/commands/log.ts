@@ -1,11 +1,13 @@
-/** `npm run bench -- log LINES`: prints an access log as of a busy gateway, to measure programs that read logs. */
+/**
+ * `npm run bench -- log LINES`: prints the access log of an imagined busy gateway, to measure programs that read logs.
+ */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { command, whole } from '#bench/command.ts';
 import { drawn } from '#bench/run/statistics.ts';
 import { seededRandom } from '#test/support/slow-proxy.ts';
 
-/** Some send much more than others. */
+/** Number of clients. Some send much more than others. */
 const CLIENTS = 30_000;
 const BEGIN = Date.UTC(2026, 10, 20, 8);
 const LINES_PER_WRITE = 2000;
@@ -13,7 +15,7 @@ const LINES_PER_WRITE = 2000;
 interface Kind {
   readonly weight: number;
   readonly method: string;
-  /** ID stands for an id. */
+  /** Path in which ID is replaced with an id. */
   readonly path: string;
   readonly policies: readonly string[];
   readonly identifier: 'ip' | 'api-key' | null;
@@ -39,7 +41,9 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 21).concat('A');
 }
 
-/** About a thousand requests a second, in the order in which replies end. The same lines each time. */
+/**
+ * @returns a function that returns the next line of a log. The log is always the same, with 1,000 requests a second.
+ */
 function lineMaker(format: 'floodgate' | 'nginx'): () => string {
   const random = seededRandom(1);
   const addresses = Array.from({ length: CLIENTS }, (_, i) => digest(`address ${i}`));
@@ -75,10 +79,10 @@ function lineMaker(format: 'floodgate' | 'nginx'): () => string {
 
 export const LOG = command({
   command: 'log [lines]',
-  describe: 'Prints an access log as of a busy gateway',
+  describe: 'Prints the access log of an imagined busy gateway',
   builder: (program) =>
     program
-      .positional('lines', whole('lines', 1, 1_000_000_000, 1_000_000, 'How many'))
+      .positional('lines', whole('lines', 1, 1_000_000_000, 1_000_000, 'Number of lines'))
       .options({ format: { choices: ['floodgate', 'nginx'] as const, default: 'floodgate' as const } }),
   async run(_, { lines, format }) {
     const next = lineMaker(format);

@@ -1,4 +1,6 @@
-/** `npm run bench`: compares what a request costs with Floodgate, with its peers, or with another version of it. */
+/**
+ * `npm run bench`: compares the cost of a request with Floodgate, with other programs, and with other versions of it.
+ */
 import { command, names, whole } from '#bench/command.ts';
 import { goalTable } from '#bench/costs/goals.ts';
 import { type Measured, measureScenario, scenarioTable } from '#bench/costs/measure.ts';
@@ -20,7 +22,11 @@ export const PEERS_COMMAND = command({
   builder: (program) =>
     program.options({
       only: names('only', SCENARIO_NAMES, `Scenarios (default: all; with --against ${USUAL.join(',')})`),
-      peers: names('peers', PEER_NAMES, 'Only these beside Floodgate (with --against: none)'),
+      peers: names(
+        'peers',
+        PEER_NAMES,
+        'Peers to compare with Floodgate (default: all; with --against none)',
+      ),
       against: { type: 'string', describe: 'Another version of Floodgate: a commit, or a folder' },
       rounds: whole('rounds', 5, 1000, 7, 'Rounds, each of which visits every peer once'),
       duration: whole('duration', 1, 600, 3, 'Seconds of one visit'),
@@ -40,8 +46,8 @@ export const PEERS_COMMAND = command({
         name === 'floodgate' ||
         (scenario.peers.includes(name) && (peers.includes(name) || (name === 'direct' && peers.length > 0)));
       const all = [...PEERS.filter(isWanted), ...versions];
-      // A process may be more expensive by the chance of its start, or of its place in the order, by up to a tenth. So two
-      // versions are started twice, in both orders.
+      // By chance, one start of a process may cost up to a tenth more CPU time than another. The order of the starts
+      // also matters. So two versions are started twice, in both orders.
       const orders = against === undefined ? [all] : [all, all.toReversed()];
       const found: Measured = new Map();
       for (const order of orders) {

@@ -1,4 +1,4 @@
-/** `npm run bench -- profile SCENARIO`: reports where the gateway's CPU time goes, by file and by function. */
+/** `npm run bench -- profile SCENARIO`: reports the CPU time of the gateway by file and by function. */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { command, whole } from '#bench/command.ts';
@@ -9,7 +9,7 @@ import { BENCH } from '#bench/run/programs.ts';
 
 const LINES = 45;
 
-/** As Node writes it. */
+/** The format of Node's CPU profiles. */
 interface Profile {
   readonly nodes: readonly {
     readonly id: number;
@@ -19,7 +19,7 @@ interface Profile {
   readonly timeDeltas: readonly number[];
 }
 
-/** @returns lines with the share of the time that is not idle */
+/** @returns lines with the share of each file and each function in the CPU time */
 function linesOf({ nodes, samples, timeDeltas }: Profile): readonly string[] {
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
   const functions = new Map<string, number>();
@@ -55,7 +55,7 @@ export const PROFILE = command({
       .positional('scenario', {
         choices: SCENARIOS.map(({ name }) => name),
         demandOption: true,
-        describe: 'The load',
+        describe: 'Scenario whose load is sent',
       })
       .options({ duration: whole('duration', 1, 600, 6, 'Seconds of load') }),
   async run(processes, { scenario: name, duration }) {

@@ -1,6 +1,7 @@
 /**
- * `npm run bench -- soak`: everything at once for a long time. All limits of the shipped policies are driven over their edge,
- * beside uploads, streams, tunnels, aborts and garbage, while Redis freezes, dies and comes back, and policies are edited.
+ * `npm run bench -- soak`: runs mixed traffic for a long time. It exceeds all limits of the shipped policies, together
+ * with uploads, streams, tunnels, aborts and garbage. Meanwhile Redis freezes, is killed and comes back, and policies
+ * are edited.
  */
 import { command, number, settings, whole } from '#bench/command.ts';
 import { policyFile, startGateway } from '#bench/peers/floodgate.ts';
@@ -16,10 +17,12 @@ import { startMixed } from '#bench/soak/mixed.ts';
 import { policies, startTroubles } from '#bench/soak/troubles.ts';
 import { freePort } from '#test/support/ports.ts';
 
-/** A machine that stands still for seconds is not a wrong reply. The report has the slowest one. */
+/**
+ * Time limit of a reply. It is long, because a pause of the machine is not a fault. The report has the slowest reply.
+ */
 const REPLY_MS_MAX = 10_000;
 
-/** Requests that the gateway has decided without Redis, in all its processes. */
+/** Returns the number of requests that all processes of the gateway have decided without Redis. */
 async function degradedRequests(adminPort: number): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
   const line = /^floodgate_store_degraded_total (\d+)$/m.exec(text);
@@ -29,12 +32,12 @@ async function degradedRequests(adminPort: number): Promise<number> {
 
 export const SOAK = command({
   command: 'soak',
-  describe: 'Drives all limits over their edge while Redis fails; ends with 1 after a wrong reply',
+  describe: 'Exceeds all limits while Redis fails; exits with 1 after a wrong reply',
   builder: (program) =>
     program.options({
-      minutes: number('minutes', { min: 1, max: 1440, initial: 20, describe: 'How long' }),
-      workers: whole('workers', 1, 8, 2, 'Processes of the gateway'),
-      set: settings('Of the gateway'),
+      minutes: number('minutes', { min: 1, max: 1440, initial: 20, describe: 'Duration in minutes' }),
+      workers: whole('workers', 1, 8, 2, 'Number of gateway processes'),
+      set: settings('Gateway'),
     }),
   async run(processes, { minutes, workers, set }) {
     assertInstalled(['redis-server']);
@@ -61,7 +64,7 @@ export const SOAK = command({
     const endMixed = startMixed({ clients, port, tally });
     const driven = { clients, upstreamPort, tally, workers, degraded: () => degradedRequests(adminPort) };
     const untilMs = Date.now() + minutes * 60_000;
-    // The rest of the current minute is for warming up.
+    // Use the rest of the current minute to warm up.
     let trouble = 'no trouble';
     await driveMinute(driven);
     for (;;) {

@@ -1,11 +1,11 @@
-/** Compares the figures with the goals in docs/performance.md. Each goal is a ratio within the same rounds. */
+/** Compares the results with the goals in docs/performance.md. A goal is a ratio of results from the same rounds. */
 import { ratios } from '#bench/run/comparison.ts';
 import type { Slice } from '#bench/run/measure.ts';
 import { rounded, type Table } from '#bench/run/report.ts';
 import { type Spread, spread } from '#bench/run/statistics.ts';
 import type { Measured } from './measure.ts';
 
-/** The other is a peer in the same scenario, or Floodgate in another scenario. */
+/** `other` is a peer in the same scenario, or another scenario of Floodgate. */
 type Goal = readonly [text: string, scenario: string, measure: keyof Slice, other: string, atMost: number];
 
 const GOALS: readonly Goal[] = [
@@ -32,7 +32,7 @@ const GOALS: readonly Goal[] = [
 const RSS_REST_MB = 110;
 const RSS_LOADED_MB = 160;
 
-/** @param results by scenario @returns null when nobody asked for what a goal compares */
+/** @param results results by scenario @returns null if no goal has both of its results */
 export function goalTable(results: ReadonlyMap<string, Measured>): Table | null {
   const rows = GOALS.flatMap(([text, scenario, measure, other, atMost]) => {
     const measured = results.get(scenario);
@@ -57,7 +57,10 @@ function rowOf(text: string, atMost: number, { p25, median, p75 }: Spread): read
   return [text, `≤ ${atMost}`, rounded(median, 2), range, verdictOf(p25, median, atMost)];
 }
 
-/** Within the spread: the median misses the goal, but at least a quarter of the rounds reach it. */
+/**
+ * Returns the verdict on a goal. "Within the spread" means that the median misses it, but at least a quarter of the
+ * rounds reach it.
+ */
 function verdictOf(p25: number, median: number, atMost: number): string {
   if (!Number.isFinite(median)) return 'not measured';
   if (median <= atMost) return 'reached';

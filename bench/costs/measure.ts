@@ -13,12 +13,12 @@ import { startUpstream } from './upstream.ts';
 
 /** A Node process costs twice as much in its first second as after five. */
 const WARM_SECONDS = 6;
-/** 64 connections can share one script of at least three commands. A process that lost its Redis sends far fewer. */
+/** One script of three commands can serve 64 connections. A process that lost its Redis sends far fewer commands. */
 const COMMANDS_PER_REQUEST_MIN = 0.01;
-/** During the warm-up, so many keys a second are used once. */
+/** The warm-up is long enough to use each key once at this rate. */
 const WARM_KEYS_PER_SECOND = 10_000;
 
-/** Peers by their names. */
+/** Results by name of the peer. */
 export type Measured = Map<string, Compared & { readonly restRssMb?: number }>;
 
 interface Running extends Subject {
@@ -57,14 +57,14 @@ export async function measureScenario(
       addedMs: slice.p50Ms - (direct[i]?.p50Ms ?? Number.NaN),
     }));
     const hasLostRedis = peer.countsInRedis === true && !countsEach(scenario, slices);
-    const failure = hasLostRedis ? { failure: 'it did not count in its Redis' } : {};
+    const failure = hasLostRedis ? { failure: 'it did not count in Redis' } : {};
     measured.set(peer.name, { label: peer.label, slices, restRssMb, ...failure });
   }
   await Promise.all([upstream, ...running].map((one) => one.stop()));
   return measured;
 }
 
-/** @throws Error when the peer is not installed, or does not do what is measured */
+/** @throws Error if the peer is not installed, or does not limit requests */
 async function startPeer(
   peer: Peer,
   scenario: Scenario,
@@ -111,12 +111,12 @@ export function scenarioTable({ name, title, rate }: Scenario, measured: Measure
   ]);
 }
 
-/** Includes the commands inside scripts. */
+/** Returns the number of executed commands, including those inside scripts. */
 async function commandsOf({ client }: RedisServer): Promise<number> {
   return Number(/total_commands_processed:(\d+)/.exec(await client.info('stats'))?.[1] ?? 0);
 }
 
-/** A peer that does not limit would win every comparison. @throws Error */
+/** Checks that the peer limits requests. Otherwise it would win every comparison. @throws Error */
 async function assertLimits(origin: string, { method, path, keys, isDenied }: Scenario): Promise<void> {
   const ask = async (): Promise<number> => {
     const headers: Record<string, string> = keys > 0 ? { 'x-api-key': 'fbk_bench_probe' } : {};
@@ -131,7 +131,7 @@ async function assertLimits(origin: string, { method, path, keys, isDenied }: Sc
     throw new Error('it never replied 429');
 }
 
-/** A limiter without its Redis lets requests through and looks fast. */
+/** Whether the peer counts in Redis. A limiter that lost its Redis lets requests through and looks fast. */
 function countsEach({ limits, isDenied }: Scenario, slices: readonly Slice[]): boolean {
   return (
     limits === 0 || isDenied || slices.every(({ storeCommands }) => storeCommands >= COMMANDS_PER_REQUEST_MIN)

@@ -1,4 +1,4 @@
-/** The requests whose cost is measured, one row each. All peers of a row get the same requests. */
+/** The kinds of requests whose cost is measured. All peers of a scenario get the same requests. */
 import { HIGH_LIMIT } from '#bench/peers/peer.ts';
 import type { Load } from '#bench/run/load.ts';
 
@@ -8,15 +8,15 @@ export interface Scenario {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly bodyBytes: number;
-  /** Distinct API keys. 0: requests have no key, and the address is counted. */
+  /** Number of different API keys. 0: requests have no key, and the address is counted. */
   readonly keys: number;
   /** Whether the limit admits all requests, or almost none. */
   readonly isDenied: boolean;
   /** The number of limits that a request counts against. */
   readonly limits: 0 | 1 | 2;
-  /** Requests a second at an even pace. null: as many as 64 connections can send. */
+  /** Requests a second at an even rate. null: as many as 64 connections can send. */
   readonly rate: number | null;
-  /** Besides Floodgate. */
+  /** The servers that are measured in addition to Floodgate. */
   readonly peers: readonly string[];
 }
 
@@ -55,7 +55,7 @@ export const SCENARIOS: readonly Scenario[] = [
   row('keys-100k', 'allowed, 100,000 keys', [UNIX, ...LIMITERS], { path: SURVEYS, keys: 100_000 }),
   row('keys-1m', 'allowed, 1,000,000 keys', [], { path: SURVEYS, keys: 1_000_000 }),
   row('denied', 'denied', LIMITERS, { isDenied: true }),
-  // @fastify/rate-limit runs once a request, so it cannot apply two limits.
+  // @fastify/rate-limit is not in this row: it runs only once for each request, so it cannot apply two limits.
   row('two', 'two limits at once, proven key', WITH_BODIES, {
     ...{ method: 'POST', path: '/api/v1/management/storage', bodyBytes: 100, keys: 1, limits: 2 },
   }),
@@ -69,7 +69,7 @@ export const SCENARIOS: readonly Scenario[] = [
   }),
 ];
 
-/** The part of a launch that a scenario decides. */
+/** Returns the options of a launch that depend on the scenario. */
 export function launchOf({ isDenied, limits, keys }: Scenario) {
   return { limit: isDenied ? LOW_LIMIT : HIGH_LIMIT, limits: Math.max(1, limits), keys };
 }

@@ -1,6 +1,6 @@
 /**
- * The upstream of all peers, which must never be the bottleneck. NGINX answers `return` before it has read the body, so
- * routes that take bodies go through a second server, which reads them.
+ * The upstream of all peers. It must never be the bottleneck, so it is NGINX with fixed replies. With `return`, NGINX
+ * replies before it has read the body. So routes with bodies pass through a second server block, which reads them.
  */
 import { startNginx } from '#bench/peers/nginx.ts';
 import { type Processes, type Started, socketBeside } from '#bench/run/processes.ts';

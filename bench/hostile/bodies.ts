@@ -1,4 +1,4 @@
-/** Creates hostile bodies: of the documented shape, almost so, junk, and all of them blown up to the limits. */
+/** Creates hostile bodies: valid ones, nearly valid ones, junk, and bodies that are as large as the limits allow. */
 import fc from 'fast-check';
 import { isRecord } from '#api/schemas.ts';
 import { type Operation, recordAt } from '#test/support/description.ts';
@@ -7,7 +7,7 @@ import { arbitraryOf } from '#test/support/schema-arbitrary.ts';
 
 type Part = Readonly<Record<string, unknown>>;
 
-/** Just below the API's limit, and a little above it. */
+/** Sizes of large bodies. The last two are just below and just above the API's limit. */
 const BYTES = [1_000_000, 2_090_000, 2_097_200] as const;
 const DEPTHS = [90, 99, 5_000] as const;
 const BACKTRACKING = ['(a+)+$', '^(([a-z])+.)+[A-Z]([a-z])+$', '(.*a){25}', 'a{1000}{1000}'];
@@ -31,7 +31,7 @@ export function hostileBodies(operation: Operation, { schemas, valid }: BodySour
       return isRecord(made) ? { ...made, ...right } : made;
     }),
   );
-  /** Blows up one member: a long text, many items, many keys, long arrays, patterns that backtrack. */
+  /** Returns a very large value for a member: a long text, many items, many keys, long arrays, or slow patterns. */
   const largeValue = (name: string, bytes: number, kind: number): unknown => {
     const [item] = Array.isArray(valid[name]) ? valid[name] : [];
     const { items = {} } = resolved(properties[name], schemas);
@@ -68,7 +68,7 @@ export function hostileBodies(operation: Operation, { schemas, valid }: BodySour
   );
 }
 
-/** Gives items that must be unique different ids and names. */
+/** Gives the item its own id and name, because some lists require unique items. */
 function numbered(item: unknown, at: number): unknown {
   if (!isRecord(item)) return item;
   return {

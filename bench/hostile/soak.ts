@@ -1,4 +1,4 @@
-/** Sends hostile requests to every documented operation, several at once, and counts the replies. */
+/** Sends hostile requests to every documented operation of the API, several at once, and counts the replies. */
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { isRecord } from '#api/schemas.ts';
@@ -15,7 +15,7 @@ import type { Vitals } from './watch.ts';
 const AT_ONCE = 4;
 const BATCH = 8;
 
-/** Starts the API on a fresh database, watched from within. @param onVitals called once a second */
+/** Starts the API on a new database, with watch.ts in its process. @param onVitals called once a second */
 export function startHostileApi(processes: Processes, onVitals: (vitals: Vitals) => void): Promise<Service> {
   return startService(processes, {
     databaseUrl: `file:${join(processes.directory, 'floodgate.sqlite')}`,
@@ -27,20 +27,20 @@ export function startHostileApi(processes: Processes, onVitals: (vitals: Vitals)
 
 interface SoakOptions {
   readonly origin: string;
-  /** It ends after this time, or after so many rounds. By default it does not end. */
+  /** Time or number of rounds after which the soak ends. By default it does not end. */
   readonly seconds?: number;
-  /** In each round, every operation gets `batch` requests. */
+  /** Number of rounds. In each round, every operation gets `batch` requests. */
   readonly rounds?: number;
-  /** Creating requests costs more than sending them, so several for an operation are created together. */
+  /** Number of requests to create together. Creating requests costs more than sending them. */
   readonly batch?: number;
-  /** The same requests in the same order for the same seed. */
+  /** The same seed gives the same requests in the same order. */
   readonly seed: number;
 }
 
 interface Soaked {
-  /** Replies by status. Wrong are replies of 500, replies that are not as described, and requests without a reply. */
+  /** Replies by status. Faults are replies of 500, replies that differ from the description, and missing replies. */
   readonly tally: Tally;
-  /** Operations that got a request, and operations in the description. */
+  /** Number of operations that got a request. `described`: number of operations in the API description. */
   readonly operations: number;
   readonly described: number;
 }
@@ -52,7 +52,7 @@ export async function soak(options: SoakOptions): Promise<Soaked> {
   const description = readDescription(JSON.parse(text));
   const world = createWorld({
     ...{ send: http.send, description, workspaceId, apiKey, bodies, session: await logIn(http.send) },
-    // Nobody listens there: deliveries fail at once.
+    // No program listens on this port, so deliveries fail at once.
     known: { url: 'http://127.0.0.1:9/hook' },
     ids: { ...ids, deliveryId: async () => 'c0000000000000000000000000' },
   });
@@ -60,7 +60,7 @@ export async function soak(options: SoakOptions): Promise<Soaked> {
   const asked = new Set<string>();
   const untilMs = performance.now() + seconds * 1000;
 
-  /** Round after round over all operations, a few requests to each. */
+  /** Yields a few requests for each operation, round after round. */
   async function* requests(): AsyncGenerator<[Operation, Request], void> {
     for (let round = 0; round < rounds; round++)
       for (const [at, operation] of description.operations.entries()) {
@@ -112,7 +112,7 @@ async function requestsTo(
   });
 }
 
-/** The API may refuse to create more rows. Then the path names rows that do not exist. */
+/** Creates rows for the ids in the path. If the API refuses to create more rows, the path has ids of no rows. */
 async function freshIds(world: World, operation: Operation): Promise<Ids> {
   try {
     return await world.idsFor(operation);

@@ -1,6 +1,7 @@
 /**
- * Loaded into the API's process with `--import`: reports the event loop and the memory to its parent once a second. Only the
- * thread's own CPU time counts: the rest of a pause is the fault of other users of the machine.
+ * Loaded into the API's process with `--import`. Once a second, it reports the busiest event-loop tick and the memory
+ * to the parent process. It measures the CPU time of the thread, because other programs on the machine can also cause a
+ * pause.
  */
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
@@ -9,9 +10,9 @@ import { PerformanceObserver } from 'node:perf_hooks';
 export interface Vitals {
   /** The longest CPU time in one event-loop tick of this second. */
   readonly busyMs: number;
-  /** The part of it that the garbage collector took. */
+  /** The part of `busyMs` that the garbage collector took. */
   readonly gcMs: number;
-  /** The last requests until then. The bench sends four at once, so the one that took the time is among them. */
+  /** The last requests before the end of that tick. The bench sends four at once, so they include the slow one. */
   readonly during: readonly string[];
   readonly heapBytes: number;
 }

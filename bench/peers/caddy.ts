@@ -1,14 +1,15 @@
 /**
- * Caddy with the module rate_limit: counts in its own memory, and keeps the time of each request of a sliding window. The
- * module can share its counts through a storage that all machines read; here it does not. Without the module, `caddy-plain`
- * counts nothing: what Caddy costs as a proxy alone, so with a limit it can only cost more.
+ * Caddy with the module rate_limit. It counts in its own memory, and keeps the time of each request in a sliding
+ * window. The module can share its counts between machines through a common storage, but here it does not.
+ * `caddy-plain` has no such module and counts nothing. It shows the cost of Caddy as a proxy alone.
  *
- * A limit of N takes the memory of N times for each key, so a limit that nobody shall reach is only as high as needed.
+ * For each key, a limit of N takes memory for N times. So a limit that must not be reached is only as high as
+ * necessary.
  */
 import type { Started } from '#bench/run/processes.ts';
 import { HIGH_LIMIT, type Launch, type Peer, WINDOW_SECONDS } from './peer.ts';
 
-/** More than one core can answer in a window. All keys share them, and each may have twice its part. */
+/** More requests than one core can answer in a window. The limit of a key is twice its even share of them. */
 const EVENTS_IN_ALL = 6_000_000;
 
 function startCaddy({ processes, port, upstreamPort }: Launch, limits: string): Promise<Started> {
@@ -31,7 +32,7 @@ http://:${port} {
   const { directory } = processes;
   return processes.start('caddy', 'caddy', ['run', '--config', file, '--adapter', 'caddyfile'], {
     port,
-    // One core, as the other peers have.
+    // Use one core, like the other peers.
     env: { GOMAXPROCS: '1', XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory },
   });
 }

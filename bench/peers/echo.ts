@@ -1,6 +1,6 @@
 /**
- * A plain `node:http` server, which counts nothing and asks no upstream: the least that a reply can cost on Node.
- * `node echo.ts PORT WORKERS BODY` reads each request and replies with these bytes.
+ * A plain `node:http` server without limits and without an upstream. It shows the lowest possible cost of a reply on
+ * Node. `node echo.ts PORT WORKERS BODY` reads each request and replies with these bytes.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';

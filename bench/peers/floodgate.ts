@@ -1,4 +1,4 @@
-/** Floodgate: counts fixed windows in Redis, for all processes together. It runs with all policies, headers and metrics. */
+/** Floodgate with all policies, headers and metrics. It counts fixed windows in Redis, for all processes together. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
@@ -24,7 +24,7 @@ export interface PolicyFile {
   protect?: string;
 }
 
-/** The shipped policy file without tests and overrides, changed as asked. */
+/** Returns the shipped policy file without tests and overrides. @param change makes further changes */
 export function policiesOf(root: string, change: (file: PolicyFile) => void): string {
   const file = parse(readFileSync(join(root, 'policies.yaml'), 'utf8')) as PolicyFile;
   delete file.tests;
@@ -44,14 +44,14 @@ function removePolicies(file: PolicyFile): void {
 
 interface GatewayLaunch extends Place {
   readonly redisPort: number;
-  /** Default: 1. */
+  /** Number of processes. Default: 1. */
   readonly workers?: number;
-  /** The working tree that it is started from; default: this one. */
+  /** Folder of the Floodgate version to start. Default: this version. */
   readonly root?: string;
   /** Text of the policy file. */
   readonly policies: string;
   readonly nodeFlags?: readonly string[];
-  /** More settings. */
+  /** Additional settings of the gateway. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -83,7 +83,7 @@ export async function startGateway(launch: GatewayLaunch): Promise<Started> {
   });
 }
 
-/** Floodgate with the shipped policies. Where everything shall pass, all limits are raised and nothing else is changed. */
+/** Creates a peer that is Floodgate with the shipped policies. If no request must be denied, all limits are raised. */
 export function variant(
   name: string,
   label: string,
@@ -109,7 +109,7 @@ export const FLOODGATE_BARE: Peer = {
   countsInRedis: false,
 };
 
-/** Reaches its upstream and its Redis by Unix sockets instead of TCP. */
+/** Floodgate that connects to its upstream and its Redis over Unix sockets instead of TCP. */
 export const FLOODGATE_UNIX = variant('floodgate-unix', 'Floodgate, Unix sockets', (launch) => ({
   env: {
     GATEWAY_UPSTREAM: `unix:${socketBeside(launch.processes, launch.upstreamPort)}`,

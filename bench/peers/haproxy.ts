@@ -1,6 +1,6 @@
 /**
- * HAProxy with stick tables: counts in its own memory, as a sliding rate that includes denied requests. It shares nothing
- * between machines.
+ * HAProxy with stick tables. It counts in its own memory, as a sliding rate that includes denied requests. It shares
+ * nothing between machines.
  */
 import type { Started } from '#bench/run/processes.ts';
 import { BOUNDS, type BoundedPlace, type Launch, type Peer, type Place, WINDOW_SECONDS } from './peer.ts';
@@ -8,7 +8,7 @@ import { BOUNDS, type BoundedPlace, type Launch, type Peer, type Place, WINDOW_S
 interface Parts {
   readonly defaults: string;
   readonly frontend: string;
-  /** Options of the upstream's server. */
+  /** Options of the `server` line of the upstream. */
   readonly server: string;
   readonly tables: string;
 }
@@ -67,7 +67,10 @@ export const HAPROXY: Peer = {
   start,
 };
 
-/** With bounds on connections and on requests in 10 s of one address, a queue before the upstream, and time limits of 10 s. */
+/**
+ * Starts HAProxy with limits on the connections and requests of one address, a queue before the upstream, and time
+ * limits of 10 s.
+ */
 export function startBoundedHaproxy(place: BoundedPlace): Promise<Started> {
   const { requestsPerSecond, burst, connections } = BOUNDS;
   const forwarded =

@@ -1,6 +1,6 @@
 /**
- * NGINX with `limit_req`: counts in its own memory, with leaky buckets. It shares nothing between machines, and has no
- * windows.
+ * NGINX with `limit_req`. It counts in its own memory, with leaky buckets instead of windows. It shares nothing between
+ * machines.
  */
 import type { Started } from '#bench/run/processes.ts';
 import { startNginx, startNginxProxy } from './nginx.ts';
@@ -20,7 +20,7 @@ export const NGINX_LIMIT_REQ: Peer = {
   },
 };
 
-/** With `limit_req`, `limit_conn`, its usual buffering, and time limits of 10 s. */
+/** Starts NGINX with `limit_req`, `limit_conn`, its usual buffering, and time limits of 10 s. */
 export function startBoundedNginx(place: BoundedPlace): Promise<Started> {
   const { requestsPerSecond, burst, connections } = BOUNDS;
   const realIp =
@@ -28,7 +28,7 @@ export function startBoundedNginx(place: BoundedPlace): Promise<Started> {
       ? ''
       : `set_real_ip_from ${place.trusted}; real_ip_header X-Forwarded-For; real_ip_recursive on;`;
   return startNginx('nginx', place, {
-    // By default it writes up to 1 GB of each download to the disk.
+    // By default, NGINX writes up to 1 GB of each download to the disk.
     http: `${realIp} proxy_max_temp_file_size 2m;
   client_header_timeout 10s; client_body_timeout 10s; send_timeout 10s; keepalive_timeout 30s;
   reset_timedout_connection on; client_max_body_size 32m; client_body_buffer_size 128k; large_client_header_buffers 4 16k;

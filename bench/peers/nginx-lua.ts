@@ -1,7 +1,7 @@
 /**
- * NGINX with Lua: counts fixed windows in Redis, for all machines together. This is the usual recipe with the usual client
- * (lua-resty-redis, Debian's lua-nginx-redis) on kept-alive connections: INCR and EXPIRE for each limit in one pipeline, so
- * every counter expires. It sends the same limit headers as the other peers. Without Redis it lets everything through.
+ * NGINX with Lua. It counts fixed windows in Redis, for all machines together. This is the usual recipe: one pipeline
+ * with INCR and EXPIRE for each limit, sent with the client lua-resty-redis (in Debian: lua-nginx-redis) on kept-alive
+ * connections. It sends the same limit headers as the other peers. If Redis fails, it lets all requests through.
  */
 import { NGINX_MODULES } from '#bench/run/programs.ts';
 import { startNginxProxy } from './nginx.ts';

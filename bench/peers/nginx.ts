@@ -1,10 +1,10 @@
-/** NGINX as a plain proxy, which counts nothing. The other NGINX peers use the same configuration. */
+/** NGINX as a plain proxy without limits. The other NGINX peers add their limits to the same configuration. */
 import { join } from 'node:path';
 import type { Started } from '#bench/run/processes.ts';
 import type { Launch, Peer, Place } from './peer.ts';
 
 export interface Parts {
-  /** Before everything else. */
+  /** Directives at the beginning of the file, which load modules. */
   readonly modules?: string;
   readonly http?: string;
   readonly server: string;
@@ -13,7 +13,7 @@ export interface Parts {
 export function startNginx(name: string, place: Place, parts: Parts): Promise<Started> {
   const { processes, port, upstreamPort } = place;
   const home = join(processes.directory, `${name}-${port}`);
-  // Workers write large bodies to our folder.
+  // Workers must run as this user, because they write large bodies to the folder of the bench.
   const user = process.getuid?.() === 0 ? 'user root;' : '';
   const file = processes.file(
     `${name}-${port}.conf`,

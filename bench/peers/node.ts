@@ -1,4 +1,4 @@
-/** The peers that run on Node. Their programs are in `node/`, one file each, with dependencies of their own. */
+/** The peers that run on Node. `node/` has one program for each peer, and its own package.json. */
 import { join } from 'node:path';
 import { BENCH } from '#bench/run/programs.ts';
 import { type Peer, WINDOW_SECONDS } from './peer.ts';

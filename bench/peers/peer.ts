@@ -1,8 +1,8 @@
-/** The programs that the gateway is compared with: their settings and their properties. */
+/** The programs with which the gateway is compared: their settings and properties. */
 import type { Processes, Started } from '#bench/run/processes.ts';
 import type { Package } from '#bench/run/programs.ts';
 
-/** A limit that lets everything through. It fits into 32 bits, as HAProxy demands. */
+/** A limit that is never reached. It fits into 32 bits, as HAProxy requires. */
 export const HIGH_LIMIT = 1_000_000_000;
 export const WINDOW_SECONDS = 60;
 
@@ -13,11 +13,11 @@ export interface Place {
 }
 
 export interface Launch extends Place {
-  /** A Redis of its own. */
+  /** Port of a Redis that only this peer uses. */
   readonly redisPort: number;
-  /** Distinct API keys that will be used. 0: none. */
+  /** Number of different API keys in the requests. 0: none. */
   readonly keys: number;
-  /** Requests a minute of one API key or, without a key, of one address. Only paths below `/api/` have limits. */
+  /** Requests a minute for each API key or, without a key, for each address. Only paths below `/api/` have limits. */
   readonly limit: number;
   /** The number of limits that a request counts against. */
   readonly limits: number;
@@ -27,15 +27,18 @@ export interface Peer {
   readonly name: string;
   readonly label: string;
   readonly needs: readonly Package[];
-  /** Whether it counts every admitted request in Redis. If it needs one, it gets one of its own. */
+  /** Whether the peer counts every admitted request in Redis. */
   readonly countsInRedis?: boolean;
-  /** null: the upstream itself. */
+  /** null for the upstream itself, which is already running. */
   readonly start: ((launch: Launch) => Promise<Started>) | null;
 }
 
 export const DIRECT: Peer = { name: 'direct', label: 'the upstream itself', needs: [], start: null };
 
-/** Bounds for one address in the abuse bench, as the documentation of these programs suggests. Its visitor needs 40 requests a second. */
+/**
+ * Bounds for one address in the abuse bench, as the documentation of these programs suggests. They must admit the
+ * visitor, who sends 40 requests a second.
+ */
 export const BOUNDS = { requestsPerSecond: 50, burst: 100, connections: 100 };
 
 export interface BoundedPlace extends Place {

@@ -1,6 +1,6 @@
 /**
- * Traefik with its middleware rateLimit: counts in its own memory, with token buckets. It shares nothing between machines,
- * unless it is told to count in Redis (from version 3.4 on).
+ * Traefik with its middleware rateLimit. It counts in its own memory, with token buckets, and shares nothing between
+ * machines. From version 3.4 on it can also count in Redis, but here it does not.
  */
 import { stringify } from 'yaml';
 import { type Peer, WINDOW_SECONDS } from './peer.ts';
@@ -42,7 +42,7 @@ export const TRAEFIK: Peer = {
         serversTransport: { maxIdleConnsPerHost: 256 },
       }),
     );
-    // One core, as the other peers have.
+    // Use one core, like the other peers.
     const env = { GOMAXPROCS: '1' };
     return processes.start('traefik', 'traefik', [`--configFile=${file}`], { port, env });
   },

@@ -1,4 +1,4 @@
-/** Another version of Floodgate, to see whether the gateway became more expensive. */
+/** Another version of Floodgate as a peer, to see whether the gateway has become more expensive. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { ROOT } from '#bench/run/programs.ts';
 import { variant } from './floodgate.ts';
 import type { Peer } from './peer.ts';
 
-/** @param name a folder, or a commit, which gets a worktree of its own until the bench ends */
+/** @param name a folder or a commit; a commit is checked out into a worktree until the bench ends */
 export function versionAt(name: string): Peer {
   const root = existsSync(join(name, 'gateway', 'main.ts')) ? resolve(name) : checkOut(name);
   return variant(name, `Floodgate, ${name}`, () => ({ root }));

@@ -1,11 +1,11 @@
-/** A well-behaved client: sends whole requests and expects whole replies, in time. */
+/** A well-behaved HTTP client. It sends complete requests, and expects complete replies within a time limit. */
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { request as requestTls, Agent as TlsAgent } from 'node:https';
 import type { Socket } from 'node:net';
 
-/** Bodies are a long number, which is JSON. */
+/** A body consists of this digit only. A long number is valid JSON. */
 const DIGIT = '1';
-/** A larger body is sent in pieces, as from a client that is not on the same machine. */
+/** Larger bodies are sent in pieces, like those of a client on another machine. */
 const PIECE_BYTES = 16_384;
 const PIECE_MS = 10;
 
@@ -15,7 +15,7 @@ export interface ClientOptions {
   readonly isTls?: boolean;
   /** A request without a reply after this time has failed. */
   readonly timeoutMs: number;
-  /** Called for each request with what kind it is, see `kindOf`. */
+  /** Called for each request with its kind, see `#kindOf`. */
   readonly onSent?: (kind: string) => void;
 }
 
@@ -27,7 +27,7 @@ export interface Ask {
   readonly bytes?: number;
   /** How the body is sent: with Content-Length, which is the default; in chunks; or after 100 Continue. */
   readonly framing?: 'length' | 'chunked' | 'expect';
-  /** Over a connection of its own. */
+  /** Whether to use a new connection for this request. */
   readonly isAlone?: boolean;
 }
 
@@ -35,14 +35,14 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** From the last byte sent to the last byte received. */
+  /** Time from the last byte sent to the last byte received. */
   readonly latencyMs: number;
 }
 
 export class Client {
   readonly #options: ClientOptions;
   readonly #agent: Agent;
-  /** Connections that had a request that is not plain. */
+  /** Connections on which a request that is not plain was sent. */
   readonly #notPlain = new WeakSet<Socket>();
 
   constructor(options: ClientOptions) {
@@ -82,13 +82,13 @@ export class Client {
           clearTimeout(timer);
           const text = Buffer.concat(chunks).toString('latin1');
           const latencyMs = performance.now() - sentMs;
-          // Nobody asked for the body.
+          // The server has replied without 100 Continue, so the body is not sent.
           if (!req.writableEnded) req.destroy();
           resolve({ status: res.statusCode ?? 0, headers: res.headers, text, latencyMs });
         });
       });
       req.on('error', (error: NodeJS.ErrnoException) => {
-        // The server had just closed the kept-alive connection. Every HTTP client repeats such a request.
+        // The server has just closed the kept-alive connection. Every HTTP client repeats the request in this case.
         const isStale = !isRepeated && req.reusedSocket && error.code === 'ECONNRESET';
         if (!isStale) return fail(error);
         clearTimeout(timer);
@@ -116,7 +116,10 @@ export class Client {
     this.#agent.destroy();
   }
 
-  /** A plain request is one that a strict parser of the gateway's own may read. After another one, the connection is node:http's. */
+  /**
+   * Returns the kind of a request. The gateway's own parser reads plain requests. After a request of another kind,
+   * node:http reads all later requests of the connection.
+   */
   #kindOf(framing: string, socket: Socket): string {
     if (framing !== 'length') {
       this.#notPlain.add(socket);

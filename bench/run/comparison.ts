@@ -1,17 +1,17 @@
-/** The table of servers that were visited in turn: medians of all rounds, and ratios of pairs from the same round. */
+/** Makes a table that compares servers: medians of all rounds, and ratios of two servers in the same round. */
 import type { Slice } from './measure.ts';
 import { rounded, type Table } from './report.ts';
 import { type Spread, spread } from './statistics.ts';
 
 export interface Compared {
   readonly label: string;
-  /** One for each round. */
+  /** One slice for each round. */
   readonly slices: readonly Slice[];
-  /** Why it was not measured. */
+  /** Why the server was not measured. */
   readonly failure?: string;
 }
 
-/** Another column of the table, with a figure for each round of the server of a row. */
+/** An additional column of the table. `of` returns one figure for each round of a server. */
 interface Column {
   readonly head: string;
   readonly of: (slices: readonly Slice[]) => readonly number[];
@@ -22,7 +22,7 @@ const HEAD = [
   'errors',
 ];
 
-/** One measure of two servers. A disturbance usually affects both slices of a round. */
+/** Returns the ratio of two servers in each round. A disturbance of the machine usually affects both alike. */
 export function ratios(
   ours: readonly Slice[],
   theirs: readonly Slice[],

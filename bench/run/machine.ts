@@ -1,4 +1,4 @@
-/** Describes the machine and the versions that the figures are from. */
+/** Describes the machine and the versions of all programs, to print them with the results. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';

@@ -1,4 +1,4 @@
-/** Compares servers: visits each in turn with its load, and reads what a request cost. */
+/** Compares servers: sends load to each of them in turn, and measures the cost of a request. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Load } from './load.ts';
 import { paced } from './paced.ts';
@@ -8,19 +8,19 @@ import { wrk } from './wrk.ts';
 
 /** A server under load. */
 export interface Subject {
-  /** Without a path. */
+  /** Scheme, host and port. */
   readonly origin: string;
   readonly load: Load;
   readonly pids: readonly number[];
   /** The server's Redis or database. */
   readonly store: {
     readonly pids: readonly number[];
-    /** The number of commands that it has executed. Only Redis has it. */
+    /** Returns the number of commands that Redis has executed. Databases do not have it. */
     readonly commands?: () => Promise<number>;
   } | null;
 }
 
-/** Figures for one request, if the name says nothing else. */
+/** Results of one visit. They are for one request, unless the name says otherwise. */
 export interface Slice {
   readonly perSecond: number;
   readonly cpuUs: number;
@@ -30,16 +30,16 @@ export interface Slice {
   readonly storeCommands: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** The p50 in addition to that of the upstream itself in the same round. NaN: nobody asked for it. */
+  /** The p50 minus the p50 of the upstream itself in the same round. NaN if the upstream was not measured. */
   readonly addedMs: number;
   readonly rssMb: number;
   readonly refusedShare: number;
-  /** All requests without a reply. */
+  /** Number of requests without a reply, in the whole visit. */
   readonly errors: number;
 }
 
 interface Plan {
-  /** Warms each server up. */
+  /** Duration of the warm-up of each server. */
   readonly warmSeconds: number;
   readonly rounds: number;
   /** Duration of one visit. */
@@ -50,10 +50,10 @@ interface Plan {
 const BREATH_MS = 100;
 
 /**
- * Visits all subjects in each round, in an order that rotates. So a disturbance of the machine affects all of them, and
+ * Visits all servers in each round, in an order that rotates. So a disturbance of the machine affects all of them, and
  * ratios within a round stay fair.
  *
- * @returns for each subject its slices, one for each round
+ * @returns one slice for each server and round
  */
 export async function compare<S extends Subject>(
   subjects: readonly S[],

@@ -1,4 +1,4 @@
-/** Memory of processes over time. A line through the second half of the samples says how much each would grow in an hour. */
+/** Samples the memory of processes. A line through the second half of the samples gives the growth in an hour. */
 import { rounded } from './report.ts';
 import { memoryOf } from './usage.ts';
 
@@ -11,7 +11,7 @@ interface Sample {
   readonly peakMb: number;
 }
 
-/** Samples a process and its descendants. @returns ends it, and gives a row of a table for each process */
+/** Samples a process and its descendants. @returns a function that stops, and returns a table row for each process */
 export function watchMemory(pid: number): () => readonly (readonly string[])[] {
   const samples = new Map<number, Sample[]>();
   const take = (): void => {
@@ -36,7 +36,7 @@ export function watchMemory(pid: number): () => readonly (readonly string[])[] {
   };
 }
 
-/** Least squares, in MB a millisecond. */
+/** Returns the slope of the least-squares line, in MB per millisecond. */
 function slopeOf(samples: readonly Sample[]): number {
   const mean = (pick: (sample: Sample) => number): number =>
     samples.reduce((sum, sample) => sum + pick(sample), 0) / samples.length;

@@ -1,4 +1,4 @@
-/** Sends requests at an even pace: each at its own time, whatever became of those before. */
+/** Sends requests at an even rate, even if earlier ones have no reply yet. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Lane } from '#test/support/lane.ts';
 import type { Load, LoadResult } from './load.ts';
@@ -7,7 +7,7 @@ import { quantile } from './statistics.ts';
 const CONNECTIONS_MAX = 512;
 const GRACE_MS = 500;
 
-/** Calls `act` so many times, with 0, 1, 2 and so on. */
+/** Calls `act` at an even rate with the numbers from 0 to below `count`. */
 export async function pace(count: number, perSecond: number, act: (i: number) => void): Promise<void> {
   const began = performance.now();
   for (let i = 0; i < count; i++) {
@@ -18,8 +18,8 @@ export async function pace(count: number, perSecond: number, act: (i: number) =>
 }
 
 /**
- * Measures the latency of a server that is not saturated. A request that finds no idle connection opens another one, so a
- * slow server cannot slow down the load and hide its own delays.
+ * Measures the latency of a server that is not saturated. A request that finds no idle connection opens another one, so
+ * a slow server cannot slow down the load and hide its own delays.
  */
 export async function paced(
   { method, path }: Load,

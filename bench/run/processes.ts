@@ -1,4 +1,4 @@
-/** Starts processes, and ends them with the bench, whatever ends the bench. */
+/** Starts processes. They always end together with the bench. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const TAIL_CHARS = 4000;
 
 export interface StartOptions {
   readonly port?: number;
-  /** The output of a process that is ready. Without it, a process is ready when its port accepts connections. */
+  /** Output of the process that shows that it is ready. Default: it is ready when its port accepts connections. */
   readonly readyText?: string;
   /** Added to a minimal environment. */
   readonly env?: Readonly<Record<string, string>>;
@@ -24,7 +24,7 @@ export interface StartOptions {
 
 export interface Started {
   readonly pid: number;
-  /** null while it runs, else how it ended. */
+  /** How the process ended. null while it runs. */
   ending(): string | null;
   /** The last 4,000 characters of its output. */
   output(): string;
@@ -34,7 +34,7 @@ export interface Started {
 
 export class Processes {
   readonly #children = new Set<ChildProcess>();
-  /** Holds configuration files and sockets. It is removed at the end. */
+  /** Folder for configuration files and sockets. It is removed at the end. */
   readonly directory = mkdtempSync(join(tmpdir(), 'floodgate-bench-'));
 
   constructor() {
@@ -44,7 +44,7 @@ export class Processes {
     });
   }
 
-  /** @throws Error with the program's last output when it ends before it is ready */
+  /** @throws Error with the last output of the program if it ends before it is ready */
   async start(
     name: string,
     command: string,
@@ -90,7 +90,7 @@ export class Processes {
     return this.start(name, process.execPath, args, options);
   }
 
-  /** Writes a file that ends with the bench. @returns its path */
+  /** Writes a file that is removed at the end of the bench. @returns its path */
   file(name: string, text: string): string {
     const path = join(this.directory, name);
     writeFileSync(path, text);
@@ -103,7 +103,9 @@ export class Processes {
   }
 }
 
-/** Besides its port, the upstream of the costs and each Redis listen on such a Unix socket. */
+/**
+ * Returns the path of a Unix socket. The upstream in bench/costs and each Redis listen on it in addition to their port.
+ */
 export function socketBeside({ directory }: Processes, port: number): string {
   return join(directory, `${port}.sock`);
 }

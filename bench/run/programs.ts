@@ -7,7 +7,7 @@ import { UsageError } from '#bench/command.ts';
 export const BENCH = join(import.meta.dirname, '..');
 export const ROOT = join(BENCH, '..');
 export const NGINX_MODULES = '/usr/share/nginx/modules';
-/** Servers are in sbin, which is often not on PATH. */
+/** Includes the sbin folders, because servers are installed there and PATH often lacks them. */
 export const PATH = [process.env.PATH, '/usr/local/sbin', '/usr/sbin', '/sbin'].join(delimiter);
 
 interface Installation {
@@ -15,7 +15,7 @@ interface Installation {
   readonly install: string;
 }
 
-/** @param file a file of the package; default: the program of its name */
+/** @param file a file that the package installs; default: the program with the name of the package */
 function debian(name: string, file?: string): Installation {
   return {
     isThere: () => (file === undefined ? find(name) !== null : existsSync(file)),
@@ -54,7 +54,7 @@ export function find(program: string): string | null {
   return places.find((place) => existsSync(place)) ?? null;
 }
 
-/** @throws UsageError that says how to install what is missing, on Debian or Ubuntu */
+/** @throws UsageError with the commands that install the missing packages on Debian or Ubuntu */
 export function assertInstalled(packages: readonly Package[]): void {
   const absent = packages.filter((name) => !INSTALLATIONS[name].isThere());
   if (absent.length === 0) return;
@@ -62,12 +62,12 @@ export function assertInstalled(packages: readonly Package[]): void {
   throw new UsageError(`${absent.join(', ')} not installed; to install it: ${commands}`);
 }
 
-/** The numbers of a version; "not installed" without the program. */
+/** Returns the version number of a program, or "not installed". */
 export function version(program: string, flag: string): string {
   return /\d+(?:\.\d+)+/.exec(outputOf(program, flag))?.[0] ?? 'not installed';
 }
 
-/** The output of a program that ends by itself; none if it is not installed. */
+/** Runs a program and returns its output. */
 function outputOf(program: string, ...args: readonly string[]): string {
   const { stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env: { ...process.env, PATH } });
   return `${stdout}${stderr}`;

@@ -1,4 +1,4 @@
-/** A Redis of the bench's own, which can be disturbed. */
+/** Starts a separate Redis for the bench, which can be frozen or killed. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,14 +13,14 @@ export const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
 export interface RedisServer {
   readonly port: number;
   readonly pid: number;
-  /** Its calls fail while Redis does not answer. */
+  /** A client of this Redis. Its calls fail while Redis does not answer. */
   readonly client: Redis;
   freeze(ms: number): Promise<void>;
   killAndRestart(downMs: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** @param args more arguments of redis-server */
+/** @param args additional arguments of redis-server */
 export async function startRedis(processes: Processes, args: readonly string[] = []): Promise<RedisServer> {
   const port = await freePort();
   const folder = join(processes.directory, `redis-${port}`);

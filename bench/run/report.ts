@@ -1,4 +1,4 @@
-/** Reports tables at once: on the terminal, and with all figures as JSON in `bench/results/`. */
+/** Prints tables, and also writes them with all figures to a JSON file in `bench/results/`. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeMachine } from './machine.ts';
@@ -6,7 +6,7 @@ import { BENCH } from './programs.ts';
 
 export interface Table {
   readonly title: string;
-  /** Empty: rows of a name and a value. */
+  /** Names of the columns. Empty if each row is a name and a value. */
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
   /** Lines below the table. */
@@ -18,7 +18,7 @@ export class Report {
   readonly #machine: string;
   readonly #tables: object[] = [];
 
-  /** @param name the first part of the name of its file */
+  /** @param name first part of the file name */
   constructor(name: string) {
     const at = new Date().toISOString();
     const folder = join(BENCH, 'results');
@@ -28,7 +28,7 @@ export class Report {
     process.stdout.write(`${this.#machine}\nresults in ${this.#path}\n\n`);
   }
 
-  /** @param figures from which the table was made */
+  /** @param figures the data of the table */
   add(table: Table, figures?: unknown): void {
     this.#tables.push({ ...table, figures });
     const document = { machine: this.#machine, tables: this.#tables };
@@ -43,7 +43,7 @@ export function rounded(value: number, digits: number): string {
     : '-';
 }
 
-/** With a head, all columns but the first are aligned to the right. */
+/** Formats a table. With a head, all columns but the first are aligned to the right. */
 function textOf({ title, head, rows, notes = [] }: Table): string {
   const hasHead = head.length > 0;
   const all = hasHead ? [head, ...rows] : rows;

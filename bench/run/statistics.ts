@@ -1,6 +1,6 @@
-/** Medians and quartiles. The outliers of a shared machine go in one direction only, so there are no means. */
+/** Medians and quartiles. Means would be wrong, because on a shared machine all outliers are too high. */
 
-/** @param q from 0 to 1, linear between neighbours @returns NaN without values */
+/** @param q from 0 to 1; the result is interpolated between two values @returns NaN without values */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
   const at = (sorted.length - 1) * q;
@@ -26,7 +26,7 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** Draws one of several, as often as its weight says. @param random from 0 to below 1 */
+/** Chooses one item at random, with a probability in proportion to its weight. @param random from 0 to below 1 */
 export function drawn<T extends { readonly weight: number }>(all: readonly T[], random: number): T {
   let at = random * all.reduce((sum, { weight }) => sum + weight, 0);
   return all.find(({ weight }) => {

@@ -1,4 +1,4 @@
-/** Counts replies by kind, and wrong replies with a few examples of each kind. */
+/** Counts replies by kind. Counts wrong replies by kind too, and keeps a few examples of each. */
 const EXAMPLES_MAX = 3;
 
 export class Tally {

@@ -1,6 +1,6 @@
 /**
- * The upstream of the abuse bench and of the soak: `node upstream.ts PORT`. Each reply says what was asked, so a client can
- * see that the reply is its own. It counts the requests that the gateway let through.
+ * The upstream of the abuse bench and of the soak: `node upstream.ts PORT`. Each reply describes its request, so a
+ * client can check that the reply belongs to its request. The upstream counts the requests that it receives.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import type { Processes, Started } from './processes.ts';
 import { BENCH } from './programs.ts';
 
-/** The visitor of the abuse bench sets it. All other requests are the attacker's. */
+/** Only the visitor of the abuse bench sends this header. All other requests come from the attacker. */
 export const VISITOR_HEADER = 'x-bench-visitor';
-/** Names separated by commas: the request is counted under each. */
+/** Header with names, separated by commas. The upstream counts the request under each name. */
 export const COUNT_HEADER = 'x-bench-count';
 
 const COUNTS_PATH = '/bench/counts';
@@ -27,14 +27,14 @@ export function startUpstream(processes: Processes, port: number): Promise<Start
 }
 
 /**
- * Requests by the names of `COUNT_HEADER`, since this was asked last. The attacker's are also counted as `admitted`, and
- * those with a header that no gateway should forward as `smuggled`.
+ * Returns the number of requests for each name in `COUNT_HEADER`, since the previous call. Requests of the attacker are
+ * also counted as `admitted`. Those with a header that no gateway should forward are counted as `smuggled`.
  */
 export async function countsOf(port: number): Promise<Readonly<Record<string, number>>> {
   return (await (await fetch(`http://127.0.0.1:${port}${COUNTS_PATH}`)).json()) as Record<string, number>;
 }
 
-/** The reply to a request that was received completely. */
+/** Returns the reply to a request that was received completely. */
 export function replyTo(method: string, path: string, bytes: number): string {
   return JSON.stringify({ method, path, bytes });
 }
@@ -46,7 +46,7 @@ function json(res: ServerResponse, status: number, text: string): void {
   res.writeHead(status, headers).end(text);
 }
 
-/** A session outranks a key, as in applications where an administrator is logged in. */
+/** Returns the status of the reply. A valid session is enough, even if the API key is invalid. */
 function statusOf({ headers, url = '' }: IncomingMessage): number {
   if (/%ff/i.test(url)) return 400;
   const key = headers['x-api-key'];
@@ -70,7 +70,7 @@ function download(req: IncomingMessage, res: ServerResponse, bytes: number): voi
     return;
   }
   let left = bytes;
-  // One piece in one event-loop tick: otherwise one download delays all others here, and the gateway would be blamed.
+  // Send one piece in each event-loop tick. Otherwise one download would delay all other replies of this upstream.
   const more = (): void => {
     if (res.destroyed) return;
     const piece = PIECE.subarray(0, left);

@@ -1,7 +1,7 @@
 /**
- * Reads from /proc how much CPU time and memory processes and their descendants use. CPU time depends less than elapsed time
- * on who else uses the machine. It is read in nanoseconds, thread by thread: in a slice of a second, Redis works for 30 ms,
- * and the kernel's ticks of 10 ms would be a third of that.
+ * Reads from /proc the CPU time and the memory of processes and their descendants. CPU time depends less than elapsed
+ * time on other programs on the machine. It is read in nanoseconds for each thread. The kernel's ticks of 10 ms would
+ * be too coarse: Redis works for only 30 ms in a second.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -12,11 +12,11 @@ export interface Usage {
 
 export interface Memory {
   readonly rssMb: number;
-  /** The highest that it ever was, as the kernel remembers it. */
+  /** The highest value since the start of the process, from the kernel. */
   readonly peakMb: number;
 }
 
-/** Adds up all processes. */
+/** Returns the sum of the usage of all processes. */
 export function usageOf(pids: readonly number[]): Usage {
   let cpuUs = 0;
   let rssMb = 0;
@@ -28,7 +28,7 @@ export function usageOf(pids: readonly number[]): Usage {
   return { cpuUs, rssMb };
 }
 
-/** The highest memory that one of the processes ever used. */
+/** Returns the highest memory that any of the processes has used since its start. */
 export function peakMbOf(pids: readonly number[]): number {
   return Math.max(
     0,
@@ -38,7 +38,7 @@ export function peakMbOf(pids: readonly number[]): number {
   );
 }
 
-/** Process by process. */
+/** Returns the memory of each process and its descendants, by pid. */
 export function memoryOf(pids: readonly number[]): ReadonlyMap<number, Memory> {
   const found = new Map<number, Memory>();
   const all = new Set(pids);
@@ -62,7 +62,7 @@ function read(file: string): string {
   return unlessGone(() => readFileSync(file, 'utf8').trim()) ?? '';
 }
 
-/** A process may end after it was listed. Other errors are faults. */
+/** @returns null if the process has ended since it was listed */
 function unlessGone<T>(ask: () => T): T | null {
   try {
     return ask();

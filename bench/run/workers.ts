@@ -1,7 +1,7 @@
-/** Runs a server of the bench in one or several processes. */
+/** Runs a server of the bench in one process or in several. */
 import cluster from 'node:cluster';
 
-/** Runs `serve` here or, for several workers, in processes of their own on one port. Prints `ready` when all of them listen. */
+/** Runs `serve` in this process, or in several workers on one port. Prints `ready` when all of them listen. */
 export async function serveWith(workers: number, serve: () => Promise<unknown>): Promise<void> {
   if (cluster.isWorker || workers === 1) {
     await serve();

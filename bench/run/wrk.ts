@@ -1,4 +1,4 @@
-/** Sends load with wrk: one thread of C takes little from the cores that it shares with the server. */
+/** Sends load with wrk. Its single thread, written in C, takes little CPU time from the server on the same machine. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Load, LoadResult } from './load.ts';
@@ -19,7 +19,7 @@ export async function wrk(
   return JSON.parse(found);
 }
 
-/** All requests are created beforehand. Creating them under load would take CPU time from the server. */
+/** Returns a script for wrk. It creates all requests in advance, because that takes CPU time from the server. */
 function scriptOf({ method, bodies, keys }: Load): string {
   return `
 wrk.method = "${method}"

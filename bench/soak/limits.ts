@@ -1,6 +1,6 @@
 /**
- * Drives every limit over its edge in each minute, with new identities, and compares the admitted requests with the model:
- * exactly the limit, and never more. The upstream counts what it received. Nothing is sent around the turn of a minute, so
+ * In each minute, exceeds every limit with new identities, and compares the number of admitted requests with the limit.
+ * The upstream counts the requests that it received. Nothing is sent shortly before and after the end of a minute, so
  * each request belongs to one window.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,9 +10,9 @@ import { COUNT_HEADER, countsOf, replyTo } from '#bench/run/upstream.ts';
 import { admittedMax, type LimitedRoute, type Minute, ROUTES, unexplainedDenials } from './model.ts';
 
 const MINUTE_MS = 60_000;
-/** Before the turn of a minute, everything that was sent gets its reply. */
+/** In the last seconds of a minute no request is sent, so that all replies arrive before its end. */
 const QUIET_MS = 4000;
-/** Processes report their counts to the supervisor once a second. */
+/** Wait for the counts of the workers. They report to the supervisor once a second. */
 const REPORTED_MS = 1500;
 const AFTER_TURN_MS = 200;
 const EXCESS = 1.2;
@@ -20,10 +20,10 @@ const BODY_BYTES = 20;
 const LATENCIES_MAX = 200_000;
 const FRAMINGS = ['length', 'chunked', 'expect'] as const;
 const IDENTITIES_PER_ROUTE = 3;
-/** One identity in so many sends all its requests at once. */
+/** Every third identity sends all its requests at once. */
 const BURST_EVERY = 3;
 
-/** One sends plain requests only. The connections of the other carry requests of all kinds. */
+/** Two clients. The connections of `plain` have only plain requests, those of `mixed` have requests of all kinds. */
 export interface Clients {
   readonly plain: Client;
   readonly mixed: Client;
@@ -31,13 +31,13 @@ export interface Clients {
 
 export class SoakTally extends Tally {
   overAdmitted = 0;
-  /** Denied before the limit was reached, and admitted beyond it, both explained by decisions without Redis. */
+  /** Requests denied below the limit, and admitted above it, because the gateway decided without Redis. */
   deniedAlone = 0;
   admittedAlone = 0;
-  /** Replies after the window of their request. */
+  /** Replies that arrived after the window of their request had ended. */
   late = 0;
   readonly latenciesMs: number[] = [];
-  /** Requests by the way that they may take through the gateway. */
+  /** Requests by the parser of the gateway that may read them: its own, or node:http. */
   readonly ways = new Tally();
 }
 
@@ -46,7 +46,7 @@ interface Soak {
   readonly upstreamPort: number;
   readonly tally: SoakTally;
   readonly workers: number;
-  /** The number of requests that the gateway has decided without Redis so far. */
+  /** Returns the number of requests that the gateway has decided without Redis so far. */
   readonly degraded: () => Promise<number>;
 }
 
@@ -54,10 +54,13 @@ interface Identity {
   readonly name: string;
   readonly route: LimitedRoute;
   readonly address: string;
-  /** Its API key was never issued. */
+  /** Whether the upstream rejects the API key of this identity. */
   readonly isInvented: boolean;
   sent: number;
-  /** Replies after the turn of the minute. They may belong to the next window, because the machine had stood still. */
+  /**
+   * Replies that arrived after the end of the minute, as after a pause of the machine. They may belong to the next
+   * window.
+   */
   late: number;
   /** Denials before the limit was reached. */
   readonly early: string[];
@@ -66,7 +69,7 @@ interface Identity {
 let minutes = 0;
 let addresses = 0;
 
-/** Runs until the next minute of the clock has begun. */
+/** Exceeds all limits once. Runs until the next minute of the clock has begun. */
 export async function driveMinute(soak: Soak): Promise<void> {
   const { degraded, tally, workers } = soak;
   const now = Date.now();
@@ -109,7 +112,7 @@ async function drive(
   const isPlain = index % 2 === 0;
   const client = isPlain ? clients.plain : clients.mixed;
   const send = async (i: number): Promise<void> => {
-    // Five invented keys share the budget of their address.
+    // Use five invented keys, which must share the budget of their address.
     const key = isInvented ? `fbk_invented_${name}_${i % 5}` : `fbk_valid_${name}`;
     const headers = {
       'x-forwarded-for': address,
@@ -167,7 +170,7 @@ function admissionFault(
   return text === reply ? null : 'the reply is about something else';
 }
 
-/** Compares what the upstream received with what the limits allow. */
+/** Compares the numbers of requests that the upstream received with the limits. */
 async function compare(
   identities: readonly Identity[],
   minute: Minute,

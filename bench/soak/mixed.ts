@@ -1,4 +1,7 @@
-/** Traffic without limits, beside the limits: pages, uploads, downloads, event streams, tunnels, aborts, and garbage. */
+/**
+ * Traffic on routes without limits, in addition to that on routes with limits: pages, uploads, downloads, event
+ * streams, tunnels, aborts, and garbage.
+ */
 import { GARBAGE } from '#bench/abuse/attacks/connections.ts';
 import type { Ask } from '#bench/run/client.ts';
 import { drawn } from '#bench/run/statistics.ts';
@@ -19,7 +22,7 @@ interface Mixed {
   readonly tally: SoakTally;
 }
 
-/** @returns what is wrong, or null */
+/** Sends one request and checks the reply. @returns what is wrong; null if nothing is */
 type Act = (mixed: Mixed) => Promise<string | null>;
 
 function ask(method: string, path: string, isRight: (text: string) => boolean, body: Partial<Ask> = {}): Act {
@@ -57,7 +60,7 @@ async function abort({ port }: Mixed): Promise<string | null> {
   );
 }
 
-/** A 4xx or a closed connection is right. */
+/** Sends bytes that are no valid request. The gateway must reply 4xx or close the connection. */
 async function garbage({ port, tally }: Mixed): Promise<string | null> {
   tally.ways.replied('malformed');
   const bytes = GARBAGE[Math.floor(Math.random() * GARBAGE.length)] ?? '';
@@ -69,7 +72,7 @@ async function garbage({ port, tally }: Mixed): Promise<string | null> {
   return reply === '' || /^HTTP\/1\.1 4\d\d /.test(reply) ? null : reply.slice(0, 60);
 }
 
-/** Closes the connection in time. */
+/** Opens a connection, and closes it at the latest after the time limit. */
 function open(port: number, text: string): RawConnection {
   const connection = sendRaw(port, text);
   const timer = setTimeout(() => connection.socket.destroy(), TIMEOUT_MS);
@@ -81,7 +84,7 @@ const UPLOADED = replyTo('POST', '/files/upload', UPLOAD_BYTES);
 const DOWNLOAD = `/bench/download?bytes=${DOWNLOAD_BYTES}`;
 const upload = (how: Partial<Ask>): Act =>
   ask('POST', '/files/upload', (text) => text === UPLOADED, { bytes: UPLOAD_BYTES, ...how });
-/** Garbage is about 1 % of all requests, including those with limits. */
+/** The weights make garbage about 1 % of all requests, including those on routes with limits. */
 const ACTS: readonly { readonly name: string; readonly weight: number; readonly act: Act }[] = [
   { name: 'page', weight: 30, act: ask('GET', '/s/survey', () => true) },
   { name: 'preflight', weight: 10, act: ask('OPTIONS', '/api/v1/client/soak/responses', () => true) },
@@ -95,7 +98,7 @@ const ACTS: readonly { readonly name: string; readonly weight: number; readonly 
   { name: 'garbage', weight: 7, act: garbage },
 ];
 
-/** @returns ends it, and waits for the last replies */
+/** Starts the traffic. @returns a function that stops it and waits for the last replies */
 export function startMixed(mixed: Mixed): () => Promise<void> {
   const running = new Set<Promise<void>>();
   const run = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** The model that the soak compares the gateway with: which limits count a request, and how far a count may be off. */
+/** The results that the soak expects: which limits count a request, and how far a count may differ from the limit. */
 import { EDGE_TABLE, type EdgeRow, examplePath } from '#test/support/edge-table.ts';
 
 /** A request that fits one row of the table. */
@@ -16,15 +16,15 @@ export const ROUTES: readonly LimitedRoute[] = EDGE_TABLE.map((row) => {
   return { ...row, method, example, charged };
 });
 
-/** Knows only the patterns of this table: literal segments, a parameter, and everything below a path. */
+/** Whether a row covers a path. It supports the patterns of this table: literals, parameters, and `/*` at the end. */
 function covers({ methods, path }: EdgeRow, method: string, example: string): boolean {
   const source = path.replace('/*', '(?:/.*)?').replaceAll(/\{[a-zA-Z]+\}/g, '[^/]+');
   return methods.includes(method) && new RegExp(`^${source}$`).test(example);
 }
 
 /**
- * The decisions of the gateway in one minute. It decides without Redis when the soak disturbs Redis, and on a busy machine also
- * when a reply comes too late.
+ * The decisions of the gateway in one minute. The gateway decides without Redis while the soak disturbs Redis, and on a
+ * busy machine also if a reply of Redis comes too late.
  */
 export interface Minute {
   readonly workers: number;
@@ -33,21 +33,19 @@ export interface Minute {
 }
 
 /**
- * A request that is decided without Redis may be denied too early: another process still had a share, or Redis had charged
- * the request before its reply came too late.
+ * Counts early denials that cannot be explained. A request that is decided without Redis may be denied too early:
+ * another process still had a part of the limit left, or Redis had charged the request but its reply came too late.
  *
- * @param early denials before the limit was reached
- * @returns how many of them have no such explanation
+ * @param early number of denials before the limit was reached
  */
 export function unexplainedDenials(early: number, { degraded }: Pick<Minute, 'degraded'>): number {
   return Math.max(0, early - degraded);
 }
 
 /**
- * A process that decides without Redis and has not seen a counter before cannot know what was spent of it, so it admits its
- * share again (docs/operating.md). A single process knows everything.
- *
- * @returns the most that may be admitted: the limit, and the shares of all processes but one
+ * Returns the maximum number of requests that may be admitted. A process that decides without Redis, and has not seen a
+ * counter before, does not know how much of the limit is used. So it admits its share of the limit again
+ * (docs/operating.md). A single process knows all counters.
  */
 export function admittedMax(limit: number, { workers, degraded }: Minute): number {
   return degraded === 0 ? limit : 2 * limit - Math.floor(limit / workers);

@@ -1,6 +1,7 @@
 /**
- * The troubles of the soak, one each minute in turn: Redis is frozen, killed and restarted, or loses its connections while
- * the policies are edited. In the fourth minute, the policies are only edited.
+ * Disturbs Redis and the policies during the soak, in a cycle of four minutes. Redis is frozen, is killed and
+ * restarted, or loses its connections while the policies are edited. In the fourth minute, only the policies are
+ * edited.
  */
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,13 +16,13 @@ const FROZEN_MS = 3000;
 const DOWN_MS = 2000;
 const BETWEEN_CUTS_MS = 8000;
 
-/** The shipped policies and another one that never applies, so an edit must not change any counter. */
+/** Returns the shipped policies and another one that no request matches. So an edit must not change any counter. */
 export function policies(edition: number): string {
   const one = { name: `soak-${edition}`, route: `GET /never/${edition}`, identifier: 'ip' };
   return policiesOf(ROOT, (file) => file.policies.push({ ...one, limit: 1, window: '1m' }));
 }
 
-/** @returns brings the trouble of the next minute, and says what it was */
+/** @returns a function that causes the next disturbance, and returns its description */
 export function startTroubles(
   processes: Processes,
   redis: RedisServer,

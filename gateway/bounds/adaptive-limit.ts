@@ -24,15 +24,15 @@ const LEARNING_RATE = 1 / 8;
 /** The gateway may start during an overload. Until it has measured less load, it ignores longer times than this. */
 const FIRST_UNLOADED_MS_MAX: Millis = 500;
 /**
- * With half as many requests in progress, congested replies take about half the time. Others take at least this part of
- * it.
+ * After the number of requests in progress was halved, congested replies take about half the time. If replies still
+ * take at least this part of the earlier time, the load is not the reason for their time.
  */
 const UNCHANGED_PART = 0.85;
 /**
  * After the limit has fallen, replies to earlier requests still arrive. They are not measured for at most this time.
  */
 const SETTLING_MS_MAX: Millis = 2000;
-/** After this time without a reply, the load is unknown. */
+/** If no reply has begun for this time, the load is unknown. */
 const IDLE_MS: Millis = 10_000;
 const VOICES_MAX = 1000;
 
@@ -61,7 +61,7 @@ export class AdaptiveLimit {
   #congested = 0;
   /** State when the limit began to fall; null if it is not falling. */
   #fallFrom: Fall | null = null;
-  /** When the number of requests in progress fell to half of that in `#fallFrom`. */
+  /** Time at which the number of requests in progress fell to half of that in `#fallFrom`. */
   #halvedAt: Millis = Number.POSITIVE_INFINITY;
 
   constructor(max: number) {
@@ -70,7 +70,7 @@ export class AdaptiveLimit {
     this.limit = max;
   }
 
-  /** Longer times count as congestion. */
+  /** Returns the longest reply time that does not count as congestion. */
   get toleratedMs(): Millis {
     return TOLERATED_TIMES * (this.unloadedMs ?? FIRST_UNLOADED_MS_MAX) + TOLERATED_MS;
   }
@@ -131,7 +131,10 @@ export class AdaptiveLimit {
     else if (ms > from.ms * UNCHANGED_PART) this.unloadedMs = Math.max(this.unloadedMs ?? 0, ms);
   }
 
-  /** With few requests in progress this is the time without load. Under load the time without load is at most this. */
+  /**
+   * Learns the time without load. With few requests in progress, a measured time is the time without load. Under load,
+   * it is an upper bound of that.
+   */
   #learn(ms: Millis, isUnloaded: boolean): void {
     const known = this.unloadedMs;
     if (known === null) this.unloadedMs = isUnloaded ? ms : Math.min(ms, FIRST_UNLOADED_MS_MAX);

@@ -74,7 +74,7 @@ export class Clients {
 
   #enterNetwork(client: string): Network | null {
     const address = networkOf(client, this.#networkPrefix);
-    // For a network with a single client its own share is enough.
+    // If the network is not larger than one client, the client's own share is enough.
     if (address === null || address === client) return null;
     let network = this.#networks.get(address);
     if (network === undefined) {

@@ -1,4 +1,4 @@
-/** Clients from which no new connection is accepted for a moment, after misbehaviour on another one. */
+/** Clients whose new connections are refused for a short time, because they misused another connection. */
 import type { Millis } from '#shared/clock.ts';
 import type { Client, Clients } from './clients.ts';
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * `floodgate`: runs the command line on a Node that can. Where the one at hand is older, the one that was installed with
- * us takes over, so that the command works on Node 20 too. Written in what Node 20 understands.
+ * The program `floodgate`. If the installed Node.js is too old for the command line, this file runs it with the Node.js
+ * that was installed together with Floodgate. So the command also works with Node 20, and this file uses only features
+ * of Node 20.
  */
 import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
@@ -10,9 +11,9 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** The oldest that the project is tested with. */
+/** The oldest version of Node.js that the project is tested with. */
 const NODE_MIN = [24, 7];
-/** A gateway's heap, and one pool of memory for all its threads: see docs/performance.md. */
+/** Limit the heap of a gateway, and let all its threads share one pool of memory (docs/performance.md). */
 const GATEWAY_FLAGS = ['--max-semi-space-size=16', '--max-old-space-size=1024'];
 const GATEWAY_ENVIRONMENT = { MALLOC_ARENA_MAX: '1' };
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -22,7 +23,10 @@ function isNewEnough() {
   return major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1]);
 }
 
-/** Installed next to us or above: in a checkout `node`, with the package the one of this machine's kind; null: none. */
+/**
+ * Finds the Node.js that was installed together with Floodgate. In a checkout it is the package `node`; otherwise it is
+ * the package for this operating system and processor. @returns null if there is none
+ */
 function installedNode() {
   const os = process.platform === 'win32' ? 'win' : process.platform;
   const prefix = os === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node';
@@ -32,16 +36,16 @@ function installedNode() {
       const file = join(dirname(resolve(`${name}/package.json`)), os === 'win' ? 'bin/node.exe' : 'bin/node');
       if (existsSync(file)) return file;
     } catch {
-      // Not this one.
+      // This package is not installed.
     }
   }
   return null;
 }
 
 /**
- * Where Node keeps the code it has compiled; the next call starts in half the time. A checkout has a folder of its own.
- * Elsewhere it is the user's cache, because others may write to a common one such as /tmp. Where neither can be written to,
- * Node goes on without.
+ * Returns the folder in which Node.js keeps compiled code, so that the next call starts in half the time. A checkout
+ * has its own folder. Otherwise it is in the user's cache, because other users could write to a common folder such as
+ * /tmp. If the folder cannot be written to, Node.js works without it.
  */
 function compileCacheFolder() {
   const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
@@ -53,7 +57,7 @@ function compileCacheFolder() {
   }
 }
 
-/** In the package the types are gone. */
+/** The published package has JavaScript files instead of TypeScript. */
 const compiled = fileURLToPath(new URL('./main.js', import.meta.url));
 const main = existsSync(compiled) ? compiled : fileURLToPath(new URL('./main.ts', import.meta.url));
 const args = process.argv.slice(2);
@@ -66,7 +70,7 @@ if (node === null) {
   );
   process.exitCode = 2;
 } else if (node === process.execPath && !startsGateway) {
-  // Does nothing where NODE_COMPILE_CACHE or NODE_DISABLE_COMPILE_CACHE is set.
+  // This does nothing if NODE_COMPILE_CACHE or NODE_DISABLE_COMPILE_CACHE is set.
   module.enableCompileCache(compileCacheFolder());
   await import(pathToFileURL(main).href);
 } else takeOver(node);
@@ -76,15 +80,15 @@ function takeOver(node) {
   const more = startsGateway ? GATEWAY_ENVIRONMENT : {};
   const child = spawn(node, [...flags, main, ...args], {
     env: { NODE_COMPILE_CACHE: compileCacheFolder(), ...more, ...process.env },
-    // A gateway whose channel closes shuts down, so it does not outlive us.
+    // The gateway shuts down when its IPC channel closes. So it ends together with this process.
     stdio: startsGateway ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
   });
   for (const signal of SIGNALS) {
-    // The terminal has sent it to both, and a second one would end the gateway at once.
+    // A terminal sends Ctrl-C to both processes. A second signal would end the gateway at once.
     const comesTwice = signal === 'SIGINT' && process.stdin.isTTY === true;
     process.on(signal, () => comesTwice || child.kill(signal));
   }
-  // npx runs us below a shell that hands no signal on. When that is gone, so is whoever wanted us.
+  // npx runs this program in a shell that does not pass signals on. If the shell has ended, the user has stopped npx.
   const parent = process.ppid;
   if (process.env.npm_command === 'exec')
     setInterval(() => process.ppid === parent || child.kill('SIGTERM'), 500).unref();

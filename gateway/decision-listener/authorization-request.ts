@@ -1,9 +1,9 @@
 /**
- * Parses authorization requests: a proxy asks whether a request may pass. Each kind of proxy describes the request in
- * its own way. Missing parts are never guessed; an incomplete description is refused.
+ * Parses authorization requests, in which a proxy asks whether a request may pass. Each kind of proxy describes the
+ * request in its own way. An incomplete description is refused, because the gateway never guesses missing parts.
  */
 
-/** How a kind of proxy asks and expects the answer. */
+/** The way in which a kind of proxy asks, and expects the answer. */
 export type Dialect =
   /** Traefik, Caddy: a refusal is forwarded to the client as it is. */
   | 'forward-auth'
@@ -19,7 +19,9 @@ interface AuthorizationRequest {
   readonly target: string;
 }
 
-/** A proxy reports the status of a reply, so that the gateway learns whether a credential works. */
+/**
+ * A report of a proxy about the status of a reply. It tells the gateway whether the application accepts a credential.
+ */
 interface ReplyReport {
   readonly ok: true;
   readonly dialect: 'replied';
@@ -31,7 +33,7 @@ interface ReplyReport {
 export interface BadAuthorizationRequest {
   readonly ok: false;
   readonly reason: string;
-  /** Whose mistake it is. The log names the mistakes of proxies. */
+  /** The sender that made the mistake. The log names mistakes of proxies. */
   readonly by: 'proxy' | 'client';
 }
 
@@ -42,16 +44,16 @@ const STATUS = 'X-Reply-Status';
 const EXT_AUTHZ = '/ext-authz';
 const REPLIED = '/replied';
 
-/** RFC 9110 9.1. */
+/** Pattern of a method (RFC 9110 9.1). */
 export const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** Clients choose the method, and it appears in logs. Registered methods are shorter. */
+/** Limits the length because clients choose the method and it appears in logs. Registered methods are shorter. */
 const METHOD_LENGTH_MAX = 32;
 
 /** Methods are case-sensitive (RFC 9110 9.1), but many applications accept `post` as POST, and policies do not. */
 const UPPER_CASE = /^[A-Z-]+$/;
 
-/** @returns null if the method can be logged */
+/** @returns null if the method is short enough for the log */
 export function longMethod(method: string): BadAuthorizationRequest | null {
   if (method.length <= METHOD_LENGTH_MAX) return null;
   return bad(

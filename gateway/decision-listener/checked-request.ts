@@ -1,6 +1,6 @@
 /**
- * A request that another proxy asks about and forwards itself. It is decided like a proxied request. The reply says
- * that it may pass, with the limit headers, or contains what the client should get.
+ * A request that another proxy asks about, and forwards itself. It is decided like a request to the gateway. The reply
+ * is either 200 with the limit headers, or the refusal that the proxy should send to the client.
  */
 
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -30,16 +30,16 @@ interface CheckedParts extends LimitedParts {
 export interface CheckedOptions {
   readonly isCredentialProven: boolean;
   /**
-   * A proxy sent an authorization request that cannot be answered.
+   * Called if a proxy sent an authorization request that the gateway cannot answer.
    *
-   * @param reason mistake in the proxy's configuration
+   * @param reason the mistake in the proxy's configuration
    */
   readonly onBadRequest: (reason: string) => void;
 }
 
-export const UNTRUSTED = 'the address of the asking proxy is not in GATEWAY_TRUSTED_PROXIES; add it';
+export const UNTRUSTED = 'the address of this proxy is not in GATEWAY_TRUSTED_PROXIES; add it';
 
-/** By this type of content, proxies tell a refusal of the gateway from an error of their own. */
+/** With this Content-Type, proxies can tell a refusal by the gateway from an error of their own. */
 const PROBE_HEADERS = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const;
 
 export class CheckedRequest extends LimitedRequest implements Exchange {
@@ -100,7 +100,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     this.pass([]);
   }
 
-  /** As a refusal, because the proxy would forward the probe after a 2xx. */
+  /** Answers with a refusal, because after a 2xx the proxy would forward the probe. */
   protected override answersProbe(token: string): boolean {
     const body = probeReply(this, token, this.#parts.enforcement, true);
     if (body === null) return false;
@@ -117,7 +117,7 @@ export class CheckedRequest extends LimitedRequest implements Exchange {
     return this.#options.isCredentialProven;
   }
 
-  /** A page does not fit into the header section. */
+  /** NGINX gets no page, because it reads only the header section and a page does not fit into that. */
   override get page(): Page | null {
     return this.#dialect === 'auth-request' ? null : super.page;
   }

@@ -23,16 +23,16 @@ export interface Described {
   readonly ok: true;
   readonly method: string;
   readonly target: string;
-  /** Names and values in turn, one code unit for each byte. */
+  /** Alternating names and values. Each code unit of a string stands for one byte. */
   readonly rawHeaders: readonly string[];
 }
 
 export interface Answer {
-  /** 200: the request may pass. */
+  /** HTTP status. 200 means that the request may pass. */
   readonly status: number;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
-  /** In UTF-8, one code unit for each byte. */
+  /** UTF-8. Each code unit of the string stands for one byte. */
   readonly body: string;
 }
 
@@ -41,7 +41,7 @@ export interface DescribedOptions extends CheckedOptions {
   readonly accessLog: AccessLog | null;
 }
 
-/** @param reply called once, also for a description that is refused */
+/** @param reply called once, even if the description is refused */
 export function decideDescribed(
   described: Described | BadAuthorizationRequest,
   origin: RequestOrigin,
@@ -49,7 +49,7 @@ export function decideDescribed(
   reply: (answer: Answer) => void,
 ): void {
   const { method, target, rawHeaders } = described.ok ? described : NOTHING;
-  // HTTP/1.0, because it needs no Host field.
+  // The request is checked as HTTP/1.0, which needs no Host field.
   const req: Sent = { method, url: target, rawHeaders, httpVersion: '1.0' };
   const request = new DescribedRequest(req, { origin }, options, reply);
   const problem = described.ok
@@ -61,7 +61,7 @@ export function decideDescribed(
 }
 
 const NOTHING: Omit<Described, 'ok'> = { method: '', target: '', rawHeaders: [] };
-/** Fields that describe the gateway's own message, which proxies do not forward. */
+/** Header fields that describe the gateway's message to the proxy, so they are not meant for the client. */
 const NOT_FORWARDED: ReadonlySet<string> = new Set(['content-length', 'connection']);
 
 class DescribedRequest extends LimitedRequest {
@@ -86,7 +86,7 @@ class DescribedRequest extends LimitedRequest {
     return this.#options.isCredentialProven;
   }
 
-  /** JSON always: messages are short, and HAProxy's configuration names the type of content. */
+  /** The reply is always JSON: messages must be short, and HAProxy's configuration sets one Content-Type for all. */
   override get page(): null {
     return null;
   }
@@ -124,7 +124,7 @@ function entryFor({ method, url }: Sent, { accessLog, parts }: DescribedOptions)
   return new AccessEntry(accessLog, { ...UNMEASURED, method, url }, ANSWERED, clock, wallClock);
 }
 
-/** No byte counts are logged, and a log entry ends with the answer. */
+/** Stand-ins for socket and response: no byte counts are logged, and a log entry ends with the answer. */
 const UNMEASURED: LoggedRequest = {
   headers: {},
   socket: { bytesWritten: 0, bytesRead: 0, destroyed: false, once: () => undefined, off: () => undefined },

@@ -1,4 +1,4 @@
-/** Reads requests to Envoy's rate limit service. A descriptor has the properties of one request as its entries. */
+/** Reads requests to Envoy's rate limit service. The entries of a descriptor are the properties of one request. */
 import { type BadAuthorizationRequest, bad, longMethod, METHOD_TOKEN } from './authorization-request.ts';
 import type { Described } from './described-request.ts';
 

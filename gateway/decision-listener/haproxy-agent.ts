@@ -1,6 +1,6 @@
 /**
- * An agent for HAProxy's SPOE filter. HAProxy keeps connections open, and asks about many requests at a time on each. An
- * answer sets variables of the transaction.
+ * An agent for HAProxy's SPOE filter. HAProxy keeps connections open, and asks about many requests at a time on each
+ * connection. An answer sets variables of HAProxy's transaction.
  */
 import type { Socket } from 'node:net';
 import type { ClientConnection } from '#gateway/http/client-connection.ts';
@@ -13,14 +13,14 @@ import { UNTRUSTED } from './checked-request.ts';
 import { type Answer, type Described, type DescribedOptions, decideDescribed } from './described-request.ts';
 import * as spop from './spop.ts';
 
-/** Same as for the header section of an authorization request over HTTP. HAProxy's buffers have 16 KiB by default. */
+/** Same limit as for an authorization request over HTTP. HAProxy's buffers have 16 KiB by default. */
 const FRAME_BYTES_MAX = 65_536;
-/** Requests of one connection whose answer is not written yet. What comes after them is not read yet. */
+/** Maximum number of unanswered requests on one connection. At this number, the agent stops reading. */
 const UNANSWERED_MAX = 1024;
 const FIELDS_MAX = 128;
 
 export interface AgentOptions extends DescribedOptions {
-  /** For the first byte, for the rest of a frame, and for reading answers. */
+  /** Time limit for the first byte, for the rest of a frame, and for HAProxy to read answers. */
   readonly peerMs: Millis;
 }
 
@@ -33,7 +33,7 @@ export function openConnection(
   const { socket } = connection;
   connection.closeIdle = () => socket.destroy();
   socket.on('error', () => socket.destroy());
-  // A frame begins with its length, so its first byte is 0. No HTTP begins with it.
+  // A frame begins with its length, so its first byte is 0. No HTTP request begins with 0.
   const look: Look = ([first]) => (first === 0 ? 0 : 'bad');
   readFirstBytes(socket, options.peerMs, look, (found) => {
     connection.closeIdle = null;
@@ -59,7 +59,7 @@ class AgentConnection {
   #answers: string[] = [];
   /** How often `drain` was called. */
   #drains = 0;
-  /** Runs while it is HAProxy's turn. */
+  /** Runs while HAProxy must send the rest of a frame or read answers. */
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ socket, origin }: ClientConnection, options: AgentOptions) {
@@ -72,7 +72,10 @@ class AgentConnection {
     else this.#fail(new spop.FrameError(99, UNTRUSTED));
   }
 
-  /** First, further requests are still answered, and the connection ends when nothing waits. Then no more are read. */
+  /**
+   * After the first call, new requests are still answered, and the connection ends when none is unanswered. After the
+   * second call, new requests are no longer read.
+   */
   drain(): void {
     this.#drains++;
     this.#readFrames();
@@ -89,7 +92,7 @@ class AgentConnection {
       while (this.#isReading) {
         const expected = this.#length || 4;
         const bytes: Buffer | null = socket.read(expected);
-        // At the end of the connection there may be less.
+        // At the end of the stream, read() may return fewer bytes.
         if (bytes === null || bytes.length < expected) break;
         const isLength = this.#length === 0;
         this.#length = isLength ? this.#lengthIn(bytes) : 0;
@@ -100,7 +103,7 @@ class AgentConnection {
       this.#fail(error);
     }
     if (this.#drains > 0 && this.#unanswered === 0)
-      this.#end(spop.writeDisconnect(0, 'the gateway shuts down'));
+      this.#end(spop.writeDisconnect(0, 'the gateway is shutting down'));
     const isPartial = this.#isReading && this.#length + socket.readableLength > 0;
     if (!isPartial && !socket.writableNeedDrain) this.#stopTimer();
     else this.#timer ??= setTimeout(() => this.#fail(TOO_SLOW), this.#options.peerMs);
@@ -122,7 +125,7 @@ class AgentConnection {
     this.#stopTimer();
     if ((frame.kind === 'hello') === this.#hasHello)
       throw new spop.FrameError(4, 'a connection must begin with one HELLO');
-    if (frame.kind === 'disconnect') this.#end(spop.writeDisconnect(0, 'as asked for'));
+    if (frame.kind === 'disconnect') this.#end(spop.writeDisconnect(0, 'HAProxy has disconnected'));
     else if (frame.kind === 'notify') {
       this.#unanswered++;
       const reply = (answer: Answer): void => this.#answer(frame.ids, answer);
@@ -140,7 +143,7 @@ class AgentConnection {
     if (this.#answers.length === 0) setImmediate(() => this.#flush());
     const ack = spop.writeAck(ids, actionsOf(answer));
     const isTooBig = ack.length - 4 > this.#frameBytesMax;
-    // Without body and limit headers.
+    // If the answer is too large, send only the status, without body and limit headers.
     this.#answers.push(isTooBig ? spop.writeAck(ids, spop.setVariable('status', answer.status)) : ack);
   }
 
@@ -165,10 +168,12 @@ class AgentConnection {
 
 const TOO_SLOW = new spop.FrameError(
   2,
-  'HAProxy did not send the rest of a frame, or read no answers, in time',
+  'HAProxy did not send the rest of a frame, or did not read the answers, in time',
 );
 
-/** Fields that are only for HAProxy: how the message is framed, and an address that the argument `client` replaces. */
+/**
+ * Header fields to ignore: those about the framing of the message, and an address that the argument `client` replaces.
+ */
 const DROPPED: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -196,7 +201,7 @@ function describedBy(args: spop.Values | null): Described | BadAuthorizationRequ
     if (error instanceof spop.FrameError) return missing('headers=req.hdrs_bin');
     throw error;
   }
-  // HAProxy has no path for `OPTIONS *`.
+  // HAProxy sends no path for `OPTIONS *`.
   return { ok: true, method, target: String(uri ?? '*'), rawHeaders };
 }
 

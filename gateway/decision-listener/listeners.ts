@@ -18,12 +18,13 @@ export interface DecisionListeners {
 }
 
 /**
- * Longer than proxies keep idle connections (Envoy: an hour), so that a proxy never reuses one that was just closed.
+ * Longer than proxies keep idle connections (Envoy: an hour). So no proxy sends a request on a connection that the
+ * gateway has just closed.
  */
 const KEEP_ALIVE_MS: Millis = 3_700_000;
 /** Room for the largest client header section that proxies accept, and for what they add. */
 const HEADER_BYTES_MAX = 65_536;
-/** HAProxy must have sent the first byte or the rest of a frame, and read answers. */
+/** Time limit for HAProxy to send the first byte or the rest of a frame, and to read answers. */
 const PEER_MS: Millis = 10_000;
 /** Features that make no sense between a proxy and the gateway. The proxy has spans of its own. */
 const PLAIN = { introductions: null, handshakes: null, frames: null, tracing: null } as const;
@@ -56,7 +57,7 @@ export async function openDecisionListeners(
     open: (connection, toHttp) => openConnection(connection, agent, toHttp),
   };
   const http = port === null ? null : new PublicServer({ ...shared, ...PLAIN, decisionServer });
-  // Loaded only if gRPC is on, to save memory.
+  // Load the gRPC server only if it is on, to save memory.
   const grpc =
     grpcPort === null
       ? null

@@ -11,7 +11,7 @@ const OR_FORWARD = 'or use it in a gateway that forwards the requests';
 /**
  * Loads a policy file for a gateway with a decision listener.
  *
- * @throws PolicyFileError with all mistakes, failed tests, or policies that cannot be applied
+ * @throws PolicyFileError which lists all mistakes, failed tests, and policies that the listener cannot apply
  */
 export function loadPredictable(text: string, file: string, readReferenced?: ReadReferenced): PolicySet {
   const set = loadTestedPolicies(text, file, readReferenced);

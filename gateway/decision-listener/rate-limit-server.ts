@@ -20,7 +20,7 @@ import { describedBy, type RateLimitRequest } from './descriptor.ts';
 
 const PROTO = fileURLToPath(new URL('./rate-limit.proto', import.meta.url));
 const SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
-/** Same limit as for the header section of an authorization request over HTTP. */
+/** Maximum size of a message, the same as for an authorization request over HTTP. */
 const MESSAGE_BYTES_MAX = 65_536;
 const STREAMS_MAX = 1024;
 

@@ -5,7 +5,7 @@ export interface DecisionSettings {
   readonly host: string;
   readonly port: number | null;
   readonly grpcPort: number | null;
-  /** The proxy has already checked the credentials, so they count as proven. */
+  /** Whether the proxy has already checked the credentials, so that they count as proven. */
   readonly isCredentialProven: boolean;
 }
 
@@ -53,7 +53,10 @@ export function readDecisionSettings<Name extends string>(
       read.refuse(name, `port ${port} is used by another listener; choose another one`);
     taken.push(port);
     if (trust.kind === 'none') {
-      read.refuse(name, 'name the asking proxies in GATEWAY_TRUSTED_PROXIES, or all clients count as one');
+      read.refuse(
+        name,
+        'name the proxies that use it in GATEWAY_TRUSTED_PROXIES; otherwise all clients count as one',
+      );
     }
     return port;
   };

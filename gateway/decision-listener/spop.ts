@@ -1,11 +1,12 @@
 /**
- * Frames of SPOP, the protocol in which HAProxy asks agents over long connections (section 3 of its doc/SPOE.txt). A frame
- * is bytes when read and text when written, with one code unit for each byte. Frames are never fragmented.
+ * Reads and writes frames of SPOP, the protocol in which HAProxy asks agents (section 3 of its doc/SPOE.txt). Frames
+ * are read from a Buffer, and written as strings whose code units stand for one byte each. Fragmented frames are
+ * refused.
  */
 
-/** A frame that cannot be read. The connection ends. */
+/** A frame that cannot be read. The connection ends after it. */
 export class FrameError extends Error {
-  /** For the DISCONNECT frame, of the list in section 3.5. */
+  /** Status code of the DISCONNECT frame, from the list in section 3.5. */
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -18,7 +19,9 @@ export type Values = ReadonlyMap<string, string | number | boolean | null>;
 
 export type Frame =
   | { readonly kind: 'hello'; readonly frameBytesMax: number; readonly isHealthCheck: boolean }
-  /** `ids`: of stream and frame, which an ACK repeats. `args` is null unless there is exactly one message. */
+  /**
+   * `ids` has the ids of stream and frame, which the ACK repeats. `args` is null unless there is exactly one message.
+   */
   | { readonly kind: 'notify'; readonly ids: string; readonly args: Values | null }
   | { readonly kind: 'disconnect' | 'unknown' };
 
@@ -34,7 +37,7 @@ class Reader {
     return this.at >= this.#bytes.length;
   }
 
-  /** @returns where the skipped bytes begin */
+  /** Skips bytes. @returns the position of the first skipped byte */
   skip(length: number): number {
     this.at += length;
     if (this.at > this.#bytes.length) throw new FrameError(4, 'the frame ends too early');
@@ -73,7 +76,7 @@ class Reader {
   }
 }
 
-/** @param bytes without the four of the length @throws FrameError */
+/** @param bytes the frame without the four bytes of its length @throws FrameError */
 export function readFrame(bytes: Buffer): Frame {
   const reader = new Reader(bytes);
   const type = reader.byte();
@@ -102,7 +105,7 @@ function helloOf(values: Values): Frame {
   return { kind: 'hello', frameBytesMax, isHealthCheck: values.get('healthcheck') === true };
 }
 
-/** Reads the value of HAProxy's `req.hdrs_bin`. @returns names and values in turn @throws FrameError */
+/** Reads the value of HAProxy's `req.hdrs_bin`. @returns alternating names and values @throws FrameError */
 export function headersIn(value: string): string[] {
   const reader = new Reader(Buffer.from(value, 'latin1'));
   const headers: string[] = [];
@@ -122,12 +125,12 @@ export function writeDisconnect(status: number, message: string): string {
   return frameOf(102, '\0\0', pairOf('status-code', status) + pairOf('message', message));
 }
 
-/** @param actions texts of `setVariable`, joined */
+/** @param actions joined results of `setVariable` */
 export function writeAck(ids: string, actions: string): string {
   return frameOf(103, ids, actions);
 }
 
-/** An action that sets a variable of the transaction. */
+/** Writes an action that sets a variable of HAProxy's transaction. */
 export function setVariable(name: string, value: string | number): string {
   return `\x01\x03\x02${pairOf(name, value)}`;
 }

@@ -26,7 +26,7 @@ export function prefersHtml(rawHeaders: readonly string[]): boolean {
 function ranksHtmlFirst(accept: string): boolean {
   if (!/text\/html/i.test(accept)) return false;
   let html = 0;
-  /** null if JSON is not listed. */
+  /** Weight of JSON; null if JSON is not listed. */
   let json: number | null = null;
   let anyApplication: number | null = null;
   let any = 0;

@@ -9,16 +9,16 @@ export const EMPTY_LINE = '\r\n';
 export class ClientConnection {
   readonly socket: Socket;
   readonly origin: RequestOrigin;
-  /** null behind a trusted proxy, where each request names its own client. */
+  /** The client of the connection; null behind a trusted proxy, where each request names its own client. */
   readonly client: Client | null;
-  /** How many pipelined requests wait for their turn. */
+  /** Number of pipelined requests that wait for earlier replies. */
   pipelined = 0;
   /**
    * Ends the connection when it is idle. Called several times during a drain. null while HTTP is not yet spoken on it.
    */
   closeIdle: (() => void) | null = null;
   #response: ClientResponse | null = null;
-  /** The PROXY header came before. */
+  /** Number of bytes before the first request, which are those of the PROXY header. */
   readonly #bytesBefore: number;
 
   constructor(socket: Socket, origin: RequestOrigin, client: Client | null) {
@@ -28,17 +28,17 @@ export class ClientConnection {
     this.#bytesBefore = socket.bytesRead - socket.readableLength;
   }
 
-  /** Nothing has come, or at most an empty line, which may stand before a request (RFC 9112 2.2). */
+  /** Whether the client has sent nothing, or only an empty line, which may precede a request (RFC 9112 2.2). */
   get isSilent(): boolean {
     return this.socket.bytesRead - this.#bytesBefore <= EMPTY_LINE.length;
   }
 
-  /** Starts a request when it is first in the queue. */
+  /** Called when a request becomes the first one in the queue. */
   begin(response: ClientResponse): void {
     this.#response = response;
   }
 
-  /** The response that is due or being written. At its end, the socket is detached from it. */
+  /** The response that is due or being written. null after its end, when the socket is detached from it. */
   get pending(): ClientResponse | null {
     return this.#response?.socket == null ? null : this.#response;
   }

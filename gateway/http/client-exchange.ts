@@ -10,31 +10,31 @@ import type { PieceCount } from './piece-count.ts';
 
 /** The body of a request of node:http, which is the request object itself. */
 export interface UnreadBody extends Readable {
-  /** The whole body has arrived. */
+  /** Whether the whole body has arrived. */
   readonly complete: boolean;
   readonly socket: Socket;
 }
 
 export interface RequestBody extends UnreadBody {
-  /** null until the body begins. */
+  /** Counts the pieces of the body; null until the body begins. */
   readonly pieces: PieceCount | null;
 }
 
 export interface ClientRequest {
   method?: string | undefined;
-  /** The target, one code unit for each byte. */
+  /** The request target. Each code unit of the string stands for one byte. */
   url?: string | undefined;
   readonly httpVersion: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly rawHeaders: readonly string[];
   readonly headers: {
     readonly 'content-length'?: string | undefined;
     readonly 'transfer-encoding'?: string | undefined;
   };
   readonly socket: Socket;
-  /** The request has arrived, with its body. */
+  /** Whether the whole request has arrived, including its body. */
   readonly complete: boolean;
-  /** null without a body. */
+  /** The body of the request; null if there is none. */
   readonly body: RequestBody | null;
 }
 
@@ -47,11 +47,11 @@ interface LoggedReply {
 export interface Exchange {
   /** The client that holds the exchange's resources; null if it holds none. */
   readonly client: Client | null;
-  /** Nothing more of the reply will be written. */
+  /** Whether no more of the reply will be written. */
   readonly isClosed: boolean;
-  /** The body is forwarded while it arrives. */
+  /** Whether the request body is being forwarded while it arrives. */
   readonly isUploading: boolean;
-  /** Stops writing, and gives back everything that the exchange holds. */
+  /** Stops writing, and releases all resources of the exchange. */
   close(): void;
   /** Called when the client has read the written bytes. */
   onDrain(): void;
@@ -71,24 +71,24 @@ export interface WritableResponse {
   end(text: string, encoding: 'latin1'): unknown;
 }
 
-/** For replies that share their fields. */
+/** A response that can write header fields which many replies share. */
 export interface SharingResponse extends WritableResponse {
-  /** Like writeHead. @param more names and values in turn; none of them is in `fields` */
+  /** Like writeHead. @param more alternating names and values; none of the names is in `fields` */
   writeFields(status: number, fields: CheckedFields, more: string[]): unknown;
 }
 
 export interface ClientResponse extends SharingResponse {
   readonly req: ClientRequest;
-  /** Closed when the response or its client is gone. */
+  /** The exchange of this response. It is closed when the response ends or the client leaves. */
   exchange: Exchange | null;
-  /** null if the access log gets no line. */
+  /** The entry of the access log; null if the request is not logged. */
   entry: LoggedReply | null;
-  /** null once the response is written. */
+  /** The socket of the client; null once the response is written. */
   readonly socket: Socket | null;
   readonly statusCode: number;
   readonly writableFinished: boolean;
   readonly writableLength: number;
-  /** From now on calls `onDrain` of the exchange when the client has read the written bytes. */
+  /** From now on, `onDrain` of the exchange is called when the client has read the written bytes. */
   watchDrain(): void;
   writeContinue(): void;
   writeHead(status: number, headers: string[]): unknown;

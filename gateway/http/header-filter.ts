@@ -7,7 +7,9 @@ import { HOP_BY_HOP } from './hop-by-hop.ts';
  */
 const PRIVATE: readonly string[] = ['x-formbricks-client-ip', 'x-middleware-subrequest'];
 
-/** Never forwarded unchanged: framing, and headers that the gateway or the application writes itself. */
+/**
+ * Headers that are never forwarded unchanged: framing, and headers that the gateway or the application writes itself.
+ */
 const NEVER_PASSED: readonly string[] = [
   ...HOP_BY_HOP,
   'expect',
@@ -97,7 +99,7 @@ export class HeaderFilter {
   }
 }
 
-/** Reads `_` as `-`, as many servers do. */
+/** Whether only the application may set a header. `_` counts as `-`, as many servers read it. */
 function isPrivate(name: string): boolean {
   return PRIVATE.some((own) => own.length === name.length && own === name.toLowerCase().replaceAll('_', '-'));
 }

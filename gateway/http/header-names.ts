@@ -6,7 +6,7 @@ export const RATELIMITED_HEADER = 'x-gateway-ratelimited';
 /** The id of a refusal, for `floodgate why`. Removed from replies of the upstream. */
 export const DECISION_HEADER = 'x-gateway-decision';
 
-/** Set on covered routes, where they replace those of the upstream. Lower-case. */
+/** Headers that the gateway sets on covered routes, where they replace those of the upstream. In lower case. */
 export const LIMIT_HEADERS: readonly string[] = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',

@@ -12,9 +12,9 @@ export interface PieceListener {
 }
 
 export class IncomingRequest extends http.IncomingMessage implements ClientRequest {
-  /** Set before the body arrives. */
+  /** Receives a call if the pieces are too small. It is set before the body arrives. */
   listener: PieceListener | null = null;
-  /** null until the body begins. */
+  /** Counts the pieces of the body; null until the body begins. */
   pieces: PieceCount | null = null;
 
   get body(): this {

@@ -15,7 +15,7 @@ export class PieceCount {
   pieces = 0;
   /** Time of the first piece. */
   readonly begunAt: Millis;
-  /** The pieces were too small. The rest of the body is dropped. */
+  /** Whether the pieces were too small. Then the rest of the body is dropped. */
   isCut = false;
   #bytes = 0;
 
@@ -23,7 +23,7 @@ export class PieceCount {
     this.begunAt = begunAt;
   }
 
-  /** The average so far is below the minimum. */
+  /** Whether the average size of the pieces so far is below the minimum. */
   get isSmall(): boolean {
     return this.#bytes < this.pieces * (PIECE_BYTES_MIN - FORGIVEN_BYTES);
   }

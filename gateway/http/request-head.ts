@@ -8,14 +8,14 @@ export type RequestHead = CheckedHead | { readonly ok: false; readonly reason: s
 
 export interface CheckedHead {
   readonly ok: true;
-  /** undefined if HTTP/1.0 omits it. */
+  /** Value of Host; undefined if a request of HTTP/1.0 omits it. */
   readonly host: string | undefined;
   readonly hasBody: boolean;
   /** The announced length of the body; null if it is chunked or absent. */
   readonly contentLength: number | null;
   /** All values of X-Forwarded-For, joined; '' if there is none. */
   readonly forwardedFor: string;
-  /** The last value of each. The peer may be untrusted. */
+  /** The last values of X-Forwarded-Proto and X-Forwarded-Host. The peer may be untrusted. */
   readonly forwardedProto: string | undefined;
   readonly forwardedHost: string | undefined;
   /** Lower-case names that Connection makes hop-by-hop; null if there are none. */
@@ -39,7 +39,7 @@ export const EMPTY_HEAD: CheckedHead = {
 
 /** uri-host [ ":" port ] (RFC 9110 7.2), simplified: any characters that do not end the authority of a URL. */
 const HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]*$/;
-/** Either one value, or a list to which each proxy added one. */
+/** X-Forwarded-Host and X-Forwarded-Proto have either one value, or a list to which each proxy added one. */
 const FORWARDED_HOST = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\] ]*$/;
 const FORWARDED_PROTO = /^(?:https?|wss?)(?:[ \t]*,[ \t]*(?:https?|wss?))*$/i;
 
@@ -105,7 +105,7 @@ export function checkRequestHead(
   if (chunked && contentLength !== null) {
     return bad('the request has both Content-Length and Transfer-Encoding');
   }
-  // The gateway would count the credential and not forward it.
+  // Connection makes proxies remove this header. The gateway would count the credential but not forward it.
   if (dropped !== null && !dropped.isDisjointFrom(identityHeaders)) {
     return bad('the Connection header names a header that carries a credential');
   }

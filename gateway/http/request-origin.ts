@@ -4,16 +4,16 @@ import { isTrustedPeer, type ProxyTrust } from '#shared/client-address.ts';
 export interface RequestOrigin {
   /** The address of the socket's peer, or the address in its PROXY header. */
   readonly peer: string;
-  /** The peer is a trusted proxy: its X-Forwarded-* headers are trusted and forwarded. */
+  /** Whether the peer is a trusted proxy, whose X-Forwarded-* headers are trusted and forwarded. */
   readonly trusted: boolean;
-  /** The address comes from a PROXY header. */
+  /** Whether the address comes from a PROXY header. */
   readonly isIntroduced: boolean;
   readonly scheme: 'http' | 'https';
 }
 
 export interface PeerSocket {
   readonly remoteAddress?: string | undefined;
-  /** true with TLS. */
+  /** Whether the connection uses TLS. */
   readonly encrypted?: boolean | undefined;
 }
 

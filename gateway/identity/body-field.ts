@@ -1,9 +1,9 @@
 /**
  * Reads one field of a small request body: JSON, or a form as browsers send it.
  *
- * Applications read such bodies in different ways, and a client could present one value to the gateway and another one to
- * the application. So a body that can be read in two ways is refused. The query is read as well, because PHP's $_REQUEST,
- * Rails and Java servlets take a field from either place.
+ * Applications read such bodies in different ways, and a client could present one value to the gateway and another one
+ * to the application. So a body that can be read in two ways is refused. The query is read as well, because PHP's
+ * $_REQUEST, Rails and Java servlets take a field from either place.
  */
 import { caseless, comparable } from './comparable.ts';
 import { percentDecoded, queryValue } from './pairs.ts';
@@ -29,7 +29,7 @@ interface Malformed {
   readonly reason: string;
 }
 
-/** null if the request does not have the field. */
+/** The value of the field; null if the request does not have it. */
 type Field = { readonly kind: 'value'; readonly value: string | null } | Malformed;
 
 export const TOO_LARGE = { kind: 'unread', reason: 'the body is larger than 8 KiB' } as const;
@@ -81,7 +81,7 @@ export function announcedBody(
 }
 
 /**
- * @param target of the request, one code unit for each byte
+ * @param target the request target; each code unit stands for one byte
  * @param field its name in any case
  */
 export function fieldOf(body: SentBody, target: string, field: string): Field {
@@ -163,7 +163,7 @@ const FIELDS_MAX = 1000;
 const BRACKET = /\[|%5b/i;
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i;
 
-/** @param text one code unit for each byte */
+/** @param text each code unit stands for one byte */
 function formValues(text: string, field: string): string[] | Malformed {
   const values: string[] = [];
   const pairs = text.split(/[&;]+/, FIELDS_MAX + 1);

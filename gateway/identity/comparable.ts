@@ -19,24 +19,26 @@ export function comparable(value: string): string {
   return caseless(beginning.normalize('NFKD').replace(INVISIBLE, '')).trim();
 }
 
-/** Upper case first: it maps the long s, for one, to S. */
+/** Removes differences of case. It converts to upper case first, because that maps, for example, the long s to S. */
 export function caseless(text: string): string {
   return text.toUpperCase().toLowerCase();
 }
 
 interface Twins {
   readonly compare: (a: string, b: string) => number;
-  /** Sorted. Invisible characters are equal to the empty text. */
+  /**
+   * ASCII texts in the order of the collation. The empty text comes first, and invisible characters are equal to it.
+   */
   readonly texts: readonly string[];
-  /** By code point, the index in `texts` plus 2. 0 means not compared yet, 1 means no equal text. */
+  /** For each code point the index of its equal in `texts` plus 2. 0 means not compared yet, 1 means no equal text. */
   readonly places: Uint8Array;
 }
 
-/** null until a character needs it, because loading the collation takes some ms. */
+/** Table of equal texts. null until a character needs it, because loading the collation takes some ms. */
 let twins: Twins | null = null;
 
 function makeTwins(): Twins {
-  // English has the root order on machines of every language.
+  // English always has the default order of Unicode, independent of the language of the machine.
   const { compare } = new Intl.Collator('en', { sensitivity: 'base' });
   const pairs = ['ae', 'dz', 'oe', 'ss', 'th'];
   const texts = ['', ...'0123456789abcdefghijklmnopqrstuvwxyz', ...pairs].sort(compare);

@@ -19,7 +19,7 @@ type Presented =
 const NONE: Presented = { kind: 'none' };
 const TWO: Presented = { kind: 'ambiguous' };
 
-/** Lower-case names of header fields that may carry a credential. */
+/** Returns the lower-case names of header fields that may carry a credential. */
 export function identityHeaders(identifiers: readonly Identifier[]): ReadonlySet<string> {
   const names = new Set(['authorization']);
   for (const identifier of identifiers.flatMap(partsOf)) {
@@ -140,7 +140,7 @@ function headerValue(header: string, name: string, value: string | undefined): s
 
 function bearer(prefix: string, name: string, value: string | undefined): string | null {
   if (!isField(name, 'authorization')) return null;
-  // Only the first word: some upstreams split at spaces and read `Bearer KEY more` as KEY.
+  // Read only the first word: some upstreams split at spaces and read `Bearer KEY more` as KEY.
   const token = /^\s*bearer[ \t]+(\S+)/i.exec(value ?? '')?.[1];
   // Ignores the case of the prefix, as some upstreams do. Counting a value that is not a key does no harm.
   return token?.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase() ? token : null;

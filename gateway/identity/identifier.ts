@@ -47,7 +47,7 @@ export interface PathIdentifier {
   readonly kind: 'path';
   readonly param: string;
   readonly at: number;
-  /** The value includes all following segments. */
+  /** Whether the value includes all following segments. */
   readonly takesRest: boolean;
   readonly ignoresCase: boolean;
 }
@@ -57,7 +57,7 @@ export interface BodyIdentifier {
   readonly name: string;
   readonly kind: 'body';
   readonly field: string;
-  /** Refuses requests whose body is not read, or that do not present the field. */
+  /** Whether to refuse requests whose body is not read, or that do not present the field. */
   readonly isRequired: boolean;
 }
 
@@ -94,9 +94,10 @@ export function needsProof(identifier: Identifier): boolean {
   switch (identifier.kind) {
     case 'address':
     case 'everyone':
-    // Many people share an address, and each of them may log in for the first time.
+    // A field of the body, such as a login name, needs no proof: many people of one address may log in for the first
+    // time.
     case 'body':
-    // The signature is the proof.
+    // The signature of a token is the proof.
     case 'token':
       return false;
     case 'credential':
@@ -127,7 +128,7 @@ export function partsOf(identifier: Identifier): readonly SimpleIdentifier[] {
 export type SigningAlgorithm = 'RS256' | 'ES256' | 'EdDSA';
 
 export interface SigningKey {
-  /** null if the key set has no `kid` for it. */
+  /** Id of the key (`kid`); null if the key set has none for it. */
   readonly id: string | null;
   readonly algorithm: SigningAlgorithm;
   readonly key: KeyObject;

@@ -68,7 +68,7 @@ function isIssuedBy({ iss }: Readonly<Record<string, unknown>>, issuer: string |
   return issuer === null || iss === issuer;
 }
 
-/** `aud` is one name or a list of names (RFC 7519 4.1.3). */
+/** Whether the token is meant for one of the audiences. `aud` is one name or a list of names (RFC 7519 4.1.3). */
 function isMeantFor({ aud }: Readonly<Record<string, unknown>>, audience: readonly string[] | null): boolean {
   if (audience === null) return true;
   const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
@@ -89,7 +89,7 @@ function timeOf({ exp, nbf }: Readonly<Record<string, unknown>>): { from: Millis
   };
 }
 
-/** The key that the token names; without a `kid`, the only key of its algorithm. */
+/** Returns the key that the token names. Without a `kid`, it is the only key of the algorithm. */
 function keyFor({ alg, kid }: Readonly<Record<string, unknown>>, keys: KeySet): SigningKey | null {
   const fit = keys.filter(
     ({ algorithm, id }) => algorithm === alg && (kid === undefined || id === null || id === kid),

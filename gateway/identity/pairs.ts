@@ -8,7 +8,7 @@
 
 export const AMBIGUOUS = Symbol('ambiguous');
 
-/** null if absent or blank. AMBIGUOUS for two different values. */
+/** The value of a pair. null if it is absent or blank; AMBIGUOUS for two different values. */
 export type PairValue = string | null | typeof AMBIGUOUS;
 
 const TAB = 9;
@@ -66,7 +66,7 @@ export function queryValue(target: string, name: string): PairValue {
   return found;
 }
 
-/** PHP ignores spaces before a cookie name. All servers ignore spaces after it. */
+/** Whether a cookie has this name. PHP ignores spaces before a cookie name. All servers ignore spaces after it. */
 function isCookieNamed(text: string, begin: number, equals: number, name: string): boolean {
   let at = begin;
   let matched = 0;
@@ -77,7 +77,7 @@ function isCookieNamed(text: string, begin: number, equals: number, name: string
   return at === equals && matched === name.length;
 }
 
-/** Like isCookieNamed, but for a query: names are percent-encoded, and ASP.NET ignores their case. */
+/** Whether a query parameter has this name. Names are percent-encoded, and ASP.NET ignores their case. */
 function isParameterNamed(text: string, begin: number, equals: number, name: string): boolean {
   let matched = 0;
   let at = begin;
@@ -101,7 +101,7 @@ function isParameterNamed(text: string, begin: number, equals: number, name: str
   return matched === name.length;
 }
 
-/** PHP replaces characters that a variable name cannot have with `_`. */
+/** Replaces a character as PHP does: characters that a variable name cannot have become `_`. */
 function phpName(code: number): number {
   return code === DOT || code === SPACE || code === BRACKET ? UNDERSCORE : code;
 }
@@ -131,15 +131,15 @@ function queryText(raw: string): string {
 }
 
 /**
- * Removes blanks around the value of a header field. Some applications also remove the byte A0, a blank in Latin-1. Behind
- * another byte above 7F it is the end of a character in UTF-8, such as à.
+ * Removes blanks around the value of a header field. Some applications also remove the byte A0, a blank in Latin-1.
+ * Behind another byte above 7F it is the end of a character in UTF-8, such as à.
  */
 export function fieldText(value: string): string {
   const bare = value.trim();
   return bare.charCodeAt(bare.length - 1) > 0x7f ? withoutBlanks(value.trimStart()) : bare;
 }
 
-/** Removes the blanks of ASCII around a text with one code unit for each byte. */
+/** Removes ASCII blanks around a text in which each code unit stands for one byte. */
 function withoutBlanks(text: string): string {
   let from = 0;
   let to = text.length;

@@ -17,7 +17,8 @@ interface Application {
 type FastifyPlugin = (app: Application, options: unknown, done: (error?: Error) => void) => void;
 
 /**
- * A plugin that limits all routes registered after it, also those of other plugins. It closes the gateway with the app.
+ * Creates a plugin that limits all routes registered after it, also those of other plugins. It closes the gateway with
+ * the app.
  */
 export function createFastifyPlugin(gateway: InnerGateway): FastifyPlugin {
   const plugin: FastifyPlugin = (app, _options, done) => {

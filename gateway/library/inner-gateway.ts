@@ -41,16 +41,16 @@ export interface InnerGateway {
    * @returns whether it is admitted; also false if the client has left. Does not reject if the store is unavailable
    */
   limit(req: IncomingMessage, res: ServerResponse): Promise<boolean>;
-  /** For Express, Connect and Polka: `app.use(gateway.middleware)`. */
+  /** A middleware for Express, Connect and Polka: `app.use(gateway.middleware)`. */
   readonly middleware: Middleware;
   /** Replaces the policies. Counters are identified by name and keep their values. */
   use(policies: PolicySet): void;
-  /** Always true if counters are in memory. */
+  /** Whether the store is available. Always true if counters are in memory. */
   storeAvailable(): boolean;
   close(): Promise<void>;
 }
 
-/** Sizes without a store. */
+/** Maximum numbers of counters and of proven credentials in memory without a store. */
 const COUNTERS_MAX = 262_144;
 const CREDENTIALS_MAX = 65_536;
 
@@ -60,7 +60,7 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
   const { config, secrets } = settings;
   let loaded = policies;
   const use = (): void => enforcement.use(shadowed(loaded, shadows.endsAt));
-  const { limiter, guarded, control, bans, shadows, news, salt } = await openCounters({
+  const { limiter, guarded, control, bans, shadows, changeFeed, salt } = await openCounters({
     store: secrets.store,
     identitySecret: secrets.identitySecret,
     clock,
@@ -104,7 +104,7 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
     // The library does not use bounds.
     upstream: { bounds: createBounds(config.bounds, { clock, log: { warn: () => undefined } }) },
   });
-  await news?.start();
+  await changeFeed?.start();
 
   const origins = new Origins(config.trust);
   const requestParts = { enforcement, refusals, origins, leftMsMax: config.upstreamTimeoutMs };
@@ -123,7 +123,7 @@ export async function openGateway(parts: InnerGatewayParts): Promise<InnerGatewa
     },
     storeAvailable: () => guarded?.stats().available ?? true,
     async close() {
-      news?.stop();
+      changeFeed?.stop();
       shadows.close();
       offenders.close();
       control.close();

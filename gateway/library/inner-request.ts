@@ -29,7 +29,7 @@ export class InnerRequest extends LimitedRequest {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #parts: InnerParts;
-  /** null once the result was passed on. */
+  /** Receives the result of the decision. null once it was called. */
   #onDecided: ((isAdmitted: boolean) => void) | null;
 
   constructor(
@@ -111,7 +111,7 @@ export class InnerRequest extends LimitedRequest {
       return;
     }
     reservation?.conclude('left');
-    // The application may still work on the request.
+    // A request whose client has left stays in flight while the application works on it.
     if (reservation?.isHeld === true) whenEnded(res, this.#parts.leftMsMax, () => reservation.close());
   }
 
@@ -150,7 +150,7 @@ function rawHeadersOf(res: ServerResponse): string[] {
   );
 }
 
-/** The request as the client sent it, in the form of HTTP/1.1. */
+/** Returns the request as the client sent it, in the form of HTTP/1.1. */
 function sentAs(req: IncomingMessage & { readonly originalUrl?: string }): Sent {
   const { method, rawHeaders, httpVersion } = req;
   // Express removes the mount path of a router from `url` and keeps the original here.

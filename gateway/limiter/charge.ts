@@ -75,9 +75,9 @@ export function proofKey(credential: Identity): string {
 export class Charge {
   /** The bucket for unproven credentials comes after the bucket of its credential. */
   readonly buckets: readonly Bucket[];
-  /** Equal for charges of the same buckets. Those of one tick are decided together. */
+  /** Identifies the buckets. Charges of one tick with the same id are decided together. */
   readonly id: string;
-  /** Some of its buckets count requests in flight. */
+  /** Whether some of the buckets count requests in flight. */
   readonly hasLeases: boolean;
 
   constructor(buckets: readonly Bucket[]) {
@@ -95,7 +95,7 @@ export class Charge {
 
 /** The identities of a request, in the order of `Cover.identifiers`. */
 export interface Counted {
-  /** null if the request does not present that credential. */
+  /** One entry for each of `Cover.identifiers`, in the same order. null if the request does not present it. */
   readonly identities: readonly (Identity | null)[];
   /** The identity whose proof counts, if it is another one. */
   readonly proofs: readonly (Identity | undefined)[] | null;

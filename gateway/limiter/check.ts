@@ -26,7 +26,7 @@ export interface Answer {
 
 export interface Proof {
   readonly credential: Identity;
-  /** Some process has reported it within the last hour. */
+  /** Whether a process has reported the proof within the last hour. */
   readonly isFresh: boolean;
 }
 
@@ -38,7 +38,7 @@ export function proofOf(credential: Identity, said: number): Proof {
 /** A change of one counter: an earlier charge, or a charge that is taken back. */
 export interface Adjustment {
   readonly bucket: Bucket;
-  /** As `CounterState.a`; negative to take it back. */
+  /** Change of `CounterState.a`. Negative to take a charge back. */
   readonly amount: number;
   /** Time on the store's clock. */
   readonly chargedAt: Millis;

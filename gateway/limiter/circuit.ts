@@ -23,12 +23,12 @@ export class Circuit {
     this.#clock = clock;
   }
 
-  /** null while the circuit is closed, so the store is called. */
+  /** Time at which the circuit opened. null while it is closed, so the store is called. */
   get openSince(): Millis | null {
     return this.#openSince;
   }
 
-  /** How often the circuit has opened. */
+  /** Number of times that the circuit has opened. */
   get outages(): number {
     return this.#outages;
   }

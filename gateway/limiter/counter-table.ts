@@ -166,7 +166,7 @@ export class CounterTable {
       const found = index[next] ?? EMPTY;
       if (found === EMPTY) break;
       const home = (this.#words[(found - 1) * WORDS] ?? 0) & this.#mask;
-      // It may move back only if its own entry does not lie behind the gap.
+      // An entry may move back only if its home position does not lie behind the gap.
       const distance = (next - home) & this.#mask;
       if (distance >= ((next - gap) & this.#mask)) {
         index[gap] = found;

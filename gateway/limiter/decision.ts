@@ -26,7 +26,7 @@ export interface Violation extends Verdict {
   readonly used: number;
   /** The quota, or this process's share of it. */
   readonly limit: number;
-  /** The request costs more than the whole limit, so waiting does not help. */
+  /** Whether the request costs more than the whole limit, so that waiting does not help. */
   readonly canNeverPass: boolean;
 }
 
@@ -123,7 +123,10 @@ function longestFirst(a: Violation, b: Violation): number {
   return Number(b.canNeverPass) - Number(a.canNeverPass) || b.resetMs - a.resetMs || tightestFirst(a, b);
 }
 
-/** Whole seconds until a denied request has room again: the largest of the denying policies, at least 1. */
+/**
+ * Returns the number of whole seconds until a denied request has room again. It is the largest of the denying policies,
+ * and at least 1.
+ */
 export function retryAfterSeconds(violated: readonly Verdict[]): Seconds {
   let longest = 1;
   for (const { resetMs } of violated) longest = Math.max(longest, Math.ceil(resetMs / 1000));

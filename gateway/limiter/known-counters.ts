@@ -76,7 +76,8 @@ export class KnownCounters {
       const [g, h] = counter.words;
       place = this.#counters.insert(c ^ g, d ^ h, e, f);
     }
-    // A backlog may need more than 32 bits, and has no second number.
+    // The backlog of a token bucket may need more than 32 bits. Its upper bits are kept in the field of a second
+    // number, which only other algorithms have.
     this.#counters.set(place, a % WORD, at, b + Math.floor(a / WORD));
   }
 
@@ -119,7 +120,7 @@ export class KnownCounters {
       const state = states[i] ?? null;
       if (bucket === undefined || state === null) continue;
       if (bucket.credential !== null && admitted === 0) this.noteUnproven(bucket.credential.proof, now);
-      // A count of requests in flight is out of date at once.
+      // Do not remember a count of requests in flight, because it is out of date at once.
       if (bucket.policy.algorithm === 'concurrency') continue;
       this.note(bucket, state.after(Math.min(admitted, state.roomFor(bucket.cost)) * bucket.cost));
     }
@@ -156,7 +157,7 @@ export class KnownCounters {
     return place >= 0 && this.#credentials.until(place) > now;
   }
 
-  /** Whether a success of it was reported recently. */
+  /** Whether a success of this credential was reported recently. */
   isProofFresh(credential: Identity, now: Millis): boolean {
     const place = this.#credentials.find(...credential.words);
     return place >= 0 && this.#credentials.until(place) - this.#credentials.slack(place) > now;
@@ -231,9 +232,9 @@ export class KnownCounters {
 /** Whether the time at which there is room again is predictable, independent of other requests. */
 function isPredictable({ policy }: Bucket): boolean {
   const { algorithm, overrides } = policy;
-  // A charge may be given back at any time.
+  // The time is not predictable, because a charge may be given back at any time.
   if (isSettledByReply(policy) || algorithm === 'concurrency') return false;
-  // Requests with a larger limit drain a token bucket sooner.
+  // The time is not predictable if requests with a larger limit may drain the token bucket sooner.
   if (algorithm !== 'token-bucket' || overrides === null) return true;
   return overrides.networks.size + overrides.plans.size === 0;
 }

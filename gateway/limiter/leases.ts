@@ -23,7 +23,7 @@ export interface Lease {
 }
 
 interface HeldLease extends Lease {
-  /** When the store last confirmed it, on this process's clock; -Infinity if never. */
+  /** Time at which the store last confirmed the lease, on this process's clock; -Infinity if never. */
   readonly renewedAt: Millis;
 }
 
@@ -36,7 +36,7 @@ export function memberOf(leases: string, position: number): string {
 export function* leasesOf({ buckets, states, leases }: Spent, position: number): Iterable<Lease> {
   if (leases === null) return;
   for (const [i, { key, policy, cost }] of buckets.entries()) {
-    // A shadow policy counts up to its limit.
+    // In shadow mode, more requests pass than the limit, but only so many as the limit hold a lease.
     if (policy.algorithm === 'concurrency' && position < (states[i]?.roomFor(cost) ?? 0))
       yield { key, member: memberOf(leases, position) };
   }

@@ -1,24 +1,22 @@
 /**
  * Counts requests, and nothing else. This is the life of a charge:
  *
- * 1. charge.ts works out the buckets of a request: one for each policy that counts it and each identity that it presents.
- *    All of them are charged, or none.
- * 2. `knownExhausted`: known-counters.ts remembers counters by their digests. If one is surely exhausted, the request is
- *    denied from memory, and neither the store nor the upstream hears of it.
- * 3. `spend`: redis.ts gathers the charges of one tick of the event loop. Requests with the same charge ask once: `n` ask,
- *    `admitted` says how many of the n pass, and the first ones in order of arrival are those. store-calls.ts divides
- *    the charges into calls: in a Cluster by the slot of their keys.
- * 4. script.ts decides each call in one atomic step, on the store's clock, by the algorithms (algorithms/). It looks at all
- *    counters first, so a denied request is charged nowhere. bucket-state.ts works out what the client may still do, and
- *    when.
- * 5. What the reply says of counters and credentials is remembered for step 2, and for an outage.
- * 6. `conclude` settles what the reply decides: successes of a policy that counts failures are given back, and units that a
- *    reply reports are given back or charged (outcome.ts). `release` gives back a place in flight (leases.ts).
+ * 1. charge.ts works out the buckets of a request: one for each policy that counts it and each identity that it
+ * presents. All of them are charged, or none. 2. `knownExhausted`: known-counters.ts remembers counters by their
+ * digests. If one is surely exhausted, the request is denied from memory, and neither the store nor the upstream hears
+ * of it. 3. `spend`: redis.ts gathers the charges of one tick of the event loop. Requests with the same charge ask
+ * once: `n` ask, `admitted` says how many of the n pass, and the first ones in order of arrival are those.
+ * store-calls.ts divides the charges into calls: in a Cluster by the slot of their keys. 4. script.ts decides each call
+ * in one atomic step, on the store's clock, by the algorithms (algorithms/). It looks at all counters first, so a
+ * denied request is charged nowhere. bucket-state.ts works out what the client may still do, and when. 5. What the
+ * reply says of counters and credentials is remembered for step 2, and for an outage. 6. `conclude` settles what the
+ * reply decides: successes of a policy that counts failures are given back, and units that a reply reports are given
+ * back or charged (outcome.ts). `release` gives back a place in flight (leases.ts).
  *
- * When the store does not answer in time (patience.ts), outage.ts stops asking it until it is back, and local-decisions.ts
- * decides by each policy's `onStoreFailure`. memory.ts then counts in this process: from what it remembers, and against its
- * share of the limit. uncommitted.ts keeps what was admitted so, until the store has been charged for it. Without any store
- * memory.ts is all there is.
+ * When the store does not answer in time (patience.ts), outage.ts stops asking it until it is back, and
+ * local-decisions.ts decides by each policy's `onStoreFailure`. memory.ts then counts in this process: from what it
+ * remembers, and against its share of the limit. uncommitted.ts keeps what was admitted so, until the store has been
+ * charged for it. Without any store memory.ts is all there is.
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -38,7 +36,7 @@ export interface Spent {
   readonly states: readonly (BucketState | null)[];
   /** Name of the leases of the admitted requests (leases.ts); null if they hold none. */
   readonly leases: string | null;
-  /** Decided by this process without the store. */
+  /** Whether this process decided without the store. */
   readonly isLocal: boolean;
 }
 
@@ -58,7 +56,7 @@ export interface Outcome {
   /** Time of the charge on the store's clock. */
   readonly chargedAt: Millis;
   readonly units: number;
-  /** The reply lacks the header that should report the units. */
+  /** Whether the reply lacks the header that should report the units. */
   readonly lacksUnits: boolean;
 }
 
@@ -92,7 +90,7 @@ export interface Limiter {
    * @returns null if nothing has to be asked. The promise never rejects: without an answer they stay unproven
    */
   askProofs(credentials: readonly Identity[]): Promise<void> | null;
-  /** A success was reported within the last hour, so another one need not be reported. */
+  /** Whether a success was reported within the last hour, so that another one need not be reported. */
   isProofFresh(credential: Identity): boolean;
   /** Records, for all replicas, that this credential has worked. */
   prove(credential: Identity): void;

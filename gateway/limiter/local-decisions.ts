@@ -60,7 +60,7 @@ export class LocalDecisions {
     return this.#count;
   }
 
-  /** The store has been charged for all local admissions. */
+  /** Whether the store has been charged for all local admissions. */
   get isCommitted(): boolean {
     return this.#uncommitted.isEmpty;
   }

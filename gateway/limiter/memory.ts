@@ -37,7 +37,7 @@ interface LocalShare {
 export interface MemoryLimiterOptions {
   readonly clock: Clock;
   readonly known: KnownCounters;
-  /** Without it, all of each limit belongs to this process. */
+  /** The share of this process. Without it, all of each limit belongs to this process. */
   readonly share?: LocalShare;
 }
 
@@ -48,7 +48,7 @@ export class MemoryLimiter implements Limiter {
     this.#options = options;
   }
 
-  /** There is nothing to remember, because charging is as cheap. */
+  /** Returns null, because a charge in memory costs no more than this check. */
   knownExhausted(): readonly Exhausted[] | null {
     return null;
   }
@@ -92,7 +92,7 @@ export class MemoryLimiter implements Limiter {
     return this.#options.known.isProven(credential, this.#options.clock());
   }
 
-  /** There is no other process. */
+  /** Returns null, because there is no store that could know more proofs. */
   askProofs(): null {
     return null;
   }
@@ -111,7 +111,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   async close(): Promise<void> {
-    // There is no connection.
+    // There is no connection to close.
   }
 
   get #storeNow(): Millis {
@@ -123,7 +123,7 @@ export class MemoryLimiter implements Limiter {
     return this.#options.share?.limitOf(bucket) ?? bucket.limit;
   }
 
-  /** null if nothing is charged because the credential is proven. */
+  /** Returns the state of a bucket. null if nothing is charged, because the credential is proven. */
   #stateOf(bucket: Bucket, now: Millis): BucketState | null {
     const { clock, known, share } = this.#options;
     const { credential, policy, capacity } = bucket;
@@ -141,7 +141,7 @@ export class MemoryLimiter implements Limiter {
       return;
     }
     known.set(bucket, state.after(cost));
-    // Otherwise the units are known only after the reply.
+    // A charge that the reply settles is reported later, when its units are known.
     if (!isSettledByReply(policy)) share?.onCharged(bucket, cost, now);
   }
 }

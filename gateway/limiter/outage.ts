@@ -193,7 +193,7 @@ export class GuardedLimiter implements Limiter {
 
   isProven(credential: Identity): boolean {
     const now = this.#options.clock();
-    // During an outage the local knowledge is trusted longer.
+    // During an outage, this process trusts its own knowledge of proofs for longer.
     const since = this.#isOpen ? now - (PROVEN_MS - PROVEN_LOCALLY_MS) : now;
     return this.#known.isProven(credential, since);
   }
@@ -290,7 +290,7 @@ export class GuardedLimiter implements Limiter {
   }
 
   #commitIfClosed(): void {
-    // While the circuit is open, closing it does this.
+    // While the circuit is open, nothing is committed here, because closing the circuit commits everything.
     if (!this.#isOpen && !this.#local.isCommitted && this.#store.lateCalls === 0) {
       this.#local.commit().catch((error: Error) => this.#open('error', error));
     }

@@ -101,12 +101,12 @@ export function settlement({ bucket, chargedAt, units }: Outcome, now: Millis): 
 export class Reservation {
   readonly #limiter: Limiter;
   readonly #position: number;
-  /** null once concluded. */
+  /** The charge of the request. null once `conclude` was called. */
   #spent: Spent | null;
-  /** null if no lease is held. */
+  /** The lease of the request. null if none is held. */
   #held: Spent | null;
   readonly #onSettled: (outcomes: readonly Outcome[]) => void;
-  /** A header of its reply reports what it costs. */
+  /** Whether a header of the reply reports the cost of the request. */
   readonly awaitsReply: boolean;
 
   /** @param position of the request in its batch */
@@ -124,7 +124,7 @@ export class Reservation {
     this.#position = position;
   }
 
-  /** Whether it holds a place in flight. */
+  /** Whether the request holds a place in flight. */
   get isHeld(): boolean {
     return this.#held !== null;
   }

@@ -14,7 +14,7 @@ const TICK_MS_MAX: Millis = 10;
 
 /** A check that waits for its answer. */
 export interface Wait {
-  /** In time during which this process ran. */
+  /** Start of the wait, measured in time during which this process ran. */
   readonly askedAt: Millis;
   readonly onLost: () => void;
 }
@@ -24,7 +24,7 @@ export class Patience {
   readonly #budget: CheckBudget;
   readonly #graceMs: Millis;
   readonly #tickMs: Millis;
-  /** In the order of their beginning. */
+  /** Waiting checks, in the order in which they began. */
   readonly #waits = new Set<Wait>();
   #ranMs: Millis = 0;
   #tickedAt: Millis = 0;
@@ -74,7 +74,7 @@ export class Patience {
     return this.#ranMs + this.#sinceTickMs;
   }
 
-  /** Longer than two ticks is a stall of this process. */
+  /** Time since the last tick. More than two ticks is a stall of this process, and counts as one tick. */
   get #sinceTickMs(): Millis {
     const sinceMs = this.#clock() - this.#tickedAt;
     return sinceMs >= 0 && sinceMs <= 2 * this.#tickMs ? sinceMs : this.#tickMs;

@@ -110,5 +110,5 @@ export class Proofs {
   }
 }
 
-/** The next report repairs a lost one. */
+/** Ignores a lost report, because the next report repairs it. */
 function ignored(): void {}

@@ -71,7 +71,7 @@ export class RedisStore {
     this.#options = options;
     this.#patience = new Patience(options.clock, options.budgetMs);
     this.#connection = (options.openStore ?? openStore)(access, {
-      // An answer after the timeout still says what it charged.
+      // Wait longer for silence than a check waits, because a late answer still says what was charged.
       silenceMs: Math.max(SILENCE_MS_MAX, 2 * waitMsMax(options.budgetMs)),
       onChange: (ready) => {
         if (!ready && !this.#isClosing) options.onDisconnected(this.#connection.whyDown());
@@ -230,7 +230,7 @@ export class RedisStore {
       (error: Error | StoreFault) => {
         this.#patience.failed(wait);
         if (isLate) this.#late--;
-        // They may have been executed.
+        // The store may have executed these checks before the connection broke.
         if ('kind' in error && error.kind === 'disconnected') this.leases.endUnanswered(checks);
         if (isLate) onLateAnswers([]);
         else onFailure(checks, 'kind' in error ? error.kind : 'error', error);
@@ -243,5 +243,5 @@ function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
 
-/** For calls whose failure has no consequence: the next attempt or the store's expiry repairs it. */
+/** Ignores an error whose consequence the next attempt or the expiry in the store repairs. */
 function ignored(): void {}

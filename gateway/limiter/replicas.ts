@@ -10,9 +10,9 @@ export interface Heartbeat {
   readonly rank: number;
   /** The common salt; '' if it is configured. */
   readonly salt: string;
-  /** On the store's clock. */
+  /** Time of the answer on the store's clock. */
   readonly storeNow: Millis;
-  /** On this process's clock. */
+  /** Time of the call on this process's clock. */
   readonly askedAt: Millis;
   readonly heardAt: Millis;
 }
@@ -56,12 +56,12 @@ export class Replicas {
   #rank = 0;
   #fewerHeard = 0;
 
-  /** At least 1, because it includes this one. */
+  /** Number of live replicas. It is at least 1, because it includes this one. */
   get count(): number {
     return this.#count;
   }
 
-  /** From 0, below `count`. */
+  /** Index of this replica, from 0 to below `count`. */
   get rank(): number {
     return this.#rank;
   }

@@ -26,7 +26,7 @@ import { ALGORITHMS } from './algorithms/table.ts';
 /** Value of a proof marker: the hour in which it was set. Redis shares one object for each number below 10,000. */
 export const HOUR_LUA = 'math.floor(time[1] / 3600) % 10000';
 
-/** Lua: calls the function of the counter's algorithm. */
+/** Returns Lua code that calls the function of the counter's algorithm. */
 function luaOf(name: keyof AlgorithmLua, parameters: string): string {
   const branches = Object.values(ALGORITHMS).map(
     ({ id, lua }) => `if algorithm == ${id} then\n${lua[name]}\n`,

@@ -25,7 +25,7 @@ type ClockChange =
 
 export class StoreClock {
   readonly #clock: Clock;
-  /** null before the first heartbeat. */
+  /** How far the store's clock is ahead of this process. null before the first heartbeat. */
   #aheadMs: Millis | null = null;
   /** Since the last heartbeat, and between the two before; null if nothing was received. */
   #bounds: Bounds | null = null;

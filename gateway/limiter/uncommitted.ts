@@ -54,7 +54,7 @@ export class Uncommitted {
       const [oldest] = this.#entries.keys();
       if (oldest !== undefined) this.#entries.delete(oldest);
     }
-    // More of a token bucket has drained since the earlier time.
+    // Use the earlier time, because more of a token bucket has drained since then.
     const since = Math.min(chargedAt, entry?.chargedAt ?? chargedAt);
     this.#entries.set(id, { bucket, amount: sum, chargedAt: since });
   }
@@ -74,7 +74,7 @@ export class Uncommitted {
         if (state === null || policy.algorithm === 'concurrency') continue;
         const { at } = state.state;
         const times = Math.min(spent.admitted, state.roomFor(cost));
-        // The cost is known later, or the decision charged nothing.
+        // If the reply settles the cost, it is known later. Otherwise the decision charged nothing.
         if (isSettledByReply(policy)) {
           if (policy.mode === 'enforce' && times > 0) beyond.push(refund(bucket, times * cost, at));
         } else if (isCountedLocally(policy)) {
@@ -109,7 +109,7 @@ export class Uncommitted {
             throw error;
           }
         });
-        // The failed ones are kept when all have ended.
+        // Wait for all calls, even if one fails, because each keeps its own changes if it fails.
         await Promise.allSettled(calls);
         await Promise.all(calls);
       }

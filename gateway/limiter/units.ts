@@ -4,7 +4,7 @@ import type { CoverCounter } from '#gateway/policy/match.ts';
 /** The length of a body, as announced in the header section. */
 export interface BodyLength {
   readonly hasBody: boolean;
-  /** null without a body, or if the length is not announced. */
+  /** Length of the body. null if there is no body, or its length is not announced. */
   readonly contentLength: number | null;
 }
 

@@ -4,14 +4,14 @@ import type { ProxyTrust } from '#shared/client-address.ts';
 import type { SettingsReader, Variable } from '#shared/configuration.ts';
 
 export interface EntranceSettings {
-  /** null if the public listener uses plain HTTP. */
+  /** Files of the certificate; null if the public listener uses plain HTTP. */
   readonly tls: KeyPairFiles | null;
   /** Number of TLS handshakes that one client address may begin each second on average. */
   readonly handshakesPerClient: number;
   readonly isHttp2: boolean;
-  /** Connections begin with a PROXY header. */
+  /** Whether connections begin with a PROXY header. */
   readonly proxyProtocol: boolean;
-  /** The gateway reads plain requests itself, and node:http only the others. */
+  /** Whether the gateway reads plain requests itself, and node:http only the others. */
   readonly hasOwnParser: boolean;
 }
 

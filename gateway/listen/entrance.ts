@@ -25,11 +25,11 @@ interface EntranceOptions {
   readonly pipelining: Pipelining;
   /** Penalties for clients that send bodies in too small pieces. */
   readonly penalties: Penalties;
-  /** null if connections do not begin with a PROXY header. */
+  /** Reads PROXY headers; null if connections do not begin with one. */
   readonly introductions: Introductions | null;
-  /** null without TLS. */
+  /** The TLS handshakes; null without TLS. */
   readonly handshakes: Handshakes | null;
-  /** null without HTTP/2, which needs TLS. */
+  /** Bounds HTTP/2 frames; null if HTTP/2 is off, which needs TLS. */
   readonly frames: FrameShare | null;
   /** Called if the body of an HTTP/2 stream arrives in too small pieces. */
   readonly onSmallPieces: () => void;
@@ -47,7 +47,7 @@ interface Accepted {
 
 /** Maximum number of refused connections that are being answered. Others are closed without a reply. */
 const TOLD_MAX = 64;
-/** With TLS a reply costs a handshake, so at most TOLD_MAX connections get one in this time. */
+/** With TLS a reply costs a handshake, so at most TOLD_MAX refused connections get a reply in this time. */
 const TOLD_TLS_MS: Millis = 1000;
 
 const NOT_ENCRYPTED = rawReply(
@@ -119,7 +119,7 @@ export class Entrance {
       refuse(null);
       return;
     }
-    // The handshake follows the header.
+    // With TLS, the handshake comes after the PROXY header.
     this.#refused.add(socket);
     socket.once('close', () => this.#refused.delete(socket));
     introductions.begin(socket, refuse);
@@ -153,7 +153,7 @@ export class Entrance {
       return;
     }
     this.#open(new ClientConnection(secured, origin, client));
-    // The client may have exceeded its share during the handshake.
+    // Check again, because the client may have exceeded its share during the handshake.
     if (this.#options.pipelining.refusalFor(client) !== null) secured.destroy();
   }
 

@@ -10,7 +10,7 @@ import type { Millis } from '#shared/clock.ts';
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;
-  /** Other processes may listen on the same port. */
+  /** Whether other processes may listen on the same port. */
   readonly reusePort: boolean;
 }
 
@@ -75,7 +75,7 @@ export class Listener {
   async emptyQueue(): Promise<void> {
     for (let turns = 0, before = -1; before < this.#accepted && turns < TURNS_MAX; turns++) {
       before = this.#accepted;
-      // The first call may only end the current tick, in which nothing is accepted.
+      // Wait for two ticks. The first call may only end the current tick, in which nothing is accepted.
       await nextTurn();
       await nextTurn();
     }
@@ -89,10 +89,10 @@ export class Listener {
   #listen(host: string, port: number, reusePort: boolean): Promise<number> {
     const server = createServer(
       {
-        // The same as in http.createServer.
+        // Use the same setting as http.createServer.
         allowHalfOpen: true,
         noDelay: true,
-        // Only this detects that the client of a tunnel has vanished.
+        // Only TCP keep-alive detects that the client of a tunnel has vanished.
         keepAlive: this.#keepAliveMs > 0,
         keepAliveInitialDelay: this.#keepAliveMs,
       },

@@ -1,4 +1,4 @@
-/** The public listener, on node:http. It hands each request over, and drains without cutting requests. */
+/** The public listener, based on node:http. On shutdown it waits for the requests in flight. */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -34,16 +34,16 @@ import { Entrance } from './entrance.ts';
 import { Listener, type ListenOptions } from './listener.ts';
 
 const HEADERS_TIMEOUT_MS: Millis = 10_000;
-/** For a whole request with its body: 100 MB at 28 KB/s. A silent client is cut far earlier. */
+/** Maximum time for a request with its body. It allows 100 MB at 28 KB/s. A silent client is cut much earlier. */
 const REQUEST_TIMEOUT_MS: Millis = 3_600_000;
 const CHECK_INTERVAL_MS: Millis = 1000;
-/** Longer than the idle timeout of common load balancers, so that they close first. */
+/** Idle connections are kept longer than by common load balancers, so that these close them first. */
 const KEEP_ALIVE_MS: Millis = 65_000;
 const HEADER_BYTES_MAX = 16_384;
-/** How long an idle connection may still begin a request while the server drains. */
+/** While the server drains, a request may still begin on an idle connection for this time. */
 const IDLE_GRACE_MS: Millis = 500;
 const DRAIN_CHECK_MS: Millis = 50;
-/** 16 KiB could hold 3,000 fields, which cost a hundred times as much as a usual request. */
+/** Without this limit, 16 KiB could hold 3,000 fields. They would cost a hundred times as much as a usual request. */
 const HEADER_FIELDS_MAX = 128;
 
 export interface PublicServerOptions {
@@ -51,33 +51,33 @@ export interface PublicServerOptions {
   readonly upstream: Upstream;
   readonly clients: Clients;
   readonly decisions: Decisions;
-  /** null: there is none. */
+  /** The access log; null if it is off. */
   readonly accessLog: AccessLog | null;
-  /** null: no request is traced. */
+  /** Traces requests; null if tracing is off. */
   readonly tracing: Tracing | null;
   readonly clock: Clock;
-  /** null: connections do not begin with a PROXY header. */
+  /** Reads PROXY headers; null if connections do not begin with one. */
   readonly introductions: Introductions | null;
-  /** null: connections are not encrypted. */
+  /** The TLS handshakes; null if connections are not encrypted. */
   readonly handshakes: Handshakes | null;
-  /** null: HTTP/2 is not offered. It needs TLS. */
+  /** Bounds HTTP/2 frames; null if HTTP/2 is off, which needs TLS. */
   readonly frames: FrameShare | null;
-  /** Reads plain requests without node:http. Unset: it does not. */
+  /** Whether the gateway's own parser reads plain requests instead of node:http. Default: false. */
   readonly hasOwnParser?: boolean;
-  /** Between two checks for slow bodies and unread replies. */
+  /** Time between two checks for slow bodies and unread replies. */
   readonly checkMs?: Millis;
-  /** How long no connection of a client is accepted after a flood. */
+  /** Time after a flood in which new connections of the client are refused. */
   readonly penaltyMs?: Millis;
-  /** Unset: requests are limited and forwarded. */
+  /** Set for the decision listener. Unset: requests are limited and forwarded. */
   readonly decisionServer?: DecisionServer;
 }
 
-/** Answers requests in which other proxies ask for decisions. */
+/** Answers other proxies that ask whether a request may pass. */
 export interface DecisionServer {
   readonly keepAliveMs: Millis;
   readonly headerBytesMax: number;
   begin(arrival: Arrival, parts: ForwardingParts): void;
-  /** @param toHttp takes a connection that speaks HTTP */
+  /** @param toHttp called if the connection speaks HTTP */
   open(connection: ClientConnection, toHttp: () => void): void;
 }
 
@@ -91,7 +91,7 @@ export class PublicServer {
   readonly #connections = new Map<Socket, ClientConnection>();
   readonly #entrance: Entrance;
   readonly #pipelining: Pipelining;
-  /** null: node:http reads all requests. */
+  /** Reads plain requests without node:http; null if node:http reads all requests. */
   readonly #plain: PlainConnections | null;
   readonly smallPieces: SmallPieces;
 
@@ -145,12 +145,12 @@ export class PublicServer {
       keepAliveTimeout: decisionServer?.keepAliveMs ?? KEEP_ALIVE_MS,
       maxHeaderSize: decisionServer?.headerBytesMax ?? HEADER_BYTES_MAX,
       optimizeEmptyRequests: true,
-      // node:http's reply would have no body.
+      // The gateway refuses requests without Host itself, because node:http's refusal has no body.
       requireHostHeader: false,
       shouldUpgradeCallback: (req) =>
         decisionServer === undefined && mayUpgrade(req, this.#connections.get(req.socket)),
     });
-    // node:http silently drops the fields beyond this. The gateway refuses requests with half as many.
+    // node:http silently drops header fields above this number. It must exceed the gateway's own limit.
     this.#http.maxHeadersCount = 2 * HEADER_FIELDS_MAX;
     this.#http.on('request', (req, res) => this.#handle(req, res, PLAIN));
     this.#http.on('checkContinue', (req, res) => this.#handle(req, res, EXPECTS_CONTINUE));
@@ -165,7 +165,7 @@ export class PublicServer {
       socket.on('error', () => socket.destroy());
       socketReplies.refuse(socket, METHOD_NOT_ALLOWED);
     });
-    // The keep-alive time is over. Without this listener node:http would close the connection at once.
+    // Emitted when the keep-alive time is over. Without a listener, node:http would close the connection at once.
     this.#http.on('timeout', closeUnlessUsed);
     this.#http.on('clientError', (error, socket) => socketReplies.onClientError(error, socket));
     const isPlain =
@@ -199,7 +199,7 @@ export class PublicServer {
         return;
       }
       this.#http.emit('connection', socket);
-      // The socket was paused, and read only to notice that the client leaves.
+      // The socket was paused while the gateway only checked whether the client leaves.
       socket.resume();
     });
   }
@@ -224,7 +224,7 @@ export class PublicServer {
     // node:http still emits requests that it parsed before the connection was cut.
     if (connection === undefined || req.socket.destroyed) return;
     req.listener = this.smallPieces;
-    // A pipelined response gets its socket when the replies before it are out.
+    // node:http gives a pipelined response its socket only when the earlier replies are sent.
     if (res.socket === null) this.#holdBack(connection, res, () => this.#handle(req, res, options));
     else this.#begin(connection, req, res, options);
   }
@@ -247,7 +247,7 @@ export class PublicServer {
       if (entry !== null) entry.decision = 'malformed';
       sendOwn(req, res, unusual);
     } else if (req.method === 'OPTIONS' && req.url === '*' && decisionServer === undefined) {
-      // This asks about the server, not about a resource (RFC 9110 9.3.7).
+      // `OPTIONS *` asks about the server, not about a resource (RFC 9110 9.3.7).
       res.writeHead(204, this.#options.upstream.draining ? ['Connection', 'close'] : []);
       res.end();
       discardBody(req.body);
@@ -267,14 +267,15 @@ export class PublicServer {
   }
 
   /**
-   * Handles pipelined requests one by one, so that a connection holds at most one connection to the upstream. Meanwhile the
-   * socket is paused. node:http still parses all that has arrived: 64 KiB of the shortest requests become 9 MB of objects.
+   * Handles pipelined requests one by one, so that a client connection uses at most one connection to the upstream.
+   * Meanwhile the socket is paused. node:http still parses everything that has arrived: 64 KiB of the shortest requests
+   * become 9 MB of objects.
    */
   #holdBack(connection: ClientConnection, res: OutgoingResponse, handle: () => void): void {
     if (!this.#pipelining.take(connection)) return;
     connection.socket.pause();
     res.once('socket', () => {
-      // Pipelining has given it back with its connection.
+      // `Pipelining.forget` has already released the place of this request.
       if (connection.socket.destroyed) return;
       this.#pipelining.give(connection);
       if (connection.pipelined === 0) connection.socket.resume();
@@ -282,17 +283,17 @@ export class PublicServer {
     });
   }
 
-  /** @returns the port, which differs from the option if that is 0 */
+  /** @returns the port; the kernel chooses it if the option is 0 */
   async listen(options: ListenOptions): Promise<number> {
     const port = await this.#listener.listen(options);
-    // With this event node:http starts to check its timeouts.
+    // node:http starts to check its timeouts on this event.
     this.#http.emit('listening');
     return port;
   }
 
   /**
-   * Stops accepting, and answers requests on open connections with `Connection: close`. Resolves when all are answered.
-   * After the deadline, the connections that are left are cut.
+   * Stops accepting connections, and answers requests on open connections with `Connection: close`. Resolves when all
+   * requests are answered. After the deadline, the remaining connections are cut.
    */
   async drain(deadlineMs: Millis): Promise<void> {
     this.#options.upstream.draining = true;
@@ -306,13 +307,13 @@ export class PublicServer {
         connection.closeIdle?.();
         isReplyUnread ||= connection.pending !== null && connection.pending.exchange?.isClosed !== false;
       }
-      // node:http also closes connections whose reply is complete but not yet taken by the client.
+      // node:http would also close connections whose complete reply the client has not read yet.
       if (!isReplyUnread) this.#http.closeIdleConnections();
       this.#entrance.cutUnsecured();
-      // Handshakes may have ended since.
+      // Handshakes may have been completed since the first call.
       this.#entrance.drain();
     };
-    // First, requests that have arrived in the kernel are read.
+    // Let node:http first read the requests that have already arrived in the kernel.
     const afterRead = (): void => void setImmediate(closeIdle);
     const idle = setTimeout(afterRead, IDLE_GRACE_MS);
     const sweep = setInterval(afterRead, IDLE_GRACE_MS + DRAIN_CHECK_MS);
@@ -345,7 +346,7 @@ const TOO_MANY_FIELDS = unreadReply(
   `the header section has more than ${HEADER_FIELDS_MAX} fields`,
 );
 
-/** Refuses requests that node:http's parser accepts and the gateway does not. @returns null: the request is fine */
+/** Refuses requests that node:http's parser accepts and the gateway does not. @returns null if the request is fine */
 function replyToUnusual({ method, httpVersion, rawHeaders }: ClientRequest): OwnReply | null {
   if (rawHeaders.length > 2 * HEADER_FIELDS_MAX) return TOO_MANY_FIELDS;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return BAD_VERSION;

@@ -5,7 +5,7 @@ import type { Algorithm, Policy } from './policy.ts';
 /** A policy with the limit of one client: its own or an override. */
 interface Allowed {
   readonly policy: Policy;
-  /** Maximum number of units at once. */
+  /** Maximum number of units in use at once. */
   readonly quota: number;
   readonly perWindow: number;
 }
@@ -38,7 +38,7 @@ interface Span {
   readonly windowSeconds: Seconds;
 }
 
-/** The window, for operators: `60 s` or `a calendar month`; `at once` if requests in flight are counted. */
+/** Formats the window for operators: `60 s` or `a calendar month`; `at once` if requests in flight are counted. */
 export function spanText({ algorithm, windowSeconds }: Span): string {
   if (algorithm === 'concurrency') return 'at once';
   return algorithm === 'calendar-window'
@@ -46,7 +46,7 @@ export function spanText({ algorithm, windowSeconds }: Span): string {
     : `${windowSeconds} s`;
 }
 
-/** The unit that is counted, with a leading space; '' for plain requests. */
+/** Returns the unit that is counted, with a leading space; '' for plain requests. */
 export function unitOf({ cost, count }: Policy): string {
   if (cost.kind === 'body-bytes') return ' bytes';
   return count === 'request' ? '' : count === 'failure' ? ' failures' : ' successes';

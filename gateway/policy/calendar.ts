@@ -1,7 +1,7 @@
 /**
- * Calendar windows: days, weeks and months of a time zone. A window begins at the first instant of its first day, which is
- * midnight or, where clocks skip midnight, the end of the gap. Where clocks show midnight twice, it is the first of the
- * two. So each instant is in exactly one window. The rules of the zones are those of Node's ICU.
+ * Calendar windows: days, weeks and months of a time zone. A window begins at the first instant of its first day, which
+ * is midnight or, where clocks skip midnight, the end of the gap. Where clocks show midnight twice, it is the first of
+ * the two. So each instant is in exactly one window. The rules of the zones are those of Node's ICU.
  */
 import type { Millis, Seconds } from '#shared/clock.ts';
 
@@ -10,7 +10,7 @@ const DAY_MS: Millis = 86_400_000;
 export const UNIT_SECONDS = { day: 86_400, week: 7 * 86_400, month: 31 * 86_400 } as const;
 /** The range of a JavaScript date, in both directions. */
 const AT_MAX: Millis = 8.6e15;
-/** Number of remembered windows: the current one, the next, and earlier ones. */
+/** Maximum number of cached windows: the current one, the next one, and earlier ones. */
 const RECENT_MAX = 4;
 
 export type CalendarUnit = keyof typeof UNIT_SECONDS;
@@ -19,7 +19,7 @@ export interface CalendarWindow {
   /** Consecutive windows have consecutive numbers. They depend on the local date only. */
   readonly number: number;
   readonly start: Millis;
-  /** Start of the next window. */
+  /** Start of the next window, which is the end of this one. */
   readonly end: Millis;
 }
 

@@ -13,14 +13,17 @@ const SUFFIXES: Readonly<Record<Algorithm, string>> = {
 /** The counter of a policy for all identities. One object exists for each policy of a file. */
 export class Counter {
   readonly policy: Policy;
-  /** It counts the usage of an address with unproven credentials. */
+  /** Whether it counts the usage of an address with unproven credentials. */
   readonly forUnproven: boolean;
   /**
    * The part of the store's key after the digest. It contains the window, so a policy with another window starts from
    * zero.
    */
   readonly keySuffix: string;
-  /** 30 bits each, from the counter's name, so that remembered counters stay valid after a reload. */
+  /**
+   * Two hashes of the counter's name, of 30 bits each. They stay the same after a reload, so remembered counters stay
+   * valid.
+   */
   readonly words: readonly [number, number];
 
   constructor(policy: Policy, forUnproven: boolean) {
@@ -45,7 +48,10 @@ export function countersOf({ policies }: PolicySet): Counter[] {
     );
 }
 
-/** FNV-1a, twice with different start values. Names come from the policy file, so clients cannot cause collisions. */
+/**
+ * Hashes a name with FNV-1a, twice with different start values. Names come from the policy file, so clients cannot
+ * cause collisions.
+ */
 function nameWords(name: string): readonly [number, number] {
   let a = 0x811c9dc5;
   let b = 0x9dc5811c;

@@ -8,7 +8,7 @@ import type { Route } from './route.ts';
 export interface ListEntry {
   readonly list: 'allow' | 'deny';
   readonly names: 'client' | 'route';
-  /** The text in the file, for reports. */
+  /** The entry as it is written in the file, for reports. */
   readonly text: string;
   /** Line in the file, from 1. */
   readonly line: number;
@@ -21,7 +21,7 @@ export interface ListEntry {
 export interface Lists {
   readonly digests: ReadonlyMap<string, ListEntry>;
   readonly networks: NetworkTable<ListEntry>;
-  /** By the lower-case name of a program. Only the list deny has them. */
+  /** Entries by the lower-case name of a program. Only the list deny has them. */
   readonly programs: ReadonlyMap<string, ListEntry>;
   /** Routes denied to everybody, in the order of the file. */
   readonly routes: readonly (readonly [Route, ListEntry])[];
@@ -29,20 +29,20 @@ export interface Lists {
   readonly entries: readonly ListEntry[];
 }
 
-/** Everything by which a client can be listed. */
+/** The properties of a request by which its client can be listed. */
 interface ListedClient {
   readonly digests: readonly string[];
   /** Digests that may belong to the client. They are enough to deny it, but not to allow it. */
   readonly doubtful: readonly string[];
-  /** Bytes of its address; null if unknown. */
+  /** Bytes of the client address; null if unknown. */
   readonly address: readonly number[] | null;
   /** Words of its User-Agent; empty if no list names programs. */
   readonly words: readonly string[];
 }
 
 /**
- * Finds the entry for a client: a digest wins over a network, a longer prefix over a shorter one, a network over a program,
- * and deny over allow.
+ * Finds the entry for a client: a digest wins over a network, a longer prefix over a shorter one, a network over a
+ * program, and deny over allow.
  */
 export function entryFor(
   lists: Lists,

@@ -16,7 +16,10 @@ interface WindowLimit {
 /** Half of Number.MAX_SAFE_INTEGER, so that sums of two values stay exact. */
 const UNITS_MAX = 2 ** 52;
 
-/** Sliding windows and token buckets count requests times milliseconds, which must stay a safe integer. */
+/**
+ * Checks the algorithm. Sliding windows and token buckets count requests times milliseconds, which must stay a safe
+ * integer.
+ */
 export function checkAlgorithm(
   { algorithm, limit, burst, window }: WindowLimit,
   windowMs: Millis,
@@ -88,7 +91,7 @@ export function checkOverrides(
       `the limit ${limitMax} of an override is more than ${algorithm} can count in ${window}`,
       `write at most ${countable}, or a shorter window`,
     );
-  // A burst does not depend on the limit.
+  // With a burst, an override does not change how many units can be used at once.
   const mistake = burst === null ? neverPasses(cost, limitMin, `an override allows ${limitMin}`) : null;
   if (mistake !== null) report(pathOf(limitMin), mistake, 'write a larger limit, or a smaller cost');
 }

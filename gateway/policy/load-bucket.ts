@@ -42,7 +42,7 @@ export function checkBucket(
 function meaningIn(policy: Policy, key: (typeof SHARED)[number][0]): unknown {
   if (key === 'rollout') return policy.rollout?.percent;
   if (key === 'identifier') return policy.identifier.name;
-  // The costs may otherwise differ.
+  // Only costs that replies report must be equal in policies that share a bucket.
   if (key === 'cost') return policy.cost.kind === 'reply-header' && policy.cost.header;
   if (key === 'ban') return JSON.stringify(policy.ban);
   return key === 'overrides' ? policy.overrides?.version : policy[key];

@@ -36,7 +36,7 @@ function isTimezone(name: string): boolean {
   }
 }
 
-/** Finds Europe/Berlin for Germany/Berlin. */
+/** Finds a similar time zone, such as Europe/Berlin for Germany/Berlin. */
 function zoneOfCity(written: string): string | undefined {
   const cityOf = (name: string): string | undefined => name.split('/').at(-1)?.toLowerCase();
   return Intl.supportedValuesOf('timeZone').find((name) => cityOf(name) === cityOf(written));

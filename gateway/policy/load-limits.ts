@@ -20,7 +20,7 @@ interface RowLimit {
   readonly limit: number;
   readonly algorithm: Algorithm;
   readonly burst: number | null;
-  /** The text in the file; '' for concurrency. */
+  /** The window as it is written in the file; empty for concurrency. */
   readonly window: string;
   readonly windowSeconds: Seconds;
   readonly overrides: Pick<Entry, 'overrides' | 'overridesFile'>;
@@ -30,7 +30,7 @@ interface RowLimit {
 const WINDOW_SECONDS_MAX = 366 * 86_400;
 const NAME_LENGTH_MAX = 64;
 
-/** Keys that belong in the entries of `limits` if there are any. */
+/** Keys that must be in the entries of `limits`, if there are entries. */
 const OF_AN_ENTRY = [
   'limit',
   'window',

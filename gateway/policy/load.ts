@@ -174,7 +174,7 @@ function build(
         calendar: calendarFor(window),
         bucket,
         bucketId: byBucket.get(bucket)?.index ?? index,
-        // The seed is the row's, so all limits of a row include the same clients.
+        // All policies of a row use the seed of the row, so their rollouts include the same clients.
         rollout: rolloutIn(row.rollout, row.bucket ?? row.name),
         mode: row.mode ?? 'enforce',
         onStoreFailure: row.onStoreFailure ?? 'local',

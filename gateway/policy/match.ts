@@ -13,7 +13,7 @@ import { canonicalTarget, caseless, meaningOf, withoutSegmentParameters } from '
 
 export interface Cover {
   readonly policies: readonly Policy[];
-  /** Each counter once, represented by the first policy of the file that uses it. */
+  /** All counters of the policies, each once. The first policy of the file that uses a counter represents it. */
   readonly counters: readonly CoverCounter[];
   readonly identifiers: readonly Identifier[];
   /** Whether some policies count a field of the body. */
@@ -40,7 +40,7 @@ type Match =
       readonly ok: true;
       readonly target: string;
       readonly path: string;
-      /** null if no policy applies. */
+      /** The policies that apply; null if there are none. */
       readonly cover: Cover | null;
       /** The entry of the list deny that matches the route; null if there is none. */
       readonly closedBy: ListEntry | null;

@@ -7,13 +7,13 @@ export interface Overrides {
   readonly digests: ReadonlyMap<string, number>;
   readonly networks: NetworkTable<number>;
   readonly plans: ReadonlyMap<string, number>;
-  /** By the lower-case name of a program. */
+  /** Limits by the lower-case name of a program. */
   readonly programs: ReadonlyMap<string, number>;
   readonly size: number;
-  /** Smallest limit; Infinity if there are none. */
+  /** Smallest limit of all overrides; Infinity if there are none. */
   readonly least: number;
   readonly most: number;
-  /** Start of a hash of the source text. */
+  /** First characters of a hash of the source text, to recognise changes. */
   readonly version: string;
 }
 

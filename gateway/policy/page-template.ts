@@ -15,7 +15,7 @@ export interface PageTemplate {
 }
 
 export interface NamedPage extends PageTemplate {
-  /** The file's name and the start of its hash. */
+  /** Name of the file and first characters of its hash. */
   readonly version: string;
 }
 
@@ -80,7 +80,7 @@ function scriptsIn(name: string, text: string): string[] {
 interface Allowed {
   readonly scripts: readonly string[];
   readonly styles: readonly string[];
-  /** Further directives of the policy. */
+  /** Additional directives of the Content Security Policy. */
   readonly others: string;
 }
 

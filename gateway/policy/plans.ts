@@ -5,7 +5,7 @@ export interface Plans {
   readonly digests: ReadonlyMap<string, string>;
   readonly networks: NetworkTable<string>;
   readonly size: number;
-  /** Start of a hash of the file. */
+  /** First characters of a hash of the file. */
   readonly version: string;
 }
 

@@ -21,9 +21,15 @@ export type Algorithm =
 /** How many units a request takes of a limit; at least 1. */
 export type Cost =
   | { readonly kind: 'units'; readonly units: number }
-  /** From a request header, at most the capacity; 1 if the header is absent or invalid. Name in lower case. */
+  /**
+   * The cost is in a request header, and at most the capacity. It is 1 if the header is absent or invalid. Name in
+   * lower case.
+   */
   | { readonly kind: 'header'; readonly header: string }
-  /** From a header of the application's reply. @param reserve charged until the reply begins. Name in lower case. */
+  /**
+   * The cost is in a header of the application's reply. `reserve` is charged until the reply begins. Name in lower
+   * case.
+   */
   | { readonly kind: 'reply-header'; readonly header: string; readonly reserve: number }
   /** Length of the body. @param unannounced cost if there is no Content-Length; null for the whole capacity */
   | { readonly kind: 'body-bytes'; readonly unannounced: number | null };
@@ -59,7 +65,7 @@ export function banText({ after, withinMs, forMs, growing }: PolicyBan): string 
 export interface Policy {
   readonly name: string;
   readonly index: number;
-  /** Path in the file, of a row or of an entry of its `limits`. */
+  /** Path of the policy in the file: of a row, or of an entry of its `limits`. */
   readonly at: Path;
   readonly line: number;
   readonly route: Route;
@@ -77,7 +83,7 @@ export interface Policy {
   /** 0 for concurrency. For calendar windows, the usual length. */
   readonly windowMs: Millis;
   readonly windowSeconds: Seconds;
-  /** null unless the algorithm is calendar-window. */
+  /** The calendar of the windows; null unless the algorithm is calendar-window. */
   readonly calendar: Calendar | null;
   /** Name of the counter: the policy's name, unless several policies share one. */
   readonly bucket: string;
@@ -91,7 +97,7 @@ export interface Policy {
   readonly onStoreFailure: OnStoreFailure;
   readonly headers: boolean;
   readonly ban: PolicyBan | null;
-  /** null if not set. */
+  /** Priority of requests; null if the policy does not set it. */
   readonly priority: Priority | null;
 }
 
@@ -126,13 +132,13 @@ export interface PolicyTest {
 
 export interface PolicySet {
   readonly file: string;
-  /** Start of a SHA-256 of the file and of the files that it names. */
+  /** First characters of a SHA-256 of the file and of the files that it names. */
   readonly version: string;
   readonly policies: readonly Policy[];
   readonly exclude: readonly Route[];
-  /** All routes are matched without regard to case, like in the application. */
+  /** Whether all routes are matched without regard to case, as in the application. */
   readonly ignoreCase: boolean;
-  /** null if `protect` is not set. */
+  /** Mode of `protect`; null if it is not set. */
   readonly protect: Protect | null;
   /** Lower-case name of the header in which trusted proxies name the plan of a client; null if none. */
   readonly planHeader: string | null;

@@ -1,5 +1,5 @@
 export interface Problem {
-  /** Starts at 1, like `column`. */
+  /** Line number in the file. Lines and columns start at 1. */
   readonly line: number;
   readonly column: number;
   readonly message: string;
@@ -32,7 +32,7 @@ export class PolicyFileError extends Error {
   }
 }
 
-/** `FILE:LINE:COLUMN: message; fix`, which editors can link. */
+/** Formats a problem as `FILE:LINE:COLUMN: message; fix`, which editors can link. */
 export function sentenceOf(file: string, { line, column, message, fix }: Problem): string {
   return `${file}:${line}:${column}: ${message}; ${fix}`;
 }

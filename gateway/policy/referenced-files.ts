@@ -10,7 +10,7 @@ export function referencedReader(file: string): ReadReferenced {
   return (name) => readFileSync(join(dirname(file), name), 'utf8');
 }
 
-/** @returns the start of a SHA-256, which tells operators whether two texts are the same */
+/** @returns the start of the SHA-256 of the text. With it operators see whether two texts are the same. */
 export function versionOf(text: string): string {
   return hash('sha256', text).slice(0, 12);
 }

@@ -16,10 +16,10 @@ export type Segment =
   | {
       readonly kind: 'param';
       readonly name: string;
-      /** Written {name*}: the value includes all following segments. */
+      /** The parameter is written {name*}: its value includes all following segments. */
       readonly takesRest: boolean;
     }
-  /** Any number of segments, including none. */
+  /** A wildcard, which matches any number of segments, including none. */
   | { readonly kind: 'rest' };
 
 export interface Route {

@@ -6,7 +6,7 @@ export const route = (description: string) =>
     description: `${description}, at most 2000 characters`,
   }) as const;
 
-/** An object with this property and no other. */
+/** Schema of an object with this property and no other. */
 export const only = <const N extends string, const S extends object>(name: N, schema: S) =>
   ({
     type: 'object',
@@ -34,5 +34,5 @@ export const LIMIT_MAX = 1_000_000_000;
 /** A plain file name: only files in the folder of the policy file can be named. */
 export const fileName = { type: 'string', pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$' } as const;
 
-/** A whole number of requests or units. */
+/** Schema of a whole number of requests or units. */
 export const units = { type: 'integer', minimum: 1, maximum: LIMIT_MAX } as const;

@@ -320,7 +320,8 @@ const QUOTA_KEYS = [['limit', 'window'], ['concurrency'], ['limits']] as const;
 export function policyFileJsonSchema(): object {
   const { properties } = policyFileSchema;
   const { policies } = properties;
-  // Only for editors. At run time shape.ts checks this, because the validator's messages about `anyOf` are unhelpful.
+  // This part of the schema is only for editors. At run time shape.ts checks it, because the validator's messages about
+  // `anyOf` are unhelpful.
   const items = { ...policies.items, anyOf: QUOTA_KEYS.map((required) => ({ required })) };
   return {
     $schema: JSON_SCHEMA_DIALECT,

@@ -10,9 +10,9 @@ interface Target {
    * Absolute. Unreserved characters are decoded once; dot segments, empty segments and a trailing slash are removed.
    */
   readonly path: string;
-  /** `?` and the rest, as sent; '' if there is no query. */
+  /** The question mark and the query, as sent; empty if there is no query. */
   readonly query: string;
-  /** The path was sent with a trailing slash. Matching ignores it. */
+  /** Whether the path was sent with a trailing slash. Matching ignores it. */
   readonly trailingSlash: boolean;
 }
 
@@ -34,7 +34,7 @@ const SLASH = 47;
 const QUESTION = 63;
 
 /**
- * @param raw from the request line, decoded as latin1: one code unit for each byte
+ * @param raw from the request line, decoded as latin1, so each code unit stands for one byte
  * @returns the canonical target, or the reason for a refusal
  */
 export function canonicalTarget(raw: string): Target | BadTarget {
@@ -164,7 +164,7 @@ export function meaningOf(segment: string): string {
 /**
  * Folds case. It converts to upper case, as ASP.NET does, so that both small sigmas become equal.
  *
- * @param bytes result of meaningOf: one code unit for each byte
+ * @param bytes result of meaningOf; each code unit stands for one byte
  */
 export function caseless(bytes: string): string {
   if (!BEYOND_ASCII.test(bytes)) return bytes.toLowerCase();
@@ -174,7 +174,7 @@ export function caseless(bytes: string): string {
 
 const BEYOND_ASCII = /[\x80-\xff]/;
 
-/** Returns a text as clients send it: in UTF-8, one code unit for each byte. */
+/** Returns a text as clients send it, in UTF-8. Each code unit of the result is one byte. */
 export function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1');
 }

@@ -85,7 +85,10 @@ function warnOfRoute({ methods, text }: Route, say: Say): void {
   );
 }
 
-/** Each value of a body field has its own counter, so another policy must bound how many values one client sends. */
+/**
+ * Warns of a field that clients can invent. Each value has its own counter, so another policy must bound how many
+ * values one client sends.
+ */
 function warnOfInvented({ name, identifier, route }: Policy, { policies }: PolicySet, say: Say): void {
   if (!readsBody(identifier)) return;
   const counts = (other: Policy): boolean =>

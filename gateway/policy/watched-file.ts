@@ -63,7 +63,7 @@ export class FileWatch<T> {
   #signature = '';
   #content: Content = { text: '', referenced: new Map() };
   #unchangedSince: Millis = 0;
-  /** A change or a reload waits until the files are stable. */
+  /** Whether a change or a reload waits until the files are stable. */
   #pending = false;
   #forced = false;
   #looking: Promise<void> | null = null;
@@ -151,7 +151,7 @@ export class FileWatch<T> {
     };
   }
 
-  /** A text that is the beginning of the one in use, or does not end with a newline, may be half-written. */
+  /** Whether a text may be half-written: it is the beginning of the one in use, or does not end with a newline. */
   #looksCutOff({ text, referenced }: Content): boolean {
     const inUse = this.#inUse;
     return (
@@ -216,7 +216,7 @@ function isSameText(a: string | Error, b: string | Error | undefined): boolean {
   return a instanceof Error && b instanceof Error ? a.message === b.message : a === b;
 }
 
-/** stat follows symbolic links, so a new target of a link changes the signature. */
+/** Returns a text that changes with the file. stat follows symbolic links, so a new target of a link changes it too. */
 async function signatureOf(file: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });

@@ -93,7 +93,7 @@ export function plainValue(document: Document.Parsed, at: ReportAt): unknown {
   try {
     return document.toJS({ maxAliasCount: ALIASES_MAX });
   } catch (error) {
-    // Too many aliases. The parser gives neither a position nor an error type of its own.
+    // The aliases expand to too many nodes. The parser gives neither a position nor a separate error type.
     if (!(error instanceof ReferenceError)) throw error;
     at(startOf(firstAlias), 'the aliases of this file expand to too many values', 'write the values out');
     return null;

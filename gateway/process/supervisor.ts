@@ -14,7 +14,7 @@ import { WorkerPool, type WorkerProgram } from '#shared/worker-pool.ts';
 
 export interface ProcessReport {
   readonly storeAvailable: boolean;
-  /** Since when it decides without the store; null: it does not. */
+  /** Time at which this process began to decide without the store. null if the store is available. */
   readonly storeAwaySince: Millis | null;
   readonly replicas: number;
   readonly limited: readonly LimitedIdentity[];
@@ -27,30 +27,30 @@ export type WorkerMessage =
       /** Id of the WorkerRequest that this answers; 0 for a regular report. */
       readonly id: number;
       readonly families: readonly Family[];
-      /** Noted since the last message. */
+      /** Addresses of clients refused since the last message. */
       readonly addresses: readonly RefusedAddress[];
     } & ProcessReport)
-  | { readonly type: 'learned'; readonly id: number };
+  | { readonly type: 'applied'; readonly id: number };
 
 type Answer = Extract<WorkerMessage, { id: number }>;
 type State = Extract<WorkerMessage, { type: 'state' }>;
 
-type Asked = { readonly type: 'state' } | { readonly type: 'learn'; readonly change: ControlChange };
+type WorkerCommand = { readonly type: 'state' } | { readonly type: 'change'; readonly change: ControlChange };
 
-export type WorkerRequest = Asked & { readonly id: number };
+export type WorkerRequest = WorkerCommand & { readonly id: number };
 
 interface SupervisorOptions extends WorkerProgram {
-  /** Takes the addresses that the workers note; null: they note none. */
+  /** Collects the addresses of refused clients from the workers. null if addresses are not kept. */
   readonly addresses: Addresses | null;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drainTimeoutMs: Millis;
 }
 
-/** A worker reports at least every second interval. What it counted since then is lost if it dies. */
+/** A worker reports at least once in two intervals. If it dies, the counts since its last report are lost. */
 export const STATE_INTERVAL_MS: Millis = 1000;
 /** A worker that is not ready after this time is killed. The first start on a slow machine may take minutes. */
 const START_TIMEOUT_MS: Millis = 300_000;
-/** A worker gets this time in addition to its drain timeout; then it is killed. */
+/** A worker that has not ended this long after its drain timeout is killed. */
 const END_TIMEOUT_MS: Millis = 5000;
 const ANSWER_TIMEOUT_MS: Millis = 2000;
 
@@ -58,11 +58,11 @@ export class Supervisor {
   readonly #pool: WorkerPool<WorkerMessage>;
   /** Latest metrics of each worker. */
   readonly #families = new Map<ChildProcess, readonly Family[]>();
-  /** Counters of workers that have ended, because a sum must not fall when a worker dies. */
-  #departed: Promise<readonly Family[]> = Promise.resolve([]);
-  readonly #waiting = new Map<number, (answer: Answer) => void>();
+  /** Sum of the counters of workers that have ended. Without it, totals would fall when a worker ends. */
+  #endedCounters: Promise<readonly Family[]> = Promise.resolve([]);
+  readonly #pending = new Map<number, (answer: Answer) => void>();
   #requestId = 0;
-  #asked: Promise<State[]> | null = null;
+  #states: Promise<State[]> | null = null;
   readonly #addresses: Addresses | null;
   policies = 0;
 
@@ -92,11 +92,11 @@ export class Supervisor {
   }
 
   /**
-   * Metrics of each process. For a worker that does not answer in time the latest report is used, so that counters
-   * never fall.
+   * Returns the metrics of each process. If a worker does not answer in time, its latest report is used, so that
+   * counters never fall.
    */
   async families(): Promise<readonly (readonly Family[])[]> {
-    await this.#ask();
+    await this.#readStates();
     const own = families([
       gauge('floodgate_workers', 'Processes that are ready.', this.#pool.ready.size),
       counter(
@@ -105,21 +105,21 @@ export class Supervisor {
         this.#pool.restarts,
       ),
     ]);
-    return [own, await this.#departed, ...this.#families.values()];
+    return [own, await this.#endedCounters, ...this.#families.values()];
   }
 
   async storeAvailable(): Promise<boolean> {
-    return (await this.#ask()).every(({ storeAvailable }) => storeAvailable);
+    return (await this.#readStates()).every(({ storeAvailable }) => storeAvailable);
   }
 
-  /** Reports of workers that answer. */
+  /** Returns the reports of the workers that answer in time. */
   processes(): Promise<readonly ProcessReport[]> {
-    return this.#ask();
+    return this.#readStates();
   }
 
   /** Resolves when all workers that answer have applied the change. */
-  async learn(change: ControlChange): Promise<void> {
-    await this.#askAll({ type: 'learn', change });
+  async applyChange(change: ControlChange): Promise<void> {
+    await this.#sendAll({ type: 'change', change });
   }
 
   reload(): void {
@@ -133,11 +133,11 @@ export class Supervisor {
   #onMessage(worker: ChildProcess, message: WorkerMessage): number | null {
     if (message.type === 'state') {
       this.#addresses?.take(message.addresses);
-      // A worker that has ended is already part of #departed.
+      // The counters of a worker that has ended are already in #endedCounters.
       if (this.#pool.ready.has(worker)) this.#families.set(worker, message.families);
     }
     if (message.type !== 'ready') {
-      this.#waiting.get(message.id)?.(message);
+      this.#pending.get(message.id)?.(message);
       return null;
     }
     this.policies = message.policies;
@@ -146,36 +146,36 @@ export class Supervisor {
 
   #onEnded(worker: ChildProcess): void {
     const counted = (this.#families.get(worker) ?? []).filter(({ type }) => type !== 'gauge');
-    this.#departed = this.#departed.then((departed) => sum([departed, counted]));
+    this.#endedCounters = this.#endedCounters.then((ended) => sum([ended, counted]));
     this.#families.delete(worker);
   }
 
-  /** Asks all workers for their state. Callers of the same turn of the event loop share the answers. */
-  #ask(): Promise<State[]> {
-    if (this.#asked === null) {
-      this.#asked = this.#askAll({ type: 'state' }).then((answers) =>
+  /** Asks all workers for their state. Callers in the same event-loop tick share the answers. */
+  #readStates(): Promise<State[]> {
+    if (this.#states === null) {
+      this.#states = this.#sendAll({ type: 'state' }).then((answers) =>
         answers.filter((answer) => answer.type === 'state'),
       );
       queueMicrotask(() => {
-        this.#asked = null;
+        this.#states = null;
       });
     }
-    return this.#asked;
+    return this.#states;
   }
 
-  /** Workers that do not answer in time are left out. */
-  async #askAll(asked: Asked): Promise<Answer[]> {
+  /** Sends a message to all workers. @returns the answers; workers that do not answer in time are left out */
+  async #sendAll(command: WorkerCommand): Promise<Answer[]> {
     const answers = [...this.#pool.ready].map(async (worker): Promise<Answer | null> => {
       const id = ++this.#requestId;
       let timer: NodeJS.Timeout | undefined;
       const answer = await new Promise<Answer | null>((resolve) => {
-        this.#waiting.set(id, resolve);
+        this.#pending.set(id, resolve);
         timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, null);
         // Fails if the worker is just ending; its 'exit' event follows.
-        worker.send({ ...asked, id } satisfies WorkerRequest, (error) => error && resolve(null));
+        worker.send({ ...command, id } satisfies WorkerRequest, (error) => error && resolve(null));
       });
       clearTimeout(timer);
-      this.#waiting.delete(id);
+      this.#pending.delete(id);
       return answer;
     });
     return (await Promise.all(answers)).filter((answer) => answer !== null);

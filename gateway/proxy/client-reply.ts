@@ -13,7 +13,7 @@ import { ReplyFlow } from './reply-flow.ts';
 import type { ClientHeaders } from './response-headers.ts';
 import type { Upstream } from './upstream.ts';
 
-/** Up to this size head and body are one string. Beyond it, copying costs more than a second write. */
+/** Maximum size of a reply that is written as one string. For larger ones, copying costs more than a second write. */
 const ONE_WRITE_BYTES = 16_384;
 /** Valid reason phrases (RFC 9112 4). undici decodes them as UTF-8, so other encodings give other characters. */
 const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -28,7 +28,7 @@ interface ReplyParts {
 export class ClientReply {
   /** Time when the first part was written; 0 before that. */
   streamingSince: Millis = 0;
-  /** All of the reply was received before any part of it was written. */
+  /** Whether all of the reply was received before any part of it was written. */
   isWhole = false;
   readonly #parts: ReplyParts;
   readonly #exchange: Exchange;
@@ -66,7 +66,7 @@ export class ClientReply {
     }
     const flow = this.#flowOf();
     flow.count(chunk.length);
-    // Must be last: write empties the chunk.
+    // Write last, because `write` empties the chunk.
     flow.write(chunk);
   }
 

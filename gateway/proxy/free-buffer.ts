@@ -5,7 +5,7 @@
  */
 import { Socket } from 'node:net';
 
-/** Smaller buffers may share a pool with others. */
+/** Minimum size of a buffer that is freed. Smaller buffers may share a pool with others. */
 const BYTES_MIN = 16_384;
 /** ArrayBuffer.transfer exists since Node 21. Without it, buffers are left to the garbage collector. */
 const CAN_FREE = 'transfer' in ArrayBuffer.prototype;
@@ -44,7 +44,7 @@ export function writeLast(to: Written, socket: unknown, chunk: Buffer, garbage: 
   const memory = socket instanceof Socket ? ownMemory(chunk) : null;
   if (memory === null) return to.write(chunk);
   return to.write(chunk, (error) => {
-    // After an error the kernel may still be using the buffer.
+    // Do not free the buffer after an error, because the kernel may still be using it.
     if (error == null) garbage.freed(free(memory));
   });
 }

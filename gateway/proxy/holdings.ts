@@ -13,7 +13,7 @@ export class Holdings {
   connection: UpstreamConnection | null = null;
   /** The pool in which the call waits or which gave its connection; null before `enter`. */
   pool: UpstreamPool | null = null;
-  /** The connection counts against the bound for streams instead of its pool's. */
+  /** Whether the connection counts against the bound for streams instead of its pool's. */
   isStream = false;
   readonly #upstream: Upstream;
   readonly #clients: Clients;

@@ -43,9 +43,9 @@ interface PlainConnectionOptions {
 
 const KEEP_ALIVE_PROBE_MS: Millis = 60_000;
 const READ_BYTES = 65_536;
-/** Larger pieces get buffers of their own instead of being copied. */
+/** Maximum size of a piece that is copied. Larger pieces get buffers of their own. */
 const COPIED_BYTES_MAX = 16_384;
-/** Up to this size head and body are written as one string. */
+/** Maximum size of head and body that are written as one string. */
 const ONE_WRITE_BYTES = 16_384;
 
 /**
@@ -208,7 +208,7 @@ export class PlainConnection implements UpstreamConnection, Exchange {
         if (isChunked) before += `${piece.length.toString(16)}\r\n`;
         if (before !== '') socket.write(before, 'latin1');
         before = isChunked ? '\r\n' : '';
-        // Must be last: write empties the piece.
+        // Write last, because `write` empties the piece.
         socket.write(piece);
         socket.uncork();
         while (socket.writableNeedDrain && !isOver())

@@ -9,7 +9,7 @@ export class ProtectedCall {
   readonly #clock: Clock;
   /** Time when the whole request was sent; 0 before that, and after its time was measured. */
   #sentAt: Millis = 0;
-  /** It has given its place to another request. */
+  /** Whether this call is a long poll that has given its place to another request. */
   #isPoll = false;
 
   constructor(protection: Protection, client: Client, clock: Clock) {

@@ -44,7 +44,7 @@ export interface ProxyCallOptions {
   readonly cors: boolean;
   readonly added: readonly string[];
   readonly expectsContinue: boolean;
-  /** null unless the client asks to switch protocols. */
+  /** The client's socket if the client asks to switch protocols; otherwise null. */
   readonly upgrade: UpgradeSocket | null;
   /** Whether to wait for the upstream's reply after the client has left. */
   readonly outlivesClient: boolean;

@@ -41,7 +41,7 @@ type State =
   | 'replying'
   /** The client has left, and the upstream has not replied yet. */
   | 'abandoned'
-  /** Nothing more will be written. */
+  /** The call is over: nothing more will be written. */
   | 'closed';
 
 export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, BodyOwner {
@@ -49,7 +49,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   /** Without protection all calls have the same priority. */
   priority: Priority = 'normal';
   retryable = false;
-  /** The upstream may have received a part of the request. */
+  /** Whether the upstream may have received a part of the request. */
   hasReachedUpstream = false;
   deadlineAt: Millis = 0;
   earlier: DeadlineEntry | null = null;
@@ -59,12 +59,12 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   readonly #held: Holdings;
   /** The deadline list that contains this call. */
   #deadlines: Deadlines;
-  /** null without protection, and for uploads. */
+  /** Measures the call for the protection; null without protection, and for uploads. */
   #protected: ProtectedCall | null = null;
   #state: State = 'waiting';
   #request: UpstreamRequest | null = null;
   #exchange: Exchange | null = null;
-  /** null until the reply begins. */
+  /** The reply to the client; null until it begins. */
   #reply: ClientReply | null = null;
 
   constructor(options: ProxyCallOptions) {
@@ -171,7 +171,7 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
     this.#protected?.measure(statusCode < 500);
     if (this.#state === 'abandoned') {
       this.#options.owner.onUnreadReply(fields);
-      // The reply has no reader, and it may be endless.
+      // Close the call, because the reply has no reader and may be endless.
       this.close();
       return;
     }
@@ -198,8 +198,8 @@ export class ProxyCall implements ExchangeHandler, PoolCall, DeadlineEntry, Body
   }
 
   /**
-   * An upstream that gives up waiting for a request may say so, and the next request may be on its way to it (RFC 9110
-   * 15.5.9). This is a kept connection that was closed when it was used.
+   * Whether a reply may belong to no request. An upstream that closes an idle connection may first send 408 (RFC 9110
+   * 15.5.9), just when the gateway sends the next request on it.
    */
   #mayBeUnasked(fields: readonly string[]): boolean {
     const isKept = this.#held.connection?.isFresh === false;

@@ -108,7 +108,7 @@ export class ReplyParser {
   }
 
   #end(isMoreThere: boolean): void {
-    // Further bytes could be taken for the next reply.
+    // Do not reuse the connection, because further bytes could be taken for the next reply.
     if (isMoreThere) this.isReusable = false;
     this.#state = 'done';
     this.#listener.onReplyEnd();
@@ -285,7 +285,7 @@ export class ReplyParser {
         this.#state = this.#left === 0 ? 'trailer-start' : 'chunk';
         return;
       case 'chunk-end':
-        // A CR, followed by LF.
+        // A CR is valid here if an LF follows.
         if (byte === CR && this.#lineBytes === 1) return;
         if (byte !== LF || this.#lineBytes !== 2) throw badChunk();
         this.#beginSize();
@@ -316,10 +316,10 @@ export class ReplyParser {
 
 const badChunk = (): BadReplyError => new BadReplyError("the chunks of the upstream's reply cannot be read");
 
-/** HTAB, printable ASCII or obs-text. */
+/** Whether a byte is HTAB, printable ASCII or obs-text. */
 const isText = (byte: number): boolean => byte === 0x09 || (byte >= 0x20 && byte !== 0x7f);
 
-/** @returns 0 to 15; -1 for other bytes */
+/** @returns the value of a hexadecimal digit, from 0 to 15; -1 for other bytes */
 function hexDigit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lower = byte | 0x20;

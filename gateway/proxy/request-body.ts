@@ -20,7 +20,7 @@ export function whenArrived(body: RequestBody, then: () => void): void {
   body.on('readable', look);
 }
 
-/** Smaller pieces wait for the end of the tick and are joined with later ones. */
+/** Maximum size of a piece that waits for the end of the tick, and is joined with later ones. */
 export const JOINED_BYTES_MAX = 16_384;
 const READABLE_EVENTS = ['readable', 'end', 'error', 'close'] as const;
 

@@ -3,7 +3,7 @@ import type { UpstreamRequest } from './exchange.ts';
 
 /** Methods that need `Content-Length: 0` without a body (RFC 9110 8.6). */
 const EXPECTS_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
-/** undici and node:http refuse other targets too. */
+/** Request targets that can be sent. undici and node:http refuse all others too. */
 const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
 
 /** @returns null if the request cannot be sent safely */

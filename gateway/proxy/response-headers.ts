@@ -12,9 +12,9 @@ export interface ClientHeaders {
   readonly headers: string[];
   readonly hasContentLength: boolean;
   readonly hasDate: boolean;
-  /** For text/event-stream: the reply lasts as long as the client listens. */
+  /** Whether the reply is text/event-stream. Then it lasts as long as the client listens. */
   readonly isEventStream: boolean;
-  /** There is a transfer coding besides chunked, which the client has not requested. */
+  /** Whether there is a transfer coding besides chunked, which the client has not requested. */
   readonly isCoded: boolean;
 }
 

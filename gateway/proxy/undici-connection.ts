@@ -89,7 +89,7 @@ export class UndiciConnection implements UpstreamConnection {
           },
         );
       },
-      // The call has its own deadline.
+      // Switch this timeout off, because the call has its own deadline.
       headersTimeout: 0,
       bodyTimeout: bodyTimeoutMs,
       keepAliveTimeout: this.#options.keepAliveMs,

@@ -15,8 +15,8 @@ import { clientHeaders } from './response-headers.ts';
 import type { Transfer, TransferScheduler } from './transfer-scheduler.ts';
 
 /**
- * Only a GET for WebSocket in HTTP/1.1 may switch (RFC 9110 7.8); other requests are forwarded without the upgrade.
- * `h2c` is never allowed: requests on that connection would not be counted.
+ * Whether a request may switch protocols. Only a GET for WebSocket in HTTP/1.1 may (RFC 9110 7.8); other requests are
+ * forwarded without the upgrade. `h2c` is never allowed: requests on that connection would not be counted.
  */
 export function mayUpgrade(req: IncomingMessage, connection: ClientConnection | undefined): boolean {
   const { headers } = req;
@@ -56,7 +56,7 @@ export function responseFor(
   const res = new OutgoingResponse(req);
   res.shouldKeepAlive = head.length > 0 && !CLOSE.test(req.headers.connection ?? '');
   res.assignSocket(req.socket);
-  // 'close' follows, and aborts the upstream call.
+  // Destroying the socket emits 'close', which aborts the upstream call.
   socket.on('error', () => socket.destroy());
   // Only reading detects that the client has left. read(0) consumes nothing.
   socket.on('readable', peek).on('end', abandon);
@@ -115,7 +115,7 @@ export function joinSockets(
   const { headers } = clientHeaders(raw, added, 101, false);
   let head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n';
   for (let i = 0; i < raw.length; i += 2) {
-    // A hop-by-hop field, but this reply needs it.
+    // Upgrade is a hop-by-hop field, but this reply needs it.
     if (raw[i]?.toLowerCase() === 'upgrade') head += `Upgrade: ${raw[i + 1]}\r\n`;
   }
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
@@ -135,7 +135,7 @@ export function joinSockets(
   }
 }
 
-/** Like `pipe`, but scheduled. */
+/** Forwards data like `pipe`, but scheduled. */
 function passOn(from: Duplex, to: Duplex, scheduler: TransferScheduler, client: Client): void {
   let awaitsDrain = false;
   let awaitsSlot = false;
@@ -153,7 +153,7 @@ function passOn(from: Duplex, to: Duplex, scheduler: TransferScheduler, client: 
     // The other side has closed: discard data until this one closes too.
     if (!to.writable) return;
     awaitsSlot = !scheduler.pass(transfer, chunk.length);
-    // Must be last: writeLast empties the chunk.
+    // Write last, because `writeLast` empties the chunk.
     awaitsDrain = !writeLast(to, to, chunk, scheduler);
     if (awaitsDrain || awaitsSlot) from.pause();
   });

@@ -39,7 +39,7 @@ const FRESH_MS: Millis = 1000;
 export class UpstreamPool {
   readonly inUse: Bound;
   readonly #options: UpstreamPoolOptions;
-  /** Used last in, first out, so that superfluous connections time out. */
+  /** Idle connections. They are used last in, first out, so that superfluous ones time out. */
   readonly #idle: UpstreamConnection[] = [];
   readonly #lines: Readonly<Record<Priority, Queues>> = {
     high: new Map(),
@@ -139,7 +139,7 @@ export class UpstreamPool {
   /** Removes the connection from the pool together with its call, which makes room for another one. */
   detach(client: Client): void {
     this.#options.inUse.give(client);
-    // Deferred, because this may be called from within the parser of a reply.
+    // Serve the next call later, because this may be called from within the parser of a reply.
     if (this.#waiting > 0) setImmediate(() => this.#serveNext(undefined));
   }
 

@@ -48,7 +48,7 @@ export class UpstreamSocket extends Socket {
     this.#written = null;
     const memory = this.#memory;
     this.#memory = null;
-    // After an error the kernel may still be using the buffer.
+    // Do not free the buffer after an error, because the kernel may still be using it.
     if (memory !== null && error == null) this.#garbage.freed(free(memory));
     const { code } = (error ?? {}) as NodeJS.ErrnoException;
     // Keep reading. The readable side ends after the received data.

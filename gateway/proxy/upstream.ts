@@ -23,7 +23,7 @@ export interface UpstreamOptions {
   readonly bounds: Bounds;
   /** How long idle connections are kept if the upstream sends no `Keep-Alive: timeout=…`. */
   readonly keepAliveMs: Millis;
-  /** Default: STREAM_AFTER_MS. Tests set a shorter time. */
+  /** Time after which a reply counts as a stream. Default: STREAM_AFTER_MS. Tests set a shorter time. */
   readonly streamAfterMs?: Millis;
   /** Longest time in which a client reads nothing of its reply. */
   readonly unreadTimeoutMs: Millis;
@@ -65,9 +65,9 @@ export class Upstream {
   readonly scheduler: TransferScheduler;
   unavailable = 0;
   timeouts = 0;
-  /** null without protection. */
+  /** Protects the application from overload; null if protection is off. */
   protection: Protection | null = null;
-  /** While shutting down, every reply closes its client connection. */
+  /** Whether the gateway is shutting down. Then every reply closes its client connection. */
   draining = false;
   readonly #connections = new Set<UpstreamConnection>();
   readonly #ticks: NodeJS.Timeout;
@@ -102,7 +102,7 @@ export class Upstream {
     this.protection?.close();
     const { clock, bounds, onOverload = () => undefined } = this.options;
     const inUse = bounds.upstream_connections;
-    // Deferred, because this may be called from within the parser of a reply.
+    // Fill later, because this may be called from within the parser of a reply.
     const onRaised = () => void setImmediate(() => this.requests.fill());
     this.protection = mode === null ? null : new Protection({ mode, inUse, clock, onRaised, onOverload });
   }

@@ -1,6 +1,6 @@
 /** Makes ids of refusals. All have the same length, need no system call, and differ between replicas. */
 
-/** Without letters that look alike, and safe in shells and URLs. */
+/** Characters of ids. They are safe in shells and URLs, and letters that look alike are missing. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const PREFIX_LENGTH = 12;
 const COUNTER_LENGTH = 8;

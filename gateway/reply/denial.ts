@@ -24,9 +24,9 @@ interface Denial {
   /** The first denying policy. */
   readonly policy: Policy | undefined;
   readonly reply: OwnReply;
-  /** Without the id and the date. */
+  /** The header fields without the id of the refusal and without Date. */
   readonly fields: CheckedFields;
-  /** The body around the ids. */
+  /** The parts of the body between the places of the id. */
   readonly pieces: readonly string[];
 }
 
@@ -40,14 +40,16 @@ interface Denied {
   readonly decision: string;
 }
 
-/** All ids have the same length, so Content-Length does not change. Names of policies contain no tilde. */
+/**
+ * Placeholder for the id. It is as long as an id, so Content-Length does not change. No policy name contains a tilde.
+ */
 const GAP = '~decision'.padEnd(DECISION_ID_LENGTH, '~');
 
 /** Maximum number of texts for one policy, and of pages for all of them. Texts of past seconds are not used again. */
 const TEXTS_MAX = 64;
 
 export class DenialWriter {
-  /** By the first policy. They are dropped when a reload replaces it. */
+  /** Texts by the first denying policy. They are dropped when a reload replaces the policy. */
   readonly #texts = new WeakMap<Policy, Map<string, Denial>>();
   /** Pages are larger, so all policies share these. */
   readonly #pages = new Map<string, Denial>();
@@ -81,13 +83,13 @@ export class DenialWriter {
     const texts = page === null ? this.#textsOf(policy) : this.#pages;
     let key = `${cors} ${close}`;
     for (const { policy, perWindow, resetMs, remaining, canNeverPass } of violated) {
-      // `quota` follows from the limit.
+      // The key needs no `quota`, because it follows from the limit.
       key += ` ${policy.index}:${perWindow}:${Math.ceil(resetMs / 1000)}`;
-      // Usually nothing remains, because every request costs one unit.
+      // Usually `remaining` is 0, because most requests cost one unit.
       if (remaining > 0 || canNeverPass) key += `:${remaining} ${canNeverPass}`;
     }
     let denial = texts.get(key);
-    // The page may belong to a policy that a reload has replaced.
+    // Write the text again if the cached page belongs to a policy that a reload has replaced.
     if (denial?.policy !== policy) {
       denial = textOf(violated, framing);
       if (texts.size >= TEXTS_MAX) texts.clear();
@@ -119,7 +121,7 @@ export class DenialWriter {
   }
 }
 
-/** Faster than join(), which would copy the body once more. */
+/** Joins the pieces with the id. This is faster than join(), which would copy the body once more. */
 function joined([first = '', ...others]: readonly string[], decision: string): string {
   let body = first;
   for (const piece of others) body += decision + piece;
@@ -138,11 +140,11 @@ function textOf(violated: readonly Refusing[], framing: Framing): Denial {
   };
 }
 
-/** How a refusal is written. */
+/** Options for writing a refusal. */
 export interface Framing {
-  /** The route is called from browsers on other origins. */
+  /** Whether browsers call the route from other origins. */
   readonly cors: boolean;
-  /** The connection ends with this reply. */
+  /** Whether the connection ends with this reply. */
   readonly close: boolean;
   /** Id of the refusal; null if it has none. */
   readonly decision: string | null;

@@ -21,7 +21,7 @@ export type ErrorCode =
 interface ErrorKind {
   readonly status: number;
   readonly title: string;
-  /** RFC 9457 type. With about:blank the status is enough. */
+  /** Problem type of RFC 9457. `about:blank` means that the status says everything. */
   readonly type: string;
 }
 

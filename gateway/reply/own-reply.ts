@@ -9,13 +9,13 @@ export interface OwnReply {
   readonly code: ErrorCode;
   readonly contentType: string;
   readonly body: string;
-  /** The body in UTF-8, one code unit for each byte. */
+  /** The body in UTF-8. Each code unit of the string stands for one byte. */
   readonly bodyBytes: string;
   /** Alternating names and values, in addition to those of every reply. */
   readonly headers: readonly string[];
-  /** The route is called from browsers on other origins. */
+  /** Whether browsers call the route from other origins. */
   readonly cors: boolean;
-  /** The connection closes after the reply. */
+  /** Whether the connection closes after the reply. */
   readonly close: boolean;
 }
 
@@ -25,9 +25,9 @@ interface OwnReplyOptions {
   readonly close?: boolean;
   /** Id of a refusal, for the header x-gateway-decision and the body; null if it has none. */
   readonly decision?: string | null;
-  /** Further members of the body. */
+  /** Additional members of the body. */
   readonly extra?: object;
-  /** null for a JSON body. */
+  /** The page for a browser; null for a JSON body. */
   readonly page?: Page | null;
   /** Names of the denying policies. */
   readonly policy?: string;
@@ -42,7 +42,7 @@ export function ownReply(code: ErrorCode, message: string, options: OwnReplyOpti
   }
   const waitAt = headers.indexOf('Retry-After') + 1;
   const seconds = waitAt === 0 ? null : Number(headers[waitAt]);
-  // An operator's page shows the time to wait, so it needs one.
+  // An operator's page shows the time to wait. Without a time, use the gateway's own page.
   const fitting = seconds === null ? OWN_PAGE : page;
   const html = fitting.contentOf({ code, message, seconds, decision, policy: options.policy ?? '' });
   return {
@@ -91,7 +91,7 @@ export function recordOf(headers: readonly string[]): Record<string, string> {
 }
 
 export interface AnsweredRequest extends Pick<ClientRequest, 'method' | 'complete' | 'socket'> {
-  /** null without a body. */
+  /** The body of the request; null without a body. */
   readonly body: UnreadBody | null;
 }
 

@@ -52,7 +52,7 @@ const HEADINGS: Partial<Readonly<Record<ErrorCode, string>>> = {
 };
 const NEVER = 'This request is larger than the limit, so waiting does not help. Send less in one request.';
 
-/** The script of the page contains the same function. */
+/** Formats the time to wait. The script of the page contains the same function. */
 function waitText(seconds: number): string {
   if (seconds <= 120) return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
   if (seconds <= 7200) return `${Math.ceil(seconds / 60)} minutes`;

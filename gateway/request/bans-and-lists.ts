@@ -1,4 +1,4 @@
-/** Does a ban, or an entry of the lists allow and deny, name the client of a request, or its route? */
+/** Decides whether a ban, or an entry of the lists `allow` and `deny`, applies to a request. */
 import { carriersOf, presentedValues, VALUES_MAX } from '#gateway/identity/credential.ts';
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
@@ -15,9 +15,9 @@ export interface Ban {
   readonly kind: 'banned';
   readonly identity: Identity;
   readonly endsAt: Millis;
-  /** The policy that made it; null: an operator did. */
+  /** The policy that made the ban. null if an operator made it. */
   readonly policy: string | null;
-  /** The ban does not hold if one of these keys is proven. Only the store may know. */
+  /** The ban does not apply if one of these API keys is proven. This process may have to ask the store. */
   readonly unlessProven: readonly Identity[];
 }
 
@@ -26,14 +26,14 @@ interface Malformed {
   readonly reason: string;
 }
 
-/** All identities of a request: its address, and what it presents to each identifier of the file. */
+/** All identities of a request: its address, and the values that it presents for identifiers of the policy file. */
 interface PresentedIdentities {
   readonly certain: readonly Identity[];
-  /** Those of `certain` that are keys. */
+  /** The identities in `certain` that are API keys. */
   readonly keys: readonly Identity[];
-  /** One of the keys is a signed token, which needs no other proof. */
+  /** Whether the request has a valid signed token, which needs no other proof. */
   readonly isSigned: boolean;
-  /** All values of identifiers that are presented with several: the application may take any of them. */
+  /** If a request presents several values of one identifier, all of them. The application may use any of them. */
   readonly doubtful: readonly Identity[];
 }
 
@@ -43,11 +43,11 @@ const NO_KEYS: readonly Identity[] = [];
 type ListableRequest = IdentifiableRequest & ProvableRequest;
 
 /**
- * A closed route is closed for everybody. A ban by an operator wins over the lists, and so does a ban by a policy, except
- * over an entry of `allow`.
+ * Finds the ban or list entry that decides a request. A closed route is closed for everybody. A ban takes precedence
+ * over the lists. But an entry of `allow` takes precedence over a ban by a policy.
  *
- * @param closedBy the entry that closes the route; null: it is open
- * @returns null: nothing names the client
+ * @param closedBy the entry of `deny` that closes the route; null if the route is open
+ * @returns null if no ban and no entry applies
  */
 export function listingOf(
   enforcement: Enforcement,
@@ -82,8 +82,8 @@ interface BansOnRequest {
 const NO_BANS: Readonly<BansOnRequest> = { byOperator: null, byPolicy: null };
 
 /**
- * Finds the longest ban by an operator and the longest by a policy. If a policy has banned the address, requests with a
- * proven key pass: nobody may get others banned who share the address.
+ * Finds the longest ban by an operator and the longest ban by a policy. A ban of an address by a policy does not apply
+ * to requests with a proven key. So no client can cause a ban of others who share its address.
  */
 function bansOn(
   { certain, doubtful, keys, isSigned }: PresentedIdentities,
@@ -110,7 +110,7 @@ function bansOn(
   return found;
 }
 
-/** @returns a string that says why the request is refused */
+/** @returns a string with the reason if the request must be refused */
 export function identitiesOf(request: IdentifiableRequest): PresentedIdentities | string {
   const { caller } = request;
   const certain = [caller.identity()];
@@ -133,7 +133,7 @@ export function identitiesOf(request: IdentifiableRequest): PresentedIdentities 
   return { certain, keys, isSigned, doubtful };
 }
 
-/** Each identity of an identifier for which the request presents different values. */
+/** Returns all identities of an identifier for which the request presents several different values. */
 function everyIdentityOf(
   identifier: SimpleIdentifier,
   { req: { rawHeaders }, target, caller }: IdentifiableRequest,

@@ -10,18 +10,16 @@ import { ClientAddress, type ProxyTrust } from '#shared/client-address.ts';
 import type { ChargedTo } from './charged-to.ts';
 import type { PolicyTable } from './policy-table.ts';
 
-/** The address that is charged for unproven credentials, and that logs and records contain. */
+/** The form of the address that is charged for unproven credentials, and that logs and records contain. */
 const ADDRESS: AddressIdentifier = { name: 'address', kind: 'address', ipv6Prefix: 64 };
 
 export class Caller {
   readonly origin: RequestOrigin;
   readonly address: ClientAddress;
   readonly table: PolicyTable;
-  /**
-   * Charges by cover, which the next request of the connection repeats; null if the next one may be another client's.
-   */
+  /** Charges of earlier requests, which the next one can reuse. null if the next request may be of another client. */
   readonly charges: Map<Cover, ChargedTo> | null;
-  /** By the length of the IPv6 prefix. */
+  /** Identities of the address, by length of the IPv6 prefix. */
   readonly #identities = new Map<number, Identity>();
 
   constructor(origin: RequestOrigin, address: ClientAddress, table: PolicyTable) {
@@ -45,7 +43,7 @@ export class Caller {
 export class Callers {
   readonly #trust: ProxyTrust;
   readonly #onUntrustedChain: (peer: string) => void;
-  /** Callers by connection, each dropped with its connection. */
+  /** Callers by connection. An entry disappears together with its connection. */
   readonly #known = new WeakMap<RequestOrigin, Caller>();
 
   /** @param onUntrustedChain called if a trusted proxy sent an unreadable X-Forwarded-For chain */

@@ -1,4 +1,4 @@
-/** The charge of a request, and the identities behind it. */
+/** The charge of a request, and the identities that it belongs to. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Charge } from '#gateway/limiter/charge.ts';
 
@@ -13,7 +13,7 @@ export interface ChargedTo {
 
 /** The identities of a request, and those that a successful reply proves. */
 export interface KnownAs {
-  /** In the order of `Cover.identifiers`; null if the request does not present that credential. */
+  /** One entry for each of `Cover.identifiers`, in the same order. null if the request does not present it. */
   readonly identities: readonly (Identity | null)[];
   readonly credentials: readonly Identity[];
   /** The credential that a successful reply proves; null if none. */

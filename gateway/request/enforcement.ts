@@ -16,11 +16,11 @@ import { PolicyTable } from './policy-table.ts';
 
 interface EnforcementOptions {
   readonly clock: Clock;
-  /** For the Date field and the expiry of tokens, which follow corrections of the machine's clock. */
+  /** Used for the Date field and the expiry of tokens. Unlike `clock`, it follows corrections of the system time. */
   readonly wallClock: Clock;
   readonly limiter: Limiter;
   readonly bans: Bans;
-  /** null if policies ban nobody. */
+  /** Counts denials for bans; null if denials cause no bans. */
   readonly offenders: Pick<Offenders, 'note'> | null;
   readonly metrics: Metrics;
   /** Addresses of refused clients, if operators may see them. */

@@ -42,7 +42,7 @@ export function failureReply(failure: ProxyFailure, options: FailureOptions): Ow
   }
 }
 
-/** 429 if the share of the client or of its network is used up, 503 if the total is. */
+/** Replies 429 if the share of the client or of its network is exhausted, and 503 if the total is. */
 export function boundReply(bound: BoundName, refusal: Refusal, options: FailureOptions): OwnReply {
   const more = {
     ...options,

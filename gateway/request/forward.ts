@@ -1,6 +1,6 @@
 /**
- * Forwards an admitted request. When its reply begins, the gateway learns whether the credential works and whether the
- * request counts. The request keeps its place in flight until it is over.
+ * Forwards an admitted request. When its reply begins, the gateway learns whether the application accepts the
+ * credential, and whether the request counts. The request counts as in flight until it is over.
  */
 
 import type { Client, Clients } from '#gateway/bounds/clients.ts';
@@ -29,9 +29,9 @@ export interface ForwardingParts {
 }
 
 export interface RequestOptions {
-  /** The client waits for 100 Continue before it sends the body. */
+  /** Whether the client waits for 100 Continue before it sends the body. */
   readonly expectsContinue: boolean;
-  /** Set if the client wants to switch protocols. */
+  /** The client's socket, if the client wants to switch protocols; otherwise null. */
   readonly upgrade: UpgradeSocket | null;
 }
 
@@ -45,11 +45,11 @@ export interface Admitted extends Refusable {
   readonly target: string;
   readonly priority: Priority;
   readonly options: RequestOptions;
-  /** null if tracing is off. */
+  /** The trace of the request; null if it is not traced. */
   readonly trace: RequestTrace | null;
 }
 
-/** It also serves as the options of its call, which saves an object for each request. */
+/** An admitted request. It is also the options of its ProxyCall, which saves one object for each request. */
 export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly owner: ProxyCallOwner = this;
   readonly req: ClientRequest;
@@ -70,7 +70,9 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
   readonly #request: Admitted;
   readonly #enforcement: Enforcement;
   readonly #refusals: Refusals;
-  /** null if every request counts, and no policy counts requests in flight. */
+  /**
+   * Settles the charge by the reply. null if the charge does not depend on it, and no policy counts requests in flight.
+   */
   readonly #reservation: Reservation | null;
   readonly #begunAt: Millis;
 
@@ -138,7 +140,7 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
     this.#refusals.failed(this.#request, failure, this.added);
   }
 
-  /** Called when the reply was sent, or the client has left. */
+  /** Called when the reply is sent, or the client has left. */
   close(): void {
     if (this.outlivesClient && this.call.abandon()) return;
     if (this.call.hasReachedUpstream) this.#reservation?.conclude('left');
@@ -148,7 +150,8 @@ export class Forwarding implements ProxyCallOptions, ProxyCallOwner {
 }
 
 /**
- * Returns the header section for the upstream, as alternating names and values. Only trusted proxies may name plans.
+ * Returns the header section for the upstream, as alternating names and values. It has the header that names a plan
+ * only if a trusted proxy sent it.
  */
 function headersFor({ req, head, connection }: Admitted, { options, table }: Enforcement): string[] {
   const { origin } = connection;

@@ -38,7 +38,7 @@ export interface IdentifiableRequest {
   /** The matched target: the canonical path and the query. */
   readonly target: string;
   readonly caller: Caller;
-  /** null if no policy of the route counts a field of the body, or the body is not read yet. */
+  /** The body of the request. null if no policy of the route counts a field of it, or it is not read yet. */
   readonly sentBody: SentBody | null;
 }
 
@@ -46,13 +46,13 @@ const NO_IDENTITIES: readonly Identity[] = [];
 
 class Identified implements KnownAs {
   readonly identities: (Identity | null)[] = [];
-  /** In the same order, identities whose proof counts instead of their own; null if there are none. */
+  /** For each combined identity, the part that must be proven. null if no identity is combined. */
   proofs: (Identity | undefined)[] | null = null;
   readonly credentials: Identity[] = [];
   pathValues: readonly Identity[] = NO_IDENTITIES;
   /** The credential that was found last; null if none. */
   #presented: PresentedCredential | null = null;
-  /** There is a signed token or a field of the body, so the reply may depend on that. */
+  /** Whether the request also has a signed token or a counted field of the body. The reply may depend on that. */
   #hasOther = false;
 
   get provable(): Identity | null {
@@ -82,14 +82,16 @@ class Identified implements KnownAs {
     this.pathValues = [...this.pathValues, value];
   }
 
-  /** Prevents a proof, because applications answer some requests without checking the sender. */
+  /**
+   * Makes the reply prove nothing. Applications answer some requests, such as OPTIONS, without checking credentials.
+   */
   proveNothing(): void {
     this.credentials.length = 0;
     this.pathValues = NO_IDENTITIES;
   }
 }
 
-/** @returns a string with the reason for a refusal: the request presents two different values of one identifier */
+/** @returns a string with the reason for a refusal, such as two different values of one identifier */
 export function identify(cover: Cover, request: IdentifiableRequest): Identified | string {
   const found = new Identified();
   for (const identifier of cover.identifiers) {
@@ -111,7 +113,7 @@ export function identify(cover: Cover, request: IdentifiableRequest): Identified
   return found;
 }
 
-/** Whether only policies in shadow mode count this field of the body. They never refuse a body. */
+/** Whether only policies in shadow mode count this field of the body. They never refuse a request for its body. */
 function isTried(identifier: Identifier, { policies }: Cover): boolean {
   const counting = policies.filter((policy) => policy.identifier === identifier);
   return readsBody(identifier) && counting.every(({ mode }) => mode === 'shadow');
@@ -185,7 +187,7 @@ function bodyIdentity(
 ): Identity | string | null {
   if (sentBody === null) return null;
   const read = fieldOf(sentBody, target, identifier.field);
-  // A body that the gateway cannot read may also contain an account.
+  // A body that the gateway cannot read may also identify its sender.
   if (read.kind === 'malformed' || read.value !== null || sentBody.kind === 'unread') found?.addOther();
   if (read.kind === 'malformed') return read.reason;
   if (read.value !== null) return caller.table.digester.identify(identifier, read.value);

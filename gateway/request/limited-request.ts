@@ -38,10 +38,10 @@ export interface LimitedParts {
   readonly refusals: Refusals;
 }
 
-/** A request as received. Requests of node:http have this shape. */
+/** A request as the gateway received it. Requests of node:http have this shape. */
 export interface Sent extends HeaderSection {
   readonly method?: string | undefined;
-  /** The target, one code unit for each byte. */
+  /** The request target. Each code unit of the string stands for one byte. */
   readonly url?: string | undefined;
 }
 
@@ -58,7 +58,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   abstract readonly closes: boolean;
   head = EMPTY_HEAD;
   target = '';
-  /** Browsers on other origins may read the reply. true until the route is known. */
+  /** Whether browsers on other origins may read the reply. true until the route is known. */
   cors = true;
   sentBody: SentBody | null = null;
   charged: ChargedTo | null = null;
@@ -66,9 +66,9 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   arrivedAt: Millis = 0;
   readonly #parts: LimitedParts;
   #caller: Caller | null = null;
-  /** Time when the store was asked. */
+  /** Time at which the charge was passed to the limiter. */
   #askedAt: Millis = 0;
-  /** The gateway has answered it, or the client has left. */
+  /** Whether the gateway has answered the request, or the client has left. */
   #isDone = false;
 
   constructor(parts: LimitedParts) {
@@ -76,10 +76,10 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
   }
 
   /**
-   * Called for an admitted request.
+   * Lets an admitted request pass.
    *
    * @param added the gateway's headers for the reply, alternating names and values
-   * @param reservation null if every request counts, and no policy counts requests in flight
+   * @param reservation null if the charge does not depend on the reply, and no policy counts requests in flight
    */
   protected abstract pass(added: readonly string[], reservation: Reservation | null, now: Millis): void;
 
@@ -94,7 +94,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     then({ kind: 'absent' });
   }
 
-  /** @returns whether it was a probe of `floodgate doctor`, which is then answered */
+  /** Answers a probe of `floodgate doctor`. @returns false if the token is invalid, so the request is not a probe */
   protected answersProbe(_token: string): boolean {
     return false;
   }
@@ -107,7 +107,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     return prefersHtml(this.req.rawHeaders) ? this.#parts.enforcement.table.page : null;
   }
 
-  /** Available after the header section is checked. */
+  /** Can be read only after the header section was checked. */
   get caller(): Caller {
     this.#caller ??= this.#parts.enforcement.callerOf(this.connection.origin, this.head.forwardedFor);
     return this.#caller;
@@ -142,7 +142,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
     this.#decide(cover, closedBy, true);
   }
 
-  /** @param mayAsk if a ban depends on it, the store may be asked which keys of the request are proven */
+  /** @param mayAsk whether to ask the store if a ban depends on proofs that this process does not know */
   #decide(cover: Cover | null, closedBy: ListEntry | null, mayAsk: boolean): void {
     const { enforcement } = this.#parts;
     const listing = listingOf(enforcement, this, closedBy);
@@ -150,7 +150,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
       const asked = enforcement.options.limiter.askProofs(listing.unlessProven);
       if (asked !== null) {
         void asked.then(() => {
-          // Nobody would give back the resources that a request takes after its client has left.
+          // The client may have left meanwhile. Nothing would release the resources that its request takes now.
           if (this.#isDone) enforcement.metrics.count('undecided');
           else this.#decide(cover, closedBy, false);
         });
@@ -182,7 +182,7 @@ export abstract class LimitedRequest implements ChargeableRequest, Spender, Refu
       if (this.#isDone) return;
       this.sentBody = body;
       if (body.kind === 'unread') metrics.unreadBodies++;
-      // The wait for the client does not count as time of the decision.
+      // The time of the decision does not include the wait for the body.
       this.arrivedAt = this.#now;
       this.#decide(cover, null, true);
     });

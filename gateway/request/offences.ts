@@ -1,4 +1,4 @@
-/** Denials that count for the `ban` of a policy. */
+/** Decides which client a denial counts against, for policies with `ban`. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import type { Caller } from './caller.ts';
@@ -11,11 +11,11 @@ interface DeniedRequest {
 }
 
 /**
- * No client can cause a ban of another one. A denial counts against the address that sent the request, or against a
- * proven key. A key is proven if the application has accepted it, or if the calling proxy or the operator vouches for
- * it. If a proxy does not name the client, denials count against nobody.
+ * Counts denials so that no client can cause a ban of another one. A denial counts against the address that sent the
+ * request, or against a proven key. A key is proven if the application has accepted it, or if the calling proxy or the
+ * operator vouches for it. If a proxy does not name the client, denials count against nobody.
  *
- * @param policies that denied the request, or would have in shadow mode
+ * @param policies the policies that denied the request, or would have denied it in shadow mode
  */
 export function noteOffences(
   { options }: Enforcement,

@@ -26,7 +26,7 @@ export class PolicyTable {
   readonly digester: Digester;
   readonly tokens: VerifiedTokens;
   readonly everyone: Identity;
-  /** The page for browsers whose request is refused. */
+  /** The page that browsers get if their request is refused. */
   readonly page: Page;
   /** All places in which requests present credentials. */
   readonly carriers: readonly CredentialSource[];

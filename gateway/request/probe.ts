@@ -1,7 +1,7 @@
 /**
- * A probe is a request that `floodgate doctor` sends through the public address, to learn how the gateway sees it. Its
- * token is made with the salt, so every process of every gateway can check it. A token is valid for a minute. A probe
- * is not charged and not forwarded.
+ * A probe is a request that `floodgate doctor` sends to the public address, to learn which client address the gateway
+ * sees. Its token is made with the salt, so every process of every gateway can check it. A token is valid for a minute.
+ * A probe is not charged and not forwarded.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { CheckedHead } from '#gateway/http/request-head.ts';
@@ -21,7 +21,7 @@ export interface Seen {
   readonly isPeerTrusted: boolean;
   /** Number of entries in X-Forwarded-For. */
   readonly forwardedCount: number;
-  /** Another proxy sent the probe to the decision listener, so it was not forwarded through the gateway. */
+  /** Whether another proxy sent the probe to the decision listener, so that it did not pass through the gateway. */
   readonly isAsked: boolean;
 }
 

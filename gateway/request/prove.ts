@@ -6,11 +6,11 @@ import type { KnownAs } from './charged-to.ts';
 
 export interface ProvableRequest {
   readonly caller: Caller;
-  /** The sender has checked the request's credentials, so they count as proven. */
+  /** Whether the sender has checked the request's credentials, so that they count as proven. */
   readonly isVouchedFor: boolean;
 }
 
-/** Uses the knowledge of this process. A client in the operator's file of plans counts as proven. */
+/** Whether this process knows that a credential is proven. A client in the operator's plans file counts as proven. */
 export function isProven(
   credential: Identity,
   { caller, isVouchedFor }: ProvableRequest,
@@ -20,6 +20,7 @@ export function isProven(
   return isVouchedFor || plans?.digests.has(credential.digest) === true || limiter.isProven(credential);
 }
 
+/** Proves the credentials of a request after a reply of 2xx, and withdraws their proof after 401. */
 export function learn(limiter: Limiter, identified: KnownAs, status: number): void {
   const { credentials, pathValues } = identified;
   if (status >= 200 && status < 300) {

@@ -1,6 +1,6 @@
 /**
- * Refuses requests. Each refusal is counted, recorded for `floodgate why`, named in the access log and answered, in this
- * order.
+ * Refuses requests. Each refusal is counted, recorded for `floodgate why`, named in the access log and answered, in
+ * this order.
  */
 
 import type { BoundName } from '#gateway/bounds/bound-names.ts';
@@ -41,18 +41,18 @@ const UNAVAILABLE_RETRY_MS: Millis = 1000;
 export interface Refusable extends Refused {
   /** The client that holds the request's resources; null if it holds none. */
   readonly client: Client | null;
-  /** null without access log and spans. */
+  /** Entry of the access log and the trace; null if the request is neither logged nor traced. */
   readonly entry: AccessEntry | null;
   readonly caller: Caller;
   readonly charged: ChargedTo | null;
   readonly arrivedAt: Millis;
-  /** The route can be called by browsers from other origins. */
+  /** Whether browsers may call the route from other origins. */
   readonly cors: boolean;
-  /** The connection ends with this reply. */
+  /** Whether the connection ends with this reply. */
   readonly closes: boolean;
   /** The page for a browser; null for a JSON reply. */
   readonly page: Page | null;
-  /** Ends the request, except for its reply. @returns false if it was answered before, or its client has left */
+  /** Marks the request as answered. @returns false if it was answered before, or its client has left */
   finish(): boolean;
   answer(reply: OwnReply): void;
   /** @param violated the exhausted policies @param decision id of the refusal */
@@ -106,7 +106,7 @@ export class Refusals {
   denied(request: Refusable, violated: readonly Violation[], by: DeniedBy): void {
     const { enforcement } = this.#options;
     for (const { policy } of violated) enforcement.metrics.denied(policy);
-    // During an outage of the store, a client may be denied after a part of its limit.
+    // During an outage, each process applies a share of the limit. A client can exceed the share without an offence.
     if (by !== 'share' && violated.some(({ policy }) => policy.ban !== null))
       noteOffences(
         enforcement,
@@ -116,7 +116,7 @@ export class Refusals {
     this.#noteLimited(request, violated);
     if (!this.#begin(request, 'denied')) return;
     const [first] = violated;
-    // In a Cluster, the denying counter may have room again a moment later.
+    // `violated` may be empty in a Redis Cluster: the counter that denied may have room again a moment later.
     const bucket = first?.bucket ?? request.charged?.charge.buckets[0];
     if (bucket === undefined) throw new Error('only what was charged is denied');
     const decision = this.#record(
@@ -148,7 +148,7 @@ export class Refusals {
       addresses.note(digest, address.counted());
   }
 
-  /** Counts each denied identity once. */
+  /** Counts each denied identity once, for the list of clients denied most often. */
   #noteLimited({ charged, arrivedAt, caller }: Refusable, violated: readonly Violation[]): void {
     const { metrics } = this.#options.enforcement;
     const seen = new Set<string>();
@@ -235,7 +235,7 @@ export class Refusals {
   /**
    * Refuses a connection before any request on it is read.
    *
-   * @param client null if only the total of the bound counted
+   * @param client null if the connection counted only for the total of the bound
    * @returns the reply for its client
    */
   connection(bound: Bound, refusal: BoundRefusal, client: Client | null, origin: RequestOrigin): OwnReply {

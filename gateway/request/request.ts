@@ -1,6 +1,6 @@
 /**
- * A request to the public listener. limited-request.ts decides, forward.ts forwards. The decision comes before the body is
- * read, so a denied request costs the upstream nothing.
+ * A request to the public listener. limited-request.ts decides it, and forward.ts forwards it. The decision comes
+ * before the body is read, so a denied request costs the upstream nothing.
  */
 
 import type { Client } from '#gateway/bounds/clients.ts';
@@ -20,12 +20,12 @@ import { probeReply } from './probe.ts';
 import { framingOf } from './refuse.ts';
 import { whenSmallArrived } from './small-body.ts';
 
-/** A request that has come, and what belongs to it. */
+/** A request with its connection, response and log entry. */
 export interface Arrival {
   readonly connection: ClientConnection;
   readonly req: ClientRequest;
   readonly res: ClientResponse;
-  /** null: no line in the access log, and no spans. */
+  /** Entry of the access log and the trace; null if the request is neither logged nor traced. */
   readonly entry: AccessEntry | null;
 }
 
@@ -37,9 +37,9 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   readonly entry: AccessEntry | null;
   readonly trace: RequestTrace | null;
   readonly #parts: ForwardingParts;
-  /** null: the request is not admitted yet. */
+  /** Forwards the request; null until it is admitted. */
   #forwarding: Forwarding | null = null;
-  /** The holder of a place while its body comes; null: no body is waited for. */
+  /** The client whose place the request takes while its body arrives. null if the request does not wait. */
   #waiting: Client | null = null;
 
   constructor(
@@ -91,9 +91,9 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
   }
 
   /**
-   * While the body comes, the request takes a place of its client among the waiting ones.
+   * Takes a place among the waiting requests of the client until the body has arrived.
    *
-   * @returns false: there is none, and the request is refused
+   * @returns false if no place is free; then the request is refused
    */
   #beginWaiting(): boolean {
     const { clients, upstream, refusals, enforcement } = this.#parts;
@@ -129,7 +129,7 @@ export class GatewayRequest extends LimitedRequest implements Exchange, Admitted
     this.#parts.enforcement.denials.write(req, res, violated, framingOf(this, decision));
   }
 
-  /** The gateway is shutting down, or the client waits with its body for 100 Continue. */
+  /** Whether the gateway is shutting down, or the client waits for 100 Continue and has not sent its body. */
   get closes(): boolean {
     const holdsBack = this.options.expectsContinue && this.#forwarding?.call.hasContinued !== true;
     return this.#parts.upstream.draining || holdsBack;

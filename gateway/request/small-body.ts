@@ -5,7 +5,9 @@
 import type { RequestBody } from '#gateway/http/client-exchange.ts';
 import { BODY_BYTES_MAX } from '#gateway/identity/body-field.ts';
 
-/** @param then called with null as soon as the body is too large. Not called if the client leaves earlier */
+/**
+ * @param then called with the body, or with null as soon as it is too large; not called if the client leaves earlier
+ */
 export function whenSmallArrived(body: RequestBody, then: (bytes: Buffer | null) => void): void {
   const look = (): void => {
     const isTooLarge = body.readableLength > BODY_BYTES_MAX;

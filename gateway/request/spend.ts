@@ -1,4 +1,4 @@
-/** Computes the charge of a request, and charges it. */
+/** Computes which buckets a request is charged to, and charges them. */
 import type { CheckedHead } from '#gateway/http/request-head.ts';
 import { presentedCredential } from '#gateway/identity/credential.ts';
 import { chargeFor } from '#gateway/limiter/charge.ts';
@@ -17,7 +17,7 @@ import { isProven, type ProvableRequest } from './prove.ts';
 
 export interface ChargeableRequest extends IdentifiableRequest, ProvableRequest {
   readonly head: CheckedHead;
-  /** The client's plan, if the caller knows it without a header. */
+  /** The client's plan, if it is known without a header. */
   readonly plan?: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface Spender extends LimitListener {
   denyFromMemory(violated: readonly Violation[]): void;
 }
 
-/** @returns null if nothing is charged; a string with the reason for a refusal */
+/** @returns the charge of a request; null if no policy counts it; a string with the reason for a refusal */
 export function chargeOf(
   { options: { limiter } }: Enforcement,
   cover: Cover,
@@ -54,7 +54,7 @@ export function chargeOf(
   return charged;
 }
 
-/** @returns a string with the reason for a refusal */
+/** Returns the facts that overrides depend on. @returns a string with the reason for a refusal */
 function overrideFactsOf(
   { req, plan: known, caller }: ChargeableRequest,
   identified: KnownAs,
@@ -78,7 +78,7 @@ function* digestsOf(caller: Caller, { credentials, identities }: KnownAs): Itera
   yield caller.identity().digest;
 }
 
-/** Charges the request, now or later. A counter that is known to be exhausted costs the store nothing. */
+/** Charges the request. If a counter is known to be exhausted, the request is denied without asking the store. */
 export function spend({ options }: Enforcement, { charge }: ChargedTo, request: Spender): void {
   const { metrics, limiter } = options;
   const exhausted = limiter.knownExhausted(charge);
@@ -96,7 +96,7 @@ export function spend({ options }: Enforcement, { charge }: ChargedTo, request: 
   );
 }
 
-/** Counts a decision without the store, for each policy. */
+/** Counts a decision that was made without the store, in the metrics of each policy. */
 export function countDegraded({ metrics }: Enforcement, charged: ChargedTo | null): void {
   for (const { policy, counter } of charged?.charge.buckets ?? [])
     if (!counter.forUnproven) metrics.degraded(policy);

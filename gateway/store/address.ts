@@ -28,7 +28,7 @@ export interface UnixEndpoint {
 
 interface Access {
   readonly tls: boolean;
-  /** null for the default user. */
+  /** Name of the user; null for the default user. */
   readonly username: string | null;
   readonly password: string | null;
   readonly tlsFiles: TlsFiles;
@@ -59,9 +59,9 @@ export interface ClusterAddress extends Access {
 
 export interface SentinelAddress extends Access {
   readonly kind: 'sentinel';
-  /** At least one. Username and password are for the servers. */
+  /** Addresses of the sentinels, at least one. Username and password are for the servers. */
   readonly sentinels: readonly Endpoint[];
-  /** null if none is needed. */
+  /** Password of the sentinels; null if they need none. */
   readonly sentinelPassword: string | null;
   /** Name under which the sentinels monitor the primary. */
   readonly service: string;
@@ -165,7 +165,7 @@ function parametersIn<Name extends string>(query: string, names: readonly Name[]
   // A + is a literal plus here, not a space as in forms.
   const given = new URLSearchParams(query.replaceAll('+', '%2B'));
   for (const name of given.keys()) {
-    // Not quoted in the message, because it may belong to a password.
+    // Do not quote the parameter in the message, because it may belong to a password.
     if (!(names as readonly string[]).includes(name))
       throw new Error(`after the ? it takes only ${names.join(', ')}; in a password, ? is written %3F`);
     if (given.getAll(name).length > 1) throw new Error(`${name} appears twice`);

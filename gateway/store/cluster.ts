@@ -120,7 +120,7 @@ export class ClusterConnection implements StoreConnection {
     return again.catch((next: StoreFault) => this.#follow(next, to, call, left - 1));
   }
 
-  /** Never rejects; `whyDown` has the reason of a failure. */
+  /** Fetches the slot table. Never rejects; `whyDown` has the reason of a failure. */
   #refresh(): Promise<void> {
     this.#refreshing ??= this.#askForTable().finally(() => {
       this.#refreshing = null;

@@ -44,12 +44,12 @@ export class RedisNode {
   readonly #redis: Redis;
   #ready = false;
   #closed = false;
-  /** Number of the connection. Results of an earlier one are ignored. */
+  /** Number of the current connection. Results of earlier connections are ignored. */
   #session = 0;
   #failuresInRow = 0;
   #where = 'the store';
   #lastError: Error | null = null;
-  /** The socket is connected, but the server has not answered yet. */
+  /** Whether the socket is connected, but the server has not answered yet. */
   #isUntried = false;
   /** If SELECT fails, the library still reports ready and uses database 0. */
   #databaseRefused: Error | null = null;
@@ -95,7 +95,7 @@ export class RedisNode {
   }
 
   connect(): void {
-    // The library would connect again, and go on trying.
+    // Return if the node is closed. Otherwise the library would connect again and never stop trying.
     if (this.#closed) return;
     this.#redis.connect().catch(reportedByEvents);
   }
@@ -125,7 +125,7 @@ export class RedisNode {
       });
   }
 
-  /** For keys of a slot that is being migrated to this node (ASKING). */
+  /** Runs a script on keys of a slot that is being migrated to this node (ASKING). */
   runAsking(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     if (!this.#ready) return Promise.reject(this.whyDown());
     // If it fails, the call that follows on the same connection fails too.
@@ -265,7 +265,7 @@ export class RedisNode {
       override async connect() {
         this.connecting = true;
         const endpoint = await located();
-        // `disconnect` may have been called in the meantime.
+        // The connection may have been closed by `disconnect` in the meantime.
         if (!this.connecting) throw new Error('the connection is closed');
         this.stream =
           tls === null

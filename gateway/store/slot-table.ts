@@ -10,7 +10,7 @@ const CRC = Uint16Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * CRC-16/XMODEM of the key's hash tag, modulo 16384.
+ * Computes the slot of a key: CRC-16/XMODEM of its hash tag, modulo 16384.
  *
  * @param key ASCII. The text between the first { and the next } is hashed; without one, the whole key.
  */

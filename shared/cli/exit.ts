@@ -5,7 +5,7 @@ export const EXIT = {
   no: 1,
   /** Wrong arguments. */
   usage: 2,
-  /** A program, its store or a file could not be reached. */
+  /** A program, its store or a file cannot be reached. */
   unreachable: 3,
   /** A bug in Floodgate. */
   fault: 70,

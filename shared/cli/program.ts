@@ -1,4 +1,4 @@
-/** What the command lines of both programs have in common: the option `--json`, exit codes, and how errors are told. */
+/** Parts that the command lines of both programs share: the option `--json`, exit codes and the printing of errors. */
 import yargs, { type Argv } from 'yargs';
 import { CommandError, EXIT, type ExitCode } from './exit.ts';
 import type { Terminal } from './terminal.ts';
@@ -8,18 +8,18 @@ export interface GlobalOptions {
   readonly json: boolean;
 }
 
-/** Runs the body of a command. An error that it throws becomes an exit code and one sentence. */
+/** Runs the body of a command. If it throws, sets the exit code and prints one sentence. */
 export type RunCommand = (body: () => Promise<ExitCode> | ExitCode) => Promise<void>;
 
 interface Program {
-  /** Without the names of Node and of the program. */
+  /** Arguments without the names of Node and of the program. */
   readonly args: readonly string[];
   readonly terminal: Terminal;
-  /** Adds the commands and the texts of the help. */
+  /** Adds the commands and the help texts. */
   readonly build: (program: Argv<GlobalOptions>, run: RunCommand) => Promise<Argv<GlobalOptions>>;
-  /** Returns null for an error that this program does not expect. */
+  /** Returns null if the program does not expect this error. */
   readonly exitCodeOf: (error: Error) => ExitCode | null;
-  /** Default: the message. */
+  /** Returns the sentence for an error. Default: its message. */
   readonly sentenceOf?: (error: Error) => string;
 }
 

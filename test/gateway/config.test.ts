@@ -53,7 +53,7 @@ t.test('GATEWAY_DECISION_PORT: its own port, and a list of proxies', async (t) =
   t.match(asking({ ...env, GATEWAY_DECISION_CREDENTIALS: 'proven' }), { isCredentialProven: true });
   t.throws(
     () => asking({ GATEWAY_DECISION_PORT: '8081' }),
-    /name the asking proxies in GATEWAY_TRUSTED_PROXIES/,
+    /name the proxies that use it in GATEWAY_TRUSTED_PROXIES/,
   );
   t.throws(() => asking({ ...env, GATEWAY_DECISION_PORT: '8080' }), /port 8080 is used by another listener/);
   t.throws(() => asking({ ...env, GATEWAY_DECISION_PORT: '9090' }), /port 9090 is used by another listener/);

@@ -6,9 +6,9 @@ import { identityOf } from '#gateway/identity/digest.ts';
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { Limited, limitedSince, mergeLimited } from '#gateway/observe/metrics/limited.ts';
 import { BANS_MAX, Bans, LIFTED_MAX, POLICY_BANS_MAX } from '#gateway/operate/control/bans.ts';
+import { ChangeFeed } from '#gateway/operate/control/change-feed.ts';
 import type { ControlChange } from '#gateway/operate/control/control.ts';
 import { MemoryControl } from '#gateway/operate/control/memory-control.ts';
-import { News } from '#gateway/operate/control/news.ts';
 import { CHANGES_MAX, PAST_BANS_MAX, pastBansKeys } from '#gateway/operate/control/scripts.ts';
 import { SHADOW_CHANGES_MAX, SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
 import { StoreControl } from '#gateway/operate/control/store-control.ts';
@@ -332,13 +332,13 @@ async function startReplica(t: Test, url: string) {
   await connection.connect();
   t.teardown(() => connection.close());
   t.teardown(() => shadows.close());
-  const news = new News({ connection, clock: Date.now, known, bans, shadows, counters: () => [] });
-  news.stop();
+  const feed = new ChangeFeed({ connection, clock: Date.now, known, bans, shadows, counters: () => [] });
+  feed.stop();
   const bannedOnes = (): number[] =>
     [1, 2, 3].filter((one) => bans.endOf(identity(one).digest, Date.now()) > 0);
   return {
-    ask: () => news.start(),
-    learn: (change: ControlChange) => news.learn(change),
+    ask: () => feed.start(),
+    learn: (change: ControlChange) => feed.apply(change),
     bans,
     bannedOnes,
     shadows: () => [...shadows.endsAt.keys()].sort(),

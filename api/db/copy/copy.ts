@@ -26,11 +26,11 @@ interface CopyOptions {
   readonly to: Database;
   /** Identifies the source. An interrupted copy can be resumed only from the same source. */
   readonly source: string;
-  /** Deletes what an unfinished copy has left in the target, instead of resuming it. */
+  /** Whether to delete what an unfinished copy has left in the target, instead of resuming it. */
   readonly isRestart: boolean;
-  /** The target is PostgreSQL, which cannot store NUL in text. */
+  /** Whether the target is PostgreSQL, which cannot store NUL in text. */
   readonly refusesNul: boolean;
-  /** The target is SQLite, whose indexes are created at the end; see indexes.ts. */
+  /** Whether the target is SQLite, whose indexes are created at the end; see indexes.ts. */
   readonly isIndexedLast: boolean;
   /** Called with the number of rows since the last call. The first call includes the rows of an earlier run. */
   readonly onRows?: (count: number) => void;
@@ -57,7 +57,8 @@ export async function copyRows(options: CopyOptions): Promise<Copied> {
       const after = { lastKey: slice.lastKey, rows: progress.rows + slice.rows.length };
       const before = progress;
       await to.transaction().execute(async (trx) => {
-        // First, so that the second of two concurrent copies fails with a clear message instead of on duplicate rows.
+        // Advance the note first, so that the second of two concurrent copies fails with a clear message instead of on
+        // duplicate rows.
         await advanceNote(trx, table.name, before, after);
         if (isIndexed) await dropIndexes(trx);
         await insert(trx, table, slice.rows);
@@ -117,7 +118,7 @@ async function refuseData(to: Database, { tables }: Shape): Promise<void> {
   }
 }
 
-/** Referring tables first, in slices of one transaction. */
+/** Deletes all rows, from referring tables first, in slices of one transaction. */
 async function empty(to: Database, { tables }: Shape): Promise<void> {
   for (const { name, key } of tables.toReversed()) {
     const columns = sql.join(key.map((column) => sql.ref(column)));

@@ -52,7 +52,9 @@ function isSameRow({ columns }: Readable, one: Row, other: Row): boolean {
   return digestOfRow(columns, one) === digestOfRow(columns, other);
 }
 
-/** Negative if `one` comes first. null is the end of a table, which comes last. */
+/**
+ * Compares two rows by key. The result is negative if `one` comes first. null is the end of a table, which comes last.
+ */
 function orderOf(table: Readable, one: Row | null, other: Row | null): number {
   if (one === null) return 1;
   if (other === null) return -1;

@@ -43,7 +43,10 @@ export function digestOfRow(columns: readonly string[], row: Row): bigint {
   return BigInt(`0x${hash('sha256', text).slice(0, DIGITS)}`);
 }
 
-/** Injective: text is prefixed with its length. */
+/**
+ * Writes a value as text for a digest. Different rows give different texts, because each text is prefixed with its
+ * length.
+ */
 function canonical(value: Value): string {
   if (value === null) return 'n';
   if (typeof value === 'string') return `s${value.length}:${value}`;

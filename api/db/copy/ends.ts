@@ -17,9 +17,9 @@ export interface End {
 }
 
 interface Target extends End {
-  /** It cannot store the character NUL. */
+  /** Whether the database cannot store the character NUL. */
   readonly refusesNul: boolean;
-  /** The database is filled faster without indexes. */
+  /** Whether the database is filled without indexes, which is faster. */
   readonly isIndexedLast: boolean;
 }
 
@@ -64,7 +64,7 @@ async function closePostgresSnapshot(snapshot: ControlledTransaction<Tables>, db
   try {
     await snapshot.rollback().execute();
   } catch (error) {
-    // After the loss of the connection the transaction has already ended.
+    // If the connection was lost, the transaction has already ended.
     if (!(error instanceof DatabaseBusy)) throw error;
   } finally {
     await db.destroy();
@@ -112,7 +112,7 @@ async function refuseOtherSchema(db: Database, { shape, what }: SnapshotOptions)
  */
 export async function openTarget(location: DatabaseLocation): Promise<Target> {
   if (location.kind === 'memory') throw new CopyRefused('file::memory: ends with its process; name a file');
-  // Without full synchronization: a copy can be resumed after a power failure, and closing flushes the file.
+  // Do not flush every commit to disk: a copy can be resumed after a power failure, and closing flushes the file.
   const db = openDatabase(named(location), { ...WITHOUT_HURRY, synchronous: 'normal' });
   return opening(db, async () => {
     await awaitDatabase(db, location, 0, () => undefined);

@@ -40,7 +40,7 @@ export async function makeIndexes(
 ): Promise<void> {
   for (const index of indexes) {
     await db.transaction().execute(async (trx) => {
-      // Checked within the transaction, because another copy may have created it.
+      // Check again within the transaction, because another copy may have created the index.
       if ((await readIndexes(trx)).some(({ name }) => name === index.name)) return;
       await sql
         .raw(index.statement)

@@ -26,7 +26,7 @@ export async function refuseUnfinishedCopy(db: Database): Promise<void> {
 }
 
 export interface Note {
-  /** The source; see `describe` in location.ts. */
+  /** The source database, in the form of `describe` in location.ts. */
   readonly source: string;
   readonly tables: ReadonlyMap<string, TableProgress>;
 }
@@ -124,7 +124,7 @@ export async function advanceNote(
   if (numUpdatedRows !== 1n) throw new CopyInterfered();
 }
 
-/** Another copy writes to the same target. */
+/** Thrown if another copy writes to the same target. */
 export class CopyInterfered extends Error {
   constructor(cause?: unknown) {
     super('Another copy writes into the same database; let it end, or end it and run this again', { cause });

@@ -26,7 +26,7 @@ export interface TableShape {
 
 export interface Shape {
   readonly migrations: readonly string[];
-  /** Each table follows all tables that it refers to. */
+  /** Tables in an order in which each follows all tables that it refers to. */
   readonly tables: readonly TableShape[];
   readonly indexes: readonly Index[];
 }

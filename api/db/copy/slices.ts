@@ -15,7 +15,7 @@ export interface Readable {
 }
 
 export interface Slice {
-  /** At least one row. */
+  /** Rows of the slice; at least one. */
   readonly rows: readonly Row[];
   readonly lastKey: Key;
 }

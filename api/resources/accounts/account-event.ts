@@ -15,10 +15,10 @@ interface AccountEvent {
     | 'updated'
     | 'deleted';
   readonly userId: string;
-  /** Contains names and codes, and no text that a person typed. */
+  /** Further details: names and codes, and no text that a person typed. */
   readonly changes: Readonly<Record<string, unknown>>;
   readonly organizationId?: string;
-  /** undefined for the account itself. */
+  /** The changed object; undefined for the account itself. */
   readonly target?: { readonly type: string; readonly id: string };
 }
 

@@ -95,7 +95,7 @@ export function forgotPassword(context: Context, reply: FastifyReply, address: s
   });
 }
 
-/** Our own page for a new password. */
+/** Returns the address of our own page for a new password. */
 export function resetPage(publicUrl: string): string {
   return `${publicUrl}/auth/forgot-password/reset`;
 }
@@ -112,7 +112,7 @@ export async function resetPassword(
   { token, password }: { readonly token: string; readonly password: string },
 ): Promise<boolean> {
   const { db, passwords, clock } = context;
-  // Checked before the hash, so that invented links cost little.
+  // Check the link before the password is hashed, so that invented links cost little.
   if ((await findToken(db, 'resetPassword', token, clock())) === null) return false;
   const passwordHash = await passwords.hash(password);
   const userId = await db.transaction().execute(async (trx) => {
@@ -154,7 +154,7 @@ async function sendVerification(
   await mailer.accept(trx, verificationMail(config.publicUrl, email, token, next));
 }
 
-/** The name and password of the first sign-up, or of a later reset. */
+/** Returns the name and password of the first sign-up, or of a later reset. */
 function choiceOf({ name, passwordHash }: User): Choice | null {
   return passwordHash === null ? null : { name, passwordHash };
 }

@@ -30,7 +30,7 @@ type Provider = 'credentials' | 'token';
 
 type Admission = { readonly kind: 'session'; readonly token: string; readonly user: User } | Refusal;
 
-/** The credentials were right at the time of the check. */
+/** Refusals of a login whose credentials were right when they were checked, but are not right any more. */
 const outdated = {
   credentials: { kind: 'refused', text: texts.invalid, reason: 'invalid_password' },
   token: { kind: 'refused', text: texts.invalidToken, reason: 'invalid_token' },
@@ -38,9 +38,9 @@ const outdated = {
 
 export interface Login {
   readonly provider: Provider;
-  /** As it was typed; null if the login has none. */
+  /** The address as it was typed; null if the login has none. */
   readonly email: string | null;
-  /** null if the login gave none. */
+  /** The code of the second factor; null if the login gave none. */
   readonly factor: SecondFactor | null;
 }
 
@@ -185,7 +185,7 @@ function noteFactor(
   return noteAccountEvent(context, request, { action: 'twoFactorVerified', userId, changes });
 }
 
-/** The session of a request, with its token and its user. null if there is none, or it has ended. */
+/** Returns the session of a request, with its token and its user. null if there is none, or it has ended. */
 export async function loggedIn(
   { db, clock }: Pick<Context, 'db' | 'clock'>,
   { cookies }: FastifyRequest,

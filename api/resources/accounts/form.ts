@@ -7,7 +7,7 @@ import { isRecord } from '#api/schemas.ts';
 
 const FORM_BYTES_MAX = 16_384;
 
-/** Within this plugin, a body that begins like a JSON object is JSON, and any other body is a form. */
+/** Accepts forms. Within this plugin, a body that begins like a JSON object is JSON, and any other body is a form. */
 export function acceptForms(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -45,7 +45,7 @@ export function wantsJson(body: unknown): boolean {
 }
 
 /**
- * The page after a login: the given address if it is on our own origin, and otherwise our start page.
+ * Returns the page after a login: the given address if it is on our own origin, and otherwise our start page.
  *
  * @param given absolute, or a path
  */
@@ -54,7 +54,9 @@ export function callbackUrl(given: string, publicUrl: string): string {
   return url !== null && url.origin === new URL(publicUrl).origin ? url.href : publicUrl;
 }
 
-/** The same page on the host of the request, which has the browser's cookies and may differ from PUBLIC_URL. */
+/**
+ * Returns the path of a page. Browsers keep their host, whose cookies they have and which may differ from PUBLIC_URL.
+ */
 export function onSameHost(url: string): string {
   const { pathname, search, hash } = new URL(url);
   // Two slashes at the beginning would name another host.

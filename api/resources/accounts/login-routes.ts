@@ -196,7 +196,7 @@ function go(request: FastifyRequest, reply: FastifyReply, url: string) {
   return wantsJson(request.body) ? { url } : redirect(request, reply, url);
 }
 
-/** Browsers stay on the host of their request. */
+/** Redirects to a page. Browsers stay on the host of their request. */
 function redirect(request: FastifyRequest, reply: FastifyReply, url: string) {
   return reply
     .code(302)

@@ -24,7 +24,7 @@ import {
 export interface Refusal {
   readonly kind: 'refused';
   readonly text: string;
-  /** For the audit log; null if it is no failed authentication. */
+  /** Reason for the audit log; null if it is no failed authentication. */
   readonly reason: FailureReason | null;
   readonly userId: string | null;
 }
@@ -35,7 +35,7 @@ export const texts = {
   invalid: 'Invalid credentials',
   inactive: 'Your account is currently inactive. Please contact the organization admin.',
   unverified: 'Email Verification is Pending',
-  /** For people whose session ended between two pages. */
+  /** Text for people whose session ended between two pages. */
   sessionRequired: 'SessionRequired',
   secondFactorRequired: 'second factor required',
   wrongTotpCode: 'Invalid two factor code',
@@ -80,7 +80,7 @@ interface Verification {
   readonly password: string;
   /** Replaces that password. The link proves who owns the mailbox, so nothing else is required. */
   readonly newPassword: string;
-  /** A name for the account, with the new password. */
+  /** Name for the account, given together with the new password. */
   readonly name: string;
 }
 
@@ -118,7 +118,7 @@ export async function redeemVerification(
   });
 }
 
-/** null if the link is valid. */
+/** Returns why a link is refused; null if it is valid. */
 function refusalOf(link: AccountLink | null): Refusal | null {
   if (link === null) return invalidToken();
   const { id, isActive, emailVerified } = link.user;
@@ -127,7 +127,7 @@ function refusalOf(link: AccountLink | null): Refusal | null {
   return emailVerified === null ? null : refused(texts.alreadyVerified, 'email_already_verified', id);
 }
 
-/** The name and password that the account gets; null if it keeps its own. */
+/** Returns the name and password that the account gets; null if it keeps its own. */
 async function choiceFor(
   { db, passwords }: Pick<Context, 'db' | 'passwords'>,
   { user, choice }: AccountLink,

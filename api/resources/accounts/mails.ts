@@ -56,7 +56,10 @@ export function verificationMail(publicUrl: string, to: string, token: string, n
   };
 }
 
-/** A mail to the owner of a taken address after a sign-up with it. Only the owner learns that there is an account. */
+/**
+ * Writes a mail to the owner of a taken address after a sign-up with it. Only the owner learns that there is an
+ * account.
+ */
 export function accountExistsMail(publicUrl: string, to: string): Mail {
   return {
     kind: 'accountExists',
@@ -99,7 +102,7 @@ export function changeEmailMail(publicUrl: string, to: string, token: string): M
   };
 }
 
-/** A mail to the old address, so that an owner who did not request the change learns of it at once. */
+/** Writes a mail to the old address, so that an owner who did not request the change learns of it at once. */
 export function emailChangedMail(to: string): Mail {
   return {
     kind: 'emailChanged',

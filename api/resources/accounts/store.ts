@@ -25,7 +25,7 @@ export interface AccountLink {
 const MINUTE: Millis = 60 * 1000;
 const HOUR: Millis = 60 * MINUTE;
 
-/** How long a link is valid. */
+/** Time for which a link is valid. */
 const lifetimes: Readonly<Record<Purpose, Millis>> = {
   verifyEmail: 24 * HOUR,
   resetPassword: HOUR,

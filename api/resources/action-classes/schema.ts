@@ -25,7 +25,7 @@ const common = {
   urlFiltersConnector: Type.Optional(OneOf(['or', 'and'])),
 };
 
-/** By type: the event in the page that is the action, and the pages on which it counts. */
+/** For each type, the event in the page that is the action, and the pages on which it counts. */
 export const noCodeShapes = {
   click: Type.Object({
     type: OneOf(['click']),

@@ -16,7 +16,7 @@ export async function listActionClasses(db: Database, workspaceId: string): Prom
   return rows.map(toActionClass);
 }
 
-/** Lists those of several workspaces, oldest first, ties by id. */
+/** Lists the action classes of several workspaces, oldest first, ties by id. */
 export async function listActionClassesOf(
   db: Database,
   workspaceIds: readonly string[],
@@ -81,7 +81,7 @@ export async function updateActionClass(db: Database, actionClass: ActionClass):
   return numUpdatedRows > 0n;
 }
 
-/** Removes it from the triggers of surveys too. */
+/** Deletes an action class, also from the triggers of surveys. */
 export async function deleteActionClass(db: Database, id: string): Promise<void> {
   await db.deleteFrom('actionClasses').where('id', '=', id).execute();
 }

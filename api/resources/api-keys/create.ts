@@ -16,12 +16,15 @@ export interface NewApiKey {
   /** An organization that the user managed when the request began. */
   readonly organizationId: string;
   readonly label: string;
-  /** Default: read and write. */
+  /** Access to the organization. Default: read and write. */
   readonly organizationAccess: ApiKey['organizationAccess'] | undefined;
   readonly reach: WantedReach;
 }
 
-/** At most one of the two. Without both, the key manages every workspace of the organization. */
+/**
+ * The workspaces of a key. At most one of the two members is set. Without both, the key manages every workspace of the
+ * organization.
+ */
 export interface WantedReach {
   readonly allWorkspaces?: Permission | undefined;
   readonly workspacePermissions?: ApiKey['workspacePermissions'] | undefined;

@@ -26,9 +26,9 @@ const organizationAccess = Type.Optional(
 );
 const NewApiKey = Type.Object({
   label,
-  /** Only members of several organizations need it. */
+  /** Id of the organization. Only members of several organizations need it. */
   organizationId: Type.Optional(Id),
-  /** Without both, the key manages every workspace of the organization. */
+  /** Without `allWorkspaces` and `workspacePermissions`, the key manages every workspace of the organization. */
   allWorkspaces,
   workspacePermissions,
   organizationAccess,

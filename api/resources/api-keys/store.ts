@@ -13,13 +13,15 @@ export interface ApiKey {
   readonly organizationAccess: {
     readonly accessControl: { readonly read: boolean; readonly write: boolean };
   };
-  /** Permission on every workspace of the organization, also on later ones; null if the key has only the listed ones. */
+  /**
+   * Permission on every workspace of the organization, also on later ones; null if the key has only the listed ones.
+   */
   readonly allWorkspaces: Permission | null;
-  /** In the order of the workspace ids. With `allWorkspaces`, all workspaces that exist now. */
+  /** Permissions in the order of the workspace ids. With `allWorkspaces`, all workspaces that exist now. */
   readonly workspacePermissions: readonly { readonly workspaceId: string; readonly permission: Permission }[];
 }
 
-/** Newest first, ties by id. */
+/** Lists keys, newest first, ties by id. */
 export async function listApiKeys(
   db: Database,
   organizationIds: readonly string[],
@@ -79,7 +81,7 @@ function permissionsOf(
   return workspaces.all.map((workspaceId) => ({ workspaceId, permission: allWorkspaces }));
 }
 
-/** By organization id. */
+/** Returns the workspaces of organizations, by organization id. */
 export async function workspacesOf(
   db: Database,
   organizationIds: readonly string[],
@@ -104,7 +106,7 @@ export async function findApiKey(
   return (await listApiKeys(db, organizationIds)).find((key) => key.id === id) ?? null;
 }
 
-/** null if unknown. */
+/** Returns the user who created a key; null if unknown. */
 export async function creatorOfKey(db: Database, id: string): Promise<string | null> {
   const key = await db.selectFrom('apiKeys').select('createdBy').where('id', '=', id).executeTakeFirst();
   return key?.createdBy ?? null;

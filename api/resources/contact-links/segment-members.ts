@@ -22,7 +22,7 @@ const ACTIONS_MAX = 50_000;
 
 interface Members {
   readonly ids: readonly string[];
-  /** The number on all pages together. */
+  /** Number of members on all pages together. */
   readonly total: number;
 }
 

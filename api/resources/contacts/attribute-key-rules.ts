@@ -1,11 +1,11 @@
 /** The rules for names of attribute keys. Pure. */
 
-/** In a workspace, including the default ones. */
+/** Maximum number of keys in a workspace, including the default ones. */
 export const ATTRIBUTE_KEYS_MAX = 150;
 
 const KEY_LENGTH_MAX = 255;
 
-/** Too similar to the default keys. */
+/** Names that are too similar to the default keys. */
 const reserved: ReadonlySet<string> = new Set(['user_id', 'first_name', 'last_name']);
 
 /** @returns why a new key is refused, as the end of a sentence about it; null if it is valid */

@@ -7,7 +7,7 @@ import { ATTRIBUTE_KEYS_MAX } from './attribute-key-rules.ts';
 
 export type AttributeKey = Decoded<ContactAttributeKeyTable, { isUnique: boolean; isArchived: boolean }>;
 
-/** Lists those of several workspaces, oldest first, ties by id. */
+/** Lists the keys of several workspaces, oldest first, ties by id. */
 export async function listAttributeKeys(
   db: Database,
   workspaceIds: readonly string[],
@@ -25,7 +25,7 @@ export async function listAttributeKeys(
   return rows.map(toAttributeKey);
 }
 
-/** Higher than the maximum of a workspace. */
+/** A page for all keys. Its limit is higher than the maximum of a workspace. */
 const ALL_KEYS = { limit: 10 * ATTRIBUTE_KEYS_MAX, skip: 0 };
 
 export function listKeysOf(db: Database, workspaceId: string): Promise<readonly AttributeKey[]> {

@@ -5,11 +5,11 @@ import { readTimestamp } from '#api/timestamps.ts';
 import { ATTRIBUTE_KEYS_MAX, keyProblem } from './attribute-key-rules.ts';
 import type { AttributeKey } from './attribute-key-store.ts';
 
-/** Attribute key -> value, as clients send them. */
+/** Values by attribute key, as clients send them. */
 export type GivenAttributes = Readonly<Record<string, string | number | boolean>>;
 
 interface AttributePlan {
-  /** Attribute key -> text to store, for existing keys and for `newKeys`. */
+  /** Texts to store, by attribute key, for existing keys and for `newKeys`. */
   readonly values: ReadonlyMap<string, string>;
   readonly newKeys: readonly string[];
   /** Why attributes were left out, one sentence each. */
@@ -22,7 +22,7 @@ const ERRORS_MAX = 50;
 /** Maximum number of characters of an invalid key that an error repeats. */
 const SHOWN_LENGTH_MAX = 64;
 
-/** These identify the contact, so they cannot be set. */
+/** Attributes that identify the contact, so they cannot be set. */
 const identities: ReadonlySet<string> = new Set(['userId', 'id']);
 
 export function planAttributes(given: GivenAttributes, known: readonly AttributeKey[]): AttributePlan {
@@ -47,12 +47,12 @@ export function planAttributes(given: GivenAttributes, known: readonly Attribute
   return { values, newKeys, errors: bounded(problems) };
 }
 
-/** `email` must look like an address wherever it is sent. Only a mail could prove more. */
+/** Whether a value looks like an address, as `email` must wherever it is sent. Only a mail could prove more. */
 export function isEmail(value: unknown): boolean {
   return typeof value === 'string' && value.length >= 3 && value.includes('@');
 }
 
-/** A blank language is ignored silently. */
+/** Whether the value is a blank language, which is ignored silently. */
 function isBlankLanguage(name: string, value: unknown): boolean {
   return name === 'language' && (typeof value !== 'string' || value.trim() === '');
 }

@@ -17,7 +17,9 @@ import {
   listIdentifiedContacts,
 } from './store.ts';
 
-/** Smaller than a page of contacts, because each person has up to 150 attributes. */
+/**
+ * Maximum number of people in a page. It is smaller than for contacts, because each person has up to 150 attributes.
+ */
 const PEOPLE_MAX = 1_000;
 
 export const PersonReply = Type.Object({
@@ -51,7 +53,7 @@ async function findPerson(db: Database, id: string) {
   return person;
 }
 
-/** Includes their attributes, which count for the size of a page. */
+/** Lists people with their attributes, which count for the size of a page. */
 async function listPeople(db: Database, workspaceIds: readonly string[], page: ListPage) {
   return toPeople(db, await listIdentifiedContacts(db, workspaceIds, page));
 }

@@ -43,7 +43,7 @@ export async function prepareAttributes(
   let known = await listKeysOf(trx, workspaceId);
   let plan = planAttributes(given, known);
   if (plan.newKeys.length > 0 && hasManyWriters(trx)) {
-    // Few requests get here. Another one may have created the keys meanwhile.
+    // Lock only for new keys, which are rare, because another request may have created the same keys since the read.
     await lockRow(trx, 'workspaces', workspaceId);
     known = await listKeysOf(trx, workspaceId);
     plan = planAttributes(given, known);

@@ -5,7 +5,7 @@ import { isId, newId, type Random } from '#api/ids.ts';
 
 export type Contact = Decoded<ContactTable>;
 
-/** Attribute key -> value, as in replies and in responses. */
+/** Values by attribute key, as in replies and in responses. */
 export type Attributes = Readonly<Record<string, string>>;
 
 const defaultKeys = [
@@ -53,8 +53,8 @@ export async function findContactById(db: Database, id: string): Promise<Contact
 }
 
 /**
- * By workspace, in each oldest first, ties by id. This is the order of the index, so a page reads no further than
- * it reaches.
+ * Lists contacts by workspace, in each oldest first, ties by id. This is the order of the index, so a page reads no
+ * further than it reaches.
  */
 export function listContacts(
   db: Database,
@@ -64,7 +64,7 @@ export function listContacts(
   return selectContacts(db, workspaceIds, page).execute();
 }
 
-/** Contacts with a user id, in the order of `listContacts`. */
+/** Lists contacts with a user id, in the order of `listContacts`. */
 export function listIdentifiedContacts(
   db: Database,
   workspaceIds: readonly string[],
@@ -95,7 +95,7 @@ export async function setContactUserId(db: Database, id: string, userId: string)
   await db.updateTable('contacts').set({ userId }).where('id', '=', id).execute();
 }
 
-/** In any order. Ids without a row are left out. */
+/** Finds contacts by id, in any order. Ids without a row are left out. */
 export async function findContacts(db: Database, ids: readonly string[]): Promise<readonly Contact[]> {
   return ids.length === 0 ? [] : db.selectFrom('contacts').selectAll().where('id', 'in', ids).execute();
 }
@@ -116,13 +116,13 @@ export async function findContactIdsByUserId(
   return new Map(rows.map(({ id, userId }) => [userId, id]));
 }
 
-/** Sets `updatedAt`, after a change of attributes for example. */
+/** Sets `updatedAt` of contacts, for example after a change of attributes. */
 export async function touchContacts(db: Database, ids: readonly string[], now: Timestamp): Promise<void> {
   if (ids.length === 0) return;
   await db.updateTable('contacts').set({ updatedAt: now }).where('id', 'in', ids).execute();
 }
 
-/** Deletes its attributes and displays too. Its responses stay, without their contact. */
+/** Deletes a contact with its attributes and displays. Its responses stay, without a contact. */
 export async function deleteContact(db: Database, id: string): Promise<void> {
   await db.deleteFrom('contacts').where('id', '=', id).execute();
 }
@@ -184,7 +184,7 @@ export async function findOrCreateContact(
   return contact;
 }
 
-/** The attributes of several contacts, by contact id. A contact without any is absent. */
+/** Returns the attributes of several contacts, by contact id. A contact without attributes is absent. */
 export async function attributesOf(
   db: Database,
   contactIds: readonly string[],

@@ -133,7 +133,7 @@ function refuseFixed({ type, isUnique }: AttributeKey, what: 'changed' | 'delete
   throw badRequest(problem, { contactAttributeKey: problem });
 }
 
-/** v2 shows an empty description as null. */
+/** Converts a key to the format of v2, which shows an empty description as null. */
 function toReply({ isArchived: _, ...key }: Shown<AttributeKey>) {
   return { ...key, description: key.description === '' ? null : key.description };
 }

@@ -33,7 +33,7 @@ const ContactReply = Type.Object({
 
 const AttributeKey = Type.Object({
   key: Type.String({ minLength: 1, maxLength: 255 }),
-  /** For a key that is created. */
+  /** Name for a key that is created. */
   name: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
 });
 const Batch = Type.Object({

@@ -28,7 +28,7 @@ const TEST = 'webhooks.test';
 const TEST_SECONDS_MAX: Seconds = 15;
 /** The exact body, without `data`, because receivers recognise a test by it. */
 const TEST_BODY = '{"event":"testEndpoint"}';
-/** These receivers answer 400 to everything that is not a chat message. */
+/** Hosts of Discord, which answers 400 to everything that is not a chat message. */
 const DISCORD = /^(.*\.)?(discord|discordapp)\.com$/;
 
 const Params = Type.Object({ webhookId: Type.String() });

@@ -7,7 +7,7 @@ const Attempt = Type.Object({
   number: Type.Integer(),
   startedAt: Type.String(),
   durationMs: Type.Integer(),
-  /** null if there was no answer, and `error` says why; or it is hidden. */
+  /** Status of the reply. null if there was no reply, and `error` says why; or if it is hidden. */
   statusCode: Nullable(Type.Integer()),
   /** The first KiB of the reply's body; `hidden` if the receiver is in a private network. */
   reply: Nullable(Type.String()),
@@ -26,9 +26,9 @@ export const DeliveryReply = Type.Object({
   /** `pending`, `delivered`, or `parked`: there are no further attempts until a redelivery is requested. */
   status: Type.String(),
   attemptCount: Type.Integer(),
-  /** null unless pending. */
+  /** Time of the next attempt; null unless pending. */
   nextAttemptAt: Nullable(Type.String()),
-  /** Oldest first. */
+  /** Attempts, oldest first. */
   attempts: Type.Array(Attempt),
 });
 export type DeliveryReply = Static<typeof DeliveryReply>;

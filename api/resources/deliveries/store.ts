@@ -3,7 +3,7 @@ import type { Database, DeliveryTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { type DeliveryReply, shown } from './schema.ts';
 
-/** Newest first, ties by id. Makes two queries for any number of deliveries. */
+/** Lists deliveries, newest first, ties by id. Makes two queries for any number of deliveries. */
 export async function listDeliveries(
   db: Database,
   webhookId: string,

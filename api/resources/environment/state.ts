@@ -27,7 +27,7 @@ interface StateParts {
   /** The actions after which a user may be in other segments. */
   readonly interactions: Interactions;
   readonly expiresAt: Timestamp;
-  /** null if reCAPTCHA is not configured. */
+  /** Site key of reCAPTCHA; null if it is not configured. */
   readonly recaptchaSiteKey: string | null;
   /** Our own files are stored as paths, and returned as addresses. */
   readonly publicUrl: string;
@@ -96,7 +96,7 @@ function common({ id, content }: Survey) {
   };
 }
 
-/** The format for SDKs, with localized texts as maps. SDKs know only the type `app`. */
+/** Converts a survey to the format for SDKs, with localized texts as maps. SDKs know only the type `app`. */
 function toInnerSurvey(survey: Survey) {
   const { content } = survey;
   return {
@@ -116,7 +116,7 @@ function toInnerSurvey(survey: Survey) {
   };
 }
 
-/** The older format, with plain strings instead of texts by language. */
+/** Converts a survey to the older format, with plain strings instead of texts by language. */
 function toOuterSurvey(survey: Survey) {
   const { content } = survey;
   const { endings, welcomeCard } = SurveyContent.properties;
@@ -166,7 +166,7 @@ function toOuterSegment({ id, isPrivate, filters }: Segment) {
   };
 }
 
-/** Absent if no action in a survey changes a segment. */
+/** Returns the actions that change a segment; absent if no action in a survey changes one. */
 function interactionRefresh({ id }: Survey, interactions: Interactions) {
   const matters = (kind: keyof Interactions): boolean => interactions[kind]?.has(id) ?? true;
   const refresh = {

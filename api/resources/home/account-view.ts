@@ -19,7 +19,7 @@ interface Workspace {
 
 interface AccountView {
   readonly user: Pick<User, 'name' | 'email' | 'twoFactorEnabled'>;
-  /** In the order of their names. At most 500. */
+  /** Workspaces in the order of their names, at most 500. */
   readonly workspaces: readonly Workspace[];
   /** The organizations whose keys the user may create and revoke. */
   readonly organizations: readonly { readonly id: string; readonly name: string }[];

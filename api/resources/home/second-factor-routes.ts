@@ -99,7 +99,7 @@ export const secondFactorRoutes: Routes = async (app, { context }) => {
     }
   });
 
-  /** Does the step that a form asks for. @throws ApiError when it is refused */
+  /** Executes the step that a form asks for. @throws ApiError if it is refused */
   async function take(request: FastifyRequest, reply: FastifyReply, account: Account) {
     const { body } = request;
     if (!isFormOurs(request, signer)) throw forbidden('The form was too old. Please send it again.');
@@ -157,7 +157,7 @@ export const secondFactorRoutes: Routes = async (app, { context }) => {
     });
   }
 
-  /** The database has backup codes only as hashes, so the form brings those back that it came with. */
+  /** Reads the set-up from a form. The database has backup codes only as hashes, so the form sends them back. */
   function openSetUp(body: unknown, account: Account): SetUp | null {
     const isOpen = !isOn(account) && isKeyOf(account, fieldOf(body, 'key'));
     if (!isOpen) return null;
@@ -227,7 +227,7 @@ function isKeyOf(account: Account, key: string): account is Account & { readonly
   return own.length === given.length && timingSafeEqual(own, given);
 }
 
-/** The account changed while the form was checked, which ends its sessions. */
+/** Whether the account changed while the form was checked, which ends its sessions. */
 function isEnded(error: ApiError): boolean {
   return error instanceof NamedError && error.shownCode === 'UNAUTHORIZED';
 }

@@ -7,7 +7,7 @@ import { escapeHtml } from '#shared/page.ts';
 export const SECOND_FACTOR_PATH = `${ACCOUNT_PATH}/second-factor`;
 
 const steps = ['begin', 'confirm', 'renew', 'disable'] as const;
-/** Each form has one. */
+/** A step that a form asks for. Each form has one. */
 type Step = (typeof steps)[number];
 
 export function isStep(text: string): text is Step {
@@ -16,7 +16,7 @@ export function isStep(text: string): text is Step {
 
 export interface Account {
   readonly user: User;
-  /** null: no set-up was begun. */
+  /** The secret; null if no set-up was begun. */
   readonly secret: Uint8Array | null;
   /** Backup codes that were not used. */
   readonly codesLeft: number;
@@ -28,7 +28,7 @@ export function isOn({ user }: Account): boolean {
 
 /** Secrets that the person may see now. */
 export interface SetUp {
-  /** In Base32. */
+  /** The secret in Base32. */
   readonly key: string;
   /** The address that authenticator apps open. */
   readonly uri: string;
@@ -38,9 +38,9 @@ export interface SetUp {
 /** The mistake in the field of a form. */
 export interface Mistake {
   readonly step: Step;
-  /** For the top of the page. */
+  /** Message for the top of the page. */
   readonly title: string;
-  /** For the field. */
+  /** Message for the field. */
   readonly text: string;
 }
 
@@ -165,7 +165,10 @@ function actionOf({ basePath }: Frame): string {
   return `${basePath}${SECOND_FACTOR_PATH}`;
 }
 
-/** Another person may log in before the form is sent, so it says whose it is. */
+/**
+ * Returns the hidden fields of a form. They name the account, because another person may log in before the form is
+ * sent.
+ */
 function hiddenFields({ user }: Account, { protection }: Frame, step: Step): readonly string[] {
   return [protection, hidden('step', step), hidden('userId', user.id)];
 }

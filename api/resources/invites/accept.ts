@@ -53,7 +53,7 @@ export async function acceptInvite<T>(
   { token, sessionUserId, name, password }: Acceptance,
   finish: (trx: Database, accepted: Accepted) => Promise<T>,
 ): Promise<T> {
-  // Checked before the hash, so that invented links cost little.
+  // Check the invite before the password is hashed, so that invented links cost little.
   const invite = await findOpenInvite(db, token, clock());
   if (invite === null) throw inviteEnded();
   const known = await findUserByEmail(db, invite.email);

@@ -41,7 +41,7 @@ const RETRY_SECONDS = 3_600;
 
 const NewInvite = Type.Object({
   email: Type.String(),
-  /** Default: member. */
+  /** Role of the new member. Default: member. */
   role: Type.Optional(OneOf(['owner', 'manager', 'member'] as const)),
   /** The person joins these teams as a contributor. */
   teamIds: Type.Optional(Type.Array(Id, { maxItems: TEAMS_MAX })),
@@ -57,7 +57,7 @@ const shape = {
   expiresAt: Type.String(),
 };
 const InviteReply = Type.Object(shape);
-/** null if the link was mailed. */
+/** The invite with its link; the link is null if it was mailed. */
 const SentInviteReply = Type.Object({ ...shape, link: Nullable(Type.String()) });
 
 const OrganizationPath = Type.Object({ organizationId: Type.String() });

@@ -21,7 +21,7 @@ export interface OpenInvite extends Invite {
   readonly inviterName: string;
 }
 
-/** Newest first, ties by id. Includes those that expired lately, but not revoked ones. */
+/** Lists invites, newest first, ties by id. Includes those that expired recently, but not revoked ones. */
 export async function listInvites(
   db: Database,
   organizationId: string,
@@ -86,7 +86,9 @@ export async function findOpenInvite(db: Database, token: string, now: Millis): 
   return { ...toInvite(invite), organizationName, inviterName };
 }
 
-/** Includes invites that were revoked within a day, because each may have sent a mail to another address. */
+/**
+ * Counts invites, including those that were revoked within a day, because each may have sent a mail to another address.
+ */
 export function countInvites(db: Database, organizationId: string): Promise<number> {
   return countRows(db.selectFrom('invites').where('organizationId', '=', organizationId));
 }
@@ -155,7 +157,7 @@ export async function revokeInvite(db: Database, id: string, now: Timestamp): Pr
   await db.updateTable('invites').set({ revokedAt: now }).where('id', '=', id).execute();
 }
 
-/** Marks it as used. @returns false if it was used or revoked meanwhile */
+/** Marks an invite as used. @returns false if it was used or revoked meanwhile */
 export async function takeInvite(db: Database, id: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('invites')

@@ -6,7 +6,7 @@ import { forbidden } from '#api/errors.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { insertLanguage, type Language } from '#api/resources/workspaces/store.ts';
 
-/** Maximum number in a workspace. There are some 180 codes of two letters. */
+/** Maximum number of languages in a workspace. There are some 180 codes of two letters. */
 const LANGUAGES_MAX = 200;
 
 /** Lists the languages of several workspaces by workspace and code, which is the order of the index. */

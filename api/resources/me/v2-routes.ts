@@ -73,7 +73,7 @@ export const v2MeRoutes: Routes = async (app, { context }) => {
             workspaceId: id,
             workspaceName: name,
           })),
-          // Only workspaces that have another id for older clients.
+          // List only workspaces that have another id for older clients.
           environmentPermissions: workspaces.flatMap(({ id, name, legacyEnvironmentId }) =>
             legacyEnvironmentId === null
               ? []

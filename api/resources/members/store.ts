@@ -5,7 +5,7 @@ import { countRows } from '#api/db/count.ts';
 import type { Database, Role, TeamRole, Timestamp, UserTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 
-/** Maximum number in an organization. */
+/** Maximum number of members in an organization. */
 export const MEMBERS_MAX = 1_000;
 
 export interface Member {
@@ -15,11 +15,11 @@ export interface Member {
   readonly role: Role;
   readonly isActive: boolean;
   readonly createdAt: Timestamp;
-  /** In the order of their names. */
+  /** Teams in the order of their names. */
   readonly teams: readonly { readonly id: string; readonly name: string; readonly role: TeamRole }[];
 }
 
-/** In the order in which they joined, ties by id. Makes two queries for any number of members. */
+/** Lists members in the order in which they joined, ties by id. Makes two queries for any number of members. */
 export async function listMembers(
   db: Database,
   organizationId: string,
@@ -58,7 +58,7 @@ interface OrganizationUser {
   readonly teams: readonly string[];
 }
 
-/** In any order. Ids of other people are left out. */
+/** Finds members by user id, in any order. Ids of other people are left out. */
 export async function findUsersOf(
   db: Database,
   organizationId: string,

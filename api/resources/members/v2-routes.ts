@@ -185,7 +185,7 @@ async function keepAnOwner(
   throw conflict(problem, { role: problem });
 }
 
-/** An account belongs to one person, so an organization cannot change it if the person is also in others. */
+/** Refuses changes of an account that is also in other organizations, because an account belongs to one person. */
 async function refuseShared(trx: Database, organizationId: string, userId: string): Promise<void> {
   const other = await trx
     .selectFrom('memberships')

@@ -10,7 +10,7 @@ import { listNotesOf } from '#api/resources/responses/store.ts';
 interface NewNote {
   readonly id: string;
   readonly responseId: string;
-  /** null if unknown. */
+  /** Id of the author; null if unknown. */
   readonly userId: string | null;
   readonly text: string;
   readonly createdAt: Timestamp;

@@ -14,7 +14,7 @@ const DEFAULT_COLOR = '#64748b';
 const NAME_LENGTH_MAX = 200;
 const TEXT_WIDTH = 608;
 
-/** The largest size first. The last one is used even if the name must be cut. */
+/** Font sizes, the largest first. The last one is used even if the name must be cut. */
 const sizes = [
   { fontSize: 52, linesMax: 2 },
   { fontSize: 42, linesMax: 3 },

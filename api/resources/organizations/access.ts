@@ -65,7 +65,7 @@ export async function managerNow(
   return asManager(await actorNow(trx, request, organizationId));
 }
 
-/** Owners may give and take every role, managers only that of a member. */
+/** Whether a person may give and take a role. Owners may give every role, managers only that of a member. */
 export function mayGive(actor: Actor, role: Role): boolean {
   return actor.role === 'owner' || (actor.role === 'manager' && role === 'member');
 }

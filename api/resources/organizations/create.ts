@@ -9,7 +9,7 @@ import { hasMembers, insertMembership } from './store.ts';
 interface NewOrganization {
   readonly name: string;
   readonly ownerId: string;
-  /** null if generated. */
+  /** Id of the workspace; null to generate one. */
   readonly workspaceId: string | null;
   readonly createdAt: Timestamp;
   readonly isOperators: boolean;

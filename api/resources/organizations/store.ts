@@ -5,7 +5,7 @@ import type { Reach } from '#api/events/targets.ts';
 
 type Organization = Omit<Decoded<OrganizationTable>, 'isOperators'>;
 
-/** In the order in which the user joined. */
+/** Lists the organizations of a user in the order in which the user joined. */
 export function listOrganizations(
   db: Database,
   userId: string,

@@ -1,7 +1,7 @@
 /**
  * Checks whether an answer has the form that its question expects, and explains to the respondent if not. answers.ts
- * handles blank answers and the rules of the author. The time grows with the sum of the answer and the choices, not with
- * their product. Pure.
+ * handles blank answers and the rules of the author. The time grows with the sum of the answer and the choices, not
+ * with their product. Pure.
  */
 import { type Element, formParts } from '#api/resources/surveys/question-types.ts';
 import type { LocalizedText } from '#api/schemas.ts';
@@ -66,7 +66,7 @@ export function shapeProblem(element: Element, answer: Answer): string | null {
   }
 }
 
-/** Also accepts a list of texts, which older documents use for an answer. */
+/** Finds a problem of a text answer. It also accepts a list of texts, which older documents use. */
 function textProblem(
   { inputType, charLimit }: Extract<Element, { readonly type: 'openText' }>,
   texts: readonly string[] | null,
@@ -130,8 +130,9 @@ function namesIn(given: readonly string[]): ReadonlySet<string> {
 }
 
 /**
- * Maps the names that are labels in some language to the number of choices that have them, or returns null if
- * only the renderer knows some labels. There may be thousands of labels, so it reads each once and keeps only those that were given.
+ * Maps the names that are labels in some language to the number of choices that have them, or returns null if only the
+ * renderer knows some labels. There may be thousands of labels, so it reads each once and keeps only those that were
+ * given.
  */
 function labelsAmong(
   choices: readonly Choice[],
@@ -150,7 +151,7 @@ function labelsAmong(
   return counts;
 }
 
-/** A ranking contains labels or ids, each once. */
+/** Finds a problem of a ranking, which contains labels or ids, each once. */
 function rankingProblem(choices: readonly Choice[], given: readonly string[] | null): string | null {
   if (given === null) return 'Give a list of choices';
   const filled = filledIn(given);
@@ -211,13 +212,13 @@ function wordProblem(answer: Answer, words: readonly string[]): string | null {
   return text !== null && words.includes(text) ? null : `Give one of ${words.join(', ')}`;
 }
 
-/** null if the answer is a map. */
+/** Returns the texts of an answer; null if the answer is a map. */
 function textsOf(answer: Answer): readonly string[] | null {
   if (Array.isArray(answer)) return answer;
   return typeof answer === 'object' ? null : [String(answer)];
 }
 
-/** For questions with one text or number. A list with one entry counts as that entry. */
+/** Returns the answer to a question with one text or number. A list with one entry counts as that entry. */
 function single(answer: Answer): string | null {
   const [only, ...others] = textsOf(answer) ?? [];
   return only === undefined || others.length > 0 ? null : only;
@@ -227,7 +228,7 @@ function filledIn(texts: readonly string[]): readonly string[] {
   return texts.filter((text) => text !== '');
 }
 
-/** Longer answers match none of these formats. */
+/** Maximum length of an answer with one of these formats. Longer answers match none. */
 const FORMAT_LENGTH_MAX = 64;
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$/;
 /** Digits, and the separators that people use in phone numbers. */

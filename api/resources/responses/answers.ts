@@ -15,7 +15,7 @@ import type { Answer, Answers } from './schema.ts';
 const OTHER_LENGTH_MAX = 250;
 const ANSWER_MISSING = 'This question needs an answer';
 
-/** The ids that answers may have: questions and hidden fields of the survey. */
+/** Returns the ids that answers may have: questions and hidden fields of the survey. */
 export function fieldIdsOf(survey: BareSurvey): ReadonlySet<string> {
   return new Set([
     ...elementsOf(survey).map(({ id }) => id),
@@ -64,12 +64,15 @@ export function longOtherQuestion(survey: BareSurvey, data: Answers): string | n
 }
 
 interface Submission {
-  /** The answers of this request. */
+  /** The answers that this request sends. */
   readonly given: Answers;
   /** The answers of the response after the write. */
   readonly all: Answers;
   readonly finished: boolean;
-  /** The response was not finished before, and the survey had every required question from the beginning. */
+  /**
+   * Whether all required answers must be there: the response was not finished before, and the survey had every required
+   * question from the beginning.
+   */
   readonly mustBeComplete: boolean;
 }
 
@@ -105,7 +108,7 @@ function problemOf(
   return shapeProblem(element, answer) ?? (brokenRules(element, answer, budget).join('; ') || null);
 }
 
-/** With `or`, one valid rule is enough. */
+/** Returns the problems of an answer with the rules. With `or`, one rule that holds is enough. */
 function brokenRules(element: Element, answer: Answer, budget: PatternBudget): readonly string[] {
   const { rules = [], logic = 'and' } = element.validation ?? {};
   const broken = rules.flatMap((rule) => {
@@ -116,7 +119,10 @@ function brokenRules(element: Element, answer: Answer, budget: PatternBudget): r
   return logic === 'or' && broken.length < rules.length ? [] : broken;
 }
 
-/** A rule with a `field` applies to one part of an address or of contact data. */
+/**
+ * Returns the part of an answer that a rule applies to. A rule with a `field` applies to one part of an address or of
+ * contact data.
+ */
 function partOf(element: Element, rule: Rule, answer: Answer): Answer | null {
   if (rule.field === undefined) return answer;
   if (element.type !== 'address' && element.type !== 'contactInfo') return answer;

@@ -54,7 +54,10 @@ export const displayLinkRoutes: Routes = async (app, { context }) => {
     },
   );
 
-  /** A display has at most one response, and a response one display. Repeating the request changes nothing. */
+  /**
+   * Links a display and a response. A display has at most one response, and a response one display. Repeating the
+   * request changes nothing.
+   */
   async function link(trx: Database, display: Display, responseId: string, now: Timestamp): Promise<void> {
     await lockRow(trx, 'displays', display.id, 'keep');
     if ((await findDisplay(trx, display.id)) === null) throw notFound('Display', display.id);

@@ -36,7 +36,7 @@ function isDots(part: string): boolean {
   return /^(\.|%2e){1,2}$/i.test(part);
 }
 
-/** Stored answers have paths or addresses, replies have addresses. */
+/** Converts stored answers, which have paths or addresses, to those of replies, which have addresses. */
 export function withAbsoluteFiles(data: unknown, publicUrl: string): unknown {
   const absolute = (text: unknown): unknown =>
     typeof text === 'string' && text.startsWith('/storage/') ? publicUrl + text : text;

@@ -1,6 +1,6 @@
 /**
- * Inserts a new response. The statement itself looks up the contact, copies the contact's attributes and checks the display,
- * so these rules are stated once, and most responses need neither another statement nor a transaction.
+ * Inserts a new response. The statement itself looks up the contact, copies the contact's attributes and checks the
+ * display, so these rules are stated once, and most responses need neither another statement nor a transaction.
  */
 import { type CompiledQuery, type ExpressionBuilder, sql } from 'kysely';
 import { isPostgres, jsonObject } from '#api/db/dialect.ts';
@@ -139,7 +139,7 @@ function attributesOf(db: Database, { selectFrom }: ExpressionBuilder<Tables, 'c
 
 const FITS = '';
 
-/** Only a unique index can detect that another response has the display. */
+/** Finds out why the display does not fit. Only a unique index can detect that another response has the display. */
 function displayProblem(survey: SurveyExpressions, respondent: Respondent | null) {
   const problem = survey
     .selectFrom('displays')

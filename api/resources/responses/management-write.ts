@@ -75,7 +75,7 @@ export async function createManagedResponse(
 
 interface ManagedChange {
   readonly change: Change;
-  /** Further checks of the answers, before those of `changeResponse`. */
+  /** Additional checks of the answers, before those of `changeResponse`. */
   readonly check: () => ApiError | null;
 }
 
@@ -105,7 +105,7 @@ export async function changeManagedResponse(
   );
 }
 
-/** Also deletes its display, and then its files. */
+/** Deletes a response with its display, and then its files. */
 export async function deleteManagedResponse(
   context: Context,
   { id, ...known }: Pick<Response, 'id' | 'displayId'>,

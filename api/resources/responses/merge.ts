@@ -3,7 +3,7 @@ import { isRecord } from '#api/schemas.ts';
 
 export type Times = Readonly<Record<string, number>>;
 
-/** A day. No respondent looks at a question for longer. */
+/** A day, in milliseconds. No respondent looks at a question for longer. */
 const TTC_MS_MAX = 86_400_000;
 const TOTAL = '_total';
 
@@ -29,8 +29,8 @@ interface Extracted {
 }
 
 /**
- * Takes `language` and `ttc` out of the answers, where some clients put them, unless the survey has a question with that
- * id.
+ * Takes `language` and `ttc` out of the answers, where some clients put them, unless the survey has a question with
+ * that id.
  */
 export function extractFromData(
   data: Readonly<Record<string, unknown>>,

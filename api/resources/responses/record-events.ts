@@ -29,7 +29,7 @@ export interface ResponseWritten {
   readonly isSurveyCompleted: boolean;
 }
 
-/** Without webhooks, only the follow-up mails of a finished response need events. */
+/** Whether a change has events. Without webhooks, only the follow-up mails of a finished response need them. */
 export function hasEvents(
   { content }: BareSurvey,
   { finished }: Pick<Response, 'finished'>,

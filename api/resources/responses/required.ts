@@ -1,6 +1,6 @@
 /**
- * Finds the questions that a finished response must answer. Logic runs in the client, so a respondent may skip a question
- * that a jump leads past. Only questions that all respondents see are required. Pure.
+ * Finds the questions that a finished response must answer. Logic runs in the client, so a respondent may skip a
+ * question that a jump leads past. Only questions that all respondents see are required. Pure.
  */
 import { type Element, formParts } from '#api/resources/surveys/question-types.ts';
 import type { Block } from '#api/resources/surveys/schema.ts';
@@ -38,7 +38,7 @@ function positionsOf(blocks: readonly Block[]): ReadonlyMap<string, number> {
   return positions;
 }
 
-/** The blocks that the logic of a block may lead to. null if unknown. */
+/** Returns the blocks that the logic of a block may lead to. null if unknown. */
 function targetsOf({ logic = [], logicFallback }: Block): readonly (string | null)[] {
   const targets = logic.flatMap((rule): readonly (string | null)[] => {
     if (typeof rule.destination === 'string') return [rule.destination];
@@ -86,7 +86,7 @@ interface FormPart {
   readonly required: boolean;
 }
 
-/** The parts of an address or of contact data that are shown and required. */
+/** Whether the parts of an address or of contact data that are shown and required have values. */
 function areFilledIn<Name extends string>(
   parts: Readonly<Record<Name, FormPart>>,
   order: readonly Name[],

@@ -124,7 +124,7 @@ export function brokenRule(
   }
 }
 
-/** ISO dates sort as text. */
+/** Whether a date is within a range. ISO dates sort as text. */
 function isBetween(text: string, range: { readonly startDate: string; readonly endDate: string }): boolean {
   return text >= range.startDate && text <= range.endDate;
 }
@@ -147,7 +147,10 @@ export function newPatternBudget(): PatternBudget {
   return { stepsLeft: PATTERN_STEPS_MAX };
 }
 
-/** Text that cannot be matched within the budget does not match. A pattern that RE2 does not support is ignored. */
+/**
+ * Whether a text matches a pattern. Text that cannot be matched within the budget does not match. A pattern that RE2
+ * does not support is ignored.
+ */
 function matches(params: PatternParams, text: string, budget: PatternBudget): boolean {
   const pattern = compilePattern(params);
   if (pattern === null) return true;
@@ -155,7 +158,7 @@ function matches(params: PatternParams, text: string, budget: PatternBudget): bo
   return budget.stepsLeft >= 0 && pattern.test(text);
 }
 
-/** A local part, one @, and a domain with a dot inside, without white space. */
+/** Whether a text is an address: a local part, one @, and a domain with a dot inside, without white space. */
 export function isEmailAddress(text: string): boolean {
   if (text.length > EMAIL_LENGTH_MAX || /\s/.test(text)) return false;
   const [local = '', domain = '', ...rest] = text.split('@');

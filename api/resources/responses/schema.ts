@@ -47,7 +47,7 @@ const created = {
   surveyId: Id,
   finished: Type.Boolean(),
   data: Data,
-  /** '' means none, like null: a second response with the same id would be refused. */
+  /** '' and null both mean that there is no id. If '' were an id, the second response with it would be refused. */
   displayId: OptionalText,
   singleUseId: OptionalText,
   endingId: OptionalText,
@@ -153,7 +153,7 @@ const reply = {
   language: TextOrNull,
   tags: Type.Array(TagReply),
 };
-/** For updates and deletions, whose replies have no notes. */
+/** The reply to updates and deletions, which has no notes. */
 export const ResponseReply = Type.Object(reply);
 export const ResponseReplyWithNotes = Type.Object({ ...reply, notes: Type.Array(NoteReply) });
 

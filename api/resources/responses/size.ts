@@ -72,7 +72,7 @@ function checkText(path: string, value: unknown): void {
   }
 }
 
-/** An error repeats only the beginning of a long id. */
+/** Shortens an id, because an error repeats only the beginning of a long one. */
 function shown(id: string): string {
   return id.slice(0, 64).toWellFormed();
 }

@@ -44,7 +44,7 @@ export async function findResponse(db: Database, id: string): Promise<Response |
   return row === undefined ? null : toResponse(row);
 }
 
-/** In any order; ids without a response are left out. */
+/** Finds responses by id, in any order. Ids without a response are left out. */
 export async function findResponses(db: Database, ids: readonly string[]): Promise<readonly Response[]> {
   const rows = await db.selectFrom('responses').selectAll().where('id', 'in', ids).execute();
   return rows.map(toResponse);
@@ -53,7 +53,7 @@ export async function findResponses(db: Database, ids: readonly string[]): Promi
 /** The size of the columns that respondents can make large. Neither database reads their texts for it. */
 export const responseBytes = sql<number>`octet_length("data") + octet_length("variables") + octet_length("meta")`;
 
-/** Newest first, ties by id. Reads the index only up to the end of the page. */
+/** Lists responses, newest first, ties by id. Reads the index only up to the end of the page. */
 export async function listResponses(
   db: Database,
   owner: { readonly column: 'surveyId' | 'workspaceId'; readonly id: string },
@@ -71,8 +71,9 @@ export async function listResponses(
 }
 
 /**
- * Newest first over several workspaces, ties by id. The database merges the indexes of the workspaces up to the end of
- * the page, and reads only the rows of the page. A key has access to the workspaces of one organization, at most 100.
+ * Lists responses of several workspaces, newest first, ties by id. The database merges the indexes of the workspaces up
+ * to the end of the page, and reads only the rows of the page. A key has access to the workspaces of one organization,
+ * at most 100.
  */
 export async function listResponsesOfWorkspaces(
   db: Database,

@@ -86,7 +86,7 @@ function asksForEmail({ type, isVerifyEmailEnabled }: BareSurvey['content']): bo
   return type === 'link' && isVerifyEmailEnabled;
 }
 
-/** The address in base64url, as in the link. null if it was not verified. */
+/** Returns the verified address in base64url, as in the link. null if it was not verified. */
 function provenAddress(surveyId: string, url: string | null | undefined, signer: Signer): string | null {
   const token = parseUrl(url)?.searchParams.get('verify') ?? '';
   const [address = '', signature = ''] = token.split('.');

@@ -21,7 +21,7 @@ interface SurveyReaderBounds {
 interface SurveyReader {
   /** Returns the survey as it was last read, without a query. */
   last(id: string): AnsweredSurvey | null;
-  /** As it is now. null if there is no such survey. */
+  /** Returns the survey as it is now; null if there is no such survey. */
   read(id: string): Promise<AnsweredSurvey | null>;
 }
 

@@ -111,14 +111,14 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     return otherQuestion === null ? null : answerRefused(otherQuestion, 'Response exceeds character limit');
   }
 
-  /** Unlike on v1, the contact is an id, and there are no tags. */
+  /** Converts a response to the format of v2. Unlike on v1, the contact is an id, and there are no tags. */
   function toReply(response: Response) {
     const { workspaceId: _, ...shown } = response;
     return { ...shown, data: withAbsoluteFiles(response.data, config.publicUrl) };
   }
 };
 
-/** v2 names the question of each problem. */
+/** Creates the error of v2, which names the question of each problem. */
 function answerRefused(questionId: string, issue: string): ApiError {
   return badRequest(issue, { [`response.data.${questionId}`]: issue });
 }

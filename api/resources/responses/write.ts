@@ -59,7 +59,7 @@ export interface Change {
 
 /** Checks inside the transaction, because the survey may have ended or been deleted since the request arrived. */
 interface SurveyCheck {
-  /** The survey must be in progress. */
+  /** Whether the survey must be in progress. */
   readonly mustBeOpen: boolean;
 }
 
@@ -69,8 +69,8 @@ interface CreationCheck extends SurveyCheck {
 }
 
 /**
- * @throws ApiError bad_request if an answer or the display does not fit, conflict if the single-use link was used or the
- *   respondent has finished another response
+ * @throws ApiError bad_request if an answer or the display does not fit, conflict if the single-use link was used or
+ * the respondent has finished another response
  */
 export async function createResponse(
   parts: WriteParts,

@@ -18,7 +18,7 @@ const packages: ReadonlyMap<string, string> = new Map([
   ['surveys.umd.cjs', '@formbricks/surveys'],
 ]);
 
-/** Other paths, which older clients use. */
+/** Other paths of the scripts, which older clients use. */
 const aliases: Readonly<Record<string, string>> = {
   '/api/packages/js': 'formbricks.umd.cjs',
   '/api/packages/app': 'formbricks.umd.cjs',

@@ -27,7 +27,7 @@ export interface Compiled {
 /** An action of a contact in a survey. */
 export interface Interaction {
   readonly kind: 'display' | 'response' | 'finish';
-  /** null for any survey. */
+  /** Ids of the surveys; null for any survey. */
   readonly surveyIds: readonly string[] | null;
 }
 
@@ -81,7 +81,7 @@ function tested(
   return plain((profile) => test(given(profile), profile.now));
 }
 
-/** If a segment cannot be decided, both operators are false. */
+/** Compiles a condition on another segment. If that segment cannot be decided, both operators are false. */
 function compileSegment(operator: string, value: unknown): Compiled | InvalidFilter {
   if (operator !== 'userIsIn' && operator !== 'userIsNotIn') {
     return unknownOperator(['userIsIn', 'userIsNotIn']);

@@ -7,7 +7,7 @@ export type Device = 'phone' | 'desktop';
 export interface ContactProfile {
   readonly now: Millis;
   readonly userId: string | null;
-  /** Values by attribute key. */
+  /** Attribute values by key. */
   readonly attributes: Readonly<Record<string, string>>;
   /** The device of this request. A contact may have several. null if the contact makes no request. */
   readonly device: Device | null;
@@ -22,6 +22,9 @@ export interface SeenSurvey {
 
 export interface AnsweredSurvey extends SeenSurvey {
   readonly finished: boolean;
-  /** For a finished response the time when it was finished, unless the management API changed it later. */
+  /**
+   * Time of the last change. For a finished response this is the time when it was finished, unless the management API
+   * changed it later.
+   */
   readonly updatedAt: Timestamp;
 }

@@ -16,7 +16,7 @@ export interface EvaluatedSegment {
 
 /** Segments that can be decided, in the order of their references. */
 export interface CompiledSegments {
-  /** In the order in which the segments were given. */
+  /** Ids in the order in which the segments were given. */
   readonly ids: readonly string[];
   readonly conditions: ReadonlyMap<string, Condition>;
 }

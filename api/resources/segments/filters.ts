@@ -24,7 +24,7 @@ interface Term {
 }
 
 /**
- * Without filters the segment contains everybody.
+ * Compiles filters. Without filters the segment contains everybody.
  *
  * @param filters `[{id, connector: null | and | or, resource: filter | nodes}]`
  */

@@ -8,7 +8,7 @@ import type { Interaction } from './conditions.ts';
 import { compileFilters } from './filters.ts';
 import { findSegments, type Segment } from './store.ts';
 
-/** By action: the surveys in which it counts; null for any. */
+/** The surveys in which each action counts; null for any survey. */
 export type Interactions = Readonly<Record<Interaction['kind'], ReadonlySet<string> | null>>;
 
 /** Returns the segments with all that they refer to, directly or indirectly. Makes one query for each step. */

@@ -93,7 +93,7 @@ function onTime(compare: (time: Millis, now: Millis) => boolean): Test {
   };
 }
 
-/** Both ends are included. An end without a time includes its whole day. */
+/** Compares a value with a range. Both ends are included. An end without a time includes its whole day. */
 function between(value: unknown): Test | InvalidValue {
   const expected = { expected: '[from, to], two numbers or two ISO 8601 dates' };
   if (!Array.isArray(value) || value.length !== 2) return expected;

@@ -13,7 +13,11 @@ import { eachSegment, type Segment } from './store.ts';
 const SEGMENT_BYTES_MAX = 65_536;
 const WORKSPACE_BYTES_MAX = 1_048_576;
 
-/** The segments that filters refer to. @throws ApiError invalid_fields when the filters are invalid or too large */
+/**
+ * Returns the segments that filters refer to.
+ *
+ * @throws ApiError invalid_fields when the filters are invalid or too large
+ */
 export function referencesIn(filters: readonly unknown[]): readonly string[] {
   if (bytesOf(filters) > SEGMENT_BYTES_MAX) {
     throw invalidFields({ filters: 'must not take more than 64 KiB as JSON' });

@@ -28,14 +28,14 @@ import {
 
 /** Maximum number in a page, because each segment has up to 500 filters. */
 const LIST_MAX = 500;
-/** Maximum number in a workspace, without private segments. */
+/** Maximum number of segments in a workspace, without private segments. */
 const SHARED_MAX = 500;
 /** Maximum number of surveys that a reply shows for one segment. */
 const SURVEYS_MAX = 500;
 
 const described = {
   description: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
-  /** Checked in filters.ts. */
+  /** The filters, which filters.ts checks. */
   filters: Type.Optional(Type.Array(Type.Unknown())),
 };
 const Title = Type.String({ minLength: 1, maxLength: 255 });

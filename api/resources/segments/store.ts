@@ -57,11 +57,11 @@ const NO_FILTERS = '[]';
 export interface StoredFilters {
   readonly id: string;
   readonly filters: readonly unknown[];
-  /** Size as stored. */
+  /** Size of the filters as stored. */
   readonly bytes: number;
 }
 
-/** All of a workspace, in the order of their titles, which are unique. Reads them in portions. */
+/** Returns all segments of a workspace, in the order of their titles, which are unique. Reads them in portions. */
 export async function* eachSegment(db: Database, workspaceId: string): AsyncGenerator<StoredFilters> {
   for (let last: string | null = null; ; ) {
     let query = db
@@ -92,7 +92,7 @@ export function countSharedSegments(db: Database, workspaceId: string): Promise<
   );
 }
 
-/** Segment id -> ids of its surveys, oldest first; at most `limit` in all. */
+/** Maps the id of a segment to the ids of its surveys, oldest first; at most `limit` in all. */
 export async function surveysOfSegments(
   db: Database,
   segmentIds: readonly string[],

@@ -12,7 +12,7 @@ export interface Span {
 
 const DAY: Millis = 86_400_000;
 
-/** From the first moment to the first one after it. A date is a whole day, a time is a single moment. */
+/** A period from its first moment to the first moment after it. A date is a whole day, a time is a single moment. */
 export interface Period {
   readonly start: Millis;
   readonly end: Millis;

@@ -59,8 +59,8 @@ function nameOf(error: ApiError, part: 'body' | 'query'): ApiError {
 }
 
 /**
- * A hook that refuses requests of pages of other origins: they could log a visitor in as somebody else. Browsers send
- * the origin with every POST. Programs send none.
+ * Returns a hook that refuses requests of pages of other origins: they could log a visitor in as somebody else.
+ * Browsers send the origin with every POST. Programs send none.
  */
 export function refuseForeignOrigins(publicUrl: string) {
   const own = new URL(publicUrl).origin;

@@ -196,7 +196,7 @@ function checked({ accessType, '*': name }: FileParams): { readonly access: Acce
   return { access: accessType, name };
 }
 
-/** A session needs the right to write, a key the right to manage. */
+/** Whether the caller may delete files. A session needs the right to write, a key the right to manage. */
 function mayDelete(principal: Principal, workspaceId: string): boolean {
   return may(principal, workspaceId, principal.kind === 'session' ? 'write' : 'manage');
 }

@@ -36,7 +36,7 @@ export type Extension = keyof typeof mimeTypes;
 
 export const extensions = Object.keys(mimeTypes) as readonly Extension[];
 
-/** @param text in any case; null if such files are not accepted */
+/** @param text an extension in any case @returns the known extension; null if such files are not accepted */
 export function knownExtension(text: string): Extension | null {
   const lower = text.toLowerCase();
   return extensions.find((extension) => extension === lower) ?? null;

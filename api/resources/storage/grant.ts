@@ -99,7 +99,7 @@ function uploadQuestions({ content }: Survey) {
   );
 }
 
-/** Surveys write extensions with and without a dot, in any case. */
+/** Whether a survey names this extension. Surveys write extensions with and without a dot, in any case. */
 function isSame(written: string, extension: Extension): boolean {
   return written.trim().toLowerCase().replace(/^\./, '') === extension;
 }

@@ -36,7 +36,7 @@ export function createUploadLimits(
   limits: { readonly all: number; readonly perKey: number },
   clock: Clock,
 ): UploadLimits {
-  /** At most `all` uploads, in the order in which they began. */
+  /** Uploads in the order in which they began; at most `all`. */
   const running = new Set<Upload>();
 
   /** Returns how many bytes an upload is behind the speed of a real one. */

@@ -158,7 +158,7 @@ async function receive(
   }
 }
 
-/** Another upload got the slot. */
+/** Thrown if another upload got the slot of this one. */
 class TooSlow extends Error {}
 
 async function* counted(file: AsyncIterable<Buffer>, slot: UploadSlot): AsyncGenerator<Buffer> {
@@ -180,7 +180,10 @@ function errorOf(error: unknown, request: FastifyRequest): UploadError {
   return broken;
 }
 
-/** Our hooks remove the content type before a body is parsed, because every other body is JSON. */
+/**
+ * Reads the content type from the raw headers. Our hooks remove it before a body is parsed, because every other body is
+ * JSON.
+ */
 function contentTypeOf({ rawHeaders }: IncomingMessage): string {
   const at = rawHeaders.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');
   return at === -1 ? '' : (rawHeaders[at + 1] ?? '');

@@ -31,7 +31,7 @@ export async function findAnsweredSurvey(db: Database, id: string): Promise<Answ
   };
 }
 
-/** The `version` that `findAnsweredSurvey` would find now. null if there is no such survey. */
+/** Returns the `version` that `findAnsweredSurvey` would find now. null if there is no such survey. */
 export async function findSurveyVersion(db: Database, id: string): Promise<string | null> {
   const row = await db
     .selectFrom('surveys')
@@ -51,17 +51,20 @@ export function versionOf(db: Database) {
   return sql<string>`(${surveyVersion(db)} || ' ' || ${others})`;
 }
 
-/** Whether it accepts responses. Archived surveys do not, whatever their status. */
+/** Whether a survey accepts responses. Archived surveys do not, whatever their status. */
 export function isOpen({ archivedAt, content }: Pick<Survey, 'archivedAt' | 'content'>): boolean {
   return content.status === 'inProgress' && archivedAt === null;
 }
 
 export interface SurveyNow extends Pick<AnsweredSurvey, 'hasWebhooks'> {
-  /** See `isOpen`. */
+  /** Whether the survey accepts responses, see `isOpen`. */
   readonly isOpen: boolean;
 }
 
-/** The current state of a survey, as far as responses depend on it, in one query. null if there is no such survey. */
+/**
+ * Returns the current state of a survey, as far as responses depend on it, in one query. null if there is no such
+ * survey.
+ */
 export async function findSurveyNow(db: Database, id: string): Promise<SurveyNow | null> {
   const row = await db
     .selectFrom('surveys')
@@ -76,7 +79,7 @@ export async function findSurveyNow(db: Database, id: string): Promise<SurveyNow
   };
 }
 
-/** The error for respondents if a survey accepts no responses. */
+/** Creates the error for respondents if a survey accepts no responses. */
 export function surveyClosed(surveyId: string): ApiError {
   return forbidden('Survey is not accepting submissions', { surveyId });
 }

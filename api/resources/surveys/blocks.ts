@@ -43,8 +43,8 @@ export function toBlocks(
 }
 
 /**
- * Every question of a block gets the labels of its buttons. The last one gets the logic, which runs at the end of the
- * block.
+ * Converts blocks to questions. Every question of a block gets the labels of its buttons. The last one gets the logic,
+ * which runs at the end of the block.
  */
 export function toQuestions(blocks: readonly BlockLike[]): Record<string, unknown>[] {
   const targets = new Map(

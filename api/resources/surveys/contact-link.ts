@@ -13,7 +13,7 @@ const PARAMETER = 'contactToken';
 
 interface ContactLink {
   readonly contactId: string;
-  /** A full second; null if it never ends. */
+  /** Expiry, rounded to a full second; null if the link never ends. */
   readonly expiresAt: Millis | null;
 }
 

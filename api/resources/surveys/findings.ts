@@ -9,7 +9,7 @@ const FINDINGS_MAX = 50;
 export interface Findings {
   /** Problems by dotted path. */
   readonly issues: Issues;
-  /** No more is added, so checks may stop. */
+  /** Whether the list is full, so that checks may stop. */
   isFull(): boolean;
   add(path: string, issue: string | Issue): void;
   addAll(issues: Issues): void;

@@ -14,7 +14,7 @@ export interface PatternParams {
 interface Pattern {
   /** Instructions. A test takes at most this many steps per character. */
   readonly size: number;
-  /** Whether it matches anywhere in the text. */
+  /** Whether the pattern matches anywhere in the text. */
   test(text: string): boolean;
 }
 

@@ -30,7 +30,7 @@ export function toSurveyReply(survey: Survey) {
   };
 }
 
-/** The reply to a deletion: the survey's own fields, without the second view of its blocks. */
+/** Returns the reply to a deletion: the survey's own fields, without the second view of its blocks. */
 export function toDeletedSurveyReply(survey: Survey) {
   const {
     languages: _languages,

@@ -22,7 +22,7 @@ export async function closeDueSurveys(db: Database, now: Timestamp): Promise<rea
       .updateTable('surveys')
       .set({ status: 'completed', updatedAt: now })
       .where('id', 'in', inTurn(db, dueToClose(db, now)))
-      // Repeated for databases in which the survey may change between the choice and the write.
+      // Repeat the condition for databases in which the survey may change between the choice and the write.
       .where(mayClose(now))
       .returning('workspaceId')
       .execute()

@@ -106,7 +106,7 @@ export const SurveyContent = Type.Object({
   displayLimit: wholeFrom(0),
   displayPercentage: Nullable(Type.Number({ minimum: 0.01, maximum: 100 })),
   recontactDays: wholeFrom(0),
-  /** In seconds. */
+  /** Delay in seconds. */
   delay: Type.Number({ minimum: 0, maximum: 86_400 }),
   autoClose: SecondsOrNull,
   autoComplete: wholeFrom(1),
@@ -128,7 +128,7 @@ export const SurveyContent = Type.Object({
     }),
   ),
   showLanguageSwitch: Nullable(Type.Boolean()),
-  /** Stored unchanged, because the renderer knows many keys, and more with every release. */
+  /** The styling is stored unchanged, because the renderer knows many keys, and more with every release. */
   styling: Nullable(MapOf(Type.Unknown())),
   overwrites: Nullable(Overwrites),
   surveyClosedMessage: Nullable(

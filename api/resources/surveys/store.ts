@@ -22,7 +22,7 @@ export interface Survey {
   readonly archivedAt: Timestamp | null;
   readonly content: SurveyContent;
   readonly segment: Segment | null;
-  /** In the order in which they were given. */
+  /** Triggers in the order in which they were given. */
   readonly triggers: readonly ActionClass[];
   readonly languages: readonly SurveyLanguage[];
 }
@@ -30,7 +30,7 @@ export interface Survey {
 /** A survey without the data of other tables. */
 export type BareSurvey = Omit<Survey, 'segment' | 'triggers' | 'languages'>;
 
-/** By id, in one query. Ids without a row are left out. */
+/** Finds surveys by id, in one query. Ids without a row are left out. */
 export async function findBareSurveys(
   db: Database,
   ids: readonly string[],
@@ -50,14 +50,14 @@ export async function findSurvey(db: Database, id: string): Promise<Survey | nul
   return survey ?? null;
 }
 
-/** null if there is no such survey. */
+/** Returns the workspace of a survey; null if there is no such survey. */
 export async function workspaceOfSurvey(db: Database, id: string): Promise<string | null> {
   if (!isId(id)) return null;
   const row = await db.selectFrom('surveys').select('workspaceId').where('id', '=', id).executeTakeFirst();
   return row?.workspaceId ?? null;
 }
 
-/** Newest change first, ties by id. Includes archived ones. */
+/** Lists surveys, newest change first, ties by id. Includes archived ones. */
 export async function listSurveys(
   db: Database,
   workspaceIds: readonly string[],
@@ -75,12 +75,12 @@ export async function listSurveys(
     .execute();
 }
 
-/** In any order. Ids without a row are left out. */
+/** Finds surveys by id, in any order. Ids without a row are left out. */
 export async function findSurveys(db: Database, ids: readonly string[]): Promise<readonly Survey[]> {
   return withReferences(db, await selectSurveys(db).where('surveys.id', 'in', ids).execute());
 }
 
-/** The surveys that SDKs see: app and website surveys in progress, newest first. */
+/** Lists the surveys that SDKs see: app and website surveys in progress, newest first. */
 export async function listLiveSurveys(
   db: Database,
   workspaceId: string,
@@ -128,12 +128,12 @@ function claimPictures(db: Database, { workspaceId, updatedAt, content }: Survey
   return claimFilesIn(db, { workspaceId, text: JSON.stringify(content), now: updatedAt });
 }
 
-/** Deletes responses, displays, triggers and languages too. The caller deletes its private segment. */
+/** Deletes a survey with its responses, displays, triggers and languages. The caller deletes its private segment. */
 export async function deleteSurvey(db: Database, id: string): Promise<void> {
   await db.deleteFrom('surveys').where('id', '=', id).execute();
 }
 
-/** Changes no other field of the survey. @param archivedAt null restores it */
+/** Archives or restores a survey, and changes no other field. @param archivedAt null restores it */
 export async function setArchivedAt(
   db: Database,
   id: string,
@@ -143,7 +143,7 @@ export async function setArchivedAt(
   await db.updateTable('surveys').set({ archivedAt, updatedAt: now }).where('id', '=', id).execute();
 }
 
-/** Includes archived ones. */
+/** Whether a survey is in progress. An archived survey may be too. */
 export async function isInProgress(db: Database, id: string): Promise<boolean> {
   const row = await db.selectFrom('surveys').select('status').where('id', '=', id).executeTakeFirst();
   return row?.status === 'inProgress';

@@ -12,7 +12,7 @@ type Fields = Record<string, unknown>;
 /** The languages of a survey's texts. */
 export interface Locales {
   readonly defaultLanguage: string;
-  /** Includes the default one. */
+  /** Codes of the languages, including the default one. */
   readonly codes: ReadonlySet<string>;
 }
 

@@ -29,7 +29,7 @@ interface WantedLanguage {
 
 interface LanguagePlan {
   readonly locales: Locales;
-  /** null if they stay as they are. */
+  /** The new languages of the survey; null if they stay as they are. */
   readonly languages: readonly WantedLanguage[] | null;
 }
 

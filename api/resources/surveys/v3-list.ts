@@ -18,9 +18,9 @@ interface SurveyFilter {
   readonly workspaceId: string;
   /** Part of the name, ignoring case; null for any name. */
   readonly nameContains: string | null;
-  /** null for all that are not archived. */
+  /** Statuses to list; null for all surveys that are not archived. */
   readonly statuses: readonly SurveyStatus[] | null;
-  /** null for all. */
+  /** Types to list; null for all. */
   readonly types: readonly ('link' | 'app')[] | null;
 }
 

@@ -7,7 +7,7 @@ import type { Survey } from './store.ts';
 
 export const LANGUAGE_DEFAULT = 'en-US';
 
-/** The codes of the languages of a survey, the default one first. */
+/** Returns the codes of the languages of a survey, the default one first. */
 export function languagesOf(survey: Survey): readonly string[] {
   const fallback = survey.languages.find((item) => item.default)?.language.code ?? LANGUAGE_DEFAULT;
   return [...new Set([fallback, ...survey.languages.map(({ language }) => language.code)])];

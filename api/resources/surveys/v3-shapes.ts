@@ -90,7 +90,12 @@ const Distribution = Type.Partial(
   }),
 );
 
-/** The fields that create and patch share. @param element @param end of any type */
+/**
+ * Returns the fields that create and patch share.
+ *
+ * @param element shape of an element of any type
+ * @param end shape of an ending of any type
+ */
 function written(element: TSchema, end: TSchema) {
   const block = Type.Object({
     ...properties.blocks.items.properties,
@@ -136,7 +141,7 @@ function documentChange(element: TSchema, end: TSchema) {
 export const anyElement = Type.Union([...elementShapes.values()]);
 export const anyEnding = Type.Union([...endingShapes.values()]);
 
-/** For the description. */
+/** The shape of a new document, for the description. */
 export const NewDocument = newDocument(anyElement, anyEnding);
 export const DocumentChange = documentChange(anyElement, anyEnding);
 

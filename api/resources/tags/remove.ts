@@ -23,7 +23,7 @@ export function mergeTag(db: Database, id: string, intoId: string): Promise<bool
 
 interface Removal {
   readonly id: string;
-  /** null if the responses get no other tag. */
+  /** Id of the tag that replaces the deleted one; null if none does. */
   readonly intoId: string | null;
 }
 

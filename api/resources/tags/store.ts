@@ -58,7 +58,7 @@ export function countTags(db: Database, workspaceId: string): Promise<number> {
   return countRows(db.selectFrom('tags').where('workspaceId', '=', workspaceId));
 }
 
-/** Names are case-sensitive. */
+/** Finds a tag by name. Names are case-sensitive. */
 export async function findTagByName(db: Database, workspaceId: string, name: string): Promise<Tag | null> {
   const row = await db
     .selectFrom('tags')
@@ -95,7 +95,7 @@ export async function listTagsOfResponse(db: Database, responseId: string): Prom
     .execute();
 }
 
-/** Does nothing if the response has the tag. */
+/** Gives a tag to a response. Does nothing if the response has it. */
 export async function tagResponse(db: Database, responseId: string, tagId: string): Promise<void> {
   await db
     .insertInto('responseTags')
@@ -104,7 +104,7 @@ export async function tagResponse(db: Database, responseId: string, tagId: strin
     .execute();
 }
 
-/** @returns false if the response did not have it */
+/** Removes a tag from a response. @returns false if the response did not have it */
 export async function untagResponse(db: Database, responseId: string, tagId: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('responseTags')

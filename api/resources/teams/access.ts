@@ -12,7 +12,7 @@ interface TeamPath {
   readonly teamId: string;
 }
 
-/** For owners, managers, and members of the team. @throws ApiError not_found, unauthorized */
+/** Finds a team for owners, managers, and members of the team. @throws ApiError not_found, unauthorized */
 export async function visibleTeam(db: Database, request: FastifyRequest, path: TeamPath): Promise<Team> {
   const { userId, role } = actorIn(request, path.organizationId);
   const team = await teamIn(db, path);
@@ -20,13 +20,17 @@ export async function visibleTeam(db: Database, request: FastifyRequest, path: T
   return team;
 }
 
-/** For owners and managers, in the transaction of the change. @throws ApiError not_found, unauthorized */
+/** Finds a team for owners and managers, in the transaction of the change. @throws ApiError not_found, unauthorized */
 export async function managedTeam(trx: Database, request: FastifyRequest, path: TeamPath): Promise<Team> {
   await managerNow(trx, request, path.organizationId);
   return teamIn(trx, path);
 }
 
-/** For owners, managers and the team's own admins; every member may leave. @throws ApiError not_found, unauthorized */
+/**
+ * Finds a team for owners, managers and its own admins. Every member may leave it.
+ *
+ * @throws ApiError not_found, unauthorized
+ */
 export async function staffedTeam(
   trx: Database,
   request: FastifyRequest,

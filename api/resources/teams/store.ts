@@ -14,14 +14,14 @@ import type { ListPage } from '#api/http/pagination.ts';
 export type Team = Decoded<TeamTable>;
 
 interface TeamDetails extends Team {
-  /** Sorted by name. */
+  /** Users of the team, sorted by name. */
   readonly members: readonly {
     readonly userId: string;
     readonly name: string;
     readonly email: string;
     readonly role: TeamRole;
   }[];
-  /** Sorted by name. */
+  /** Workspaces, sorted by name. */
   readonly workspaces: readonly {
     readonly workspaceId: string;
     readonly name: string;
@@ -29,7 +29,7 @@ interface TeamDetails extends Team {
   }[];
 }
 
-/** By name. @param userId only teams of this user; null for all of the organization */
+/** Lists teams by name. @param userId lists only teams of this user; null for all teams of the organization */
 export function listTeams(
   db: Database,
   organizationId: string,
@@ -45,7 +45,7 @@ export function listTeams(
   return query.orderBy('teams.name').limit(page.limit).offset(page.skip).execute();
 }
 
-/** In any order. Ids without a row are left out. */
+/** Finds teams by id, in any order. Ids without a row are left out. */
 export async function findTeams(db: Database, ids: readonly string[]): Promise<readonly Team[]> {
   return ids.length === 0 ? [] : db.selectFrom('teams').selectAll().where('id', 'in', ids).execute();
 }
@@ -80,7 +80,7 @@ export async function withDetails(db: Database, team: Team): Promise<TeamDetails
   return { ...team, members, workspaces };
 }
 
-/** null if the user is not in the team. */
+/** Returns the role of a user in a team; null if the user is not in the team. */
 export async function teamRoleOf(db: Database, teamId: string, userId: string): Promise<TeamRole | null> {
   const row = await db
     .selectFrom('teamMembers')
@@ -105,7 +105,7 @@ export async function renameTeam(db: Database, id: string, name: string, now: Ti
   await db.updateTable('teams').set({ name, updatedAt: now }).where('id', '=', id).execute();
 }
 
-/** Deletes its memberships and permissions too. */
+/** Deletes a team with its memberships and permissions. */
 export async function deleteTeam(db: Database, id: string): Promise<void> {
   await db.deleteFrom('teams').where('id', '=', id).execute();
 }

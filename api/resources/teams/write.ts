@@ -7,7 +7,7 @@ import { newId } from '#api/ids.ts';
 import { toTimestamp } from '#api/timestamps.ts';
 import { countTeams, insertTeam, renameTeam, type Team } from './store.ts';
 
-/** Maximum number in an organization. */
+/** Maximum number of teams in an organization. */
 export const TEAMS_MAX = 200;
 
 /**

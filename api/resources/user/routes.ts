@@ -71,7 +71,7 @@ async function rejectMalformedId(request: FastifyRequest): Promise<void> {
   if (!isId(id)) throw badRequest('Invalid workspace ID format');
 }
 
-/** A missing user id has its own message. Other errors name their field. */
+/** Refuses an invalid body. A missing user id has its own message. Other errors name their field. */
 function refuseInvalid({ body, validationError }: FastifyRequest): void {
   if (validationError === undefined) return;
   const userId = isRecord(body) ? body.userId : undefined;

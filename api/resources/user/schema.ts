@@ -22,7 +22,7 @@ const state = {
   userId: Type.String(),
   /** Ids of the user's segments. SDKs show only surveys whose segment is in this list. */
   segments: Type.Array(Type.String()),
-  /** Newest first, like the survey ids of the responses. */
+  /** Displays, newest first, like the survey ids of the responses. */
   displays: Type.Array(Type.Object({ surveyId: Type.String(), createdAt: Type.String() })),
   responses: Type.Array(Type.String()),
   lastDisplayAt: Nullable(Type.String()),

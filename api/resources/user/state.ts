@@ -41,7 +41,7 @@ export async function readUserState(
   };
 }
 
-/** Newest first, ties by id. */
+/** Lists displays, newest first, ties by id. */
 function listDisplaysOfContact(
   db: Database,
   contactId: string,
@@ -57,7 +57,7 @@ function listDisplaysOfContact(
     .execute();
 }
 
-/** Newest first, ties by id. */
+/** Lists responses, newest first, ties by id. */
 async function listResponsesOfContact(
   db: Database,
   contactId: string,

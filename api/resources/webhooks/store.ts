@@ -15,7 +15,7 @@ export function newWebhookSecret(random: Random): string {
   return `whsec_${Buffer.from(random(SECRET_BYTES)).toString('base64')}`;
 }
 
-/** Lists those of several workspaces, oldest first, ties by id. */
+/** Lists the webhooks of several workspaces, oldest first, ties by id. */
 export async function listWebhooks(
   db: Database,
   workspaceIds: readonly string[],
@@ -38,7 +38,7 @@ export async function findWebhook(db: Database, id: string): Promise<Webhook | n
   return row === undefined ? null : toWebhook(row);
 }
 
-/** In any order. Ids without a row are left out. */
+/** Finds webhooks by id, in any order. Ids without a row are left out. */
 export async function findWebhooks(db: Database, ids: readonly string[]): Promise<readonly Webhook[]> {
   const rows = await db.selectFrom('webhooks').selectAll().where('id', 'in', ids).execute();
   return rows.map(toWebhook);
@@ -60,7 +60,7 @@ export async function insertWebhook(db: Database, webhook: Webhook): Promise<voi
   await db.insertInto('webhooks').values(toRow(webhook)).execute();
 }
 
-/** Writes everything but the secret, the workspace and `createdAt`. */
+/** Writes all fields of a webhook except the secret, the workspace and `createdAt`. */
 export async function updateWebhook(db: Database, webhook: Webhook): Promise<void> {
   const { id, name, source, surveyIds, triggers, updatedAt, url } = toRow(webhook);
   await db
@@ -70,7 +70,7 @@ export async function updateWebhook(db: Database, webhook: Webhook): Promise<voi
     .execute();
 }
 
-/** Deletes its deliveries first, in slices, because a receiver that was down for a week has many. */
+/** Deletes a webhook. Deletes its deliveries first, in slices, because a receiver that was down for a week has many. */
 export async function deleteWebhook(db: Database, id: string): Promise<void> {
   await inSlices(async (rowsMax) => {
     const { numDeletedRows } = await db

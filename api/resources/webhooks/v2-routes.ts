@@ -20,7 +20,7 @@ import { changeWebhook, createWebhook, surveysOf } from './write.ts';
 /** Maximum number of surveys in the filter of a list. */
 const FILTER_SURVEYS_MAX = 100;
 
-/** Repeated, or separated by commas. */
+/** A list of ids. The parameter is repeated, or the ids are separated by commas. */
 const IdList = Type.Union([Type.String(), Type.Array(Type.String())]);
 
 const url = '/api/v2/management/webhooks';

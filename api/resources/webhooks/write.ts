@@ -17,7 +17,7 @@ import {
   type Webhook,
 } from './store.ts';
 
-/** Maximum number in a workspace, because every response notifies each of them. */
+/** Maximum number of webhooks in a workspace, because every response notifies each of them. */
 const WEBHOOKS_MAX = 100;
 
 type WebhookFields = Pick<Webhook, 'name' | 'url' | 'source' | 'triggers' | 'surveyIds'>;
@@ -44,7 +44,7 @@ export async function createWebhook(
   fields: WebhookFields,
   checkSurveys: CheckSurveys,
 ): Promise<Webhook & { readonly secret: string }> {
-  // Outside of the transaction, because it queries a name server.
+  // Check the target outside of the transaction, because the check queries a name server.
   await assertTarget(fields.url, targets, await reachOf(db, workspace.id));
   const now = toTimestamp(clock());
   const made = {

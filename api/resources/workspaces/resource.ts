@@ -84,7 +84,7 @@ export function v1Resource<R extends Row, Reply extends TSchema>(
         },
         async (request) => {
           const workspace = workspaceOf(request);
-          // The schema has already checked it.
+          // The schema has already checked the type of the body.
           const made = await write(request.body as Static<Body>, workspace);
           return routes.show({ ...made, environmentId: workspace.environmentId });
         },
@@ -139,7 +139,7 @@ function rowRoutes<R extends Row, Reply extends TSchema>(
     ): void {
       app.put(oneUrl, { schema: { params, body, response }, config, ...loading }, async (request) => {
         const stored = rows.of(request);
-        // The schema has already checked it.
+        // The schema has already checked the type of the body.
         const changed = await write(request.body as Static<Body>, stored, request);
         return show({ ...changed, environmentId: stored.environmentId });
       });
@@ -153,7 +153,7 @@ function rowRoutes<R extends Row, Reply extends TSchema>(
       });
     },
 
-    /** Replies with a message instead of the row. */
+    /** Adds a DELETE route that replies with a message instead of the row. */
     removeWithMessage(success: string, write: (stored: Shown<R>) => Promise<void>): void {
       const message = Type.Object({ data: Type.Object({ success: Type.String() }) });
       app.delete(oneUrl, { schema: { params, response: { 200: message } }, ...loading }, async (request) => {

@@ -15,7 +15,7 @@ export interface WithDatabase {
 
 const slot = requestValue<Workspace>('workspace');
 
-/** A hook for client routes, before or after the body is read: 404 unless the path's workspace exists. */
+/** Returns a hook for client routes, before or after the body is read: 404 unless the path's workspace exists. */
 export function loadPathWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
   const load = async (request: FastifyRequest): Promise<void> => {
     slot.set(request, await findPathWorkspace({ db }, request));
@@ -38,8 +38,8 @@ export function pathScope({ params }: FastifyRequest): string {
 }
 
 /**
- * A hook for management routes of a workspace itself, before the body is read: 404 unless it exists, 401 without the
- * right.
+ * Returns a hook for management routes of a workspace itself, before the body is read: 404 unless it exists, 401
+ * without the right.
  *
  * @param right default: the right that the method needs
  */
@@ -55,7 +55,7 @@ export function loadManagementWorkspace(
   return refusing(load, 'not_found', 'unauthorized');
 }
 
-/** A hook for creating management routes, after the body is read and before it is checked. */
+/** Returns a hook for creating management routes, after the body is read and before it is checked. */
 export function loadBodyWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
   const load = async (request: FastifyRequest): Promise<void> => {
     const scope = scopeIn(request.body);

@@ -152,7 +152,7 @@ export async function markAppSetUp(db: Database, workspaceId: string): Promise<v
     .execute();
 }
 
-/** Sorted by code. */
+/** Lists languages, sorted by code. */
 export function listLanguages(db: Database, workspaceId: string): Promise<Language[]> {
   return db
     .selectFrom('languages')

@@ -1,7 +1,7 @@
 /**
- * Copies uploaded files from one store to another. The table `files` says which there are, because a folder has only the
- * hashes of their keys. A file is written whole or not at all, and read back; one that is there already is left alone, so
- * what was cut off goes on. Rows are not changed: a key is the same in every store.
+ * Copies uploaded files from one store to another. The table `files` lists them, because a folder has only the hashes
+ * of their keys. Each file appears whole or not at all, and is read back after it was written. Files that already exist
+ * are skipped, so an interrupted copy can be resumed. The rows do not change, because a key is the same in every store.
  */
 import { createHash } from 'node:crypto';
 import type { Database } from '#api/db/schema.ts';
@@ -20,23 +20,23 @@ interface CopyFilesOptions {
 }
 
 type FileProblem =
-  /** The file is in the database and not in the store. */
+  /** The file is in the database, but not in the store. */
   | 'missing'
-  /** Its size differs from the database; it was copied all the same. */
+  /** The size differs from that in the database. The file was copied nevertheless. */
   | 'size'
   /** The bytes that were read back differ from those that were written. */
   | 'different';
 
 export interface FilesCopied {
-  /** Counts this run only. */
+  /** Number of files that this run has copied. */
   readonly copied: number;
   readonly copiedBytes: number;
-  /** Number of files that were already there. */
+  /** Number of files that already existed in the target. */
   readonly same: number;
   /** Number of unused grants. */
   readonly unused: number;
   readonly problems: number;
-  /** The first problems. */
+  /** Details of the first problems. */
   readonly examples: readonly { readonly key: string; readonly problem: FileProblem }[];
 }
 
@@ -54,7 +54,7 @@ type Outcome =
   | { readonly kind: 'missing' }
   | { readonly kind: 'unused' };
 
-/** @throws StorageUnavailable */
+/** Copies all files. @throws StorageUnavailable */
 export async function copyFiles(options: CopyFilesOptions): Promise<FilesCopied> {
   const { db, parallel, onFile = () => undefined } = options;
   const sum = { copied: 0, copiedBytes: 0, same: 0, unused: 0, problems: 0 };
@@ -132,7 +132,7 @@ async function copyFile({ db, from, to, contentTypeOf }: CopyFilesOptions, row: 
   const sizeProblem = row.size !== null && Number(row.size) !== bytes ? 'size' : null;
   const there = await to.open(key);
   if (there !== null && (await isSame(source, there))) return { kind: 'same', bytes, problem: sizeProblem };
-  // The comparison has read or closed it.
+  // The comparison has read or closed the source file, so it must be opened again.
   const again = there === null ? source : await from.open(key);
   const content = again === null ? null : await contentOf(again);
   if (content === null) return (await isGranted(db, key)) ? { kind: 'missing' } : { kind: 'unused' };
@@ -142,7 +142,7 @@ async function copyFile({ db, from, to, contentTypeOf }: CopyFilesOptions, row: 
   return { kind: 'copied', bytes: content.length, problem: isWhole ? sizeProblem : 'different' };
 }
 
-/** Compares with as little reading as possible, and closes both. */
+/** Compares two files with as little reading as possible, and closes both. */
 async function isSame(one: OpenObject, other: OpenObject): Promise<boolean> {
   const [known, knownToo] = [md5In(one.etag), md5In(other.etag)];
   const [read, compared] = known === null ? [one, other] : [other, one];

@@ -7,7 +7,7 @@ import { type AttackCounts, type Attacker, head, hold } from '../attacker.ts';
 import { countByEmail, RESPONSES, scenario } from '../scenario.ts';
 
 const PIECE = 'x'.repeat(65_536);
-/** As many bytes as the window of a stream has. */
+/** Number of DATA frames of one byte, so that the flow-control window of a stream is nearly used up. */
 const FRAMES = 65_000;
 const JSON_BODY = 'Content-Type: application/json';
 
@@ -37,7 +37,9 @@ function sendFrames(below: Socket, counts: AttackCounts): void {
   socket.on('error', () => below.destroy());
 }
 
-/** Bodies that are read before the decision: a third comes slowly, a third is endless, a third leaves half-way. */
+/**
+ * Sends bodies that are read before the decision. A third is slow, a third is endless, a third is abandoned half-way.
+ */
 function sendToBeRead(attacker: Attacker): void {
   const counted = begin(8000, RESPONSES, [JSON_BODY]);
   const chunked = head('POST', RESPONSES, [JSON_BODY, 'Transfer-Encoding: chunked']);
@@ -48,7 +50,7 @@ function sendToBeRead(attacker: Attacker): void {
 }
 
 export const BODIES = [
-  // As `curl -H Expect: --data-binary @20MB` does.
+  // The same requests as those of `curl -H Expect: --data-binary @20MB`.
   ...['413', '401'].map((status) => {
     const send = `${begin(20_000_000, `/bench/early-${status}`)}${PIECE}`;
     const title = `128 uploads that leave after an early ${status}`;

@@ -4,8 +4,8 @@ import { head, hold, inTurn, open } from '../attacker.ts';
 import { DOWNLOAD, SMALL, scenario } from '../scenario.ts';
 
 /**
- * A TLS hello, the preface of HTTP/2, a request to a proxy, an endless line, contradictory framing, a wrong name, zeros,
- * another version, and a path that cannot be decoded.
+ * Invalid requests: a TLS hello, the preface of HTTP/2, CONNECT, an endless line, contradictory framing, an invalid
+ * field name, zeros, an unknown version, and a path that cannot be decoded.
  */
 export const GARBAGE = [
   Buffer.from('160301020001000001fc0303', 'hex'),
@@ -19,7 +19,7 @@ export const GARBAGE = [
   'GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n',
 ];
 
-/** Limits by outcome and in flight. */
+/** Adds limits that count successful requests, and requests in flight. */
 function limitLeavers(file: PolicyFile): void {
   raiseLimits(file);
   const policy = { identifier: 'ip' };
@@ -66,7 +66,7 @@ export const CONNECTIONS = [
     'leavers-in-flight',
     '50 requests a second, three in flight, 10 s each, left after 60 ms',
     open(50, { send: head('POST', '/bench/slow?ms=10000', ['Content-Length: 0']), leaveAfterMs: 60 }),
-    // Six times three, and those of the minute before.
+    // Three requests of 10 s fit six times into a minute. Three more are from the minute before.
     { policies: limitLeavers, isForFloodgateOnly: true, admittedPerMinuteMax: 21 },
   ),
   scenario(

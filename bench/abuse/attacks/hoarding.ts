@@ -1,4 +1,4 @@
-/** Clients that hold what they take: streams, tunnels, downloads, slow replies, idle connections. */
+/** Attacks that keep resources for a long time: streams, tunnels, downloads, slow replies, idle connections. */
 import type { Socket } from 'node:net';
 import { raiseLimits } from '#bench/peers/floodgate.ts';
 import { head, hold, repeat } from '../attacker.ts';
@@ -48,7 +48,7 @@ export const HOARDING = [
   scenario(
     'slow-answers-protected',
     '100 requests that take the upstream 2 s, again and again, with protect: on',
-    // Each reply is followed by the next request, so that the attacker has its share in progress all the time.
+    // After each reply, send the next request, so that the attacker always uses its full share.
     hold(100, { send: head('GET', '/bench/slow?ms=2000'), atReply: 'send' }),
     {
       policies(file) {

@@ -1,8 +1,13 @@
-/** Floods of identities: invented keys, keys that try to look proven, endless addresses; and trouble with Redis meanwhile. */
+/**
+ * Floods of identities: invented keys, keys that try to become proven, and ever new addresses. Some of these floods run
+ * while Redis is disturbed.
+ */
 import { type Attack, flood, head, inTurn, invented } from '../attacker.ts';
 import { countByEmail, counted, ENVIRONMENT, RESPONSES, SURVEYS, scenario, shipped } from '../scenario.ts';
 
-/** Requests in a row with one key. If the first one proved the key, the others would have a budget of their own. */
+/**
+ * Number of requests in a row with one key. If the first one proved the key, the others would use the key's own budget.
+ */
 const REQUESTS_PER_KEY = 50;
 const UNREADABLE = [
   ...['unknown', '999.1.1.1', '1.2.3.4,'.repeat(500), '[::1', '::ffff:1.2.3.4.5', '%00', 'a'.repeat(4000)],
@@ -13,7 +18,7 @@ const key = (): string => `x-api-key: fbk_${invented()}`;
 
 const floodWithKeys = flood(1500, () => head('GET', SURVEYS, [key()]));
 
-/** @param fields try to make the upstream's reply a proof for the key */
+/** @param fields header fields with which the upstream accepts the request, although the key is invented */
 function floodWithProofs(fields: readonly string[], path = SURVEYS): Attack {
   let current = key();
   let used = 0;

@@ -16,7 +16,7 @@ const pathInTurn = inTurn(['/', `${SURVEYS}/`, '/api/v1/client/', '/storage/benc
 const LARGE_FIELDS = Array.from({ length: 15 }, (_, i) => `X-Large-${i}: ${'y'.repeat(980)}`);
 const MANY_FIELDS = Array.from({ length: 1500 }, (_, i) => `a${i}:b`);
 const RANGES = Array.from({ length: 200 }, (_, i) => `${i * 3}-${i * 3 + 1}`).join(',');
-/** Some upstreams trust these more than the request itself. */
+/** Some upstreams trust these header fields more than the request line and the standard fields. */
 const SMUGGLED = [
   ...['X_Api_Key: fbk_valid_smuggled', 'X_Forwarded_For: 192.0.2.77', 'X-HTTP-Method-Override: DELETE'],
   ...['X-Original-URL: /admin', 'X-Rewrite-URL: /admin', 'Proxy: http://192.0.2.77', 'X-Forwarded-Port: 1'],

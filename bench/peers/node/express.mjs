@@ -1,4 +1,4 @@
-/** Express with express-rate-limit: counts fixed windows in Redis, for all machines together. */
+/** Express with express-rate-limit. It counts fixed windows in Redis, for all machines together. */
 import { Agent } from 'node:http';
 import express from 'express';
 import { rateLimit } from 'express-rate-limit';

@@ -1,7 +1,7 @@
 import proxy from '@fastify/http-proxy';
 import fastify from 'fastify';
 
-/** A Fastify that proxies everything. `limit` registers the limiter before the proxy. */
+/** Starts a Fastify server that proxies all requests. @param limit registers the limiter before the proxy */
 export async function proxyApp({ port, upstream }, limit) {
   const app = fastify({ logger: false, bodyLimit: 16 * 1024 * 1024 });
   await limit(app);

@@ -1,6 +1,6 @@
 /**
- * @fastify/rate-limit before @fastify/http-proxy: counts fixed windows in Redis, for all machines together. It runs once a
- * request, so it cannot apply two limits.
+ * @fastify/rate-limit before @fastify/http-proxy. It counts fixed windows in Redis, for all machines together. It runs
+ * only once for each request, so it cannot apply two limits.
  */
 import rateLimit from '@fastify/rate-limit';
 import { proxyApp } from './fastify-app.mjs';

@@ -1,6 +1,6 @@
 /**
- * rate-limiter-flexible before @fastify/http-proxy: counts fixed windows in Redis, for all machines together, and in its own
- * memory while Redis is away. It remembers in memory who is over a limit.
+ * rate-limiter-flexible before @fastify/http-proxy. It counts fixed windows in Redis, for all machines together. While
+ * Redis is unavailable, it counts in its own memory. It also keeps in memory which clients have exceeded a limit.
  */
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 import { proxyApp } from './fastify-app.mjs';

@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
 
 /**
- * The same client for every peer, as their guides set it up: without automatic pipelining, which would save Redis and the
- * peer some work under load. While Redis is down, commands fail at once.
+ * Creates the Redis client for all Node peers, as their guides do. Automatic pipelining is off. It would save Redis and
+ * the peer some work under load. While Redis is down, commands fail at once.
  */
 export function redis(port) {
   const client = new Redis(port, '127.0.0.1', {
@@ -10,7 +10,7 @@ export function redis(port) {
     maxRetriesPerRequest: 0,
   });
   client.on('error', () => {
-    // Every command that fails tells the limiter.
+    // The limiter gets the error from each command that fails.
   });
   return new Promise((resolve) => client.once('ready', () => resolve(client)));
 }

@@ -4,7 +4,7 @@ import type { Millis } from '#shared/clock.ts';
 import type { CommandContext } from './command.ts';
 
 const TIMEOUT_MS: Millis = 10_000;
-/** With 503 the gateway answers, but its store does not. */
+/** Status 503 means that the gateway answers, but its store does not. */
 const EXIT_BY_STATUS: ReadonlyMap<number, ExitCode> = new Map([
   [400, EXIT.usage],
   [403, EXIT.usage],

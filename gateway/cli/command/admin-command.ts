@@ -8,7 +8,7 @@ import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from './admin-cli
 import { type AddCommand, type CommandContext, readSeconds } from './command.ts';
 
 interface AdminCommand<T> {
-  /** Also the last part of the path in the admin API, unless `path` is set. */
+  /** Name of the command. Unless `path` is set, it is also the last part of the path in the admin API. */
   readonly name: string;
   readonly path?: string;
   readonly describe: string;
@@ -20,7 +20,7 @@ interface AdminCommand<T> {
   readonly tell?: (answer: T) => string;
   /** Prints the lines after the first. */
   readonly print?: (answer: T, terminal: Terminal) => void;
-  /** Default: 0. */
+  /** Returns the exit code of the command. Default: 0. */
   readonly exitCode?: (answer: T) => ExitCode;
 }
 
@@ -43,7 +43,7 @@ const SUBJECT_OPTIONS = {
   },
 } as const;
 
-/** A command about one client, named by an address, a key or a digest. It prints the counters of the client. */
+/** Creates a command about one client, named by an address, a key or a digest. It prints the counters of the client. */
 export function subjectCommand<T extends Inspected>(command: AdminCommand<T>): AddCommand {
   return (program, context) =>
     program.command(
@@ -61,7 +61,7 @@ export function subjectCommand<T extends Inspected>(command: AdminCommand<T>): A
     );
 }
 
-/** A command about one policy. */
+/** Creates a command about one policy. */
 export function policyCommand(command: AdminCommand<Shadowed>): AddCommand {
   return (program, context) =>
     program.command(
@@ -71,15 +71,15 @@ export function policyCommand(command: AdminCommand<Shadowed>): AddCommand {
         withOptions(builder, command).positional('policy', {
           type: 'string',
           demandOption: true,
-          describe: 'Its name in the policy file',
+          describe: 'Name of the policy in the policy file',
         }),
       (given) => context.run(() => run(command, given, { policy: given.policy }, context)),
     );
 }
 
-/** The option `--for` of a command. */
+/** Returns the option `--for` of a command. */
 export function forOption(daysMax: number) {
-  const describe = `How long: 30s, 15m, 1h or 7d; at most ${daysMax}d`;
+  const describe = `Duration such as 30s, 15m, 1h or 7d; at most ${daysMax}d`;
   return { type: 'string', default: '1h', describe } as const;
 }
 

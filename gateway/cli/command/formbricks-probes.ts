@@ -22,7 +22,7 @@ interface FormbricksProbe {
   readonly formbricks: URL;
   /** Address that clients use. */
   readonly origin: URL;
-  /** `origin` comes from an option, so clients really use it. */
+  /** Whether `origin` comes from an option. Then clients really use it. */
   readonly isPublic: boolean;
   /** Number of proxies from `origin` to Formbricks, including the gateway; null if unknown. */
   readonly proxies: number | null;
@@ -137,7 +137,7 @@ async function keyRoutes(formbricks: URL, origin: URL): Promise<Finding[]> {
     );
     return [keyRoutesFinding(seen)];
   } catch {
-    // Another finding already says that the address cannot be reached.
+    // Return no finding, because another one already says that the address cannot be reached.
     return [];
   }
 }

@@ -57,7 +57,7 @@ export function openLogs(options: LogOptions, terminal: Terminal, now: () => num
       EXIT.usage,
     );
   if (files.filter((name) => name === STANDARD_INPUT).length > 1)
-    throw new CommandError('standard input (-) can be read once only', EXIT.usage);
+    throw new CommandError('standard input (-) can be read only once', EXIT.usage);
   const trust = readTrust(trustedProxies);
   const headers = new Map(header.map(readField));
   const progress = new Progress(terminal, now);

@@ -11,7 +11,10 @@ import { ask, type PublicReply, TIMEOUT_MS } from './public-address.ts';
 /** An address from the block for benchmarks (RFC 2544). */
 const CLAIMED_ADDRESS = '198.18.27.53';
 const DAY_MS = 86_400_000;
-/** People renew a certificate a month before it expires. */
+/**
+ * Warn this long before a certificate expires. By then it is overdue, because certificates are usually renewed a month
+ * before.
+ */
 const DAYS_LEFT_MIN = 14;
 const NOWHERE = '/floodgate-doctor-looks-for-nothing';
 
@@ -22,9 +25,9 @@ interface TrustProbe {
 }
 
 /**
- * How the gateway sees requests that come through this address.
+ * Checks how the gateway sees requests that come through this address.
  *
- * @param hops trusted proxies; 0: GATEWAY_TRUSTED_PROXIES is no hop count
+ * @param hops number of trusted proxies; 0 if GATEWAY_TRUSTED_PROXIES is not a number
  */
 export async function probeTrust(origin: URL, admin: AdminAccess, hops: number): Promise<TrustProbe> {
   const { token } = (await askAdmin(admin, 'POST', '/api/doctor/probe', {})) as { token: string };
@@ -56,7 +59,7 @@ export async function probeTrust(origin: URL, admin: AdminAccess, hops: number):
   }
   const { isAsked, forwardedCount } = seenPlain;
   const leads = isAsked
-    ? `what answers ${origin.origin} asks this gateway about requests`
+    ? `the server at ${origin.origin} is a proxy that asks this gateway about requests`
     : `${origin.origin} leads to this gateway`;
   const findings = [
     good('public-address', leads),
@@ -76,7 +79,7 @@ function seenIn({ status, body }: PublicReply): Seen | null {
   }
 }
 
-/** Checks whether the application reads paths as equal that policies distinguish. */
+/** Checks whether the application treats different paths as the same, although policies distinguish them. */
 export async function probeSpellings(origin: URL, spellings: readonly Spelling[]): Promise<Finding[]> {
   let replies: readonly (readonly [Spelling, PublicReply, PublicReply])[];
   let nothing: PublicReply;
@@ -86,7 +89,7 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
       spellings.map(async (one) => [one, await ask(origin, one.path), await ask(origin, one.other)] as const),
     );
   } catch {
-    // Another finding already says that it cannot be reached.
+    // Return no finding, because another one already says that the address cannot be reached.
     return [];
   }
   const answered = replies.filter(([, as, other]) => !isOwn(as) && !isOwn(other));
@@ -108,7 +111,7 @@ export async function probeSpellings(origin: URL, spellings: readonly Spelling[]
   ];
 }
 
-/** Whether the gateway denied it, or the application did not answer. */
+/** Whether the gateway wrote the reply itself: it denied the request, or the application did not answer. */
 function isOwn({ status, headers }: PublicReply): boolean {
   return status === 429 || status >= 502 || headers['x-gateway-ratelimited'] !== undefined;
 }
@@ -125,7 +128,7 @@ export function tlsFinding({ hostname, port }: URL, now: number): Promise<Findin
     const socket = connect({
       host,
       port: Number(port === '' ? 443 : port),
-      // An address is no server name (RFC 6066 3).
+      // An IP address must not be sent as a TLS server name (RFC 6066 3).
       ...(isIP(host) === 0 ? { servername: host } : {}),
       rejectUnauthorized: false,
       timeout: TIMEOUT_MS,
@@ -138,7 +141,7 @@ export function tlsFinding({ hostname, port }: URL, now: number): Promise<Findin
       const { valid_to } = socket.getPeerCertificate();
       const days = Math.floor((Date.parse(valid_to) - now) / DAY_MS);
       const problem: unknown = socket.authorizationError;
-      if (days < 0) end(bad('tls', `the certificate of ${host} has expired on ${valid_to}`, 'renew it now'));
+      if (days < 0) end(bad('tls', `the certificate of ${host} expired on ${valid_to}`, 'renew it now'));
       else if (problem !== null && problem !== undefined)
         end(
           bad(
@@ -152,10 +155,10 @@ export function tlsFinding({ hostname, port }: URL, now: number): Promise<Findin
           bad(
             'tls',
             `the certificate of ${host} expires in ${days} days`,
-            'renew it, and see why nothing did',
+            'renew it, and find out why it was not renewed before',
           ),
         );
-      else end(good('tls', `the certificate of ${host} is trusted and holds for ${days} more days`));
+      else end(good('tls', `the certificate of ${host} is trusted and valid for ${days} more days`));
     });
     socket.once('timeout', () =>
       end(bad('tls', `${host} does not speak TLS in time`, 'look at the proxy in front')),

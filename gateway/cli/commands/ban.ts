@@ -7,10 +7,13 @@ import { BAN_DAYS_MAX } from '#gateway/operate/control/bans.ts';
 export const addBan = subjectCommand<Inspected>({
   name: 'ban',
   describe: 'Refuses all requests of a client for a while, with 429',
-  example: ['$0 ban 192.0.2.7 --for 1h --reason "credential stuffing"', 'Within a second, in every process'],
+  example: [
+    '$0 ban 192.0.2.7 --for 1h --reason "credential stuffing"',
+    'Applies in every process within a second',
+  ],
   options: {
     for: forOption(BAN_DAYS_MAX),
-    reason: { type: 'string', describe: 'Kept beside the ban, for whoever asks later' },
+    reason: { type: 'string', describe: 'Reason of the ban, for other operators' },
   },
   more: (options) => ({ seconds: readFor(String(options.for), BAN_DAYS_MAX), reason: options.reason }),
 });

@@ -1,4 +1,4 @@
-/** `bans`: Who is banned, by whom, and until when? */
+/** `bans`: lists banned clients, who banned them, and until when. */
 
 import { ADMIN_OPTIONS, type AdminAccess, accessOf, askAdmin } from '#gateway/cli/command/admin-client.ts';
 import { requireWhole } from '#gateway/cli/command/arguments.ts';
@@ -16,12 +16,16 @@ interface BansArguments extends AdminAccess, GlobalOptions {
 export const addBans: AddCommand = (program, context) =>
   program.command(
     'bans',
-    'Who is banned, by whom, and until when?',
+    'Lists banned clients, who banned them, and until when',
     (command) =>
       command
-        .option('count', { type: 'number', default: 100, describe: `List so many, at most ${COUNT_MAX}` })
+        .option('count', {
+          type: 'number',
+          default: 100,
+          describe: `Number of bans to list, at most ${COUNT_MAX}`,
+        })
         .options(ADMIN_OPTIONS)
-        .example('$0 bans', 'The newest first'),
+        .example('$0 bans', 'Lists the newest bans first'),
     (options) => context.run(() => bans(options, context)),
   );
 

@@ -19,7 +19,7 @@ export const addDiff: AddCommand = (program, context) =>
         })
         .example(
           '$0 diff policies.yaml edited.yaml',
-          'Lists limits that change and counters that start afresh',
+          'Lists limits that change and counters that start from zero',
         ),
     (options) => context.run(() => diff(options.old, options.new, options.json, context)),
   );

@@ -61,7 +61,7 @@ async function doctor(options: DoctorArguments, context: CommandContext): Promis
 }
 
 interface Addresses {
-  /** null without the option. */
+  /** Address in the option `--public`; null without the option. */
   readonly given: URL | null;
   readonly formbricks: URL | null;
 }
@@ -79,7 +79,7 @@ async function examine(
   try {
     report = (await askAdmin(access, 'GET', '/api/doctor')) as GatewayReport;
   } catch (error) {
-    // No further check is possible, so this becomes a finding.
+    // The admin API is closed, so no further check is possible. Report this as a finding.
     if (!(error instanceof CommandError && /GATEWAY_ADMIN_HOST/.test(error.message))) throw error;
     const fix =
       'set GATEWAY_ADMIN_TOKEN, or GATEWAY_ADMIN_HOST=127.0.0.1; until then everybody who reaches the address can read the metrics';

@@ -36,13 +36,13 @@ export const addExplain: AddCommand = (program, context) =>
         })
         .option('plan', { type: 'string', describe: 'Plan of the client, as a trusted proxy would name it' })
         .option('from', { type: 'string', default: '127.0.0.1', describe: 'Address of the client' })
-        .option('file', { type: 'string', describe: 'A policy file to ask instead of the running gateway' })
+        .option('file', { type: 'string', describe: 'A policy file to use instead of the running gateway' })
         .options(ADMIN_OPTIONS)
         .example(
           "$0 explain 'POST /api/v1/management/storage' -H 'x-api-key: fbk_1'",
           'Shows for every policy whether it applies, and why not; uses the running gateway, charges nothing',
         )
-        .example("$0 explain 'POST /login' --file new.yaml", 'The same of a file, with empty counters'),
+        .example("$0 explain 'POST /login' --file new.yaml", 'Uses a file instead, with empty counters'),
     (options) => context.run(() => run(options, context)),
   );
 

@@ -21,17 +21,17 @@ const PROCESSES_MAX = 10_000;
 export const addForecast: AddCommand = (program, context) =>
   program.command(
     'forecast',
-    'How much memory, and how many Redis commands a second, does a number of clients take?',
+    'How much memory and how many Redis commands a second do these clients need?',
     (command) =>
       command
         .option('identities', { type: 'number', default: 20_000, describe: 'Clients in one window' })
         .option('rate', {
           type: 'number',
-          describe: 'Requests per second of all of them; one a minute of each unless given',
+          describe: 'Requests per second of all clients; default: one a minute for each client',
         })
         .option('processes', { type: 'number', default: 1, describe: 'Processes of all gateways' })
         .option('file', { type: 'string', default: 'policies.yaml', describe: 'The policy file' })
-        .example('$0 forecast --identities 100000 --rate 2000', 'An upper bound, to set maxmemory by'),
+        .example('$0 forecast --identities 100000 --rate 2000', 'Gives an upper bound for maxmemory'),
     (options) => context.run(() => run(options, context)),
   );
 

@@ -21,16 +21,19 @@ export const addImport: AddCommand = (program, context) =>
         .positional('file', {
           type: 'string',
           demandOption: true,
-          describe: 'Their configuration; - for standard input',
+          describe: 'Configuration of that product; - for standard input',
         })
         .option('from', {
           choices: PRODUCTS,
           describe: 'Product of the file; detected from its content by default',
         })
-        .example('$0 import nginx.conf > policies.yaml', 'Tells the source of each row, and what is lost')
+        .example(
+          '$0 import nginx.conf > policies.yaml',
+          'Names the source of each row, and the parts that cannot be converted',
+        )
         .example(
           'kubectl get backendtrafficpolicy,httproute -o yaml | $0 import -',
-          'The same of a cluster with Envoy Gateway',
+          'Converts the limits of a cluster with Envoy Gateway',
         ),
     (options) => context.run(() => run(options, context)),
   );

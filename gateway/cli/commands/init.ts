@@ -12,7 +12,11 @@ export const addInit: AddCommand = (program, context) =>
     'Writes a policy file to begin with',
     (command) =>
       command
-        .positional('file', { type: 'string', default: 'policies.yaml', describe: 'It must not exist yet' })
+        .positional('file', {
+          type: 'string',
+          default: 'policies.yaml',
+          describe: 'File to write, which must not exist yet',
+        })
         .option('from', {
           choices: EXAMPLES,
           default: 'json-api' as const,

@@ -31,23 +31,28 @@ export const addProve: AddCommand = (program, context) =>
           describe: 'Where clients reach the gateway',
         })
         .option('gateway', { type: 'string', hidden: true })
-        .option('file', { type: 'string', default: 'policies.yaml', describe: 'Its policy file' })
+        .option('file', { type: 'string', default: 'policies.yaml', describe: 'Policy file of the gateway' })
         .option('header', { ...HEADER_OPTION, describe: 'Further header field of every request' })
         .option('all-methods', {
           type: 'boolean',
           default: false,
           describe: 'Send POST, PUT, PATCH and DELETE too; they may change data',
         })
-        .option('yes', { alias: 'y', type: 'boolean', default: false, describe: 'Do not ask' })
+        .option('yes', {
+          alias: 'y',
+          type: 'boolean',
+          default: false,
+          describe: 'Do not ask for confirmation',
+        })
         .option('wait', {
           type: 'number',
           default: 90,
-          describe: 'Seconds to wait for a fresh window at most',
+          describe: 'Maximum number of seconds to wait for a new window',
         })
         .option('limit-max', {
           type: 'number',
           default: 10_000,
-          describe: 'Leave out policies with a larger limit',
+          describe: 'Skip policies with a larger limit',
         })
         .example('$0 prove --yes', 'Sends more requests than each limit allows and counts what is admitted'),
     (options) => context.run(() => proveAll(options, context)),

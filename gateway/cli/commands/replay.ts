@@ -40,7 +40,7 @@ export const addReplay: AddCommand = (program, context) =>
         .example('$0 replay access.log', 'How many requests of whom would policies.yaml have denied?')
         .example(
           '$0 replay access.log* --file edited.yaml --against policies.yaml',
-          'Whom does the edit hit?',
+          'Shows which clients an edit affects',
         ),
     (options) => context.run(() => run(options, context)),
   );
@@ -50,7 +50,7 @@ async function run(options: ReplayOptions, { terminal, now, env }: CommandContex
   const { against: other } = options;
   const against = other === undefined ? null : loadPolicyFile(other);
   const { logs, trust, progress } = openLogs(options, terminal, now);
-  // With the salt, digests are the same as in the gateway.
+  // With the salt of the gateway, digests are the same as in its logs.
   const salt = env.GATEWAY_IDENTITY_SECRET ?? '';
   const begunAt = now();
   const result = await readingLogs(progress, () => new Replay({ logs, set, against, trust, salt }).run());

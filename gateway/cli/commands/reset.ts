@@ -5,7 +5,7 @@ import type { Inspected } from '#gateway/operate/admin/inspect.ts';
 
 export const addReset = subjectCommand<Inspected & { readonly cleared: number }>({
   name: 'reset',
-  describe: 'Lets a client begin afresh: clears its counters in all policies',
+  describe: 'Clears the counters of a client in all policies',
   example: ['$0 reset --key fbk_1', 'Clears what a key has used'],
   tell: ({ cleared }) => (cleared === 0 ? 'There was nothing to clear.' : `Buckets cleared: ${cleared}.`),
 });

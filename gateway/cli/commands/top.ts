@@ -35,7 +35,7 @@ export const addTop: AddCommand = (program, context) =>
         .option('once', { type: 'boolean', default: false, describe: 'One second, printed once' })
         .options(ADMIN_OPTIONS)
         .example('$0 top', 'A live view; q or Ctrl-C ends it')
-        .example('$0 top --once --json', 'One second as a JSON document'),
+        .example('$0 top --once --json', 'Prints the activity of one second as a JSON document'),
     (options) => context.run(() => top(options, context)),
   );
 
@@ -137,7 +137,7 @@ class Screen {
     this.#stdin = stdin;
     this.#ended = new Promise((resolve) => {
       this.#onData = (data) => {
-        // In raw mode Ctrl-C is a character.
+        // In raw mode, Ctrl-C arrives as a character and not as a signal.
         const text = data.toString();
         if (text.includes('q') || text.includes('Q') || text.includes(CTRL_C)) resolve(true);
       };

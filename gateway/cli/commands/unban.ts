@@ -7,8 +7,8 @@ import { EXIT } from '#shared/cli/exit.ts';
 export const addUnban = subjectCommand<Inspected & { readonly changed: boolean }>({
   name: 'unban',
   describe: 'Lets a banned client in again',
-  example: ['$0 unban 192.0.2.7', 'Within a second, in every process'],
+  example: ['$0 unban 192.0.2.7', 'Applies in every process within a second'],
   tell: ({ changed }) => (changed ? 'The ban is lifted.' : 'There was no ban.'),
-  // The operator most likely meant another client.
+  // If there was no ban, exit with an error: the operator most likely meant another client.
   exitCode: ({ changed }) => (changed ? EXIT.ok : EXIT.no),
 });

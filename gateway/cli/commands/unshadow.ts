@@ -6,11 +6,11 @@ import { EXIT } from '#shared/cli/exit.ts';
 export const addUnshadow = policyCommand({
   name: 'unshadow',
   describe: 'Lets a policy deny again',
-  example: ['$0 unshadow login', 'Within a second, in every process'],
+  example: ['$0 unshadow login', 'Applies in every process within a second'],
   tell: ({ policies, changed }) =>
     changed
       ? `Denies again: ${policies.join(', ')}`
       : 'No operator had put it in shadow mode; the file decides.',
-  // The operator most likely meant another policy.
+  // If there was no shadow mode, exit with an error: the operator most likely meant another policy.
   exitCode: ({ changed }) => (changed ? EXIT.ok : EXIT.no),
 });

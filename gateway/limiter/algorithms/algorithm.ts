@@ -21,7 +21,7 @@ export interface Rule {
   readonly windowMs: Millis;
   /** Units per window. A fraction if it is this process's share of a limit. */
   readonly limit: number;
-  /** null for windows of a fixed length. */
+  /** The calendar of the windows; null for windows of a fixed length. */
   readonly calendar: Calendar | null;
 }
 

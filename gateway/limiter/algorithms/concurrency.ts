@@ -21,7 +21,7 @@ export const CONCURRENCY: Algorithm = {
   id: 4,
   amountPerUnit: () => 1,
   windowAt: () => 0,
-  // Leases are given back one by one.
+  // The state does not change with time, because leases are given back one by one.
   advance: (state, now) => ({ ...state, at: now }),
   used: ({ a }) => a,
   resetMs: ({ a }) => (a > 0 ? TRY_AGAIN_MS : 0),

@@ -23,16 +23,16 @@ const PRESSED_BYTES_PER_CHECK = 20_480;
 
 interface SlowBody {
   response: ClientResponse;
-  /** Value at the last progress. */
+  /** Number of bytes read at the last progress. */
   bytesRead: number;
   checks: number;
-  /** Value at the beginning of the last PRESSED_CHECKS. */
+  /** Number of bytes read at the beginning of the last PRESSED_CHECKS. */
   pressedBytesRead: number;
   pressedChecks: number;
 }
 
 interface UnreadReply {
-  /** Bytes that the kernel has accepted. */
+  /** Number of reply bytes that the kernel has accepted. */
   bytesSent: number;
   since: Millis;
   /** The client whose bound counts the reply; null while it is not counted. */
@@ -172,7 +172,7 @@ export class ConnectionWatch {
   ): boolean {
     const { upstream, clients } = this.#options;
     if (unreadMs >= upstream.options.unreadTimeoutMs) return false;
-    // Replies that are read within one check are not counted.
+    // Do not count replies that are read within one check.
     if (unread.client !== null || unreadMs < this.#checkMs) return true;
     const known = response.exchange?.client ?? connection.client;
     if (known === null) return true;

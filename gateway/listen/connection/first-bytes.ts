@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import type { Millis } from '#shared/clock.ts';
 
-/** @returns how many bytes are used; `more`: more are needed; `bad`: they are not of this protocol, and none is used */
+/** @returns the number of used bytes; `more` if more are needed; `bad` if they do not belong to the protocol */
 export type Look = (bytes: Buffer) => number | 'more' | 'bad';
 
 type FirstBytes = 'good' | 'bad' | 'late' | 'gone';
@@ -37,7 +37,7 @@ export function readFirstBytes(
     if (rest.length > 0) socket.unshift(rest);
     end(used === 'bad' ? 'bad' : 'good');
   };
-  // Bytes that have arrived in the kernel are read first.
+  // When the time is over, first read the bytes that have arrived in the kernel.
   const timer = setTimeout(() => setImmediate(() => end('late')), timeoutMs);
   socket.on('readable', read).on('end', gone).on('close', gone);
 }

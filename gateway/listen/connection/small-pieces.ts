@@ -49,7 +49,7 @@ export class SmallPieces implements PieceListener {
     const connection = this.#options.connections.get(socket);
     if (connection === undefined) return;
     stopParsing(socket);
-    // The reply was written, and the rest of the body was being discarded.
+    // If no reply is due, the reply was already written, and the rest of the body was being discarded.
     if (connection.pending === null) lingeringClose(socket);
     else this.#options.refuse(socket);
     const { client } = connection;
@@ -57,7 +57,10 @@ export class SmallPieces implements PieceListener {
     if (client !== null && isFlood && this.penalties.add(client)) this.#cutOthers(client);
   }
 
-  /** Otherwise their received bytes would be parsed before the requests of other clients. */
+  /**
+   * Closes the other connections of a client. Otherwise their received bytes would be parsed before the requests of
+   * other clients.
+   */
   #cutOthers(client: Client): void {
     for (const { socket, client: owner, pending } of this.#options.connections.values()) {
       if (owner !== client || socket.writableEnded) continue;

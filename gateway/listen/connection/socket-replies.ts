@@ -24,7 +24,7 @@ const PARSE_ERRORS: Readonly<Record<string, OwnReply>> = {
 
 interface SocketRepliesOptions {
   readonly connections: ReadonlyMap<Socket, ClientConnection>;
-  /** null if the access log is off. */
+  /** The access log; null if it is off. */
   readonly accessLog: AccessLog | null;
   readonly metrics: Metrics;
   readonly wallClock: Clock;
@@ -55,7 +55,7 @@ export class SocketReplies {
   refuse(socket: Duplex, reply: OwnReply): void {
     const pending = this.#options.connections.get(socket as Socket)?.pending ?? null;
     if (pending?.headersSent === true) {
-      // The gateway's own replies are written whole. A reply from the upstream would be cut here.
+      // A reply of the gateway itself is already complete. A reply from the upstream is cut here.
       if (pending.exchange?.isClosed === false) socket.destroy();
       else lingeringClose(socket);
       return;

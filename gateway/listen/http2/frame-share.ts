@@ -1,7 +1,8 @@
 /**
- * Bounds the frames that one client sends in addition to its requests: WINDOW_UPDATE, PING, PRIORITY, SETTINGS and unknown
- * ones. Each costs nghttp2 a fraction of a microsecond, and 100 MB of them in a second occupy the event loop. node:http2
- * does not report them, so they are counted by bytes: those read, without those of header sections and bodies.
+ * Bounds the frames that one client sends in addition to its requests: WINDOW_UPDATE, PING, PRIORITY, SETTINGS and
+ * unknown ones. Each costs nghttp2 a fraction of a microsecond, and 100 MB of them in a second occupy the event loop.
+ * node:http2 does not report them, so they are counted by bytes: those read, without those of header sections and
+ * bodies.
  */
 import { counter, type Sample } from '#gateway/observe/metrics/metrics.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -53,20 +54,20 @@ const NO_COUNT: FrameCount = {
 interface Counted {
   readonly client: string;
   readonly connection: FramedConnection;
-  /** Number of bytes allowed for its requests. */
+  /** Number of bytes that are allowed because of requests and bodies. */
   explained: number;
-  /** Further bytes that the client's sum already contains. */
+  /** Number of other bytes, which are already in `#excess` of the client. */
   charged: number;
 }
 
 export class FrameShare {
   readonly #options: FrameShareOptions;
   readonly #open = new Set<Counted>();
-  /** Unallowed bytes by client. The sum shrinks with each check. */
+  /** Number of bytes beyond the allowed ones, by client. It shrinks with each check. */
   readonly #excess = new Map<string, number>();
   readonly #penalized = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
-  /** How often a client exceeded its share. */
+  /** Number of times that a client exceeded its share. */
   floods = 0;
 
   constructor(options: FrameShareOptions) {
@@ -98,7 +99,7 @@ export class FrameShare {
         if (excess > BURST_BYTES) this.#cut(client);
       },
       end: () => {
-        // A client that closes before the next check is charged too.
+        // Also charge a client that closes before the next check.
         if (this.#open.delete(counted)) this.#charge(counted);
       },
     };

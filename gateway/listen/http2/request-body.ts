@@ -38,7 +38,7 @@ export function passBody(
     call.end();
   });
   call.on('drain', () => stream.resume());
-  // The request accepts no more of it.
+  // When the call is closed, the request accepts no more of the body.
   call.once('close', () => {
     if (!stream.closed) stream.pause();
   });

@@ -29,18 +29,19 @@ import { connectedEnds } from './stream-socket.ts';
 const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR } =
   constants;
 
-/** The same as for idle HTTP/1.1 connections. */
+/** Time limit for idle connections, as for HTTP/1.1. */
 const IDLE_MS: Millis = 65_000;
 
 const OPTIONS: ServerOptions = {
-  // Higher than the 128 fields beyond which HTTP/1.1 refuses with a reply.
+  // This limit is higher than 128 fields. The listener refuses more than 128 with a reply.
   maxHeaderListPairs: 160,
   maxSessionMemory: 4,
   maxSessionInvalidFrames: 100,
   maxSessionRejectedStreams: 100,
   // Applications send some fields twice, such as X-Content-Type-Options.
   strictSingleValueFields: false,
-  // Clients that open streams only to reset them are cut (CVE-2023-44487). Browsers reset all pictures of a page at once.
+  // Clients that open streams only to reset them are cut (CVE-2023-44487). Browsers reset all pictures of a page at
+  // once.
   streamResetBurst: 500,
   streamResetRate: 50,
   settings: {
@@ -58,7 +59,7 @@ const NO_STATUS = unreadReply(
 );
 /** The largest status code (RFC 9110 15). */
 const STATUS_MAX = 599;
-/** Larger than the largest header section of a reply. */
+/** This limit is higher than the size of any header section of a reply. */
 const HEADER_BYTES_MAX = 32_768;
 
 /** Interval between two checks of sessions that have ended. */
@@ -194,7 +195,7 @@ export class Http2Sessions {
       passReply(reply, stream, head.method === 'HEAD');
     });
     call.on('error', () => {
-      // After the reply, the rest of the body does not matter.
+      // If the reply is complete, the rest of the body does not matter.
       if (isReplied || stream.destroyed) return;
       // REFUSED_STREAM tells the client that it may try again, because nothing has been processed (RFC 9113 8.7).
       stream.close(server.bytesRead > 0 ? NGHTTP2_INTERNAL_ERROR : NGHTTP2_REFUSED_STREAM);
@@ -245,7 +246,7 @@ function answer(stream: ServerHttp2Stream, reply: OwnReply): void {
   stream.resume();
 }
 
-/** node:http2 throws if a stream cannot be answered. */
+/** Whether the stream can be answered. Otherwise node:http2 throws. */
 function mayRespond({ destroyed, closed, headersSent }: ServerHttp2Stream): boolean {
   return !destroyed && !closed && !headersSent;
 }

@@ -40,7 +40,7 @@ class End extends Duplex {
     }
     peer.bytesRead += chunk.length;
     this.#written = written;
-    // If there is room left, _read is not called.
+    // If the other end has room left, _read is not called, so continue here.
     if (peer.push(chunk)) process.nextTick(() => this.takeWritten()?.());
   }
 

@@ -19,7 +19,7 @@ export interface PlainConnectionOptions extends ResponseOptions {
   readonly requestTimeoutMs: Millis;
   readonly keepAliveMs: Millis;
   readonly onRequest: (connection: ClientConnection, req: PlainRequest, res: PlainResponse) => void;
-  /** The same as node:http's event of this name. */
+  /** Called like node:http's event of this name. */
   readonly onClientError: (error: NodeJS.ErrnoException, socket: Socket) => void;
   /** Gives the connection, with all unused bytes, to node:http. */
   readonly onHandOver: (socket: Socket) => void;
@@ -27,7 +27,7 @@ export interface PlainConnectionOptions extends ResponseOptions {
   readonly onGone: (connection: PlainConnection) => void;
 }
 
-/** As in node:http. The client's time begins when it has the reply. */
+/** Tolerance as in node:http. The keep-alive time of the client begins when it has the reply. */
 const KEEP_ALIVE_MARGIN_MS: Millis = 1000;
 
 class RequestError extends Error {
@@ -49,10 +49,10 @@ export class PlainConnection {
   #body: PlainBody | null = null;
   /** Bytes that arrived before the last reply was written. */
   #early: Buffer | null = null;
-  /** They arrived before the end of the reply was written. */
+  /** Whether the bytes in `#early` arrived before the end of the reply was written. */
   #isPipelined = false;
   #isFresh = true;
-  /** Start of the connection, of the current request, or of the wait for it. */
+  /** Start of the connection, of the current request, or of the wait for the next request. */
   #since: Millis;
 
   constructor(connection: ClientConnection, options: PlainConnectionOptions) {
@@ -68,7 +68,7 @@ export class PlainConnection {
       .on('close', this.#onClose);
   }
 
-  /** A reply is out, and the next request has not begun. */
+  /** Whether a reply has been sent, and the next request has not begun. */
   get #isIdle(): boolean {
     return !this.#isFresh && this.#response === null && this.#body === null;
   }
@@ -81,7 +81,7 @@ export class PlainConnection {
   check(now: Millis): void {
     const { headersTimeoutMs, requestTimeoutMs, keepAliveMs } = this.#options;
     const waitedMs = now - this.#since;
-    // No reply: it could cross with a request, and the client would take it for its answer.
+    // Close without a reply. The client may just send a request, and would take the reply for the answer.
     if (this.#isFresh || this.#isIdle) {
       if (waitedMs >= (this.#isFresh ? headersTimeoutMs : keepAliveMs + KEEP_ALIVE_MARGIN_MS))
         closeUnlessUsed(this.#socket);
@@ -99,9 +99,10 @@ export class PlainConnection {
       if (taken === bytes.length) return;
       bytes = bytes.subarray(taken);
     }
-    // The connection closes after its reply, and further bytes are dropped.
+    // If the connection closes after its reply, drop further bytes.
     if (!this.#socket.writable) return;
-    // Some clients send one behind a body (RFC 9112 2.2). node:http would wait only 10 s for the request behind it.
+    // Some clients send an empty line after a body (RFC 9112 2.2). node:http would take it for the start of a request,
+    // which must be complete within 10 s.
     if (bytes.length === EMPTY_LINE.length && bytes.toString('latin1') === EMPTY_LINE) return;
     if (this.#response === null) this.#read(bytes);
     else this.#keepEarly(bytes, !this.#response.isEnded);
@@ -111,7 +112,7 @@ export class PlainConnection {
     const options = this.#options;
     const socket = this.#socket;
     const head = plainHead(bytes);
-    // node:http's side bounds pipelined requests that arrive together.
+    // Pipelined requests go to node:http, because only there is their number limited.
     if (head === null || bytes.length > head.bytes + head.contentLength) {
       this.#handOver(bytes);
       return;

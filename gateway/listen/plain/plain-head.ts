@@ -10,13 +10,13 @@ export interface PlainHead {
   readonly rawHeaders: readonly string[];
   /** 0 without a body. */
   readonly contentLength: number;
-  /** The client keeps the connection open after the reply. */
+  /** Whether the client keeps the connection open after the reply. */
   readonly keepsAlive: boolean;
   /** Length of the header section, including the empty line at its end. */
   readonly bytes: number;
 }
 
-/** Lower than the maximum of node:http. */
+/** Maximum size of a plain header section. It is lower than that of node:http. */
 const BYTES_MAX = 16_384;
 const FIELDS_MAX = 128;
 const END = Buffer.from('\r\n\r\n');
@@ -27,7 +27,7 @@ const REQUEST_LINE =
 const FIELDS = /^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 const LENGTH = /^\d{1,15}$/;
 
-/** A request with one of these is not plain. */
+/** Requests with one of these header fields are left to the parser of node:http. */
 const NOT_PLAIN: ReadonlySet<string> = new Set([
   'expect',
   'proxy-connection',

@@ -28,7 +28,7 @@ export class PlainResponse implements ClientResponse {
   socket: Socket | null;
   shouldKeepAlive: boolean;
   headersSent = false;
-  /** Nothing more of it will be written. */
+  /** Whether `end` was called, so that no more of the reply will be written. */
   isEnded = false;
   writableFinished = false;
   destroyed = false;
@@ -37,9 +37,9 @@ export class PlainResponse implements ClientResponse {
   readonly #onWritten: (error?: Error | null) => void;
   /** The status line and the fields so far; '' once they are written. */
   #head = '';
-  /** Further fields. */
+  /** Fields that were checked before, see CheckedFields. */
   #checked = '';
-  /** Lines of the head. */
+  /** Number of lines in the header section. */
   #lines = 1;
   #hasDate = false;
   #hasBody = true;

@@ -5,7 +5,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
 type ProxyHeader =
-  /** More bytes are needed. */
+  /** The header is not complete, so more bytes are needed. */
   | { readonly kind: 'more' }
   | { readonly kind: 'bad' }
   | {
@@ -56,7 +56,7 @@ function readV1(bytes: Buffer): ProxyHeader {
   const [, family, source = '', destination = '', sourcePort = '', destinationPort = '', ...rest] = bytes
     .toString('latin1', 0, end)
     .split(' ');
-  // The rest of such a line must be ignored.
+  // The rest of a line with UNKNOWN must be ignored.
   if (family === 'UNKNOWN') return { kind: 'header', bytes: end + 2, address: null };
   const isAddress = family === 'TCP4' ? isIPv4 : family === 'TCP6' ? isIPv6 : null;
   const isRight =
@@ -93,7 +93,7 @@ function readV2(bytes: Buffer): ProxyHeader {
     case TCP6:
       return body.length < 36 ? BAD : { ...nobody, address: ipv6Text(body) };
     default:
-      // Datagrams and undefined families.
+      // Refuse datagrams and undefined address families.
       return BAD;
   }
 }

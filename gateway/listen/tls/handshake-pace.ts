@@ -21,7 +21,9 @@ const CLIENTS_MAX = 4096;
 export class HandshakePace {
   readonly #intervalMs: Millis;
   readonly #clock: Clock;
-  /** By client, when its whole burst is available again. The client with the newest handshake is last. */
+  /**
+   * For each client the time at which its whole burst is available again. The client with the newest handshake is last.
+   */
   readonly #wholeAt = new Map<string, Millis>();
 
   constructor({ perSecond, clock }: HandshakePaceOptions) {

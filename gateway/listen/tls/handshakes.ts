@@ -23,7 +23,7 @@ interface HandshakesOptions {
   readonly timeoutMs?: Millis;
   /** Protocols for ALPN, the preferred one first. */
   readonly protocols?: readonly string[];
-  /** null for no limit. */
+  /** Limits the handshakes of one client; null for no limit. */
   readonly pace?: HandshakePace | null;
   /** Called when a client must wait, or its connection is closed, because it began too many handshakes. */
   readonly onTooFast?: () => void;
@@ -33,7 +33,7 @@ export class Handshakes {
   readonly #server: Server;
   /** Callbacks for the secured connection, by the socket below TLS. */
   readonly #pending = new Map<Socket, (secured: TLSSocket) => void>();
-  /** Those sockets by address, because node:tls does not tell which socket it secured. */
+  /** The sockets of `#pending` by address, because node:tls does not tell which socket it secured. */
   readonly #byAddress = new Map<string, Socket>();
   readonly #timeoutMs: Millis;
   readonly #pace: HandshakePace | null;

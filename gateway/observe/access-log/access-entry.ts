@@ -45,7 +45,7 @@ const PATH_MAX = 1000;
 interface LoggedCharge {
   readonly charge: Pick<Charge, 'buckets'>;
   readonly identified: {
-    /** In the same order as `Cover.identifiers`. */
+    /** One entry for each of `Cover.identifiers`, in the same order. */
     readonly identities: readonly (Identity | null)[];
     readonly provable: Identity | null;
   };
@@ -60,7 +60,7 @@ export class AccessEntry {
   upstreamMs: Millis | null = null;
   storeMs: Millis | null = null;
   repliedAt: Millis | null = null;
-  /** Set for replies that bypass the response object: protocol switches, and errors written to the socket. */
+  /** Status of a reply that bypasses the response object: protocol switches, and errors written to the socket. */
   status: number | null = null;
 
   readonly #log: AccessLog | null;
@@ -219,7 +219,7 @@ export class AccessEntry {
   #unproven(): string[] {
     const names: string[] = [];
     for (const [i, { policy, credential }] of (this.#charged?.charge.buckets ?? []).entries()) {
-      // null means that the store knows a proof that this process did not know.
+      // If the state of the bucket is null, the store knows a proof that this process did not know.
       if (credential === null || this.#spent?.states[i] === null) continue;
       const { name } = policy.identifier;
       if (!names.includes(name)) names.push(name);

@@ -48,5 +48,5 @@ export async function exposition(processes: readonly (readonly Family[])[]): Pro
   return AggregatorRegistry.aggregate([...processes]).metrics();
 }
 
-/** Loaded on the first use, because it takes 3 to 6 MB in each process. */
+/** Loads prom-client on the first use, because it takes 3 to 6 MB in each process. */
 const promClient = () => import('prom-client');

@@ -33,11 +33,11 @@ interface PolicyCounts {
   allowed: number;
   denied: number;
   shadowDenied: number;
-  /** Made once, because samples are read every second. */
+  /** Labels of the policy's samples. They are made only once, because samples are read every second. */
   readonly labels: Readonly<Record<'policy' | 'allowed' | 'denied' | 'shadowDenied', Sample['labels']>>;
 }
 
-/** Units of a policy whose cost replies report, and replies that did not. */
+/** Counts for a policy whose cost replies report: units, and replies that did not report them. */
 interface UnitCounts {
   reserved: number;
   givenBack: number;
@@ -78,11 +78,11 @@ export class Metrics {
   untrustedChains = 0;
   reloads = 0;
   reloadFailures = 0;
-  /** From the arrival of a request to its decision. */
+  /** Time from the arrival of a request to its decision. */
   readonly decisionTime = new Histogram();
   /** The part of `decisionTime` that is spent waiting for the store. */
   readonly storeTime = new Histogram();
-  /** From the decision to the start of the upstream's reply, including the wait for a connection. */
+  /** Time from the decision to the start of the upstream's reply, including the wait for a connection. */
   readonly upstreamTime = new Histogram();
 
   count(outcome: Outcome): void {
@@ -107,7 +107,7 @@ export class Metrics {
     this.#bans.set(row, counts);
   }
 
-  /** The reply to a request has begun, or will not come. */
+  /** Counts the units of a request. Called when its reply has begun, or will not come. */
   settled({ name }: Policy, reserved: number, units: number, lacksUnits: boolean): void {
     let counts = this.#units.get(name);
     if (counts === undefined) {
@@ -121,7 +121,7 @@ export class Metrics {
   }
 
   degraded(policy: Policy): void {
-    // Makes the policy appear in samples(), even if it never gets another count.
+    // Add the policy, so that it appears in samples(), even if it never gets another count.
     this.#of(policy);
     this.#degraded.set(policy.name, (this.#degraded.get(policy.name) ?? 0) + 1);
   }
@@ -129,7 +129,7 @@ export class Metrics {
   samples(): Sample[] {
     const samples: Sample[] = Object.entries(this.#outcomes).map(([outcome, value]) => ({
       name: 'floodgate_requests_total',
-      help: 'Requests by what the gateway did with them.',
+      help: 'Requests by decision of the gateway.',
       type: 'counter',
       labels: { outcome },
       value,
@@ -156,7 +156,7 @@ export class Metrics {
     samples.push(
       ...histogram(
         'floodgate_decision_duration_seconds',
-        "What the gateway adds before it forwards or answers: from a request's arrival to its decision.",
+        "Time that the gateway adds before it forwards or answers: from a request's arrival to its decision.",
         this.decisionTime,
       ),
       ...histogram(

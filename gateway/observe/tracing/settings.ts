@@ -19,7 +19,7 @@ export interface TracingSettings {
   /** Origin of the collector, for the log. */
   readonly collector: string;
   readonly sampler: (typeof SAMPLERS)[number];
-  /** From 0 to 1. */
+  /** Share of requests that are recorded, from 0 to 1. */
   readonly ratio: number;
   /** Maximum number of requests that one process records in a second. */
   readonly perSecondMax: number;

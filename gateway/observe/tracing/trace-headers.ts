@@ -2,7 +2,7 @@ const PARENT = 'traceparent';
 const STATE = 'tracestate';
 
 interface TraceHeaders {
-  /** '' if absent, or if there are several values, because then none can be trusted. */
+  /** Value of `traceparent`. Empty if it is absent, or if there are several, because then none can be trusted. */
   readonly parent: string;
   /** All values, joined with commas. */
   readonly state: string;

@@ -33,7 +33,7 @@ export interface EndedRequest {
   readonly scheme: 'http' | 'https';
   /** Path pattern of the denying or tightest policy; null if no policy applies. */
   readonly route: string | null;
-  /** null if the client left before a reply began. */
+  /** Status of the reply; null if the client left before a reply began. */
   readonly status: number | null;
   readonly decision: string;
   readonly decisionId: string | null;
@@ -42,13 +42,13 @@ export interface EndedRequest {
   readonly store: StoreWait | null;
   readonly repliedAt: Millis | null;
   readonly endedAt: Millis;
-  /** The reply was cut off. */
+  /** Whether the reply was cut off. */
   readonly isCut: boolean;
 }
 
 export interface StoreWait {
   readonly askedAt: Millis;
   readonly answeredAt: Millis;
-  /** The store did not answer, so `onStoreFailure` decided. */
+  /** Whether the store did not answer, so that `onStoreFailure` decided. */
   readonly hasFailed: boolean;
 }

@@ -50,7 +50,7 @@ async function addRoutes(api: FastifyInstance, options: AdminApiOptions): Promis
   api.register(trafficRoutes, {
     ...context,
     policyVersion: async () => {
-      // During an outage of the store the shadow modes are unknown, which is a state of its own for this version.
+      // During an outage of the store the shadow modes are unknown. The version must show that as a separate state.
       const known = await control.shadows().catch(() => null);
       const shadows = known === null ? 'unknown' : [...known].flat().join(' ');
       return hash('sha256', `${policies().version} ${policyRefusal()} ${shadows}`).slice(0, 16);

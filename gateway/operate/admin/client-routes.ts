@@ -27,7 +27,7 @@ const LISTED = 100;
 const countSchema = {
   type: 'string',
   pattern: '^([1-9][0-9]{0,2}|1000)$',
-  description: `How many are listed, at most 1000; ${LISTED} unless given`,
+  description: `Number of bans to list, at most 1000; default: ${LISTED}`,
 } as const;
 
 export interface ShownBans {
@@ -81,7 +81,7 @@ export async function clientRoutes(
       const identity = await identify(request.body);
       const cleared = await control.reset(
         identity,
-        // Requests in flight stay counted.
+        // A reset does not change counters of requests in flight.
         countersOf(policies()).filter(({ policy }) => policy.algorithm !== 'concurrency'),
       );
       audit(request, 'reset', { identity: identity.digest, cleared });

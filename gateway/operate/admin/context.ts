@@ -17,7 +17,7 @@ export interface AdminApiOptions extends GuardOptions {
   readonly log: Logger;
   readonly clock: Clock;
   readonly trust: ProxyTrust;
-  /** At least 32 random bytes. */
+  /** Returns a new secret of at least 32 random bytes. */
   readonly newSecret: () => string;
   readonly control: Control;
   readonly doctor: DoctorSources;
@@ -30,7 +30,7 @@ export interface AdminApiOptions extends GuardOptions {
   readonly policyRefusal: () => string | null;
   /** @throws if the store is unavailable */
   readonly findDecision: (id: string) => Promise<DecisionRecord | null>;
-  /** Newest first, see DecisionStore. @throws if the store is unavailable */
+  /** Lists refusals, newest first, see DecisionStore. @throws if the store is unavailable */
   readonly listDecisions: (before: string | null, count: number) => Promise<readonly DecisionRecord[]>;
   /** Address of a refused client, by its digest; null if unknown, or if operators may not see it. */
   readonly addressOf: (digest: string) => string | null;

@@ -13,7 +13,7 @@ import {
   refusals,
 } from './reply-schemas.ts';
 
-/** Maximum number in one reply. */
+/** Maximum number of refusals in one reply. */
 const PAGE_MAX = 100;
 /** Number of records read at once. A search reads all stored records, which is some megabytes. */
 const BATCH = 500;
@@ -28,8 +28,8 @@ const searchSchema = input(
       maxLength: 200,
       description: 'Text in the id, the method and path, the policy, the digest or the kind of decision',
     },
-    policy: { type: 'string', maxLength: 1000, description: 'Its whole name' },
-    identity: { type: 'string', maxLength: 22, description: 'The whole digest' },
+    policy: { type: 'string', maxLength: 1000, description: 'Complete name of the policy' },
+    identity: { type: 'string', maxLength: 22, description: 'Complete digest of the client' },
     before: { type: 'string', maxLength: 20, description: 'Id of the last decision of the previous page' },
   },
   [],
@@ -80,14 +80,14 @@ export async function decisionsRoutes(
     '/decisions/:id/explanation',
     {
       schema: {
-        summary: 'The same in words',
+        summary: 'Describe the refusal in words',
         params: idSchema,
         response: { 200: explainedDecisionSchema, ...errors },
       },
     },
     async ({ params }) => {
       const decision = await find(params.id);
-      // Loaded here, because searches by text are rare.
+      // Load this module only here, because searches by text are rare.
       const { textOf } = await import('#gateway/operate/decisions/decision-text.ts');
       const address = addressOf(decision.identity);
       return { decision: { ...decision, address }, ...textOf(decision, address) };

@@ -18,23 +18,23 @@ const LOCAL_HOST_FIELD = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})(?::\d{1,5})
  */
 const UNFORGED_HOST_FIELD = /^(?:\[[0-9a-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3}|[a-z0-9_-]+)(?::\d{1,5})?$/i;
 
-/** Forms of web pages can send neither. */
+/** HTML forms can send neither of these content types. */
 const JSON_TYPE = 'application/json';
 export const BYTES_TYPE = 'application/octet-stream';
 
 export interface GuardOptions {
   readonly token: string | null;
-  /** Only this machine can reach the listener. */
+  /** Whether only programs on this machine can reach the listener. */
   readonly isLoopback: boolean;
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route needs no token or session. */
+    /** Whether the route needs no token and no session. */
     isOpen?: boolean;
-    /** The reply is the same for everybody, so its Host is not checked. */
+    /** Whether the reply is the same for everybody, so that its Host is not checked. */
     saysNothing?: boolean;
-    /** The body consists of bytes that the route reads as a stream. */
+    /** Set if the route reads the body as a stream of bytes. */
     upload?: { readonly description: string };
   }
 }
@@ -65,7 +65,7 @@ export function isBearer(authorization: string | undefined, token: string): bool
   return isSame(authorization ?? '', `Bearer ${token}`);
 }
 
-/** Compares in constant time. */
+/** Compares two texts in constant time. */
 export function isSame(one: string, other: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(one), digest(other));
@@ -117,7 +117,7 @@ async function refuse(
   return;
 }
 
-/** Whether a browser sent it from another origin. Programs do not send these headers. */
+/** Whether a browser sent the request from another origin. Programs do not send these headers. */
 function isFromElsewhere({ headers }: FastifyRequest): boolean {
   const { origin, host } = headers;
   if (origin !== undefined && URL.parse(origin)?.host !== URL.parse(`http://${host}`)?.host) {

@@ -9,14 +9,14 @@ import { type PolicyTotals, TIME_BUCKETS, type Totals } from './totals.ts';
 
 export const SPAN_MS: Millis = 30_000;
 export const SPANS = 120;
-/** Maximum number of policies with their own ring. Further ones only count in the sum. */
+/** Maximum number of policies with a ring. Other policies count only in the total. */
 export const RINGS_MAX = 1000;
 
 /** Fields of each span of a policy's ring, in this order. */
 const COUNTS = ['allowed', 'denied', 'shadowDenied', 'degraded'] as const;
 type Counts = readonly [allowed: number, denied: number, shadowDenied: number, degraded: number];
 
-/** Oldest span first; a count that is 0 for the whole hour is left out. */
+/** Numbers of each count, oldest span first. A count that is 0 for the whole hour is left out. */
 type Series = { readonly [K in (typeof COUNTS)[number]]?: readonly number[] };
 
 interface Traffic {
@@ -28,13 +28,13 @@ interface Traffic {
   readonly policies: readonly ({ readonly policy: string } & Series)[];
   /** Requests by outcome, as in the metrics, including those without a policy. */
   readonly requests: Readonly<Record<string, readonly number[]>>;
-  /** For each span one number for each bound, and one for longer times. */
+  /** Bounds of the histogram. `decisionTime` has for each span one number for each bound, and one for longer times. */
   readonly boundsSeconds: readonly number[];
   readonly decisionTime: readonly (readonly number[])[];
   readonly storeTime: readonly (readonly number[])[];
 }
 
-/** Increase of the metrics. */
+/** Increase of the metrics since the last call. */
 export interface Growth {
   readonly policies: ReadonlyMap<string, Counts>;
   readonly requests: Readonly<Record<string, number>>;
@@ -47,7 +47,7 @@ class Ring {
   readonly #cells: Uint32Array;
   /** Number of the newest span of the history. */
   #last: number;
-  /** The span that was added to last. */
+  /** Number of the span to which the last increase was added. */
   usedAt: number;
 
   constructor(width: number, at: number) {
@@ -150,7 +150,7 @@ export class TrafficHistory {
   #ringOf(policy: string, at: number): Ring | null {
     const known = this.#policies.get(policy);
     if (known !== undefined) return known;
-    // These are names of files that are no longer in use.
+    // These names belong to policies of files that are no longer in use.
     if (this.#policies.size >= RINGS_MAX)
       for (const [name, ring] of this.#policies) if (ring.usedAt <= at - SPANS) this.#policies.delete(name);
     if (this.#policies.size >= RINGS_MAX) return null;
@@ -165,7 +165,10 @@ function seriesOf(ring: Ring, at: number): Series {
   return Object.fromEntries(found.filter(([, series]) => series !== undefined));
 }
 
-/** A process that was replaced may have lost its last second, so a negative increase counts as 0. */
+/**
+ * Returns the increase of totals. A process that was replaced may have lost its last second, so a negative increase
+ * counts as 0.
+ */
 function grownBy(now: Totals, before: Totals | null): Growth {
   const policies = new Map<string, Counts>();
   for (const [name, totals] of now.policies) {

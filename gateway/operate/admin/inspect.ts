@@ -15,7 +15,7 @@ export interface Inspected {
   /** Buckets that are not empty. */
   readonly buckets: readonly InspectedBucket[];
   readonly banned: boolean;
-  /** null if not banned. */
+  /** The ban of the identity; null if it is not banned. */
   readonly ban: ShownBan | null;
 }
 
@@ -30,11 +30,11 @@ interface InspectedBucket {
   /** The first policy of the bucket. */
   readonly policy: string;
   readonly bucket: string;
-  /** Requests of an address with unproven credentials. */
+  /** Whether the counter is that of an address for requests with unproven credentials. */
   readonly unproven: boolean;
   readonly used: number;
   readonly limit: number;
-  /** When all of it is available again, without further requests; ISO 8601, UTC. */
+  /** Time at which the whole limit is available again, without further requests. ISO 8601, UTC. */
   readonly resetAt: string;
 }
 
@@ -44,7 +44,7 @@ export function shownBan({ endsAt, reason, policy }: Ban): ShownBan {
 
 export async function inspect(identity: Identity, set: PolicySet, control: Control): Promise<Inspected> {
   const counters = countersOf(set);
-  // Overrides by plan or address depend on the request.
+  // Ignore overrides by plan or address, because they depend on the request.
   const limits = counters.map(({ policy }) => policy.overrides?.digests.get(identity.digest) ?? policy.limit);
   const { now, states } = await control.look(identity, counters, limits);
   const ban = await control.banOf(identity);

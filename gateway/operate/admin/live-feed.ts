@@ -33,9 +33,9 @@ export interface LiveFeedOptions {
 
 interface Listener {
   readonly response: ServerResponse;
-  /** Length of its first text; null before it is sent. */
+  /** Length of the first text of this listener; null before it is sent. */
   firstBytes: number | null;
-  /** Whether it may still receive data. */
+  /** Whether the listener can still receive data. */
   readonly isWelcome: () => boolean;
 }
 
@@ -136,7 +136,7 @@ export class LiveFeed {
       this.#denials = [];
       this.#marks = marks.list;
     } catch {
-      // The next second repeats it.
+      // After an error, the next second tries again.
     }
   }
 

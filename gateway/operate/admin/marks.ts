@@ -4,7 +4,7 @@ import { type Clock, isoTime } from '#shared/clock.ts';
 export interface Mark {
   readonly at: string;
   readonly kind: 'reload' | 'change' | 'outage' | 'recovery';
-  /** A text for people. */
+  /** Description of the event for people. */
   readonly text: string;
 }
 
@@ -13,7 +13,7 @@ interface GatewayState {
   readonly policyVersion: string;
   /** Why the current policy file is not in use; null if it is. */
   readonly policyRefusal: string | null;
-  /** ISO 8601; null if all processes use the store. */
+  /** Time at which a process began to decide without the store, in ISO 8601; null if all use the store. */
   readonly storeAwaySince: string | null;
 }
 
@@ -28,7 +28,7 @@ export class Marks {
     this.#clock = clock;
   }
 
-  /** Oldest first. A new list object after each change. */
+  /** Marks, oldest first. Each change makes a new list object. */
   get list(): readonly Mark[] {
     return this.#marks;
   }

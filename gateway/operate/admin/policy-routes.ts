@@ -45,7 +45,7 @@ export async function policyRoutes(app: FastifyInstance, options: AdminContext):
     },
     async () => {
       const set = policies();
-      // The file can also be shown during an outage of the store.
+      // During an outage of the store, show the file without shadow modes.
       const ends = await control.shadows().catch(() => null);
       return {
         file: set.file,

@@ -29,7 +29,7 @@ export interface ReplayOutcome {
 export const STOPPED: ReplayOutcome = { status: 503, document: { message: 'the replay was stopped' } };
 
 interface Ended {
-  /** null if the process was killed. */
+  /** Exit code; null if the process was killed. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -109,6 +109,6 @@ function lower(pid: number): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_LOW);
   } catch {
-    // It has ended, or the system has no such file.
+    // The process has already ended, or the system has no such file.
   }
 }

@@ -31,7 +31,7 @@ interface ReplayUploadOptions {
 /** Names for messages. They have spaces, so they differ from all files next to a policy file. */
 const NAMES = { edited: 'edited file', inUse: 'file in use', log: 'uploaded log' } as const;
 const FOLDER = 'floodgate-replay-';
-/** Longer than any replay. Older folders are from a gateway that was killed. */
+/** Age after which a folder is deleted. It is longer than any replay, so the gateway of the folder was killed. */
 const LEFT_MS: Millis = 600_000;
 
 /** @returns the reply */
@@ -44,7 +44,7 @@ export async function replayUpload(body: Readable, options: ReplayUploadOptions)
     return (await receive(body, folder, options)) ?? (await run(folder, options));
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;
-    // The connection is closed, which may be noticed here first.
+    // The connection is closed. This may be the first place that notices it.
     if (signal.aborted || body.errored !== null) return STOPPED;
     if (code === undefined || syscall === undefined) throw error;
     return refusal(503, `the log cannot be kept in ${temporaryFolder} (${code}); make room there`);
@@ -136,7 +136,7 @@ async function sweep(temporaryFolder: string, now: Millis): Promise<void> {
   const names = await readdir(temporaryFolder).catch(() => []);
   for (const name of names.filter((one) => one.startsWith(FOLDER))) {
     const path = join(temporaryFolder, name);
-    // It belongs to another user, or is already deleted. Neither is a reason to fail.
+    // The folder belongs to another user, or is already deleted. Neither is an error here.
     const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }));
     if (now - mtimeMs > LEFT_MS) await rm(path, { recursive: true, force: true }).catch(() => undefined);
   }

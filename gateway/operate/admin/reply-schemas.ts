@@ -15,7 +15,11 @@ export function nullable<T extends { readonly type: string }>(schema: T) {
   return { ...schema, type: [schema.type, 'null'] } as const;
 }
 
-/** All fields are required; later versions may add more. @param title name in the description; '' for none */
+/**
+ * Returns the schema of an object. All fields are required; later versions may add more.
+ *
+ * @param title name in the description; '' for none
+ */
 export function shape<T extends Readonly<Record<string, unknown>>>(title: string, properties: T) {
   return {
     ...(title === '' ? {} : { title }),
@@ -29,7 +33,7 @@ export function listOf<T>(items: T) {
   return { type: 'array', items } as const;
 }
 
-/** The body or the query of a request. @param required names of the required fields */
+/** Returns the schema of the body or the query of a request. @param required names of the required fields */
 export function input<const P extends object, const R extends readonly (keyof P & string)[]>(
   properties: P,
   required: R,

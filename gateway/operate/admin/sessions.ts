@@ -35,7 +35,7 @@ interface SessionsOptions {
 
 export class Sessions {
   readonly #options: SessionsOptions;
-  /** By digest of the cookie. */
+  /** Sessions by digest of the cookie. */
   readonly #sessions = new Map<string, Session & { readonly proofDigest: Buffer }>();
   readonly #mistakes = new Map<string, { count: number; readonly endsAt: Millis }>();
 
@@ -97,7 +97,7 @@ export class Sessions {
   }
 }
 
-/** @param isSecure the page was loaded over TLS, which a proxy in front ended */
+/** @param isSecure whether the page was loaded over TLS, which a proxy in front has terminated */
 export function cookieOf(value: string, seconds: number, isSecure: boolean): string {
   return `${COOKIE}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
 }

@@ -28,7 +28,7 @@ export const subjectSchema = input(subjectProperties, ['subject']);
 export type Subject = XStatic<typeof subjectSchema>;
 
 const DIGEST = /^[\w-]{21}[AQgw]$/;
-/** Addresses that no client has. */
+/** Addresses that no client can have. */
 const NOBODYS = new Set(['0.0.0.0', '::/64', '255.255.255.255']);
 
 /** @throws AdminError 400 */

@@ -9,7 +9,7 @@ import { type PolicyTotals, totalsOf } from './totals.ts';
 export interface TopSource {
   readonly kind: 'redis' | 'memory';
   readonly processes: () => Promise<readonly ProcessReport[]>;
-  /** Includes processes that have ended. */
+  /** Totals since the start, including those of processes that have ended. */
   readonly families: () => Promise<readonly (readonly Family[])[]>;
 }
 

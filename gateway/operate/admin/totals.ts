@@ -26,7 +26,7 @@ export interface Totals {
   readonly upstreamFailures: Readonly<Record<string, number>>;
   /** Number of refusals without a record. */
   readonly unrecorded: number;
-  /** null without `protect` in the policy file. */
+  /** Totals of the protection; null without `protect` in the policy file. */
   readonly protection: ProtectionTotals | null;
 }
 

@@ -12,7 +12,7 @@ import { totalsOf } from './totals.ts';
 
 interface TrafficRoutesOptions extends AdminContext, Pick<LiveFeedOptions, 'policyVersion'> {}
 
-/** Twice in each span, so that every span gets a value. */
+/** Two updates for each span, so that every span gets a value. */
 const NOTE_MS: Millis = SPAN_MS / 2;
 
 export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutesOptions): Promise<void> {
@@ -22,7 +22,8 @@ export async function trafficRoutes(app: FastifyInstance, options: TrafficRoutes
     marks.see({ policyVersion: policies().version, policyRefusal: policyRefusal(), storeAwaySince });
   const feed = new LiveFeed({ ...options, history, seeState });
   const note = (): void => {
-    // With listeners the feed does it every second. A worker that is about to end is skipped until the next time.
+    // While a page is open, the feed updates the history every second. A worker that is ending is counted at the next
+    // update.
     if (feed.size === 0)
       void Promise.all([top.families(), top.processes()]).then(
         ([families, processes]) => {

@@ -1,15 +1,13 @@
-/**
- * The bans that this process knows. They hold until their end, also while the store is away.
- */
+/** The bans that this process knows. A ban stays in force until it ends, even while the store is unavailable. */
 import type { Millis } from '#shared/clock.ts';
 
-/** For all replicas together. */
+/** Maximum number of bans, for all replicas together. */
 export const BANS_MAX = 10_000;
-/** Policies leave this room for operators. */
+/** Policies add no bans beyond this number. The rest is reserved for operators. */
 export const POLICY_BANS_MAX = 9000;
-/** The newest lifted bans are remembered, so that nobody restores them. */
+/** Number of lifted bans that are remembered, so that a process with older data does not restore them. */
 export const LIFTED_MAX = 10_000;
-/** The longest ban by a policy, and how long it is remembered after its end. */
+/** Maximum length of a ban by a policy. For the same time after its end, it still makes the next ban longer. */
 export const POLICY_BAN_MS_MAX: Millis = 7 * 86_400_000;
 export const BAN_DAYS_MAX = 30;
 export const BAN_MS_MAX: Millis = BAN_DAYS_MAX * 86_400_000;
@@ -17,9 +15,9 @@ export const BAN_MS_MAX: Millis = BAN_DAYS_MAX * 86_400_000;
 export interface Ban {
   /** Milliseconds since the epoch. */
   readonly endsAt: Millis;
-  /** '' if the operator gave none. */
+  /** Reason of the ban; empty if the operator gave none. */
   readonly reason: string;
-  /** Row of the policy file that made it; null: an operator did. */
+  /** Name of the row in the policy file that made the ban. null if an operator made it. */
   readonly policy: string | null;
 }
 
@@ -27,22 +25,22 @@ export interface ListedBan extends Ban {
   readonly digest: string;
 }
 
-/** A change that an operator has made in the store. */
+/** A ban that an operator has set or lifted in the store. */
 export interface BanChange {
   readonly digest: string;
-  /** null: it is lifted. */
+  /** The new ban; null if the ban was lifted. */
   readonly ban: Ban | null;
   readonly version: number;
 }
 
-/** The newest bans first. */
+/** A list of bans, newest first. */
 export interface BanList {
-  /** How many there are, also beyond those listed. */
+  /** Number of all bans, including those that are not listed. */
   readonly total: number;
   readonly bans: readonly ListedBan[];
 }
 
-/** A ban in the store, without its end: the policy, if one made it, and the reason on the next line. */
+/** Writes the text that the store keeps for a ban: the policy or an empty line, then the reason. */
 export function noteOf({ reason, policy }: Pick<Ban, 'reason' | 'policy'>): string {
   return `${policy ?? ''}\n${reason}`;
 }
@@ -53,19 +51,20 @@ export function readNote(note: string): Pick<Ban, 'reason' | 'policy'> {
 }
 
 export class Bans {
-  /** By digest. Ends are on the clock of this process. */
+  /** Bans by digest of the client, oldest first. Ends are on the clock of this process. */
   readonly #bans = new Map<string, Ban>();
-  /** The version in the store of each ban. */
+  /** Version of each ban in the store, by digest. */
   readonly #versions = new Map<string, number>();
+  /** Versions in which bans were lifted, by digest, oldest first. */
   readonly #lifted = new Map<string, number>();
-  /** No ban ends before. */
+  /** No ban ends before this time. */
   #nextEnd: Millis = Number.POSITIVE_INFINITY;
 
   get size(): number {
     return this.#bans.size;
   }
 
-  /** @returns when the ban ends; 0: there is none */
+  /** @returns the end of the ban; 0 if there is none */
   endOf(digest: string, now: Millis): Millis {
     return this.of(digest, now)?.endsAt ?? 0;
   }
@@ -78,9 +77,9 @@ export class Bans {
     return null;
   }
 
-  /** @param version of this change in the store; 0: there is none */
+  /** @param version version of this change in the store; 0 without a store */
   set(digest: string, ban: Ban, version = 0): void {
-    // The newest stands last.
+    // A Map keeps the position of a known key. Delete it first, so that the newest ban is last.
     this.#bans.delete(digest);
     this.#bans.set(digest, ban);
     this.#versions.set(digest, version);
@@ -93,7 +92,7 @@ export class Bans {
     this.#versions.delete(digest);
   }
 
-  /** @param version in which it was lifted; 0: it has ended */
+  /** @param version version in which the ban was lifted; 0 if it ended by itself */
   lift(digest: string, version: number): void {
     this.delete(digest);
     this.#lifted.delete(digest);
@@ -103,12 +102,12 @@ export class Bans {
     if (this.#lifted.size > LIFTED_MAX && oldest !== undefined) this.#lifted.delete(oldest);
   }
 
-  /** By digest, the oldest first. */
+  /** All bans by digest, oldest first. */
   get all(): ReadonlyMap<string, Ban> {
     return this.#bans;
   }
 
-  /** The last change of each client: its ban, or that it was lifted. */
+  /** Returns the latest change of each client: a ban, or the end of one by an operator. */
   *changes(): Generator<BanChange> {
     for (const [digest, version] of this.#lifted) yield { digest, ban: null, version };
     for (const [digest, ban] of this.#bans) yield { digest, ban, version: this.#versions.get(digest) ?? 0 };

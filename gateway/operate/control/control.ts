@@ -1,6 +1,7 @@
 /**
- * Changes by operators: they read and clear the counters of an identity, ban it, or put policies in shadow mode. A
- * change is in the store for all replicas (store-control.ts), or in the only process (memory-control.ts).
+ * The interface for operators: reads and clears the counters of an identity, bans it, and puts policies in shadow mode.
+ * With a store, changes apply to all replicas (store-control.ts). Without one, they apply to the only process
+ * (memory-control.ts).
  */
 
 import type { Identity } from '#gateway/identity/digest.ts';
@@ -12,13 +13,13 @@ import { BANS_MAX, type Ban, type BanChange, type BanList } from './bans.ts';
 import { SHADOWS_MAX, type ShadowChange } from './shadows.ts';
 import type { StoreReport } from './store-report.ts';
 
-/** The counters of one identity at one time. */
+/** The state of the counters of one identity at one time. */
 export interface Look {
-  /** Time on the clock of the windows; milliseconds since the epoch. */
+  /** Time of the reading, on the clock that windows use. Milliseconds since the epoch. */
   readonly now: Millis;
   /** One state for each counter. */
   readonly states: readonly CounterState[];
-  /** When the proof of the credential expires, possibly in the past. null if it is unproven, or an address. */
+  /** Expiry of the credential's proof, possibly in the past. null for an unproven credential or an address. */
   readonly provenUntil: Millis | null;
 }
 
@@ -26,47 +27,47 @@ export type ControlChange = BanChange | ShadowChange;
 
 export interface Control {
   salt(): Promise<string>;
-  /** @param limits of this identity for each counter. Default: those of the policies */
+  /** @param limits the limit of this identity for each counter; default: the limits of the policies */
   look(identity: Identity, counters: readonly Counter[], limits?: readonly number[]): Promise<Look>;
   /** Clears the counters. Every process forgets them within a second. @returns how many counters were not empty */
   reset(identity: Identity, counters: readonly Counter[]): Promise<number>;
-  /** Replaces an existing ban. @throws TooManyBansError */
+  /** Bans the identity, and replaces an existing ban. @throws TooManyBansError */
   ban(identity: Identity, forMs: Millis, reason: string): Promise<Ban>;
   /**
-   * Counts denials of a client by a policy with `ban`, and bans the client when there are enough. A longer ban, or one by an
-   * operator, stays as it is.
-   * Until the new ban would end, no denial counts, so whom an operator lets in again stays in.
+   * Counts denials of a client by a policy with `ban`. When there are enough, it bans the client. It does not replace a
+   * longer ban, or a ban by an operator. Until the end of the new ban, no further denials count. So a client whose ban
+   * an operator lifts is not banned again at once.
    *
-   * @param reason '': shadow mode, only count
-   * @returns the length of the ban; 0: none is due
-   * @throws TooManyBansError which leaves some room for bans by operators
+   * @param reason reason of the ban; empty in shadow mode, which counts but does not ban
+   * @returns the length of the ban; 0 if there are not enough denials
+   * @throws TooManyBansError although some room is left for bans by operators
    */
   countDenials(identity: Identity, ban: PolicyBan, count: number, reason: string): Promise<Millis>;
   /** @returns whether there was a ban */
   unban(identity: Identity): Promise<boolean>;
   banOf(identity: Identity): Promise<Ban | null>;
-  /** Lists active bans. @param countMax of the list */
+  /** Lists active bans, newest first. @param countMax maximum length of the list */
   listBans(countMax: number): Promise<BanList>;
   /**
    * Puts the policies of this bucket in shadow mode: they count and report but do not deny. Replaces an existing shadow
    * mode.
    *
-   * @returns when it ends
+   * @returns the end of the shadow mode
    * @throws TooManyShadowsError
    */
   shadow(bucket: string, forMs: Millis): Promise<Millis>;
-  /** @returns whether it was in shadow mode */
+  /** Ends shadow mode. @returns whether the policies were in shadow mode */
   unshadow(bucket: string): Promise<boolean>;
   /** Returns the end of each shadow mode, by bucket. */
   shadows(): Promise<ReadonlyMap<string, Millis>>;
-  /** null without a store. @throws ControlUnavailableError */
+  /** @returns null without a store @throws ControlUnavailableError */
   storeReport(): Promise<StoreReport | null>;
   close(): void;
 }
 
 /** The store is unavailable. The message gives the reason. */
 export class ControlUnavailableError extends Error {
-  /** The answer is missing, so the store may have executed the call. */
+  /** Whether the call was sent but not answered. Then the store may have executed it. */
   readonly mayBeDone: boolean;
 
   constructor(
@@ -80,14 +81,14 @@ export class ControlUnavailableError extends Error {
 
 export class TooManyShadowsError extends Error {
   constructor() {
-    super(`${SHADOWS_MAX} policies are in shadow already; end some, or edit the policy file`);
+    super(`${SHADOWS_MAX} policies are already in shadow mode; end some of them, or edit the policy file`);
     this.name = 'TooManyShadowsError';
   }
 }
 
 export class TooManyBansError extends Error {
   constructor(max = BANS_MAX) {
-    super(`there are ${max} bans already; lift some, or wait until one ends`);
+    super(`there are already ${max} bans; lift some of them, or wait until one ends`);
     this.name = 'TooManyBansError';
   }
 }

@@ -1,4 +1,4 @@
-/** Control without a store, in the only process. */
+/** Implements Control without a store, for a gateway with one process. */
 import type { Identity } from '#gateway/identity/digest.ts';
 import { Bucket } from '#gateway/limiter/charge.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -21,7 +21,7 @@ interface MemoryControlOptions {
 interface Offences {
   readonly denials: number;
   readonly denialsEndAt: Millis;
-  /** 0 if it has never been banned. */
+  /** End of the latest ban; 0 if there was none. */
   readonly banEndsAt: Millis;
   readonly bans: number;
 }
@@ -31,7 +31,7 @@ const OFFENCES_MAX = 10_000;
 
 export class MemoryControl implements Control {
   readonly #options: MemoryControlOptions;
-  /** By digest and policy. Shadow mode has its own table, so that it does not displace entries of real bans. */
+  /** Offences by digest and policy. Shadow mode has its own map, so that it does not displace entries of real bans. */
   readonly #offences = { enforce: new Map<string, Offences>(), shadow: new Map<string, Offences>() };
 
   constructor(options: MemoryControlOptions) {
@@ -80,7 +80,7 @@ export class MemoryControl implements Control {
     const isLonger = known === null || (known.policy !== null && known.endsAt < now + ms);
     if (isDue && reason !== '' && isLonger)
       this.#ban(identity, ms, { reason, policy: ban.bucket }, POLICY_BANS_MAX);
-    // The newest is last, so that the oldest is dropped.
+    // Append the entry, because the first one is dropped when the map is full.
     offences.delete(key);
     offences.set(key, {
       denials: counted,
@@ -141,7 +141,7 @@ export class MemoryControl implements Control {
   }
 
   close(): void {
-    // There is no connection.
+    // There is no connection to close.
   }
 
   get #now(): Millis {

@@ -1,10 +1,10 @@
 /**
  * Bans clients that a policy with `ban` denies again and again.
  *
- * Denials are counted in the store, so all gateways count together. They are sent a tenth of a second later, as one
- * number for each client and policy, so that a flood of denials costs the store little. During an outage of the store
- * nobody is banned, and denials wait, at most as long as denials of the policy count together. If the store's answer is
- * missing, it may have counted them, so they are not sent again.
+ * The store counts denials, so all gateways count together. A process collects denials for a tenth of a second, and
+ * sends one number for each client and policy, so that a flood of denials costs the store little. During an outage of
+ * the store nobody is banned. Denials wait until they are older than `within` of the policy. If the store does not
+ * answer, it may have counted them, so they are not sent again.
  */
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { PolicyBan } from '#gateway/policy/policy.ts';
@@ -13,7 +13,7 @@ import { onceAMinute } from '#shared/once-a-minute.ts';
 import { type Control, ControlUnavailableError } from './control.ts';
 
 const BATCH_MS: Millis = 100;
-/** Maximum number of clients and policies in one batch. Further ones are not counted. */
+/** Maximum number of pairs of client and policy in one batch. Denials of further pairs are not counted. */
 const BATCH_MAX = 4096;
 const CALLS_AT_ONCE = 8;
 
@@ -21,7 +21,7 @@ interface Denials {
   readonly ban: PolicyBan;
   readonly identity: Identity;
   readonly mode: 'enforce' | 'shadow';
-  /** Time of the first of them. */
+  /** Time of the first denial. */
   readonly since: Millis;
   readonly count: number;
 }
@@ -83,7 +83,7 @@ export class Offenders {
       log.warn(fields, mode === 'enforce' ? 'a client is banned' : 'a client would be banned');
     } catch (error) {
       this.#warn((error as Error).message);
-      // The store may be available when the next batch is sent.
+      // Keep the denials for the next batch, because the store may be available by then.
       if (error instanceof ControlUnavailableError && !error.mayBeDone) this.#add(denials);
     }
   }
@@ -99,7 +99,7 @@ export class Offenders {
     } else if (known !== undefined || this.#denials.size < BATCH_MAX) this.#denials.set(key, denials);
   }
 
-  /** Later denials no longer count together with them. */
+  /** Whether the first denial is older than `within`. Then the store would not count it together with later ones. */
   #isOld({ since, ban }: Denials): boolean {
     return since + ban.withinMs <= this.#options.clock();
   }

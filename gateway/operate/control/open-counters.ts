@@ -1,5 +1,5 @@
 /**
- * Opens the counters, and what operators change: in the store, or in the memory of this process. The gateway and the
+ * Opens the counters, the bans and the shadow modes, in the store or in the memory of this process. The gateway and the
  * library use it.
  */
 import { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -9,22 +9,22 @@ import type { GuardedLimiter, GuardedLimiterOptions } from '#gateway/limiter/out
 import type { Counter } from '#gateway/policy/counter.ts';
 import type { StoreAccess } from '#gateway/store/access.ts';
 import { Bans } from './bans.ts';
+import type { ChangeFeed } from './change-feed.ts';
 import type { Control } from './control.ts';
 import { MemoryControl } from './memory-control.ts';
-import type { News } from './news.ts';
 import { Shadows } from './shadows.ts';
 
 interface CountersOptions extends Pick<GuardedLimiterOptions, 'clock' | 'log' | 'replica' | 'onSalt'> {
-  /** null: in the memory of this process. */
+  /** null keeps the counters in the memory of this process. */
   readonly store: StoreAccess | null;
-  /** null: the salt is generated, and kept in the store. */
+  /** If it is null, the salt is generated and kept in the store. */
   readonly identitySecret: string | null;
-  /** Returns a new secret with each call. */
+  /** Returns a new random secret with each call. */
   readonly newSalt: () => string;
-  /** Sizes without a store. Counters and proven credentials take 40 bytes each. */
+  /** Maximum numbers of counters and of proven credentials in memory without a store. Each takes 40 bytes. */
   readonly countersMax: number;
   readonly credentialsMax: number;
-  /** Called when other policies are in shadow mode. */
+  /** Called when the set of policies in shadow mode has changed. */
   readonly onShadows: () => void;
   /** All counters of the policies in use. */
   readonly counters: () => readonly Counter[];
@@ -32,13 +32,13 @@ interface CountersOptions extends Pick<GuardedLimiterOptions, 'clock' | 'log' | 
 
 interface OpenedCounters {
   readonly limiter: Limiter;
-  /** The limiter that uses the store; null without one. */
+  /** The limiter that uses the store. null without a store. */
   readonly guarded: GuardedLimiter | null;
   readonly control: Control;
   readonly bans: Bans;
   readonly shadows: Shadows;
-  /** Brings changes of operators from the store; null without one. Start it when the policies are in use. */
-  readonly news: News | null;
+  /** Reads changes by operators from the store. null without a store. Start it when the policies are in use. */
+  readonly changeFeed: ChangeFeed | null;
   readonly salt: string;
 }
 
@@ -52,11 +52,11 @@ export async function openCounters(options: CountersOptions): Promise<OpenedCoun
     const known = new KnownCounters(options);
     const limiter = new MemoryLimiter({ clock, known });
     const control = new MemoryControl({ clock, known, bans, shadows, salt });
-    return { limiter, guarded: null, control, bans, shadows, news: null, salt };
+    return { limiter, guarded: null, control, bans, shadows, changeFeed: null, salt };
   }
   const { GuardedLimiter } = await import('#gateway/limiter/outage.ts');
   const { StoreControl } = await import('./store-control.ts');
-  const { News } = await import('./news.ts');
+  const { ChangeFeed } = await import('./change-feed.ts');
   const guarded = new GuardedLimiter({
     store,
     clock,
@@ -68,11 +68,11 @@ export async function openCounters(options: CountersOptions): Promise<OpenedCoun
     onSalt,
   });
   const { connection, known } = guarded;
-  const news = new News({ connection, known, clock, bans, shadows, counters });
-  const control = new StoreControl(store, identitySecret, clock, (change) => news.learn(change));
+  const changeFeed = new ChangeFeed({ connection, known, clock, bans, shadows, counters });
+  const control = new StoreControl(store, identitySecret, clock, (change) => changeFeed.apply(change));
   const shared = await guarded.start().catch(async (error: Error) => {
     await guarded.close();
     throw error;
   });
-  return { limiter: guarded, guarded, control, bans, shadows, news, salt: identitySecret ?? shared };
+  return { limiter: guarded, guarded, control, bans, shadows, changeFeed, salt: identitySecret ?? shared };
 }

@@ -1,14 +1,15 @@
 /**
- * Changes by operators and bans by policies, in the store.
+ * Redis scripts for changes by operators and bans by policies.
  *
- * Each change gets a version number, so that processes ask for one short text twice a second, and for what has changed only
- * then. Versions are made of the store's time, so none is used twice, even after the key has expired. The newest changes
- * are kept in a list. If the version that a process knows is in the list, it gets the later ones.
+ * Each change gets a version number. Twice a second, each process reads this number, and reads changes only if the
+ * number is new. Version numbers come from the store's time, so none is used twice, even after the key has expired. The
+ * store keeps a list of the newest changes. If the list has the version that a process knows, the process gets the
+ * later changes.
  *
- * Otherwise the store may have lost data, wholly or in a failover. Then the process writes back what it knows, and reads
- * all. Bans, lifted bans and shadows have the version of the change, and for each client or bucket the later change holds.
- * So a process that has not heard of the end of a ban cannot restore the ban. All keys expire: bans and shadows with the
- * last of them, the others after the longest ban.
+ * Otherwise the store may have lost data, completely or in a failover. Then the process writes back what it knows, and
+ * reads everything. Bans, lifted bans and shadow modes carry the version of their change, and for each client or bucket
+ * the later change wins. So a process that does not know yet that a ban was lifted cannot restore the ban. All keys
+ * expire: the keys of bans and shadow modes with the last of them, the others after the time of the longest ban.
  */
 import { READ_LUA } from '#gateway/limiter/script.ts';
 import { storeScript } from '#gateway/store/connection.ts';
@@ -18,34 +19,41 @@ import { SHADOW_CHANGES_MAX, SHADOWS_MAX } from './shadows.ts';
 export const VERSION_KEY = 'fg:{control}:version';
 /** Sorted set of digests by the end of the ban. */
 export const BANS_KEY = 'fg:{control}:bans';
-/** Hash of reasons by digest, with the policy that made the ban, see `noteOf`. */
+/** Hash of notes by digest. A note has the reason of a ban and the policy that made it, see `noteOf`. */
 export const REASONS_KEY = 'fg:{control}:ban-reasons';
 /** Sorted set of digests by the version of the ban. */
 const BAN_ORDER_KEY = 'fg:{control}:ban-order';
 /** Sorted set of digests by the version in which their ban was lifted. */
 const LIFTED_KEY = 'fg:{control}:lifted';
-/** First keys of scripts that change bans. */
+/** Scripts that change bans get these keys first. */
 export const BAN_KEYS = [VERSION_KEY, BANS_KEY, REASONS_KEY, BAN_ORDER_KEY, LIFTED_KEY] as const;
-/** Denials of a client that a policy with `ban` has counted. It ends with `within`. */
+/** Key that counts the denials of a client by a policy with `ban`. It expires after `within` of the policy. */
 export const denialsKey = (digest: string, row: string): string => `fg:{control}:denials:${digest}:${row}`;
 /**
- * Bans by policies, past ones included: the clients and policies by the time of the last ban in microseconds, and a hash of
- * the end and the number of bans. Shadow mode has its own, because it must not change what is remembered of real bans.
+ * Keys for current and past bans by policies, with an entry for each pair of client and policy. The sorted set has the
+ * time of the last ban in microseconds. The hash has the end of that ban and the number of bans. Shadow mode has its
+ * own keys, because it must not change the history of real bans.
  */
 export const pastBansKeys = (isShadow: boolean): readonly [order: string, ends: string] => {
   const key = `fg:{control}:past-bans${isShadow ? '-shadow' : ''}`;
   return [`${key}-order`, key];
 };
-/** Twice as many as there are bans by policies at a time. The oldest is forgotten. */
+/**
+ * Maximum number of pairs of client and policy whose bans are remembered. Beyond it, the pair with the oldest ban is
+ * forgotten.
+ */
 export const PAST_BANS_MAX = 2 * POLICY_BANS_MAX;
-/** The longest ban, and how long it is remembered. */
+/** Expiry of the keys for past bans: the longest ban, and the time for which it is remembered. */
 const PAST_BANS_MS = 2 * POLICY_BAN_MS_MAX;
-/** Sorted set of changes by version. Each is its version and `ban DIGEST`, `cleared DIGEST`, `shadows` or `restored`. */
+/**
+ * Sorted set of changes by version. The text of a change is its version and `ban DIGEST`, `cleared DIGEST`, `shadows`
+ * or `restored`.
+ */
 export const CHANGES_KEY = 'fg:{control}:changes';
-/** A flood that has as many clients banned as there may be bans still fits. */
+/** Maximum length of the list of changes. It has room for one change for each possible ban. */
 export const CHANGES_MAX = BANS_MAX;
 
-/** Sorted set of buckets by the end of their shadow. */
+/** Sorted set of buckets by the end of their shadow mode. */
 export const SHADOWS_KEY = 'fg:{control}:shadows';
 /** Sorted set of buckets by the version of their last change, also of shadows that have ended. */
 export const SHADOW_ORDER_KEY = 'fg:{control}:shadow-order';
@@ -57,7 +65,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 const VERSION_MS = BAN_MS_MAX + 86_400_000;
-/** Makes a new version. Expects it in the first key, and the changes in the last one. */
+/** Lua functions that make a new version. They expect the version in the first key and the changes in the last key. */
 const BUMP = `
 local function set_version(version, change)
   redis.call('SET', KEYS[1], version, 'PX', ${VERSION_MS})
@@ -74,7 +82,7 @@ local function bump(change)
 end
 `;
 
-/** `ms` is 0 for a shadow that an operator has ended. */
+/** Lua function that changes a shadow mode. `ms` is 0 if an operator has ended it. */
 const SET_SHADOW = `
 local function set_shadow(shadows, order, bucket, ms, version)
   if ms > 0 then redis.call('ZADD', shadows, string.format('%.0f', now + ms), bucket)
@@ -87,7 +95,7 @@ local function set_shadow(shadows, order, bucket, ms, version)
 end
 `;
 
-/** Expects the keys of bans, reasons, order and lifted bans from the second on. */
+/** Lua functions that remove bans. They expect the keys bans, reasons, order and lifted bans at positions 2 to 5. */
 const DROP_BANS = `
 local function drop_ban(digest)
   redis.call('ZREM', KEYS[2], digest)
@@ -105,7 +113,9 @@ local function lift_ban(digest, version)
 end
 `;
 
-/** Expects the keys version, bans, reasons, order and lifted bans first. */
+/**
+ * Lua functions that add bans. They expect the keys version, bans, reasons, order and lifted bans at positions 1 to 5.
+ */
 const ADD_BAN = `${NOW}${BUMP}${DROP_BANS}
 local function set_ban(digest, ms, reason, version)
   redis.call('ZADD', KEYS[2], string.format('%.0f', now + ms), digest)
@@ -129,8 +139,10 @@ end
 `;
 
 /**
- * KEYS version, bans, reasons, order, lifted bans, changes; ARGV digest, for how many ms, reason. Returns when the ban ends
- * (0: too many bans) and its version.
+ * Bans a client.
+ *
+ * KEYS version, bans, reasons, order, lifted bans, changes; ARGV digest, length in ms, reason. Returns the end of the
+ * ban (0: there are too many bans) and its version.
  */
 export const BAN = storeScript(`${ADD_BAN}
 local version = add_ban(ARGV[1], ARGV[2], ARGV[3], ${BANS_MAX})
@@ -138,13 +150,14 @@ return { version and now + ARGV[2] or 0, version or '' }
 `);
 
 /**
- * Counts denials of a client by a policy, and bans the client when there are enough. A longer ban, or one by an operator,
- * stays as it is.
+ * Counts denials of a client by a policy, and bans the client when there are enough. It does not replace a longer ban,
+ * or a ban by an operator.
  *
- * KEYS version, bans, reasons, order, lifted bans, denials, order and ends of past bans, changes; ARGV digest, number of
- * denials, after how many to ban, within how many ms, for how many ms, 1 if bans grow, reason ('': shadow mode, only
- * count), name of the client and the policy among past bans. Returns the length of the ban in ms; 0: none is due; -1:
- * there are too many bans.
+ * KEYS version, bans, reasons, order, lifted bans, denials, order and ends of past bans, changes; ARGV digest, number
+ * of new denials, number of denials that cause a ban, time in ms within which they count, length of the ban in ms, 1 if
+ * each ban is longer than the previous one, reason (empty in shadow mode, which only counts), name of the client and
+ * policy among past bans. Returns the length of the ban in ms (0: there are not enough denials; -1: there are too many
+ * bans).
  */
 export const COUNT_DENIALS = storeScript(`${ADD_BAN}
 local ends, times = string.match(redis.call('HGET', KEYS[8], ARGV[8]) or '0 0', '(%d+) (%d+)')
@@ -171,11 +184,11 @@ return ms
 `);
 
 /**
- * Writes back what a process knows after the store has lost data. For each client and bucket the later change holds.
+ * Writes back what a process knows after the store has lost data. For each client and bucket the later change wins.
  *
  * KEYS version, bans, reasons, order, lifted bans, shadows, their order, changes; ARGV known version, number of changes of
- * bans, then digest, ms left (0: lifted), version and reason of each, then bucket, ms left (0: ended) and version of each
- * change of a shadow.
+ * bans, then for each of them digest, remaining ms (0: lifted), version and reason, then for each change of a shadow mode
+ * bucket, remaining ms (0: ended) and version.
  */
 export const RESTORE = storeScript(`${ADD_BAN}${SET_SHADOW}
 local version = tonumber(redis.call('GET', KEYS[1]) or 0)
@@ -210,7 +223,7 @@ return 1
 `);
 
 /**
- * The ban counts as lifted also if the store does not have it, because a process may restore it later.
+ * Lifts a ban. The store records this even if it does not have the ban, because a process might restore the ban later.
  *
  * KEYS version, bans, reasons, order, lifted bans, changes; ARGV digest. Returns 1 if there was a ban, and the version.
  */
@@ -222,8 +235,10 @@ return { ends > now and 1 or 0, version }
 `);
 
 /**
- * KEYS version, bans, reasons, order, lifted bans; ARGV how many bans at most. Returns how many there are, then digest, end and reason of
- * each, the newest first.
+ * Lists bans, newest first.
+ *
+ * KEYS version, bans, reasons, order, lifted bans; ARGV maximum number of bans. Returns the number of all bans, then
+ * digest, end and reason of each listed ban.
  */
 export const LIST_BANS = storeScript(`${NOW}${DROP_BANS}
 drop_ended()
@@ -236,7 +251,7 @@ end
 return reply
 `);
 
-/** KEYS bans, reasons; ARGV digest. Returns when the ban ends (0: there is none) and the reason. */
+/** Finds a ban. KEYS bans, reasons; ARGV digest. Returns the end of the ban (0: there is none) and the reason. */
 export const BAN_OF = storeScript(`${NOW}
 local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
 if ends <= now then return { 0, '' } end
@@ -244,8 +259,11 @@ return { ends, redis.call('HGET', KEYS[2], ARGV[1]) or '' }
 `);
 
 /**
- * KEYS version, shadows, their order, changes; ARGV bucket, for how many ms. Returns when the shadow ends (0: too many
- * shadows) and its version.
+/**
+ * Puts the policies of a bucket in shadow mode.
+ *
+ * KEYS version, shadows, their order, changes; ARGV bucket, length in ms. Returns the end (0: too many buckets are in
+ * shadow mode) and the version of the change.
  */
 export const SHADOW = storeScript(`${NOW}${BUMP}${SET_SHADOW}
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now))
@@ -258,9 +276,10 @@ return { now + ARGV[2], version }
 `);
 
 /**
- * The shadow counts as ended also if the store does not have it, because a process may restore it later.
+ * Ends shadow mode. The end is also recorded if the store does not know the shadow mode, because a process may restore it
+ * later.
  *
- * KEYS version, shadows, their order, changes; ARGV bucket. Returns 1 if there was a shadow, and the version.
+ * KEYS version, shadows, their order, changes; ARGV bucket. Returns 1 if the bucket was in shadow mode, and the version.
  */
 export const UNSHADOW = storeScript(`${NOW}${BUMP}${SET_SHADOW}
 local ends = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0)
@@ -269,26 +288,29 @@ set_shadow(KEYS[2], KEYS[3], ARGV[1], 0, version)
 return { ends > now and 1 or 0, version }
 `);
 
-/** KEYS shadows. Returns buckets and ends in turn. */
+/** Lists shadow modes. KEYS shadows. Returns alternating buckets and ends. */
 export const SHADOWED = storeScript(`${NOW}
 return redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES')
 `);
 
-/** KEYS version, changes; ARGV digest. */
+/** Tells all processes that the counters of an identity were cleared. KEYS version, changes; ARGV digest. */
 export const NOTE_RESET = storeScript(`${NOW}${BUMP}
 bump('cleared ' .. ARGV[1])
 `);
 
 /**
- * KEYS version, bans, reasons, order, lifted bans, shadows, their order, changes; ARGV known version (0: none). Returns the version (0:
- * there is none). If it is another one, also the time, and one of
+ * Reads the changes since the version that a process knows.
  *
- * - `lost`: the known version is not among the changes,
- * - `changed` or `all`: bans and their ends, digests and reasons, digests and versions of bans, digests and versions of
- *   lifted bans, shadows and their ends, buckets and versions of shadows (each in turn; null if no shadow has changed),
- *   digests whose counters were cleared.
+ * KEYS version, bans, reasons, order, lifted bans, shadows, their order, changes; ARGV known version (0: none). Returns
+ * the current version (0: there is none). If it differs from the known version, the script also returns the time, and one
+ * of:
+ *
+ * - `lost`: the list of changes does not have the known version.
+ * - `changed` or `all`, then seven lists: digests and ends of bans, digests and reasons, digests and versions of bans,
+ *   digests and versions of lifted bans, buckets in shadow mode and their ends, buckets and versions of changes of shadow
+ *   modes (both null if unchanged), and the digests whose counters were cleared.
  */
-export const NEWS = storeScript(`
+export const READ_CHANGES = storeScript(`
 local version = redis.call('GET', KEYS[1]) or '0'
 if version == ARGV[1] then return { version } end
 ${NOW}
@@ -335,8 +357,10 @@ return { version, now, 'changed', bans, reasons, versions, lifted,
 `);
 
 /**
+ * Reads the counters of one identity, and whether it is proven.
+ *
  * KEYS proof marker, then counters of the same identity; ARGV a JSON list with algorithm, window and limit of each
- * counter. Returns the time, the marker's PTTL, and the two numbers of each counter.
+ * counter. Returns the time, the remaining ms of the marker (PTTL), and the two numbers of each counter.
  */
 export const LOOK = storeScript(`${READ_LUA}
 local list = cjson.decode(ARGV[1])
@@ -348,8 +372,8 @@ end
 return reply
 `);
 
-/** KEYS the counters of one identity. */
+/** Deletes counters. KEYS the counters of one identity. */
 export const CLEAR = storeScript(`return redis.call('DEL', unpack(KEYS))`);
 
-/** KEYS the salt. */
+/** Reads the salt. KEYS the salt. */
 export const SALT = storeScript(`return redis.call('GET', KEYS[1])`);

@@ -1,6 +1,7 @@
 /**
- * The policies that operators have put in shadow mode, as this process knows them. They are identified by bucket,
- * because policies that share one must agree. Requests do not read this: a change makes a new policy table.
+ * The policies that operators have put in shadow mode, as this process knows them. Policies are identified by bucket,
+ * because policies that share a bucket must have the same mode. Requests do not read this list: each change makes a new
+ * policy table.
  */
 import type { PolicySet } from '#gateway/policy/policy.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
@@ -27,7 +28,7 @@ interface ShadowsOptions {
 
 export class Shadows {
   readonly #options: ShadowsOptions;
-  /** Ends by bucket, on the clock of this process. */
+  /** End of each shadow mode by bucket, on the clock of this process. */
   #endsAt = new Map<string, Millis>();
   /** The version in the store of the last change of each bucket, also of shadows that have ended. */
   #versions: ReadonlyMap<string, number> = new Map();
@@ -45,7 +46,7 @@ export class Shadows {
     this.replace(new Map(this.#endsAt).set(bucket, endsAt));
   }
 
-  /** @returns whether it existed */
+  /** @returns whether the bucket was in shadow mode */
   delete(bucket: string): boolean {
     const left = new Map(this.#endsAt);
     const was = left.delete(bucket);
@@ -88,7 +89,7 @@ export class Shadows {
   }
 }
 
-/** Puts policies into shadow mode for which operators have run `floodgate shadow`. @param buckets of these policies */
+/** Returns the policies, with those of the given buckets in shadow mode. */
 export function shadowed(set: PolicySet, buckets: ReadonlyMap<string, unknown>): PolicySet {
   if (!set.policies.some(({ bucket, mode }) => mode === 'enforce' && buckets.has(bucket))) return set;
   return {

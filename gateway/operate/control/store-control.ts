@@ -1,4 +1,4 @@
-/** Control over the store, for all replicas. Its connection is opened when it is first needed. */
+/** Implements Control with a store, for all replicas. The first call opens the connection. */
 
 import type { Identity } from '#gateway/identity/digest.ts';
 import type { CounterState } from '#gateway/limiter/algorithms/algorithm.ts';
@@ -15,6 +15,7 @@ import { openStore } from '#gateway/store/open.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { type Ban, type BanList, type ListedBan, noteOf, POLICY_BANS_MAX, readNote } from './bans.ts';
+import { endsByName } from './change-feed.ts';
 import {
   type Control,
   type ControlChange,
@@ -23,7 +24,6 @@ import {
   TooManyBansError,
   TooManyShadowsError,
 } from './control.ts';
-import { endsByName } from './news.ts';
 import {
   BAN,
   BAN_KEYS,
@@ -63,9 +63,9 @@ export class StoreControl implements Control {
   #calls = 0;
 
   /**
-   * @param configuredSalt null: the store keeps it
-   * @param clock may differ from the store's by hours
-   * @param onChange lets the processes of this gateway know, so that they can restore a change that the store loses
+   * @param configuredSalt null if the store has the salt
+   * @param clock clock of this process; the clock of the store may differ by hours
+   * @param onChange tells the processes of this gateway, so that they can restore a change that the store loses
    */
   constructor(
     access: StoreAccess,
@@ -123,7 +123,7 @@ export class StoreControl implements Control {
     const keys = counters.map((counter) => new Bucket(counter, identity).key);
     for (let at = 0; at < keys.length; at += KEYS_PER_SCRIPT_MAX)
       await this.#run(CLEAR, keys.slice(at, at + KEYS_PER_SCRIPT_MAX), []);
-    // Last, because a process that forgets the counters earlier would read the old ones again.
+    // Announce the reset last. A process that forgets its counters earlier would read the old ones from the store.
     await this.#run(NOTE_RESET, [VERSION_KEY, CHANGES_KEY], [identity.digest]);
     return states.filter(({ a, b }) => a + b > 0).length;
   }
@@ -219,7 +219,7 @@ export class StoreControl implements Control {
       isSent = true;
       return await within(ANSWER_MS, connection.run(script, keys, args));
     } catch (error) {
-      throw new ControlUnavailableError(`the store cannot be asked: ${(error as Error).message}`, {
+      throw new ControlUnavailableError(`the store is unavailable: ${(error as Error).message}`, {
         cause: error,
         mayBeDone: isSent && !isErrorReply(error),
       });
@@ -232,7 +232,7 @@ export class StoreControl implements Control {
     this.#connection ??= openStore(this.#access, { silenceMs: ANSWER_MS, onChange: () => undefined });
     this.#connecting ??= this.#connection.connect();
     if (!this.#connection.ready) {
-      // The connection goes on trying after a failed attempt.
+      // After a failed attempt, the connection keeps trying.
       await within(CONNECT_MS, this.#connecting).catch(() => undefined);
       if (!this.#connection.ready) throw this.#connection.whyDown();
     }

@@ -3,20 +3,20 @@ import { storeScript } from '#gateway/store/connection.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export interface StoreReport {
-  /** Such as 7.2.4; null if unknown. */
+  /** Version of Redis, such as 7.2.4. null if unknown. */
   readonly version: string | null;
-  /** null if unknown. */
+  /** Redis setting `maxmemory-policy`. null if unknown. */
   readonly evictionPolicy: string | null;
-  /** 0 for no limit. */
+  /** Redis setting `maxmemory`. 0 means no limit. */
   readonly memoryBytesMax: number;
   readonly evictedKeys: number;
-  /** Number of keys in the sample, some hundred. */
+  /** Number of keys in the sample, a few hundred. */
   readonly sampledKeys: number;
   /** Number of sampled keys that other programs wrote. */
   readonly foreignKeys: number;
-  /** Number of other databases that have keys. */
+  /** Number of other databases of this Redis that have keys. */
   readonly otherDatabases: number;
-  /** Milliseconds since the epoch. */
+  /** Time of the store in milliseconds since the epoch. */
   readonly now: Millis;
 }
 
@@ -44,7 +44,7 @@ return {
 }
 `);
 
-/** @param reply of the script @param database of the gateway */
+/** @param reply reply of REPORT @param database number of the database that the gateway uses */
 export function readStoreReport(reply: unknown, database: number): StoreReport {
   const [now, server = '', memory = '', stats = '', keyspace = '', sampled, foreign]: unknown[] =
     Array.isArray(reply) ? reply : [];

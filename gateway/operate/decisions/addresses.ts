@@ -1,13 +1,14 @@
 /**
- * The addresses of refused clients by digest, for operators who allow it (GATEWAY_SHOW_ADDRESSES). They exist in the memory
- * of the gateway's processes only, for a limited time. They are never written to the store, a log or the metrics.
+ * The addresses of refused clients by digest, for operators who allow it (GATEWAY_SHOW_ADDRESSES). They exist in the
+ * memory of the gateway's processes only, for a limited time. They are never written to the store, a log or the
+ * metrics.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
 export interface RefusedAddress {
   readonly identity: string;
   readonly address: string;
-  /** When the entry is dropped. */
+  /** Time at which the entry is dropped. */
   readonly until: Millis;
 }
 
@@ -17,9 +18,9 @@ const SWEEP_MS: Millis = 1000;
 export class Addresses {
   readonly #keptMs: Millis;
   readonly #clock: Clock;
-  /** By digest. The entry that is dropped next comes first. */
+  /** Entries by digest. The entry that is dropped next comes first. */
   readonly #known = new Map<string, RefusedAddress>();
-  /** Digests whose entries fresh() has yet to return. */
+  /** Digests of the entries that `fresh` has not returned yet. */
   readonly #fresh = new Set<string>();
   readonly #sweeper: NodeJS.Timeout;
 
@@ -36,7 +37,7 @@ export class Addresses {
   note(identity: string, address: string): void {
     const until = this.#clock() + this.#keptMs;
     const known = this.#known.get(identity);
-    // A flood does not renew its entry with every request.
+    // Do not renew the entry with every request of a flood.
     if (known?.address === address && until - known.until < this.#keptMs / 10) return;
     this.take([{ identity, address, until }]);
     this.#fresh.add(identity);

@@ -15,11 +15,11 @@ export interface DecisionRecord {
    */
   readonly decision: 'deny' | 'unavailable' | 'listed' | 'banned' | 'busy';
   readonly method: string;
-  /** Canonical, without the query, cut to 200 characters. */
+  /** Canonical path without the query, cut to 200 characters. */
   readonly path: string;
   /** The denying policy with the longest wait, or the name of the list, ban or bound. */
   readonly policy: string;
-  /** Its line in the policy file, from 1; 0 if it is not in the file. */
+  /** Line of the policy in the policy file, from 1; 0 if it is not in the file. */
   readonly line: number;
   readonly file: string;
   /** The first characters of the policy file's SHA-256. */
@@ -28,25 +28,25 @@ export interface DecisionRecord {
   readonly violated: readonly string[];
   /** The limit that applied. During an outage of the store that is the share of the process. */
   readonly limit: number;
-  /** null if unknown. */
+  /** Units in use before the request; null if unknown. */
   readonly used: number | null;
   /** Units that the request would use. */
   readonly cost: number;
   readonly windowSeconds: number;
   readonly algorithm: Algorithm;
-  /** When there will be room; ISO 8601. */
+  /** Time at which there is room again, in ISO 8601. */
   readonly endsAt: string;
   /** Digest of the address or the credential that was counted. */
   readonly identity: string;
   /** Name of the identifier in the policy file. */
   readonly identifier: string;
-  /** The counter is that of an address for unproven credentials. */
+  /** Whether the counter is that of an address for unproven credentials. */
   readonly isUnproven: boolean;
   readonly addressFrom: string;
   readonly decidedBy: 'store' | 'local';
-  /** The process knew that the counter was exhausted, so it did not call the store. */
+  /** Whether the process denied without calling the store, because it knew that the counter was exhausted. */
   readonly fromMemory: boolean;
-  /** The process that decided. */
+  /** Name of the process that decided. */
   readonly replica: string;
 }
 

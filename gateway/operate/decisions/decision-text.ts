@@ -8,7 +8,7 @@ interface DecisionText {
   /** The refused request, and the time. */
   readonly what: string;
   readonly reasons: readonly string[];
-  /** Name and value. */
+  /** Name and value of a row in the description. */
   readonly facts: readonly (readonly [name: string, value: string])[];
   readonly advice: string;
 }
@@ -97,7 +97,7 @@ function boundOf({ policy }: DecisionRecord): BoundName | null {
 function adviceOf(record: DecisionRecord): string {
   const { decision, policy, file, line, identity, isUnproven, algorithm } = record;
   if (decision === 'banned')
-    return `To read why, run floodgate inspect ${identity}; to let it in again, floodgate unban ${identity}.`;
+    return `To see the reason, run floodgate inspect ${identity}; to let it in again, floodgate unban ${identity}.`;
   if (policy === PROTECT)
     return `To let such requests go first, set priority: high in their policy in ${file}; to refuse none, set protect: shadow.`;
   if (decision === 'busy') {

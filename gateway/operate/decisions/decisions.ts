@@ -1,8 +1,8 @@
 /**
  * Gives every refusal an id, and records refusals for operators.
  *
- * Records are written in batches, and no request waits for that. During a flood only a sample is recorded: the first few
- * refusals of each batch, and the first one of each identity in its window. A bound for each identity keeps it from
+ * Records are written in batches, and no request waits for that. During a flood only a sample is recorded: the first
+ * few refusals of each batch, and the first one of each identity in its window. A bound for each identity keeps it from
  * pushing out the others. If the store is away, a bounded number of records is kept and written later.
  */
 import { DecisionIds } from '#gateway/reply/decision-ids.ts';
@@ -44,7 +44,7 @@ interface DecisionsOptions {
   /** Whether decisions are made in the store, not in this process. */
   readonly isStoreUsed: () => boolean;
   readonly wallClock: Clock;
-  /** At least 8 random bytes. */
+  /** Random bytes for ids, at least 8. */
   readonly random: Uint8Array;
   readonly replica: string;
 }
@@ -94,7 +94,7 @@ export class Decisions {
     return this.#pending.find((record) => record.id === id) ?? this.#options.store.find(id);
   }
 
-  /** Newest first, without records that are not written yet. @throws if the store is unavailable */
+  /** Lists records, newest first. Records that are not written yet are missing. @throws if the store is unavailable */
   list(before: string | null, count: number): Promise<readonly DecisionRecord[]> {
     return this.#options.store.list(before, count);
   }
@@ -181,7 +181,7 @@ export class Decisions {
     try {
       await this.#options.store.write(batch);
     } catch {
-      // The limiter reports the outage.
+      // Ignore the error, because the limiter reports the outage.
       const all = [...batch, ...this.#pending];
       this.unrecorded += Math.max(0, all.length - PENDING_MAX);
       this.#pending = all.slice(-PENDING_MAX);

@@ -8,7 +8,7 @@ import {
 } from './decision-record.ts';
 
 export class MemoryDecisions implements DecisionStore {
-  /** Oldest first. */
+  /** Records, oldest first. */
   readonly #records = new Map<string, DecisionRecord>();
   readonly #wallClock: Clock;
 

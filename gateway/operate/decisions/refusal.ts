@@ -32,7 +32,7 @@ export interface Refusal extends Recorded {
    */
   readonly counter: string;
   readonly resetMs: Millis;
-  /** Decided in this process, not in the store. */
+  /** Whether this process decided without the store. */
   readonly isLocal: boolean;
 }
 
@@ -68,7 +68,7 @@ export function policyRefusal(
   };
 }
 
-/** Stands for the policy if an operator made the ban. */
+/** Name in the record in place of a policy, if an operator made the ban. */
 export const OPERATOR_BAN = 'operator ban';
 
 /** @param endsInMs time until the ban ends @param policy that made it; null if an operator did */
@@ -77,7 +77,7 @@ export function banRefusal(identity: Identity, endsInMs: Millis, policy: string 
   return { ...withoutPolicy(name, identity), decision: 'banned', resetMs: endsInMs };
 }
 
-/** Stands for the policy if an entry of the list deny closes a route. */
+/** Name in the record in place of a policy, if an entry of the list deny closes a route. */
 export const CLOSED_ROUTE = 'closed route';
 
 /** Describes a refusal by an entry of the list deny. */
@@ -96,7 +96,7 @@ const HOLDERS: Readonly<Record<BoundRefusal, string>> = {
   total: 'all clients',
 };
 
-/** @param client null if only the total of the bound counted */
+/** @param client null if the request counted only for the total of the bound */
 export function boundRefusal(
   bound: Bound,
   reason: BoundRefusal,
@@ -115,7 +115,7 @@ export function boundRefusal(
   };
 }
 
-/** Stands for the policy if the adaptive limit refuses. */
+/** Name in the record in place of a policy, if the adaptive limit refuses. */
 export const PROTECT = 'protect';
 
 /** Describes a refusal because the application is overloaded. */

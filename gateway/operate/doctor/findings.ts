@@ -9,7 +9,7 @@ export interface Finding {
   readonly check: CheckName;
   readonly ok: boolean;
   readonly message: string;
-  /** '' if there is nothing to do. */
+  /** How to correct the mistake; empty if there is nothing to do. */
   readonly fix: string;
 }
 
@@ -95,7 +95,7 @@ function policyFile({ policies: { file, version, state, reason } }: GatewayRepor
       return bad(
         'policy-file',
         `the file that was loaded cannot be read any more: ${reason}`,
-        'put it back, or set GATEWAY_POLICIES: the gateway would not start again',
+        'put it back, or set GATEWAY_POLICIES; without the file, the gateway cannot start again',
       );
     default:
       return state satisfies never;
@@ -149,7 +149,7 @@ function store({ store }: GatewayReport): Finding[] {
   if (foreignKeys > 0 || otherDatabases > 0) {
     const what =
       foreignKeys > 0
-        ? `${foreignKeys} of ${sampledKeys} keys that were looked at are not the gateway's`
+        ? `${foreignKeys} of ${sampledKeys} sampled keys are not of the gateway`
         : `it has keys in ${otherDatabases} other ${otherDatabases === 1 ? 'database' : 'databases'}`;
     found.push(
       bad(
@@ -164,9 +164,9 @@ function store({ store }: GatewayReport): Finding[] {
     version === null || evictionPolicy === null
       ? good(
           'store',
-          'the user of GATEWAY_REDIS_URL may not ask INFO, so neither version nor eviction is known',
+          'the user of GATEWAY_REDIS_URL may not use INFO, so neither version nor eviction is known',
         )
-      : good('store', `Redis ${version}, of its own`),
+      : good('store', `Redis ${version}, which only the gateway uses`),
   ];
 }
 
@@ -238,7 +238,7 @@ export function trustFinding({ plain, claiming, claimed, hops }: Probes): Findin
       'set GATEWAY_TRUSTED_PROXIES to the address of the proxy, or to the number of proxies in front',
     );
   }
-  // The probe itself names nobody, so proxies have written all entries.
+  // The probe sends no X-Forwarded-For, so proxies have written all its entries.
   if (hops > 0 && hops < plain.forwardedCount) {
     return bad(
       'trusted-proxies',

@@ -18,20 +18,20 @@ export interface SeenLogin {
 
 interface SeenKeyRoute {
   readonly path: string;
-  /** null if the application could not be reached. */
+  /** Status of the reply without the gateway; null if the application could not be reached. */
   readonly directStatus: number | null;
   readonly publicStatus: number;
-  /** The gateway answered, not the application. */
+  /** Whether the gateway answered, not the application. */
   readonly isRefused: boolean;
 }
 
 /** How Formbricks reads the client address from X-Forwarded-For. */
 export type SeenHops =
-  /** It uses the entry at this position from the right. */
+  /** Formbricks uses the entry at this position from the right. */
   | { readonly kind: 'place'; readonly place: number }
-  /** It counts all clients as one. */
+  /** Formbricks counts all clients as one. */
   | { readonly kind: 'none' }
-  /** It limits nothing, so its choice cannot be observed. */
+  /** Formbricks limits nothing, so the address that it uses cannot be observed. */
   | { readonly kind: 'unlimited' };
 
 /** @param logins routes that exist in the application */
@@ -80,7 +80,7 @@ export function hopsFinding(seen: SeenHops, proxies: number | null): Finding {
     case 'unlimited':
       return bad(
         'hop-count',
-        'Formbricks limits no password resets, so its choice of the client address cannot be observed',
+        'Formbricks limits no password resets, so the client address that it uses cannot be observed',
         `${fix}; remove RATE_LIMITING_DISABLED, and see whether Formbricks reaches its Redis`,
       );
     case 'none':
@@ -116,12 +116,11 @@ function counted(proxies: number): string {
 
 /** @param open whether clients can reach the port of the application; null if unknown */
 export function aroundFinding(address: string, open: boolean | null): Finding {
-  if (open === null)
-    return good('around-gateway', 'not tried; give --public, and clients are tried at that host');
+  if (open === null) return good('around-gateway', 'not checked; give --public to check that host');
   if (!open) return good('around-gateway', `${address} does not answer clients`);
   return bad(
     'around-gateway',
-    `${address} answers past the gateway, where nothing is limited`,
+    `clients reach ${address} without the gateway, so nothing is limited there`,
     'remove ports: of Formbricks from the Compose file, or close the port in the firewall',
   );
 }

@@ -17,7 +17,7 @@ export interface DoctorSources {
     readonly upstream: string;
     readonly bounds: BoundSettings;
     readonly adminHost: string;
-    /** null if the public listener uses plain HTTP. */
+    /** Settings of TLS; null if the public listener uses plain HTTP. */
     readonly tls: object | null;
   };
   readonly readPolicyFile: (file: string) => string;
@@ -33,7 +33,7 @@ export interface GatewayReport {
   readonly version: string;
   readonly nodeVersion: string;
   readonly publicPort: number;
-  /** The public port is for HTTPS. */
+  /** Whether the public port is for HTTPS. */
   readonly isPublicTls: boolean;
   /** Milliseconds since the epoch. */
   readonly now: Millis;
@@ -42,9 +42,9 @@ export interface GatewayReport {
   /** Paths for the test of upper and lower case. */
   readonly spellings: readonly Spelling[];
   readonly openFiles: { readonly max: number | null; readonly needed: number };
-  /** problem: null if it answers. */
+  /** `problem` is null if the upstream answers. */
   readonly upstream: { readonly origin: string; readonly problem: string | null };
-  /** null if counters are in the memory of the process. */
+  /** State of the store; null if counters are in the memory of the process. */
   readonly store:
     | { readonly problem: string }
     | (StoreReport & {
@@ -57,7 +57,7 @@ export interface GatewayReport {
 
 interface PolicyReport {
   readonly file: string;
-  /** Version in use. */
+  /** Version of the policy file in use. */
   readonly version: string;
   /** Compares the file with the policies in use. */
   readonly state: 'same' | 'changed' | 'refused' | 'unreadable';
@@ -129,7 +129,7 @@ function trustReport(trust: ProxyTrust): TrustReport {
   return { kind: 'cidrs', hops: 0, tooWide: tooWide.map(([network, bits]) => `${network}/${bits}`) };
 }
 
-/** @returns null if it sends any reply */
+/** @returns the problem with the upstream; null if it sends any reply */
 async function upstreamProblem(origin: string): Promise<string | null> {
   try {
     await headOf(origin, AbortSignal.timeout(UPSTREAM_MS));

@@ -1,7 +1,7 @@
 /**
- * Estimates the cost of a number of clients under a policy file: memory of Redis and of the gateway, and commands of Redis
- * per second. It is an upper bound: every client uses every policy in one window, and no two requests share a script. Pure;
- * a test compares it with a measured run.
+ * Estimates the cost of a number of clients under a policy file: memory of Redis and of the gateway, and commands of
+ * Redis per second. It is an upper bound: every client uses every policy in one window, and no two requests share a
+ * script. Pure; a test compares it with a measured run.
  */
 
 import { LEASE_MS } from '#gateway/limiter/algorithms/concurrency.ts';
@@ -26,7 +26,7 @@ export interface Forecast {
   readonly redisKeys: number;
   /** Resident memory of all processes. */
   readonly processBytes: number;
-  /** Like `total_commands_processed`, which includes commands of scripts. */
+  /** Commands per second. They include commands of scripts, like `total_commands_processed` of Redis. */
   readonly commandsPerSecond: number;
   /** The memory of counters in Redis. */
   readonly counters: readonly CounterForecast[];
@@ -35,7 +35,7 @@ export interface Forecast {
 interface CounterForecast {
   /** The first policy of the bucket; null for the markers of proven credentials, which last 30 days. */
   readonly policy: string | null;
-  /** It counts the usage of addresses with unproven credentials. */
+  /** Whether it counts the usage of addresses with unproven credentials. */
   readonly unproven: boolean;
   readonly keys: number;
   readonly bytes: number;
@@ -67,9 +67,9 @@ const PROCESS_BYTES = 160_000_000;
 const COUNTERS_KNOWN_MAX = 262_144;
 const CREDENTIALS_KNOWN_MAX = 65_536;
 
-/** The script itself, its query of the time, and one command that reads all counters. */
+/** Commands of each check: the script itself, its query of the time, and one command that reads all counters. */
 const COMMANDS_PER_SCRIPT = 3;
-/** Counts the requests in flight, removes expired leases, and adds one. */
+/** Commands of each check of requests in flight: remove expired leases, count them, and add one. */
 const COMMANDS_PER_LEASE = 4;
 /** Commands per second of an idle process: one heartbeat, and queries for changes by operators. */
 const COMMANDS_PER_PROCESS = 12;
@@ -93,7 +93,7 @@ export function forecast(set: PolicySet, options: ForecastOptions): Forecast {
   });
   const credentials = credentialIdentifiers(set) * identities;
   if (credentials > 0) {
-    // Their value is a small number, for which the server has one shared object.
+    // The value of a proof marker is a small number, for which the server has one shared object.
     const bytes = credentials * keyBytes(PROVEN_SUFFIX.length);
     counters.push({ policy: null, unproven: false, keys: credentials, bytes });
   }
@@ -119,7 +119,7 @@ function keyBytes(suffixLength: number): number {
   return 2 * ENTRY_BYTES + allocated(PREFIX_LENGTH + DIGEST_LENGTH + suffixLength + TEXT_BYTES);
 }
 
-/** The largest value of a counter. */
+/** Returns the size of the largest value of a counter. */
 function valueBytes({ policy: { algorithm, limit, capacity, windowMs } }: Counter): number {
   switch (algorithm) {
     case 'fixed-window':
@@ -136,7 +136,7 @@ function valueBytes({ policy: { algorithm, limit, capacity, windowMs } }: Counte
   }
 }
 
-/** A short text and its object share one allocation. */
+/** Returns the size of a text. A short text and its object share one allocation. */
 function textBytes(length: number): number {
   return allocated(OBJECT_BYTES + length + TEXT_BYTES);
 }

@@ -1,7 +1,7 @@
 /**
- * The result of reading another product's configuration: rows of a policy file, and everything that a policy file cannot
- * express. Each product has a reader (nginx.ts, envoy.ts, rate-limit-service.ts, traefik.ts, kong.ts). policy-text.ts
- * writes the file.
+ * The result of reading another product's configuration: rows of a policy file, and everything that a policy file
+ * cannot express. Each product has a reader (nginx.ts, envoy.ts, rate-limit-service.ts, traefik.ts, kong.ts).
+ * policy-text.ts writes the file.
  */
 export type Product = 'envoy' | 'ratelimit' | 'nginx' | 'traefik' | 'kong';
 
@@ -10,20 +10,20 @@ export type Who = { readonly kind: 'address' } | { readonly kind: 'header'; read
 /** A place in the source file. */
 interface Source {
   readonly line: number;
-  /** The text at that place, in the product's own terms. */
+  /** The setting at that place, in the product's own terms. */
   readonly what: string;
 }
 
 export interface ImportedRow {
-  /** Used for the name of the policy. */
+  /** Text from which the name of the policy is made. */
   readonly hint: string;
-  /** null for every method. */
+  /** HTTP method; null for every method. */
   readonly methods: readonly string[] | null;
-  /** As in a policy file; `*` for every path. */
+  /** Path in the notation of a policy file; `*` for every path. */
   readonly path: string;
   readonly who: Who;
   readonly limit: number;
-  /** 0 if the limit is for requests in flight. */
+  /** Length of the window; 0 for a limit of requests in flight. */
   readonly windowSeconds: number;
   /** Size of the token bucket; null for a fixed window. */
   readonly burst: number | null;
@@ -32,7 +32,7 @@ export interface ImportedRow {
   readonly headers: boolean;
   /** Rows of one group share a counter; null for a counter of its own. */
   readonly group: string | null;
-  /** Other limits, by the name of the plan. */
+  /** Other limits by name of the plan. */
   readonly plans: ReadonlyMap<string, number>;
   readonly source: Source;
   /** How the policy differs from the original. */
@@ -58,7 +58,7 @@ export interface ImportedExclusion {
   readonly source: Source;
 }
 
-/** Something that a policy file cannot express. */
+/** A setting that a policy file cannot express. */
 export interface Unsupported extends Source {
   readonly reason: string;
 }
@@ -73,7 +73,7 @@ export class Imported {
   readonly rows: ImportedRow[] = [];
   readonly exclude: ImportedExclusion[] = [];
   readonly unsupported: Unsupported[] = [];
-  /** Set if rows have plans. */
+  /** The header that names plans; null if no row has plans. */
   planHeader: PlanHeader | null = null;
 
   add(row: NewRow): void {

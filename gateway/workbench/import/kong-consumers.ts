@@ -10,7 +10,7 @@ export class ConsumerLimits {
   /** Limits by unit and consumer. */
   readonly #units = new Map<string, Map<string, { readonly limit: number; readonly plugin: Tree }>>();
   readonly #used = new Set<string>();
-  /** Names of consumers, by their group. */
+  /** Names of the consumers of each group. */
   readonly #members = new Map<string, string[]>();
 
   constructor(document: Tree, imported: Imported) {
@@ -27,14 +27,14 @@ export class ConsumerLimits {
       const members = this.#members.get(group.at('name').text ?? '') ?? [];
       for (const plugin of group.at('plugins').items()) this.#limit(plugin, members);
     }
-    // After the groups, because a consumer's own limit takes precedence.
+    // Read consumers after groups, because a consumer's own limit takes precedence.
     for (const consumer of consumers)
       for (const plugin of consumer.at('plugins').items()) this.#limit(plugin, [nameOf(consumer)]);
   }
 
   /**
-   * @param plugin at the top of the file, for a consumer or a group @param isEverywhere not for a single route or
-   * service
+   * @param plugin a plugin at the top of the file, for a consumer or a group
+   * @param isEverywhere whether it is not limited to a route or service
    */
   add(plugin: Tree, isEverywhere: boolean): void {
     const consumer = plugin.at('consumer', 'username').text ?? plugin.at('consumer').text;

@@ -20,7 +20,7 @@ interface Scope {
   readonly what: string;
   readonly hint: string;
   readonly routes: readonly KongRoute[];
-  /** 0 for all of Kong, 1 for a service, 2 for a route. */
+  /** Scope of the plugin: 0 for all of Kong, 1 for a service, 2 for a route. */
   readonly rank: 0 | 1 | 2;
 }
 

@@ -3,10 +3,10 @@ import { ImportError } from './imported.ts';
 
 export interface Directive {
   readonly name: string;
-  /** Words without their quotes. */
+  /** Words of the directive without their quotes. */
   readonly args: readonly string[];
   readonly line: number;
-  /** null if the directive ends with a semicolon. */
+  /** Directives in the block; null if the directive ends with a semicolon. */
   readonly block: readonly Directive[] | null;
 }
 

@@ -72,7 +72,7 @@ export class Places {
       const outer = this.#limitsOf(block, { uses: [], hasRefused: false, isDryRun: false });
       const servers = block.filter(({ name }) => name === 'server');
       for (const server of servers) this.#server(server, outer);
-      // A file that has only locations, which a server includes.
+      // The file has only locations, and a server of another file includes it.
       if (servers.length === 0 && block.length > 0)
         this.#server({ name: 'http', args: [], block, line: 1 }, outer);
     }
@@ -124,7 +124,7 @@ export class Places {
       if (typeof read === 'string') {
         if (hasOwn) this.#imported.refuse({ line }, what, read);
       } else if (hasOwn || limits.uses.length === 0)
-        // Other requests are counted like the surrounding block.
+        // A location that only inherits limits is not listed, because the surrounding block already is.
         this.all.push({ what, hint: hintOf(args), ...read, ...limits, line, server });
       this.#locations(block, limits, server);
     }

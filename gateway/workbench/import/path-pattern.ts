@@ -72,9 +72,9 @@ function alternatives(body: string): string[] | null {
   return all;
 }
 
-/** One segment of any characters. */
+/** Matches one segment of any characters. */
 const ANY_SEGMENT = /^(?:\(\?<\w+>|\()?(?:\[\^\/(?:\\?\?|#)*\]\+|\[\^\/\]\{1,\})\)?$/;
-/** One segment of some characters. */
+/** Matches one segment of some characters. */
 const SOME_SEGMENT = /^(?:\(\?<\w+>|\()?(?:\[[\w\\.~:@-]+\]|\\w|\\d)(?:\+|\{\d+(?:,\d*)?\})\)?$/;
 const REST = /^(?:\.\*|\(\.\*\)|\.\+|\(\.\+\))$/;
 

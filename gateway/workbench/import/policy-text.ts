@@ -11,12 +11,12 @@ interface WrittenPolicy {
   readonly route: string;
   readonly identifier: string;
   readonly limit: number;
-  /** '' for a limit of requests in flight. */
+  /** Window in the notation of the file; empty for a limit of requests in flight. */
   readonly window: string;
   readonly algorithm: 'fixed-window' | 'token-bucket' | 'concurrency';
-  /** null unless it is a token bucket. */
+  /** Size of the token bucket; null for other algorithms. */
   readonly burst: number | null;
-  /** Name of the policy whose counter it shares; null for its own counter. */
+  /** Name of the policy whose counter this policy shares; null if it shares none. */
   readonly bucket: string | null;
   readonly mode: 'enforce' | 'shadow';
   /** FILE:LINE and the text there. */

@@ -3,7 +3,7 @@ import { Tree } from './tree.ts';
 
 export interface TraefikConfig {
   readonly routers: readonly TraefikRouter[];
-  /** By name, without the provider after the @. */
+  /** Middlewares by name, without the provider after the @. */
   readonly middlewares: ReadonlyMap<string, Tree>;
 }
 
@@ -36,7 +36,7 @@ export function readTraefik(documents: readonly Tree[]): TraefikConfig {
   return draft;
 }
 
-/** Traefik reads names of options in any case. */
+/** Finds an option. Traefik reads names of options in any case. */
 export function field(tree: Tree, ...names: readonly string[]): Tree {
   let found = tree;
   for (const name of names) {

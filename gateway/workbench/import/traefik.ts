@@ -161,7 +161,7 @@ function limitOf(options: Tree): ReadLimit | string {
     return `the period ${period} is not a whole number of milliseconds`;
   const burst = field(options, 'burst').number ?? 1;
   if (!Number.isSafeInteger(burst) || burst < 1) return `with a burst of ${burst} nothing passes`;
-  // The same rate in whole seconds.
+  // Express the same rate in whole seconds.
   const times = 1000 / divisorOf(periodMs, 1000);
   const notes: string[] = [];
   const who = whoOf(field(options, 'sourceCriterion'), notes);
@@ -181,7 +181,7 @@ function inFlightOf(options: Tree): ReadLimit | string {
   return typeof who === 'string' ? who : { who, limit: amount, windowSeconds: 0, burst: null, notes };
 }
 
-/** The greatest common divisor. */
+/** Returns the greatest common divisor. */
 function divisorOf(a: number, b: number): number {
   return b === 0 ? a : divisorOf(b, a % b);
 }

@@ -28,14 +28,14 @@ export class Tree {
     return this.value !== undefined && this.value !== null;
   }
 
-  /** A text, or a number or boolean as text; null for anything else. */
+  /** Returns a text, or a number or boolean as text; null for anything else. */
   get text(): string | null {
     const { value } = this;
     if (typeof value === 'string') return value;
     return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
   }
 
-  /** A number, or a text that contains one; null for anything else. */
+  /** Returns a number, or the number that a text contains; null for anything else. */
   get number(): number | null {
     const { text } = this;
     if (text === null || text.trim() === '') return null;
@@ -53,19 +53,19 @@ export class Tree {
     return new Tree(value, this.#lineOf, [...this.#path, ...keys]);
   }
 
-  /** Items of a list; empty for anything else. */
+  /** Returns the items of a list; empty for anything else. */
   items(): Tree[] {
     return Array.isArray(this.value)
       ? this.value.map((value: unknown, i) => new Tree(value, this.#lineOf, [...this.#path, i]))
       : [];
   }
 
-  /** Entries of a map; empty for anything else. */
+  /** Returns the entries of a map; empty for anything else. */
   entries(): [key: string, value: Tree][] {
     return isRecord(this.value) ? Object.keys(this.value).map((key) => [key, this.at(key)]) : [];
   }
 
-  /** Texts of a list, or the one text. */
+  /** Returns the texts of a list, or the single text. */
   texts(): string[] {
     return (Array.isArray(this.value) ? this.items() : [this]).flatMap(({ text }) => text ?? []);
   }

@@ -18,7 +18,7 @@ export interface Planned {
 }
 
 interface PlanOptions {
-  /** Includes methods that may change data. */
+  /** Whether to test policies with methods that may change data. */
   readonly allMethods: boolean;
   /** Policies with a larger limit are skipped. */
   readonly limitMax: number;

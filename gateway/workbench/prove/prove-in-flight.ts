@@ -1,6 +1,6 @@
 /**
- * Tests whether a running gateway admits exactly as many requests in flight as a policy allows. Each request announces a
- * body and does not send it. So an admitted request waits in the gateway and never reaches the application.
+ * Tests whether a running gateway admits exactly as many requests in flight as a policy allows. Each request announces
+ * a body and does not send it. So an admitted request waits in the gateway and never reaches the application.
  */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -17,7 +17,7 @@ const ANSWER_MS: Millis = 10_000;
 interface HeldBack {
   readonly sent: number;
   readonly denied: number;
-  /** Statuses of other replies: the application's, or that of a bound. */
+  /** Statuses of other replies, which come from the application or from a bound. */
   readonly others: readonly number[];
 }
 

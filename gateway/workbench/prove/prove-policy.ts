@@ -6,7 +6,7 @@ import { type SampleRequest, sampleClient } from '#gateway/workbench/rehearsal/s
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
 import { IN_FLIGHT_EXTRA, noGateway, sendInFlight } from './prove-in-flight.ts';
 
-/** Lower than the share of one client at the upstream. */
+/** Maximum number of requests at once. It is lower than the share of one client at the upstream. */
 const PARALLEL = 32;
 const TIMEOUT_MS = 30_000;
 const ATTEMPTS = 3;
@@ -152,7 +152,7 @@ function clientOf(
   attempt: number,
 ): { readonly url: URL; readonly headers: Headers } {
   const chance = createHash('sha256').update(`${policy.name} ${attempt} ${options.now()}`).digest();
-  // From the block for benchmarks (RFC 2544). The gateway uses it if it trusts this machine.
+  // An address from the block for benchmarks (RFC 2544). The gateway uses it if it trusts this machine.
   const address = `198.${18 + ((chance[0] ?? 0) & 1)}.${chance[1]}.${chance[2]}`;
   const client = sampleClient(policy, chance.toString('hex', 3, 19));
   const headers = new Headers([['x-forwarded-for', address], ...client.headers.map(([...field]) => field)]);
@@ -177,7 +177,7 @@ function isDenied(headers: Headers): boolean {
   return headers.get('x-gateway-ratelimited') === 'true';
 }
 
-/** The limit in the reply's headers; null without them. */
+/** Returns the limit in the reply's headers; null without them. */
 function quotaOf(headers: Headers, name: string): number | null {
   for (const item of (headers.get('ratelimit-policy') ?? '').split(',')) {
     const [, policy, quota] = /^\s*"([^"]*)";q=(\d+)/.exec(item) ?? [];
@@ -186,18 +186,21 @@ function quotaOf(headers: Headers, name: string): number | null {
   return null;
 }
 
-/** Remaining seconds of the window and remaining requests; by this machine's clock if replies do not tell. */
+/**
+ * Returns the remaining seconds of the window and the remaining requests. Without limit headers, it uses this machine's
+ * clock.
+ */
 function stateOf(
   headers: Headers,
   { name, algorithm, windowSeconds, calendar }: Policy,
   now: number,
 ): { readonly left: number; readonly remaining: number | null } {
-  // There is no end of a window, because tokens refill steadily.
+  // A token bucket has no windows, because tokens refill steadily.
   const endless = algorithm === 'token-bucket' ? Number.POSITIVE_INFINITY : null;
   for (const item of (headers.get('ratelimit') ?? '').split(',')) {
     const [, policy, remaining, reset] = /^\s*"([^"]*)";r=(\d+);t=(\d+)/.exec(item) ?? [];
     if (policy !== name) continue;
-    // A sliding window is empty again after the next window.
+    // For a sliding window, also wait for the next window, because only then it is empty again.
     const left = Number(reset) - (algorithm === 'sliding-window' ? windowSeconds : 0);
     return { left: endless ?? left, remaining: Number(remaining) };
   }

@@ -15,16 +15,16 @@ import type { DecidedRequest, Rehearsed } from './rehearsed.ts';
 
 export interface Explanation {
   readonly decision: 'allow' | 'deny' | 'uncovered' | 'malformed';
-  /** The canonical path, or the path as sent if it is malformed. */
+  /** The canonical path. If the path is malformed, the path as sent. */
   readonly path: string;
   /** The status that the gateway sends; null if the application answers. */
   readonly status: number | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** Why it is malformed, excluded or denied; null if none of these. */
+  /** Why the request is malformed, excluded or denied; null otherwise. */
   readonly reason: string | null;
-  /** Its priority while the application is overloaded; null without `protect`. */
+  /** Priority of the request while the application is overloaded; null without `protect`. */
   readonly priority: Priority | null;
-  /** In the order of the file. */
+  /** All policies, in the order of the file. */
   readonly policies: readonly ExplainedPolicy[];
 }
 
@@ -32,18 +32,18 @@ interface ExplainedPolicy {
   readonly name: string;
   readonly line: number;
   readonly matched: boolean;
-  /** Why it applies or not. */
+  /** Why the policy applies or not. */
   readonly reason: string;
   /** Digest of the counted client; null if none is counted. */
   readonly identity: string | null;
   readonly bucket: string;
-  /** The maximum at once. */
+  /** The maximum number of units in use at once. */
   readonly limit: number;
   readonly windowSeconds: Seconds;
   readonly algorithm: Algorithm;
   /** Usage in this window before this request; null if no client is counted. */
   readonly used: number | null;
-  /** null if no client is counted. */
+  /** Units that this request takes; null if no client is counted. */
   readonly cost: number | null;
   readonly remaining: number | null;
 }

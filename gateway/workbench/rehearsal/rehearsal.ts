@@ -45,7 +45,7 @@ import {
 interface RehearsalOptions {
   /** Milliseconds since the epoch. Windows follow it. */
   readonly clock: Clock;
-  /** By default no proxy is trusted. */
+  /** Trusted proxies. Default: none. */
   readonly trust?: ProxyTrust;
   /** Salt of the digests. Use the gateway's to get the same digests. */
   readonly salt?: string;
@@ -65,7 +65,7 @@ export interface RehearsedRequest {
   readonly rawHeaders: readonly string[];
   /** The connection of the request, with its address. */
   readonly socket: PeerSocket;
-  /** undefined if the body is unknown. */
+  /** The body of the request; undefined if it is unknown. */
   readonly body?: string | undefined;
   /** The client's plan, as a trusted proxy would send it. */
   readonly plan?: string | undefined;
@@ -73,7 +73,7 @@ export interface RehearsedRequest {
 
 /** Identities of a request in a log of the gateway, which has digests only. */
 export interface KnownIdentities {
-  /** In the order of `Cover.identifiers`; null if the request does not present that credential. */
+  /** One entry for each of `Cover.identifiers`, in the same order. null if the request does not present it. */
   readonly identities: readonly (Identity | null)[];
   /** Digest of the client's address. */
   readonly address: () => Identity;
@@ -93,7 +93,7 @@ export class Rehearsal {
   readonly enforcement: Enforcement;
   /** Remembered counters and proofs, initially empty. The caller can copy live ones. */
   readonly known: KnownCounters;
-  /** Initially empty. The caller can copy live ones. */
+  /** Bans, initially empty. The caller can copy live ones. */
   readonly bans = new Bans();
   readonly #limiter: MemoryLimiter;
   readonly #asker = new Asker();

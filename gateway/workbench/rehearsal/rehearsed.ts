@@ -19,7 +19,7 @@ interface Malformed {
   readonly reason: string;
 }
 
-/** An entry of the list deny matches the client or the route. */
+/** A request whose client or route matches an entry of the list deny. */
 interface ListedRequest {
   readonly kind: 'listed';
   readonly path: string;
@@ -32,7 +32,7 @@ interface ListedRequest {
   readonly identities: () => readonly Identity[];
 }
 
-/** No policy counts the request. */
+/** A request that no policy counts. */
 interface Uncovered {
   readonly kind: 'uncovered';
   readonly path: string;

@@ -41,7 +41,7 @@ interface SampleClient {
   readonly query: string;
 }
 
-/** A client with a credential of each kind that the policy counts. */
+/** Returns a client with a credential of each kind that the policy counts. */
 export function sampleClient({ identifier }: Policy, credential: string): SampleClient {
   const headers: [string, string][] = [];
   const query = new URLSearchParams();

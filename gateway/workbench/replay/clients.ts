@@ -14,7 +14,7 @@ export const CLIENTS_MAX = 4_194_304;
 export class Clients {
   readonly #max: number;
   readonly #numbers = new Map<string, number>();
-  /** There were more than CLIENTS_MAX clients. The others are not counted. */
+  /** Whether there were more than CLIENTS_MAX clients. The others are not counted. */
   isFull = false;
 
   constructor(max = CLIENTS_MAX) {
@@ -35,7 +35,7 @@ export class Clients {
     return number;
   }
 
-  /** In the order of their numbers. */
+  /** Digests of the clients, in the order of their numbers. */
   digests(): Iterable<string> {
     return this.#numbers.keys();
   }

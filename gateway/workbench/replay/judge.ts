@@ -28,9 +28,9 @@ import { InFlight } from './in-flight.ts';
 
 interface JudgeOptions {
   readonly clock: Clock;
-  /** For addresses in logs of other programs. */
+  /** Trusted proxies, for addresses in logs of other programs. */
   readonly trust: ProxyTrust;
-  /** For digests of addresses and keys in such logs. */
+  /** Salt for digests of addresses and keys in such logs. */
   readonly salt: string;
 }
 
@@ -203,7 +203,7 @@ function knownOf({ identities, address, plan }: LoggedDigests): KnownClient {
   };
 }
 
-/** Whether the gateway refused it before it matched policies. */
+/** Whether the gateway refused the request before it matched policies. */
 function isRefusedUncounted(digests: LoggedDigests | null): boolean {
   return digests?.decision === 'malformed' || digests?.decision === 'banned';
 }
@@ -227,7 +227,7 @@ function isTold(identifier: Identifier, { holds, concealed }: LoggedSender): boo
     .every((header) => header === null || (holds(header) && !concealed.includes(header)));
 }
 
-/** null if it is in the request line, which every log has. */
+/** Returns the header field with the credential; null if it is in the request line, which every log has. */
 function headerOf(source: CredentialSource): string | null {
   switch (source.kind) {
     case 'header':

@@ -43,7 +43,7 @@ export interface LineSource {
 interface LogFileOptions {
   readonly name: string;
   readonly input: string | Readable;
-  /** null to recognize the format by the first lines. */
+  /** Format of the log; null to recognize it by the first lines. */
   readonly format: FormatName | null;
   readonly headers: HeaderFields;
   readonly counts: LineCounts;
@@ -53,7 +53,7 @@ const SAMPLES_MAX = 5;
 const SAMPLE_LENGTH = 120;
 const LINES_TO_DETECT = 50;
 
-/** No line of the beginning is a request in a known format. */
+/** Thrown if none of the first lines is a request in a known format. */
 export class UnknownFormatError extends Error {}
 
 export class LogFile implements LogLine, LineSource {

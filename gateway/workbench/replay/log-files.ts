@@ -10,9 +10,9 @@ import type { Millis } from '#shared/clock.ts';
 import { type LineCounts, LogFile, type LogLine } from './log-file.ts';
 
 export interface LogFilesOptions {
-  /** At most LOGS_MAX files. */
+  /** The logs to read, at most LOGS_MAX. */
   readonly files: readonly LogInput[];
-  /** null to recognize the format by the first lines of each. */
+  /** Format of the logs; null to recognize it by the first lines of each. */
   readonly format: FormatName | null;
   readonly headers: HeaderFields;
   /** Called regularly. @param bytesTotal 0 if unknown */

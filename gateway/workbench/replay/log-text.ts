@@ -7,12 +7,12 @@ import type { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
 
-/** Longer lines are not requests, because a request line has at most 16 KiB. */
+/** Maximum length of a line. Longer ones are not requests, because a request line has at most 16 KiB. */
 export const LINE_MAX = 65_536;
 /** Begins the rest of a line that was too long, so that no reader understands it. */
 export const CUT = '\u0001';
 
-/** Larger texts are stored outside of V8's heap, where reading them takes half as long again. */
+/** Size of a portion. Larger texts are stored outside of V8's heap, where reading them takes half as long again. */
 const PORTION_BYTES = 262_144;
 /** Number of portions after which other tasks get a turn, such as the progress bar or a signal. */
 const PORTIONS_PER_TURN = 32;
@@ -161,7 +161,10 @@ function whenWritable(stream: ReturnType<typeof createGunzip>, resolve: () => vo
   stream.on('close', done);
 }
 
-/** Each portion is valid until the next one is read. All are read into one buffer, which stays in the caches. */
+/**
+ * Reads a file in portions. Each portion is valid until the next one is read. All are read into one buffer, which stays
+ * in the caches.
+ */
 async function* portionsOf(path: string): AsyncGenerator<Buffer, undefined> {
   if (!statSync(path).isFile()) {
     yield* createReadStream(path, { highWaterMark: PORTION_BYTES });

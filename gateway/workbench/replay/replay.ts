@@ -91,7 +91,7 @@ class Changed {
     this.clients = new ClientCounts(clients);
   }
 
-  /** @param judged by the file that denies it */
+  /** @param judged the result of a request under the file that denies it */
   add({ weighed }: Judged): void {
     this.requests++;
     if (weighed.kind !== 'decided' || weighed.decision.kind !== 'deny') return;

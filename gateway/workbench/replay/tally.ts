@@ -13,18 +13,18 @@ export interface PolicyResult {
   readonly windowSeconds: number;
   readonly algorithm: Policy['algorithm'];
   readonly mode: Policy['mode'];
-  /** Requests that it counted. Rows that share a bucket are reported as the first of them. */
+  /** Number of requests that the policy counted. Rows that share a bucket are reported as the first of them. */
   readonly allowed: number;
   readonly denied: number;
-  /** Requests that it would have denied without shadow mode. */
+  /** Number of requests that the policy would have denied without shadow mode. */
   readonly shadowDenied: number;
   /** Requests for which the log does not have the client that this policy counts. */
   readonly unknown: number;
   readonly identities: number;
   readonly identitiesDenied: number;
-  /** There were too many clients to count all, so the numbers of clients are lower bounds. */
+  /** Whether there were too many clients to count all. Then the numbers of clients are lower bounds. */
   readonly isEstimate: boolean;
-  /** ISO 8601; null if it denied nobody. */
+  /** Time of the first denial, in ISO 8601; null if the policy denied nobody. */
   readonly firstDeniedAt: string | null;
   readonly mostDenied: readonly Frequent[];
 }

@@ -2,7 +2,7 @@
 import type { Millis } from '#shared/clock.ts';
 
 const SPANS = 240;
-/** Seconds, minutes, hours, days. After the last, each width is twice the previous one. */
+/** Widths of spans: seconds, minutes, hours, days. After the last, each width is twice the previous one. */
 const WIDTHS_S = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
 ];
@@ -20,7 +20,7 @@ export class Timeline {
   #denied = new Uint32Array(SPANS);
   #last = 0;
 
-  /** Times must not decrease. */
+  /** Adds a request. Times must not decrease. */
   add(at: Millis, isDenied: boolean): void {
     if (Number.isNaN(this.#begin)) this.#begin = Math.floor(at / this.widthMs) * this.widthMs;
     let place = Math.floor((at - this.#begin) / this.widthMs);

@@ -2,9 +2,9 @@
 import type { Frequencies } from './frequencies.ts';
 
 export interface Candidate {
-  /** Requests in a window. */
+  /** Limit of requests in a window. */
   readonly limit: number;
-  /** Clients with more requests in some window. It is an estimate if only a sample was followed. */
+  /** Number of clients with more requests in some window. It is an estimate if only a sample was followed. */
   readonly identitiesDenied: number;
 }
 

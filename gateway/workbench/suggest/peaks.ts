@@ -22,7 +22,7 @@ interface PeaksOptions {
   readonly windowMs: Millis;
   /** Called at the end of each window of a client. */
   readonly onWindow: (route: number, requests: number) => void;
-  /** A power of two. */
+  /** Number of entries in the table; a power of two. */
   readonly places?: number;
 }
 
@@ -31,7 +31,7 @@ export class Peaks {
   readonly #onWindow: PeaksOptions['onWindow'];
   #words: Uint32Array;
   #size = 0;
-  /** One of this number of clients is followed; a power of two. */
+  /** Inverse of the sampling rate: one of this number of clients is followed. A power of two. */
   oneIn = 1;
 
   constructor({ windowMs, onWindow, places = PLACES }: PeaksOptions) {
@@ -40,7 +40,7 @@ export class Peaks {
     this.#words = new Uint32Array(places * WORDS);
   }
 
-  /** Times must not decrease. */
+  /** Counts a request. Times must not decrease. */
   add(route: number, [a, b]: DigestWords, at: Millis): void {
     if ((a & (this.oneIn - 1)) !== 0) return;
     const words = this.#words;

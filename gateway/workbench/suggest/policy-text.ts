@@ -73,7 +73,7 @@ function literal(segment: string): string {
     .replace(/^:/, '%3A');
 }
 
-/** A unique name from the method and the words of the path. */
+/** Returns a unique name from the method and the words of the path. */
 function nameOf({ route, identifier: by }: SuggestedRoute, taken: Set<string>): string {
   const words = route
     .toLowerCase()

@@ -32,9 +32,9 @@ export function isId(segment: string): boolean {
 interface Node {
   literals: Map<string, Node>;
   param: Node | null;
-  /** Too many names were seen here, so all are the parameter. */
+  /** Whether too many names were seen here. Then all of them are one parameter. */
   isFolded: boolean;
-  /** All deeper paths. */
+  /** The node for all deeper paths. */
   rest: Node | null;
   readonly routes: Map<string, number>;
 }
@@ -85,7 +85,7 @@ export class RouteTree {
     if (node.routes.has(method)) return;
     node.routes.set(method, this.#texts.length);
     this.#texts.push(`${method} /${pattern.join('/')}`);
-    // Cached paths may match this route too.
+    // Empty the cache, because cached paths may match the new route too.
     this.#cache.clear();
   }
 }

@@ -50,7 +50,7 @@ export interface Suggestions {
   readonly routes: readonly SuggestedRoute[];
   /** Requests on routes that are not reported. */
   readonly others: number;
-  /** One of this number of clients was followed. */
+  /** Inverse of the sampling rate: one of this number of clients was followed. */
   readonly oneIn: number;
 }
 
@@ -59,7 +59,7 @@ interface Row {
   readonly identifier: string;
   requests: number;
   readonly windows: Frequencies;
-  /** Requests of each client in its busiest window. */
+  /** Number of requests of each client in its busiest window. */
   readonly most: Frequencies;
 }
 

@@ -86,7 +86,7 @@ t.test('a set-up that is right, behind another proxy', async (t) => {
     standing.formbricks.origin,
   ]);
   t.match(people.stdout, /^hop-count +ok +Formbricks expects 2 proxies on the way; with --public/m);
-  t.match(people.stdout, /^around-gateway +ok +not tried; give --public/m);
+  t.match(people.stdout, /^around-gateway +ok +not checked; give --public/m);
 });
 
 t.test('hop counts that are wrong', async (t) => {
@@ -157,7 +157,7 @@ t.test('Traefik asks the gateway: doctor recognizes it', async (t) => {
     t.match(
       all.filter(({ check }) => check === 'public-address' || check === 'trusted-proxies'),
       [
-        { ok: true, message: `what answers ${front} asks this gateway about requests` },
+        { ok: true, message: `the server at ${front} is a proxy that asks this gateway about requests` },
         { ok: true, message: /clients are counted by their own address/ },
       ],
     );
@@ -177,7 +177,7 @@ t.test('a login limit in shadow mode', async (t) => {
 t.test('the port of Formbricks is open at the public host', async (t) => {
   const open = await askAll(await stand(t, { host: '127.0.0.1' }));
   t.match(open.wrong, [
-    { check: 'around-gateway', message: /answers past the gateway/, fix: /remove ports: of Formbricks/ },
+    { check: 'around-gateway', message: /without the gateway/, fix: /remove ports: of Formbricks/ },
   ]);
   t.equal(open.wrong.length, 1);
 

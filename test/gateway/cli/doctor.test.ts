@@ -175,7 +175,7 @@ t.test('Redis that is shared, may evict, or has another time; files, versions', 
       fix: /the version that the gateway has/,
     },
     { check: 'store', message: /maxmemory-policy is allkeys-lru/, fix: /noeviction/ },
-    { check: 'store', message: /Redis is shared: 1 of \d+ keys/, fix: /of its own/ },
+    { check: 'store', message: /Redis is shared: 1 of \d+ sampled keys/, fix: /of its own/ },
     { check: 'clock', message: /the clock of Redis, .* is 60 s behind/, fix: /NTP/ },
     { check: 'open-files', message: /only 1024 files may be open/, fix: /ulimit -n \d+/ },
   ]);
@@ -215,7 +215,7 @@ t.test('Redis that is down', async (t) => {
   await redis.kill();
   const { code, wrong } = await ask(standing);
   t.equal(code, 1);
-  t.match(wrong, [{ check: 'store', message: /the store cannot be asked: .* nothing listens there/ }]);
+  t.match(wrong, [{ check: 'store', message: /the store is unavailable: .* nothing listens there/ }]);
   t.equal(wrong.length, 1);
 });
 
@@ -248,7 +248,7 @@ t.test('two workers, either of which gets the probe; a user of Redis without INF
   for (let i = 0; i < 2; i++) {
     const found = await ask({ admin });
     t.strictSame(found.wrong, []);
-    t.ok(found.all.some(({ check, message }) => check === 'store' && /may not ask INFO/.test(message)));
+    t.ok(found.all.some(({ check, message }) => check === 'store' && /may not use INFO/.test(message)));
     t.ok(found.all.some(({ check }) => check === 'trusted-proxies'));
   }
 });

@@ -250,7 +250,7 @@ t.test(
     const statuses = busy.received.filter(({ type }) => type === ACK).map(({ items }) => items.status);
     t.strictSame(statuses, [200, 200, 200, 429]);
     for (const { received } of [idle, busy])
-      t.match(received.at(-1), { type: DISCONNECT, items: { 'status-code': 0, message: /shuts down/ } });
+      t.match(received.at(-1), { type: DISCONNECT, items: { 'status-code': 0, message: /shutting down/ } });
     const lines = readFileSync(file, 'utf8')
       .trim()
       .split('\n')

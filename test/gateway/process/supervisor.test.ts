@@ -73,15 +73,15 @@ t.test('a change of a ban is applied by every worker that answers', async (t) =>
       ${answer}
     });`;
   const change = { digest: 'a', ban: null, version: 1 };
-  const whole = await supervise(t, program(`process.send({ type: 'learned', id });`), 2);
+  const whole = await supervise(t, program(`process.send({ type: 'applied', id });`), 2);
   await whole.supervisor.start();
-  await whole.supervisor.learn(change);
+  await whole.supervisor.applyChange(change);
   const applied = [1, 2].map((number) => readFileSync(`${whole.main}.number${number}`, 'utf8'));
   t.strictSame(applied, ['a', 'a'], 'before the operator has an answer');
 
-  const part = await supervise(t, program(`if (number === 2) process.send({ type: 'learned', id });`), 2);
+  const part = await supervise(t, program(`if (number === 2) process.send({ type: 'applied', id });`), 2);
   await part.supervisor.start();
-  await part.supervisor.learn(change);
+  await part.supervisor.applyChange(change);
   t.equal(
     readFileSync(`${part.main}.number2`, 'utf8'),
     'a',

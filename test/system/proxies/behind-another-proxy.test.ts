@@ -77,7 +77,7 @@ t.test('doctor sees through each of them', async (t) => {
         {
           check: 'public-address',
           ok: true,
-          message: `what answers ${site} asks this gateway about requests`,
+          message: `the server at ${site} is a proxy that asks this gateway about requests`,
         },
         { check: 'trusted-proxies', ok: true },
       ],

@@ -7,7 +7,7 @@ import type { FormatName, LineReader } from './logged-request.ts';
 import { nginxReader } from './nginx.ts';
 import { traefikReader } from './traefik.ts';
 
-/** Lower-case names of header fields, with the fields of an Envoy log that contain them. */
+/** Names of header fields (lower case), each with the field of an Envoy log that has its value. */
 export type HeaderFields = ReadonlyMap<string, string>;
 
 const READERS: Readonly<Record<FormatName, (headers: HeaderFields) => LineReader>> = {

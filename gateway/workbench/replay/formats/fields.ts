@@ -43,7 +43,7 @@ export function durationIn(fields: Fields, name: string, unitMs: number): Millis
   return typeof value === 'number' && value >= 0 && Number.isFinite(value) ? value * unitMs : null;
 }
 
-/** Returns a request target as in the request line, one code unit for each byte. */
+/** Returns a request target as in the request line; each code unit stands for one byte. */
 export function targetOf(text: string): string {
   for (let i = 0; i < text.length; i++) {
     if (text.charCodeAt(i) > 0x7f) return Buffer.from(text, 'utf8').toString('latin1');

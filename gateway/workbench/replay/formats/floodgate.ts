@@ -59,7 +59,7 @@ const METHOD = '","method":"';
 const PATH = '","path":"';
 const STATUS = '","status":';
 const DECISION = ',"decision":"';
-/** Present if the request was not refused. */
+/** Text in the line of a request that was not refused. */
 const NO_ID = '","id":null,"policies":[';
 const ID = '","id":"';
 const POLICIES = '","policies":[';

@@ -4,13 +4,13 @@ import type { Millis } from '#shared/clock.ts';
 export interface LoggedRequest {
   /** Arrival in milliseconds since the epoch; the end of the reply if the log has only that. */
   readonly at: Millis;
-  /** null if the bytes could not be read as a request. */
+  /** Method of the request; null if its bytes could not be read as a request. */
   readonly method: string | null;
-  /** As in the request line, or canonical. */
+  /** The target as in the request line, or canonical. */
   readonly target: string;
-  /** 0 if unknown. */
+  /** Status of the reply; 0 if unknown. */
   readonly status: number;
-  /** From arrival to the end of the reply; null if the log does not contain it. */
+  /** Time from arrival to the end of the reply; null if the log does not contain it. */
   readonly durationMs: Millis | null;
   /** The sender. Either `digests` or `sender` is set. */
   readonly digests: LoggedDigests | null;
@@ -26,7 +26,7 @@ export interface LoggedDigests {
   readonly address: string | null;
   /** Identifiers whose credential was unproven. */
   readonly unproven: readonly string[];
-  /** The reply proved the credential. */
+  /** Whether the reply proved the credential. */
   readonly proves: boolean;
   /** The client's plan, from a trusted proxy; null if it sent none, or the log does not have it. */
   readonly plan: string | null;
@@ -38,11 +38,11 @@ export type LoggedVerdict = 'allow' | 'deny' | 'banned' | 'uncovered' | 'malform
 
 /** The sender in other logs: an address, and header fields if the log has them. */
 export interface LoggedSender {
-  /** The other end of the connection. */
+  /** Address of the peer of the connection. */
   readonly peer: string;
-  /** The client according to the logging proxy. */
+  /** Address of the client according to the proxy that wrote the log. */
   readonly client: string;
-  /** '' if there is none. */
+  /** Value of X-Forwarded-For; empty if there is none. */
   readonly forwardedFor: string;
   /** Alternating names and values. */
   readonly headers: readonly string[];
@@ -67,5 +67,5 @@ export interface LineReader {
   read(text: string, start: number, end: number, at?: Millis): LoggedRequest | null;
 }
 
-/** For formats whose lines must be parsed to find the time. */
+/** Reader of the time for formats whose lines must be parsed to find it. */
 export const NO_CHEAP_TIME = (): Millis => Number.NaN;

@@ -8,7 +8,7 @@ import type { LineReader, LoggedRequest } from './logged-request.ts';
 const NONE: readonly string[] = [];
 const HOLDS_NOTHING = (): boolean => false;
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
-/** Such as `22/Nov/2026:06:30:12 +0000`. */
+/** Matches a time such as `22/Nov/2026:06:30:12 +0000`. */
 const TIME = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)$/;
 const TIME_LENGTH = 26;
 const METHOD = /^[A-Z][A-Z-]*$/;

@@ -33,7 +33,7 @@ export function traefikReader(): LineReader {
         method,
         target: targetOf(textOf(fields, 'RequestPath')),
         status: numberOf(fields, 'DownstreamStatus'),
-        // The log has nanoseconds.
+        // The log has durations in nanoseconds.
         durationMs: durationIn(fields, 'Duration', 1e-6),
         digests: null,
         sender: {

@@ -7,7 +7,7 @@ import { type Html, html } from './html.ts';
 
 const HEIGHT = 100;
 
-/** Allowed and denied requests over time, stacked. The text next to it tells the times and the highest bar. */
+/** Draws allowed and denied requests over time, stacked. The text next to it tells the times and the highest bar. */
 export function timelineChart(spans: readonly Span[], spanMs: Millis): Html {
   const first = spans[0];
   const last = spans.at(-1);
@@ -33,7 +33,7 @@ function bar(kind: 'allowed' | 'denied', at: number, from: number, share: number
   return html`<rect class="${kind}" x="${at + 0.05}" y="${y.toFixed(2)}" width="0.9" height="${height.toFixed(2)}"/>`;
 }
 
-/** The denied part of the requests that a policy counted. */
+/** Draws the share of denied requests among those that a policy counted. */
 export function shareBar(allowed: number, denied: number): Html {
   const share = denied / Math.max(1, allowed + denied);
   return html`<svg class="share" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width="100" height="10" fill="var(--line)"/><rect width="${(share * 100).toFixed(1)}" height="10" fill="var(--denied)"/></svg>`;

@@ -108,7 +108,7 @@ function time(iso: string | null): string {
   return (iso ?? '').slice(0, 19).replace('T', ' ');
 }
 
-/** For light and dark mode, and wide and narrow screens. Loads nothing from elsewhere. */
+/** Style of the page, for light and dark mode, and wide and narrow screens. It loads nothing from elsewhere. */
 const STYLE = new Html(`
 :root { color-scheme: light dark; --allowed: light-dark(#2f6fb0, #6ea8e0); --denied: light-dark(#c2571a, #f0935a);
   --ink: light-dark(#1b2330, #e4e8ee); --soft: light-dark(#55606e, #9fabba); --line: light-dark(#d9dfe6, #323a45);

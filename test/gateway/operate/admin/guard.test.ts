@@ -142,7 +142,7 @@ t.test('while the store is down: 503 with the reason, and known bans stay in for
   const statuses = async () => new Set(await send(6, '/open'));
   await eventually('banned', statuses, (seen) => seen.size === 1 && seen.has(429));
   await redis.kill();
-  t.match(await ask('inspect', '127.0.0.1'), { code: 3, stderr: /store cannot be asked/ });
+  t.match(await ask('inspect', '127.0.0.1'), { code: 3, stderr: /the store is unavailable/ });
   t.strictSame([...(await statuses())], [429]);
   await redis.restart();
   await eventually(

@@ -1,9 +1,11 @@
 /**
- * Brings each process what operators changed, and bans by policies. Twice a second it asks the store for a version number.
- * If that has changed, it reads the changes since the version that it knows. While the store is away, the last known state
- * holds.
- * If these changes are no longer listed, the store may have lost data, wholly or in a failover. Then the process writes back
- * what it knows, so that operators can see it and end it, and reads everything.
+ * Reads changes by operators, and bans by policies, from the store into a process. Twice a second it reads a version
+ * number. If the number has changed, it reads the changes since the version that it knows. While the store is
+ * unavailable, the last known state stays in force.
+ *
+ * If the store no longer lists these changes, it may have lost data, completely or in a failover. Then the process
+ * writes back the bans and shadow modes that it knows, so that operators can see and end them, and reads everything
+ * again.
  */
 import { identityOf } from '#gateway/identity/digest.ts';
 import type { KnownCounters } from '#gateway/limiter/known-counters.ts';
@@ -13,16 +15,16 @@ import type { Clock, Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
 import { type Bans, noteOf, readNote } from './bans.ts';
 import type { ControlChange } from './control.ts';
-import { BAN_KEYS, CHANGES_KEY, NEWS, RESTORE, SHADOW_ORDER_KEY, SHADOWS_KEY } from './scripts.ts';
+import { BAN_KEYS, CHANGES_KEY, READ_CHANGES, RESTORE, SHADOW_ORDER_KEY, SHADOWS_KEY } from './scripts.ts';
 import type { Shadows } from './shadows.ts';
 
-const ASK_EVERY_MS: Millis = 500;
+const POLL_EVERY_MS: Millis = 500;
 const ANSWER_MS: Millis = 1000;
 const KEYS = [...BAN_KEYS, SHADOWS_KEY, SHADOW_ORDER_KEY, CHANGES_KEY];
-/** The version of a process that knows nothing. */
+/** The version of a process that has not read anything yet. */
 const NONE = '0';
 
-interface NewsOptions {
+interface ChangeFeedOptions {
   readonly connection: StoreConnection;
   readonly clock: Clock;
   readonly known: KnownCounters;
@@ -32,23 +34,23 @@ interface NewsOptions {
   readonly counters: () => readonly Counter[];
 }
 
-export class News {
-  readonly #options: NewsOptions;
+export class ChangeFeed {
+  readonly #options: ChangeFeedOptions;
   #version = NONE;
-  /** The version of the newest change that did not come from the store. */
-  #learned = 0;
+  /** Version of the newest change that was passed to `apply` instead of being read from the store. */
+  #appliedVersion = 0;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  constructor(options: NewsOptions) {
+  constructor(options: ChangeFeedOptions) {
     this.#options = options;
   }
 
-  /** Resolves when the store was asked for the first time, even if it did not answer. */
+  /** Begins to read changes. Resolves after the first attempt, even if the store did not answer. */
   async start(): Promise<void> {
-    await this.ask();
+    await this.poll();
     if (this.#isStopped) return;
-    this.#timer = setTimeout(() => void this.start(), ASK_EVERY_MS);
+    this.#timer = setTimeout(() => void this.start(), POLL_EVERY_MS);
     this.#timer.unref();
   }
 
@@ -57,32 +59,32 @@ export class News {
     clearTimeout(this.#timer);
   }
 
-  /** Applies a change that an operator has just made in the store, even if the store is gone now. Never rejects. */
-  async learn(change: ControlChange): Promise<void> {
+  /** Applies a change that an operator has just made in the store, even if the store fails now. Never rejects. */
+  async apply(change: ControlChange): Promise<void> {
     const { bans, shadows } = this.#options;
     if ('bucket' in change) shadows.change(change);
     else if (change.ban === null) bans.lift(change.digest, change.version);
     else bans.set(change.digest, change.ban, change.version);
-    this.#learned = Math.max(this.#learned, change.version);
-    await this.ask();
+    this.#appliedVersion = Math.max(this.#appliedVersion, change.version);
+    await this.poll();
   }
 
-  /** Never rejects. Without an answer, the last known state holds. */
-  async ask(): Promise<void> {
+  /** Reads new changes. Never rejects: if the store does not answer, the last known state stays in force. */
+  async poll(): Promise<void> {
     const { connection, bans, shadows, clock, known } = this.#options;
     bans.dropEnded(clock());
     if (!connection.ready) return;
-    const reply = await this.#run(NEWS, [this.#version]);
+    const reply = await this.#run(READ_CHANGES, [this.#version]);
     if (!Array.isArray(reply)) return;
     const [version, now, kind, banned, reasons, made, lifted, inShadow, shadowOrder, cleared]: unknown[] =
       reply;
     const heardAt = clock();
     const isNew = kind !== undefined;
-    if (kind === 'lost' || (!isNew && Number(version) < this.#learned)) {
+    if (kind === 'lost' || (!isNew && Number(version) < this.#appliedVersion)) {
       if ((await this.#restore()) === null) return;
       this.#version = NONE;
-      this.#learned = 0;
-      await this.ask();
+      this.#appliedVersion = 0;
+      await this.poll();
       return;
     }
     if (!isNew) return;
@@ -103,7 +105,7 @@ export class News {
       for (const digest of cleared) known.forget(identityOf(String(digest)), this.#options.counters());
   }
 
-  /** @returns null: the store did not answer, and is asked again later */
+  /** Writes known bans and shadow modes to the store. @returns null if the store did not answer; `poll` tries again */
   #restore(): Promise<unknown> {
     const { bans, shadows, clock } = this.#options;
     const now = clock();
@@ -117,8 +119,8 @@ export class News {
       String(endsAt === null ? 0 : Math.max(0, Math.ceil(endsAt - now))),
       String(version),
     ]);
-    // Another process with the version that was read last may not know the learned change.
-    const version = String(Math.max(Number(this.#version), this.#learned));
+    // A process that knows only #version may not know the applied change, so it must see a newer version.
+    const version = String(Math.max(Number(this.#version), this.#appliedVersion));
     return this.#run(RESTORE, [version, String(changes.length / 4), ...changes, ...inShadow]);
   }
 
@@ -127,12 +129,12 @@ export class News {
   }
 }
 
-/** @param reply names and ends in turn @param aheadMs how far the store's clock is ahead of this process */
+/** @param reply alternating names and ends @param aheadMs how far the store's clock is ahead of this process */
 export function endsByName(reply: unknown, aheadMs: Millis = 0): Map<string, Millis> {
   return new Map([...byName(reply)].map(([name, end]) => [name, Number(end) - aheadMs]));
 }
 
-/** @param reply names and values in turn */
+/** @param reply alternating names and values */
 function byName(reply: unknown): Map<string, string> {
   const values = new Map<string, string>();
   if (!Array.isArray(reply)) return values;
