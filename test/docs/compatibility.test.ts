@@ -59,7 +59,7 @@ function allTables(page: ReturnType<typeof readPage>, head: string): readonly (r
   return parts.flatMap((text) => tableOf({ ...page, text }, 'Method', head));
 }
 
-t.test('question types', async (t) => {
+t.test('the page lists every question type', async (t) => {
   const rows = tableOf(
     readPage('api/compatibility/surveys.md'),
     'Type',
@@ -69,7 +69,7 @@ t.test('question types', async (t) => {
   t.strictSame([...named].sort(), Object.keys(questionShapes).sort());
 });
 
-t.test('fields of a survey', async (t) => {
+t.test('the page names every field of a survey', async (t) => {
   const { text } = readPage('api/compatibility/surveys.md');
   const named = new Set([...text.matchAll(/`(\w+)`/g)].map(([, name]) => name));
   // `overwrites` is the store's name of the field with three names.

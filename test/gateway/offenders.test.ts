@@ -59,6 +59,6 @@ t.test('denials that waited longer than `within` no longer count', async (t) => 
   note(1);
   await redis.restart();
   await until(async () => (await countOf(3)) === 1);
-  t.equal(await countOf(1), 1, 'only the one after that time');
+  t.equal(await countOf(1), 1, 'only the later denial counts');
   t.equal(await countOf(2), 0);
 });

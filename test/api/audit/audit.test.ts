@@ -35,7 +35,7 @@ t.test('writes one record for each failure: who, what, where from and why', asyn
   ]);
 });
 
-t.test('the reason of each failure', async (t) => {
+t.test('each failed login has its reason, and no secret', async (t) => {
   const api = await startApi({ env });
   t.teardown(() => api.close());
   const { db } = api.context;
@@ -64,7 +64,7 @@ t.test('the reason of each failure', async (t) => {
   t.notMatch(
     JSON.stringify(entries),
     /Wrong1234|example\.com|made up|xxxx|argon2/,
-    'nothing secret, no address',
+    'entries have no secret and no address',
   );
 });
 
@@ -81,7 +81,7 @@ t.test('records three failures of an account in five minutes, then every tenth',
   t.strictSame(api.context.audit.stats(), { written: 6, throttled: 20, skipped: 0 });
   api.advance(5 * 60_000);
   await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
-  t.equal(api.context.audit.stats().written, 7, 'a new window');
+  t.equal(api.context.audit.stats().written, 7, 'a new window counts from one');
 });
 
 t.test('records every attempt to delete a file: who, which file, and the result', async (t) => {
@@ -134,11 +134,11 @@ t.test('records every attempt to delete a file: who, which file, and the result'
   t.match(
     refusals.map(({ changes }) => JSON.parse(changes)),
     [1, 2, 3, 10].map((failuresInWindow) => ({ failureReason: 'not_authenticated', failuresInWindow })),
-    'strangers do not fill the disk',
+    'only some failures without an account are recorded',
   );
   t.equal(refusals.length, 4);
   await api.client('GET', path, undefined, stranger);
-  t.strictSame(await entriesOf(api), [], 'reading is no deletion');
+  t.strictSame(await entriesOf(api), [], 'reading a file is not recorded as a deletion');
 });
 
 t.test('without AUDIT_LOG_ENABLED nothing is recorded', async (t) => {

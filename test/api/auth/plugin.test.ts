@@ -28,7 +28,7 @@ for (const [name, headers, expected] of cases) {
   });
 }
 
-t.test('a key without workspaces counts as no key', async (t) => {
+t.test('401: a key without workspaces counts as no key', async (t) => {
   const key = await api.addKey({});
   const reply = await api.client('GET', '/api/v1/management/responses', undefined, { 'x-api-key': key });
   t.equal(reply.status, 401);

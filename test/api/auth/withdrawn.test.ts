@@ -59,7 +59,7 @@ const countSurveys = async (name: string): Promise<number> =>
 t.test('200: a slow request whose sender still has the right', async (t) => {
   const key = await api.addKey({ [workspaceId]: 'write' });
   t.equal((await send(newSurvey(key), async () => {})).status, 200);
-  t.equal((await send(newSurvey(key), () => permit(key, 'manage'))).status, 200, 'or more than before');
+  t.equal((await send(newSurvey(key), () => permit(key, 'manage'))).status, 200, 'or with more rights');
 });
 
 t.test('401: the key was revoked while the body arrived', async (t) => {

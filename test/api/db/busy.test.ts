@@ -38,7 +38,7 @@ t.test('503 with Retry-After for a write, in the error shape of its surface', as
     t.match(reply.json, { code: 'service_unavailable', message: /busy/, details: {} });
   }
   other.exec('commit');
-  t.equal((await submit()).status, 200, 'and taken when the lock is free');
+  t.equal((await submit()).status, 200, 'the same response is accepted when the lock is free');
 });
 
 t.test('a start waits while another process creates the tables of the same file', async (t) => {
@@ -75,5 +75,5 @@ t.test('reads with an API key go on, and lastUsedAt is written later', async (t)
   other.exec('commit');
   await api.manage('GET', '/api/v1/management/me');
   while ((await lastUsedAt()) === null) await new Promise((resolve) => setImmediate(resolve));
-  t.pass('noted');
+  t.pass('lastUsedAt was written');
 });

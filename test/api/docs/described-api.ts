@@ -87,7 +87,7 @@ export async function startDescribedApi(
       seen.set(operation.name, statuses.add(reply.status));
       const problems = description.problemsOf(operation, reply);
       if (problems.length > 0) t.fail(`${operation.name}, ${what}: ${problems.join('; ')}`);
-      if (reply.status === 500) t.fail(`${operation.name}, ${what}: a fault`);
+      if (reply.status === 500) t.fail(`${operation.name}, ${what}: a 500`);
       return reply;
     },
   };

@@ -18,23 +18,23 @@ t.test('opens after three timeouts in a row, and retries after growing pauses', 
     [...['closed', 'closed', 'closed', 'closed', 'closed']],
   );
   t.equal(hang(), 'open');
-  t.equal(hang(), 'open', 'one that began before');
+  t.equal(hang(), 'open', 'an attempt that began earlier changes nothing');
   for (const pause of [10_000, 20_000, 40_000, 60_000, 60_000]) {
     clock.advance(pause - 1);
     t.equal(breaker.state('a'), 'open', `${pause} ms`);
     clock.advance(1);
     t.equal(breaker.state('a'), 'probing');
     const end = breaker.beginProbe('a');
-    t.equal(breaker.state('a'), 'open', 'one attempt at a time');
+    t.equal(breaker.state('a'), 'open', 'only one attempt at a time');
     t.equal(hang(), 'open');
     end();
   }
   clock.advance(60_000);
   breaker.beginProbe('a')();
-  t.equal(breaker.state('a'), 'probing', 'an attempt without a result is made again');
+  t.equal(breaker.state('a'), 'probing', 'an attempt without a result is repeated');
   breaker.beginProbe('a');
   t.equal(breaker.record('a', false), 'closed');
-  t.equal(hang(), 'closed', 'and all is forgotten');
+  t.equal(hang(), 'closed', 'earlier timeouts do not count any more');
 });
 
 t.test('remembers a bounded number of receivers', async (t) => {
@@ -165,13 +165,13 @@ t.test(
       );
     };
     await worker.idle();
-    t.equal(attempts, 4, 'four were under way when the third of them proved it');
+    t.equal(attempts, 4, 'the attempts that had begun before the third timeout');
     t.same(await statuses(), { pending: 30 });
     for (let minute = 0; minute < 5; minute += 1) {
       api.advance(60_000);
       await worker.idle();
     }
-    t.same(await statuses(), { parked: 30 }, 'after four failures, as ever');
+    t.same(await statuses(), { parked: 30 }, 'after four failed attempts');
     t.ok(attempts <= 8, `${attempts} attempts instead of 120`);
     const { json } = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries?limit=100`);
     t.ok(json.data.every(({ attemptCount }: { attemptCount: number }) => attemptCount === 4));
@@ -190,7 +190,7 @@ t.test(
       results.push({ isDelivered: true, statusCode: 204, error: null, isHung: false, isPrivate: false });
     for (let i = 0; i < 10; i += 1) await respond();
     await worker.idle();
-    t.same(await statuses(), { parked: 30, delivered: 10 }, 'one attempt found out, the rest followed');
+    t.same(await statuses(), { parked: 30, delivered: 10 }, 'after one successful attempt the rest follow');
   },
 );
 
@@ -234,7 +234,7 @@ t.test('parks a delivery whose process dies at every attempt, with the reason', 
   const worker = startTestWorker(api);
   t.teardown(() => worker.stop());
   await worker.idle();
-  t.equal(hook.received.length, 0, 'not a third time');
+  t.equal(hook.received.length, 0, 'there is no third attempt');
   const { json } = await api.manage('GET', `/api/v1/webhooks/${webhookId}/deliveries`);
   t.match(json.data, [
     {
@@ -246,5 +246,5 @@ t.test('parks a delivery whose process dies at every attempt, with the reason', 
   ]);
   await api.manage('POST', `/api/v1/webhooks/${webhookId}/deliveries/${json.data[0].id}/redeliver`);
   await worker.idle();
-  t.equal(hook.received.length, 1, 'until somebody asks for it');
+  t.equal(hook.received.length, 1, 'an attempt is made when a person asks for it');
 });

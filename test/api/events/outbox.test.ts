@@ -135,7 +135,7 @@ t.test('a batch needs no more statements than one event', async (t) => {
   t.ok(events.every(({ snapshot }) => snapshot === null));
   const answers = events.map(({ payload, type }) => {
     const { data, event } = JSON.parse(payload ?? 'null');
-    t.equal(event, type, 'each has its own payload');
+    t.equal(event, type, 'each event has its own payload');
     return data.data.q1;
   });
   t.equal(new Set(answers).size, 20);

@@ -132,7 +132,7 @@ t.test('stores the first KiB of a long reply, and reads no more', async (t) => {
   });
   t.teardown(() => receiver.close());
   const outcome = await senderFor(t, { allowsInternal: true }).send({ ...message, url: receiver.url });
-  t.equal(outcome.reply, 'x\uFFFD'.repeat(512), 'without the NUL that databases refuse');
+  t.equal(outcome.reply, 'x\uFFFD'.repeat(512), 'NUL, which databases refuse, is left out');
   while (!isCut) await new Promise(setImmediate);
 });
 
@@ -179,7 +179,7 @@ t.test('DNS rebinding: the connection refuses a name that becomes private after 
   });
   const url = `http://rebind.example.com:${new URL(receiver.url).port}/`;
   t.match(await sender.send({ ...message, url }), { isDelivered: false, error: PRIVATE });
-  t.equal(asked.length, 2, 'judged once before and once by the connection');
+  t.equal(asked.length, 2, 'the name is resolved for the check and for the connection');
   t.equal(receiver.received.length, 0);
 });
 
@@ -243,6 +243,6 @@ t.test('refuses a name that becomes private after the check, also if it is on th
   });
   const url = `http://rebind.example.com:${new URL(receiver.url).port}/`;
   t.match(await sender.send({ ...message, url }), { isDelivered: false, error: PRIVATE, isPrivate: false });
-  t.equal(receiver.received.length, 0, 'what it would have answered would have been shown');
+  t.equal(receiver.received.length, 0, 'no request reaches the private receiver');
   t.match(await sender.send({ ...message, url }), { isDelivered: true, isPrivate: true });
 });

@@ -2,12 +2,12 @@ import t from 'tap';
 import { ApiError } from '#api/errors.ts';
 import { parseJsonBody } from '#api/http/request-body.ts';
 
-t.equal(parseJsonBody(Buffer.alloc(0)), undefined, 'an empty body is no body');
+t.equal(parseJsonBody(Buffer.alloc(0)), undefined, 'an empty body has no value');
 t.strictSame(parseJsonBody(Buffer.from('{"a":[1,"ü",null]}')), { a: [1, 'ü', null] });
 t.equal(parseJsonBody(Buffer.from('\ufeff1')), 1, 'a byte order mark is skipped');
 
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
-t.ok(parseJsonBody(Buffer.from(nested(100))), 'an honest depth passes');
+t.ok(parseJsonBody(Buffer.from(nested(100))));
 
 const refused: Readonly<Record<string, Buffer | string>> = {
   'not JSON': '{"a":',
@@ -24,7 +24,7 @@ const refused: Readonly<Record<string, Buffer | string>> = {
   'nesting that would end a stack': nested(500_000),
 };
 for (const [name, body] of Object.entries(refused)) {
-  t.test(`refused: ${name}`, async (t) => {
+  t.test(`refuses ${name}`, async (t) => {
     t.throws(() => parseJsonBody(Buffer.from(body)), { code: 'malformed_json', constructor: ApiError });
   });
 }
@@ -36,7 +36,7 @@ t.test(
       Buffer.from(
         JSON.stringify({ data: Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 0])) }),
       );
-    t.match(parseJsonBody(withKeys(9_999)), { data: { k9998: 0 } }, 'with `data`, 10,000');
+    t.match(parseJsonBody(withKeys(9_999)), { data: { k9998: 0 } }, '10,000 keys, with data');
     t.throws(() => parseJsonBody(withKeys(10_000)), { code: 'malformed_json', constructor: ApiError });
   },
 );
@@ -49,6 +49,6 @@ t.test('refuses more values than the bound, before parsing', async (t) => {
   t.throws(
     () => parseJsonBody(Buffer.from(`[${zeros(100_002)}`)),
     { code: 'malformed_json', details },
-    'whatever comes behind',
+    'the rest of the body does not change the result',
   );
 });

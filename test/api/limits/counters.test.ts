@@ -79,14 +79,14 @@ for (const [name, create, endWindow] of stores) {
     await t.test('a window has the given length, and begins with its first use', async (t) => {
       const first = await counters.use('windows', 'a', 60);
       t.ok(first.resetMs > 59_000 && first.resetMs <= 60_000, `${first.resetMs}`);
-      t.ok((await counters.use('windows', 'a', 60)).resetMs <= first.resetMs, 'later uses do not prolong it');
+      t.ok((await counters.use('windows', 'a', 60)).resetMs <= first.resetMs, 'the window is not extended');
       await endWindow();
       t.equal((await counters.use('windows', 'a', 60)).used, 1);
     });
 
     await t.test('a use that is given back does not count; without uses the window ends', async (t) => {
       await counters.giveBack('back', 'a');
-      t.equal((await counters.use('back', 'a', 60)).used, 1, 'nothing was there to give back');
+      t.equal((await counters.use('back', 'a', 60)).used, 1, 'giving back without a use changes nothing');
       t.equal((await counters.use('back', 'a', 60)).used, 2);
       await counters.giveBack('back', 'a');
       t.equal((await counters.use('back', 'a', 60)).used, 2);
@@ -138,10 +138,10 @@ t.test(
     own.freeze();
     t.teardown(() => own.thaw());
     for (let i = 0; i < 20; i++) await t.rejects(counters.use('n', 'a', 60), CountersUnavailable);
-    t.strictSame(told, ['down'], 'said once');
+    t.strictSame(told, ['down'], 'the change is reported once');
     const before = performance.now();
     for (let i = 0; i < 1000; i++) await counters.use('n', 'a', 60).catch(() => undefined);
-    t.ok(performance.now() - before < 500 * BUDGET_MS, 'nobody waits for a store that is known to be away');
+    t.ok(performance.now() - before < 500 * BUDGET_MS, 'no call waits for a store that is down');
     own.thaw();
     await ready(counters);
     t.strictSame(told, ['down', 'up']);
@@ -180,5 +180,5 @@ t.test('a parent that has ended or does not answer counts as an unavailable stor
     1,
   );
   await t.rejects(Promise.all([silent.use('n', 'a', 60), silent.use('n', 'b', 60)]), CountersUnavailable);
-  await t.rejects(silent.use('n', 'a', 60), CountersUnavailable, 'and later ones are no other');
+  await t.rejects(silent.use('n', 'a', 60), CountersUnavailable, 'later calls fail in the same way');
 });

@@ -114,7 +114,7 @@ t.test('mounted on a path in Express, matches the whole path and leaves the rout
   t.equal((await fetch(`http://127.0.0.1:${port}/api/items`)).status, 429);
 });
 
-t.test('HTTP/2 requests of the compatibility API', async (t) => {
+t.test('limits HTTP/2 requests of the compatibility API', async (t) => {
   const gateway = await open({ policies: limited(1) });
   t.teardown(() => gateway.close());
   const server = createHttp2Server(async (req, res) => {
@@ -204,7 +204,7 @@ t.test(
       } else await comeAndLeave(port, '/hangs', arrived);
       let isFree = false;
       while (!isFree) isFree = await quick();
-      t.pass(`free again: ${timeoutMs}`);
+      t.pass(`the place is free after ${timeoutMs} ms`);
     }
   },
 );

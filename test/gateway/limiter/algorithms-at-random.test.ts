@@ -284,6 +284,6 @@ t.test('the script, memory and an unbounded model give the same results for rand
     { numRuns: 500 },
   );
   t.ok(denials > 500, `${denials} denials`);
-  t.ok(exact > 300, `${exact} of them told to the millisecond when there is room again`);
-  t.ok(remembered > 50, `${remembered} could be told from memory`);
+  t.ok(exact > 300, `${exact} denials give the time to the millisecond`);
+  t.ok(remembered > 50, `${remembered} denials are remembered`);
 });

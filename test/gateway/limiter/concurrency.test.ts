@@ -155,13 +155,13 @@ t.test('a lease that nobody renews expires by the clock of the store', async (t)
   t.equal(
     (await ask(1, begun + LEASE_MS / 1000)).admitted,
     1,
-    'one of them, as its two predecessors are over',
+    'one place is free, because two leases have expired',
   );
-  t.equal(await redis.client.zcard(one.key), 1, 'and they are gone');
+  t.equal(await redis.client.zcard(one.key), 1, 'the expired leases are deleted');
   const [lease] = [...leasesOf(first, 0)];
   t.equal(lease?.member, 'n0.0');
   await redis.client.eval(RELEASE.lua, 1, one.key, lease?.member ?? '');
-  t.equal(await redis.client.zcard(one.key), 1, 'what has ended is given back in vain');
+  t.equal(await redis.client.zcard(one.key), 1, 'giving back an expired lease changes nothing');
   const ttl = await redis.client.pttl(one.key);
   t.ok(ttl > 0 && ttl <= LEASE_MS + 1000, `the whole counter expires: ${ttl}`);
 });
@@ -180,7 +180,7 @@ t.test('long requests renew their leases, also at a store that lost them', async
   aheadMs = RENEWED_AFTER_MS + 1;
   await until(async () => (await redis.client.zcard(one.key)) === 2);
   const ttl = await redis.client.pttl(one.key);
-  t.ok(ttl > LEASE_MS / 2, `for the whole time: ${ttl}`);
+  t.ok(ttl > LEASE_MS / 2, `the lease is renewed for its whole time: ${ttl}`);
   for (const { spent, position } of held) limiter.release(spent, position);
   await until(async () => (await redis.client.exists(one.key)) === 0);
 });
@@ -236,7 +236,7 @@ t.test(
     for (const { spent, position } of before.slice(0, 2)) limiter.release(spent, position);
     redis.thaw();
     await until(() => limiter.stats().available && other.stats().available);
-    t.equal(await redis.client.zcard(one.key), 2, 'one from before and one from meanwhile');
+    t.equal(await redis.client.zcard(one.key), 2, 'one request from before and one from the outage');
     t.equal(await burst(other, chargeOf(one), 10), 6);
   },
 );
@@ -248,7 +248,7 @@ t.test('an answer that comes too late takes no place', async (t) => {
   redis.freeze();
   const asked = spend(limiter, chargeOf(one));
   const answer = await asked;
-  t.equal(answer.kind, 'spent', 'decided alone');
+  t.equal(answer.kind, 'spent', 'the request is decided without the store');
   if (answer.kind === 'spent') limiter.release(answer.spent, answer.position);
   redis.thaw();
   await until(() => limiter.stats().available);
@@ -256,7 +256,7 @@ t.test('an answer that comes too late takes no place', async (t) => {
   t.equal(await burst(limiter, chargeOf(one), 4), 3);
 });
 
-t.test('a store that stalls until its connection breaks, and then runs the command', async (t) => {
+t.test('after a broken connection, a command that the store ran late holds no place', async (t) => {
   const redis = await started(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
   const one = part(inFlight('unanswered', 3), 'one');
@@ -277,7 +277,7 @@ t.test('unproven credentials share one limit of their address', async (t) => {
   const first = await admitted(limiter, ...unproven(p, 'first', 'address'));
   let passed = 0;
   for (let i = 0; i < 9; i++) passed += await burst(limiter, chargeOf(...unproven(p, `${i}`, 'address')), 1);
-  t.equal(passed, 4, 'the rest of it');
+  t.equal(passed, 4, 'the rest of the address’s limit is left');
   limiter.release(first.spent, first.position);
   await until(async () => (await redis.client.zcard(part(p, 'first').key)) === 0);
   t.equal(await burst(limiter, chargeOf(...unproven(p, 'another', 'address')), 1), 1);

@@ -131,7 +131,7 @@ t.test('a stall of this process does not count as a clock jump: the usage stays 
   await isStalled;
   // That reply is read, and the next one.
   await delay(1500);
-  t.ok(limiter.stats().available, 'a stall is no outage either');
+  t.ok(limiter.stats().available, 'a stall is no outage');
   await redis.close();
   await eventually('the loss is seen', () => !limiter.stats().available);
   t.equal(await burst(limiter, charge, 120), 90);
@@ -152,18 +152,18 @@ t.test(
       const answer = await spend(limiter, fresh(1, 'local'));
       return answer.kind === 'spent' && answer.spent.isLocal;
     });
-    t.equal(await burst(limiter, fresh(10, 'local'), 25), 10, 'local: the limit is kept in this process');
+    t.equal(await burst(limiter, fresh(10, 'local'), 25), 10, 'local: the process keeps the limit');
     t.equal(await burst(limiter, fresh(10, 'allow'), 25), 25, 'allow: nothing is counted');
     const denied = await spend(limiter, fresh(10, 'deny'));
-    t.equal(denied.kind, 'unavailable', 'deny: refused');
+    t.equal(denied.kind, 'unavailable', 'deny: every request is refused');
     const mixed = chargeOf(...fresh(3, 'allow').buckets, ...fresh(5, 'local').buckets);
-    t.equal(await burst(limiter, mixed, 9), 5, 'mixed: the local one still counts');
+    t.equal(await burst(limiter, mixed, 9), 5, 'mixed: the local policy still counts');
     const shadow = chargeOf(
       part(policy('s', 1, LONG_WINDOW_SECONDS, { mode: 'shadow', onStoreFailure: 'deny' })),
     );
-    t.equal(await burst(limiter, shadow, 4), 4, 'a shadow policy does not deny here either');
+    t.equal(await burst(limiter, shadow, 4), 4, 'a shadow policy does not deny');
     const unknown = chargeOf(...unproven(policy('k', 4, LONG_WINDOW_SECONDS), 'key', 'address'));
-    t.equal(await burst(limiter, unknown, 9), 4, 'credentials that never worked are held as well');
+    t.equal(await burst(limiter, unknown, 9), 4, 'unproven credentials are counted with their address');
     t.equal(limiter.stats().available, false);
 
     await redis.restart();
@@ -173,10 +173,10 @@ t.test(
     t.equal(
       await burst(limiter, fresh(10, 'local'), 15),
       10,
-      'exact again, on a Redis that never saw the script',
+      'the limit is exact again, on a Redis that never saw the script',
     );
     t.equal(log.filter((line) => line.includes('unavailable')).length, 1, 'the outage is logged once');
-    t.equal(log.filter((line) => line.includes('available again')).length, 1, 'so is its end');
+    t.equal(log.filter((line) => line.includes('available again')).length, 1, 'its end is logged once');
   },
 );
 
@@ -194,7 +194,7 @@ t.test('Redis frozen: only the first request waits', async (t) => {
     t.match(answer, { kind: 'spent', admitted: true, spent: { isLocal: true } });
   }
   t.match(limiter.stats(), { outages: 1, degraded: 20 });
-  t.ok(limiter.stats().failures.timeout <= 1, 'the others never asked');
+  t.ok(limiter.stats().failures.timeout <= 1, 'other requests did not ask the store');
 
   redis.thaw();
   await eventually('recovered', () => limiter.stats().available);
@@ -243,14 +243,14 @@ t.test('without the store a known proven key stays proven', async (t) => {
   limiter.prove(identity('good'));
   limiter.prove(identity('refused'));
   clock.advance(7_200_000);
-  t.notOk(limiter.isProven(identity('good')), 'the store is asked again');
+  t.notOk(limiter.isProven(identity('good')), 'the store is asked about the key again');
   await redis.kill();
   await until(() => !limiter.stats().available);
-  t.ok(limiter.isProven(identity('good')), 'nobody can be asked');
+  t.ok(limiter.isProven(identity('good')), 'the known proof holds without the store');
   limiter.withdraw(identity('refused'));
   t.notOk(limiter.isProven(identity('refused')));
   clock.advance(30 * 86_400_000);
-  t.notOk(limiter.isProven(identity('good')), 'not for more than 30 days');
+  t.notOk(limiter.isProven(identity('good')), 'the proof expires after 30 days');
 });
 
 t.test('replicas agree on one salt, and a closed replica is forgotten', async (t) => {
@@ -268,7 +268,7 @@ t.test('replicas agree on one salt, and a closed replica is forgotten', async (t
   t.equal(await first.start(), 'salt of the first');
   await first.close();
   const { limiter: second } = await guarded(t, redis.url, { salt: 'salt of the second' });
-  t.equal(second.stats().replicas, 1, 'the first one said goodbye');
+  t.equal(second.stats().replicas, 1, 'the first one has signed off');
   const third = new GuardedLimiter({
     store: accessTo(redis.url),
     clock: () => Date.now(),
@@ -279,7 +279,7 @@ t.test('replicas agree on one salt, and a closed replica is forgotten', async (t
     onSalt: () => {},
   });
   t.teardown(() => third.close());
-  t.equal(await third.start(), 'salt of the first', 'kept in the store');
+  t.equal(await third.start(), 'salt of the first', 'the store keeps the salt');
 });
 
 t.test(
@@ -302,12 +302,12 @@ t.test(
     await redis.client.set('fg:{control}:salt', 'of the others');
     await eventually('used', () => limiter.stats().available);
     await eventually('adopted', () => salts.length > 0);
-    t.strictSame(salts, ['of the others'], 'never a second salt');
+    t.strictSame(salts, ['of the others'], 'all use the salt of the others');
     t.match(await spend(limiter, fresh(5, 'local')), { spent: { isLocal: false } });
   },
 );
 
-t.test('counting alone begins with the last known state, and is charged to the store later', async (t) => {
+t.test('counting alone begins with the last known state, and the store is charged later', async (t) => {
   for (const how of ['kill', 'freeze'] as const) {
     await t.test(how, async (t) => {
       const redis = await startRedis([
@@ -330,11 +330,11 @@ t.test('counting alone begins with the last known state, and is charged to the s
         await spend(limiter, fresh(1, 'local'));
         return !limiter.stats().available;
       });
-      t.equal(await burst(limiter, charge, 1), 1, 'the ninth');
+      t.equal(await burst(limiter, charge, 1), 1, 'the ninth request');
       if (how === 'kill') await redis.restart();
       else redis.thaw();
       await eventually('recovered', () => limiter.stats().available);
-      t.equal(await burst(limiter, charge, 5), 1, 'the tenth, and no more');
+      t.equal(await burst(limiter, charge, 5), 1, 'the tenth request is the last one');
     });
   }
 });
@@ -400,7 +400,7 @@ t.test('after a clock jump nobody is denied beyond the window of the store', asy
   await eventually('forgotten', () => limiter.knownExhausted(charge) === null);
 });
 
-t.test('a start without the store, with a wrong clock', async (t) => {
+t.test('a start without the store and with a wrong clock: nobody waits for a later window', async (t) => {
   const windowMs = LONG_WINDOW_SECONDS * 1000;
   // Whole windows, so that those of both clocks end at the same moment.
   for (const [how, offMs] of [
@@ -422,7 +422,7 @@ t.test('a start without the store, with a wrong clock', async (t) => {
       await burst(limiter, brief, 1);
       await redis.restart();
       await eventually('the store is back', () => limiter.stats().available);
-      t.equal(await burst(limiter, some, 6), 2, 'the store was charged for the others');
+      t.equal(await burst(limiter, some, 6), 2, 'the other requests were charged to the store');
       t.equal(await burst(limiter, all, 1), 0);
       await eventually('nobody waits for a later window', () => limiter.knownExhausted(brief) === null);
     });
@@ -464,7 +464,7 @@ t.test('a lost connection with pending checks is distinguished from a fault', as
   const waiting = Promise.all(Array.from({ length: 5 }, () => spend(limiter, fresh(10, 'local'))));
   await delay(1);
   await redis.kill();
-  t.equal((await waiting).length, 5, 'all are answered');
+  t.equal((await waiting).length, 5, 'every request is answered');
   t.match(limiter.stats(), { available: false, failures: { disconnected: 5, error: 0 } });
   t.equal(log.length, 1);
 });
@@ -496,7 +496,7 @@ t.test('a store that comes back empty gets its salt and replicas back before it 
   await redis.restart();
   await eventually('recovered', () => last.stats().available);
   t.equal(await redis.client.get('fg:{control}:salt'), 'salt');
-  t.equal(last.stats().replicas, 4, 'those that have not been heard again yet still have their share');
+  t.equal(last.stats().replicas, 4, 'replicas that were not heard again yet keep their share');
 
   await t.test('if it has another salt by then, all gateways use that one', async (t) => {
     await redis.kill();
@@ -522,7 +522,7 @@ t.test('a store that refuses every script keeps the circuit open', async (t) => 
     await delay(50);
     t.match(await spend(limiter, fresh(10, 'local')), { spent: { isLocal: true } });
   }
-  t.equal(log.length, 1, 'one line, not one for every probe');
+  t.equal(log.length, 1, 'one log line, not one for each probe');
   await redis.client.acl('SETUSER', 'default', '+@all');
   await eventually('recovered', () => limiter.stats().available);
 });

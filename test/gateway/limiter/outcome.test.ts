@@ -66,7 +66,7 @@ const row = fc.record({
   isReported: fc.boolean(),
 });
 
-t.test('never more than the limit of requests that count, and the others are given back', async (t) => {
+t.test('admits at most the limit of requests that count, and gives the others back', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const at = (lua: string): string => lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
@@ -148,7 +148,7 @@ t.test('never more than the limit of requests that count, and the others are giv
     { numRuns: 1000 },
   );
   t.ok(given > 200, `${given} given back`);
-  t.ok(beyond > 200, `${beyond} charged beyond`);
+  t.ok(beyond > 200, `${beyond} charged beyond the reserve`);
 });
 
 const failures = (limit: number, algorithm: Algorithm = 'fixed-window'): Policy =>
@@ -206,7 +206,7 @@ for (const [name, start] of [
         if (await request(limiter, parts, 500)) left++;
         return failed + left >= 7;
       });
-      t.equal(await burst(limiter, chargeOf(...parts), 5), 0, 'exactly seven');
+      t.equal(await burst(limiter, chargeOf(...parts), 5), 0, 'exactly seven failures were admitted');
     }
   });
 }
@@ -226,7 +226,7 @@ t.test('an outage: only requests that count are charged later', async (t) => {
   });
   for (const parts of all) {
     for (let i = 0; i < 20; i++)
-      t.ok(await request(limiter, parts, 204), 'successes do not count here either');
+      t.ok(await request(limiter, parts, 204), 'successes do not count without the store either');
     for (let i = 0; i < 3; i++) t.ok(await request(limiter, parts, 404));
   }
   redis.thaw();
@@ -336,7 +336,7 @@ t.test('the store is down when replies begin: it is charged and given back later
     limiter.conclude(outcomes, answer.spent.isLocal);
   }
   for (const bucket of buckets)
-    t.ok(await request(limiter, [bucket], 200, ['x-units', '4']), 'and decided here');
+    t.ok(await request(limiter, [bucket], 200, ['x-units', '4']), 'the request is decided without the store');
   redis.thaw();
   await until(() => limiter.stats().available);
   for (const { policy, identity } of buckets) {

@@ -29,11 +29,11 @@ async function connected(t: Test, url: string): Promise<RedisStore> {
     budgetMs: 5000,
     replica: 'r',
     onFailure: (checks, _failure, cause) => {
-      t.fail(`the store is there: ${cause.message}`);
+      t.fail(`the store does not answer: ${cause.message}`);
       for (const { listeners } of checks) for (const listener of listeners) listener.onStoreUnavailable();
     },
     onSuccess: () => {},
-    onLateAnswers: () => t.fail('no answer is late'),
+    onLateAnswers: () => t.fail('an answer is late'),
     onUnmade: () => undefined,
     onDisconnected: () => {},
   });
@@ -83,7 +83,7 @@ t.test('exact at every window edge: constant load fills each window exactly to i
   for (sum += last.admitted; last.window === null; sum += last.admitted) last = await fill(one);
   const windows = last.window - first.window + 1;
   t.ok(windows >= 5, 'several windows were crossed');
-  t.equal(sum, windows * limit, 'each of them, first and last included, admitted its limit');
+  t.equal(sum, windows * limit, 'each window admitted exactly its limit');
 });
 
 t.test('all requests of one tick take one command, whatever their charges', async (t) => {
@@ -105,10 +105,10 @@ t.test('all requests of one tick take one command, whatever their charges', asyn
   await done(hot);
   const before = await commands();
   await Promise.all(Array.from({ length: 100 }, () => done(hot)));
-  t.equal((await commands()) - before, 1, '100 requests of one identity');
+  t.equal((await commands()) - before, 1, '100 requests of one identity take one command');
   const many = Array.from({ length: 100 }, (_, i) => chargeOf(part(policy('many', 5, 60), `id-${i}`)));
   await Promise.all(many.map(done));
-  t.equal((await commands()) - before, 2, '100 identities');
+  t.equal((await commands()) - before, 2, '100 identities take two commands');
   const flood = Array.from({ length: 500 }, (_, i) =>
     chargeOf(...unproven(policy('flood', 5, 60), `f-${i}`, 'flooder')),
   );
@@ -219,11 +219,11 @@ t.test('sends proofs of one tick together, before one of them is withdrawn', asy
   await until(async () => (await redis.client.exists(...others.map(proofKey))) === others.length);
   t.equal(await redis.client.exists(proofKey(first)), 0);
   t.equal(await redis.client.ttl(proofKey(keys[1] ?? first)), PROVEN_MS / 1000);
-  t.equal((await scripts()) - before, 3, 'two for 300 keys, and the one that withdraws');
+  t.equal((await scripts()) - before, 3, 'two commands for 300 proofs, and one to withdraw');
 
   store.proofs.prove(first);
   await store.close();
-  t.equal(await redis.client.exists(proofKey(first)), 1, 'what is pending at the end is sent');
+  t.equal(await redis.client.exists(proofKey(first)), 1, 'pending proofs are sent at the end');
 });
 
 t.test('a proof lasts 30 days after the last success, in any process', async (t) => {
@@ -238,17 +238,17 @@ t.test('a proof lasts 30 days after the last success, in any process', async (t)
   t.ok(store.isProofFresh(key));
   await until(async () => (await redis.client.ttl(marker)) > 0);
   clock.advance(PROVEN_LOCALLY_MS);
-  t.notOk(store.isProven(key), 'an hour later the store is asked again');
+  t.notOk(store.isProven(key), 'the proof is known for an hour only');
   const hour = (await redis.client.get(marker)) ?? '';
   await redis.client.set(marker, String(Number(hour) - 1), 'PX', PROVEN_MS / 2);
   await insideLongWindow();
   const [own, ofAddress] = unproven(p, 'renewed', 'office');
   t.equal(await burst(store, chargeOf(own, ofAddress), 1), 1);
-  t.ok(store.isProven(key), 'it is still proven');
-  t.notOk(store.isProofFresh(key), 'but the next success has to be reported');
+  t.ok(store.isProven(key), 'the key is still proven');
+  t.notOk(store.isProofFresh(key), 'the next success is reported');
   store.prove(key);
   await until(async () => (await redis.client.pttl(marker)) > PROVEN_MS / 2, 'it lasts 30 days again');
-  t.equal(await redis.client.exists(ofAddress.key), 0, 'its address was charged nothing');
+  t.equal(await redis.client.exists(ofAddress.key), 0, 'the address is not charged');
 });
 
 t.test('all processes together report a credential once an hour', async (t) => {
@@ -266,7 +266,7 @@ t.test('all processes together report a credential once an hour', async (t) => {
     t.ok(second.isProven(key));
     return second.isProofFresh(key);
   });
-  t.ok(isFresh, 'another process has reported it in this hour');
+  t.ok(isFresh, 'another process has reported the key in this hour');
 });
 
 t.test('a valid marker of an earlier version counts as a proof, until a 401 removes it', async (t) => {
@@ -302,5 +302,5 @@ t.test('an ACL user with exactly the permissions in docs/operating.md', async (t
   await until(async () => (await redis.client.exists(proofKey(own.identity))) === 1);
   store.proofs.withdraw(own.identity);
   await until(async () => (await redis.client.exists(proofKey(own.identity))) === 0);
-  t.strictSame((await redis.client.call('ACL', 'LOG')) as unknown[], [], 'nothing was refused');
+  t.strictSame((await redis.client.call('ACL', 'LOG')) as unknown[], [], 'no command was refused');
 });

@@ -27,13 +27,13 @@ t.test('matches whole words, without regard to case', async (t) => {
     '1.1',
     'bot',
   ]);
-  t.strictSame(words('a', 'b'), ['a', 'b'], 'all fields of this name');
+  t.strictSame(words('a', 'b'), ['a', 'b'], 'all fields of this name are read');
   t.strictSame(userAgentWords(['user-agent', 'x', 'X-User-Agent', 'GPTBot', 'Referer', 'curl']), ['x']);
   t.strictSame(words(''), []);
   t.strictSame(words('\u00ff\u0080--..__'), []);
 });
 
-t.test('which names a file may list', async (t) => {
+t.test('a file may list product names, but no addresses, versions or patterns', async (t) => {
   for (const name of [
     'GPTBot',
     'Google-Extended',

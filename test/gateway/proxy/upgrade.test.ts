@@ -87,7 +87,7 @@ t.test('101: both directions, with early bytes of each, and with limit headers',
   const allowed = gateway
     .samples()
     .find(({ labels }) => labels.policy === 'ws' && labels.decision === 'allowed');
-  t.equal(allowed?.value, 1, 'counted once, as a GET');
+  t.equal(allowed?.value, 1, 'counted once, as GET');
   client.socket.destroy();
 });
 
@@ -188,7 +188,7 @@ t.test('a client that leaves during its handshake ends the upstream call', async
     await until(() => seen.length > 0, 'the handshake is with the upstream');
     client.socket[leave]();
     await until(() => upstream.sockets[0]?.destroyed === true, `aborted after ${leave}`);
-    t.equal((await fetch(`${origin}/api/%252e`)).status, 400, 'and the gateway lives on');
+    t.equal((await fetch(`${origin}/api/%252e`)).status, 400, 'the gateway still answers');
   }
 });
 
@@ -213,7 +213,7 @@ t.test(
       client.socket.destroy();
     }
     const old = sendRaw(port, handshake('/plain').replace('HTTP/1.1', 'HTTP/1.0'));
-    t.match(await old.ended(), /^HTTP\/1\.1 200 OK\r\n/, 'HTTP/1.0 cannot switch');
+    t.match(await old.ended(), /^HTTP\/1\.1 200 OK\r\n/, 'HTTP/1.0 cannot upgrade');
     t.equal(upgrades, 0);
   },
 );
@@ -242,7 +242,7 @@ t.test('a request behind a refused upgrade is answered in order', async (t) => {
   t.match(
     await client.ended(),
     /\/second[\s\S]*403 Forbidden[\s\S]*no$/,
-    'another upgrade on the same connection',
+    'another upgrade on the same connection is possible',
   );
   await sendRaw(port, handshake('/limited')).ended();
   const denied = sendRaw(port, handshake('/limited') + SECOND);

@@ -19,7 +19,7 @@ t.test('sends keys and arguments, and returns the reply', async (t) => {
   const changes: boolean[] = [];
   const store = storeAt(t, redis.url, { onChange: (ready) => changes.push(ready) });
   t.equal(store.ready, false);
-  t.equal((await fault(store.run(COUNT, ['k'], ['f']))).kind, 'disconnected', 'before connect');
+  t.equal((await fault(store.run(COUNT, ['k'], ['f']))).kind, 'disconnected', 'not connected yet');
   await store.connect();
   t.equal(store.ready, true);
   t.equal(store.slotOf('any'), null);
@@ -45,7 +45,7 @@ t.test('a server on a Unix socket, and a socket without a server', async (t) => 
   const path = join(temporaryFolder(t), 'redis.sock');
   const url = `unix:${path}?db=3&password=secret`;
   const store = storeAt(t, url);
-  t.ok((await fault(store.connect())).message.includes(path), 'the reason names the path');
+  t.ok((await fault(store.connect())).message.includes(path), 'the error names the path');
   const server = await launchRedis(
     [...memoryOnly(0), '--unixsocket', path, '--requirepass', 'secret'],
     /ready to accept connections/i,
@@ -81,10 +81,10 @@ t.test('loads an unknown script and executes it once', async (t) => {
   t.strictSame(
     await Promise.all(['a', 'b', 'c'].map((field) => store.run(COUNT, ['k'], [field]))),
     [1, 1, 1],
-    'all that were on their way when it was lost',
+    'every call that was in flight succeeds',
   );
   const stats = await redis.client.info('commandstats');
-  t.match(stats, /cmdstat_eval:calls=4/, 'the text travels only when it is asked for');
+  t.match(stats, /cmdstat_eval:calls=4/, 'the script’s text is sent only when it is missing');
   await store.run(COUNT, ['k'], ['d']);
   t.match(await redis.client.info('commandstats'), /cmdstat_eval:calls=4/);
 });
@@ -121,11 +121,11 @@ t.test('killed under load: executes nothing twice, and recovers by itself', asyn
   const fields = new Set(counted.map(([field]) => field));
   t.ok(
     calls.acknowledged.every((field) => fields.has(field)),
-    'what was acknowledged is counted',
+    'acknowledged calls are counted',
   );
   t.ok(
     counted.length <= calls.acknowledged.length + calls.rejected.size,
-    'and nothing else than what was rejected',
+    'no other call is counted but rejected ones',
   );
 });
 
@@ -186,17 +186,17 @@ t.test('an ACL user with only the needed permissions', async (t) => {
   const forbidden = await fault(store.run(COUNT, ['other'], ['f']));
   t.equal(forbidden.kind, 'error');
   t.match(forbidden.message, /lacks a permission .*NOPERM/i);
-  t.equal(store.ready, true, 'an answer is no broken connection');
+  t.equal(store.ready, true, 'a refusal is no lost connection');
 });
 
-t.test('the reasons for a missing connection', async (t) => {
+t.test('gives the reason for each missing connection', async (t) => {
   const redis = await startRedis();
   t.teardown(() => redis.close());
   const told = async (url: string, sentence: RegExp): Promise<void> => {
     const store = storeAt(t, url);
     await t.rejects(store.connect(), { name: 'StoreFault', message: sentence }, String(sentence));
     t.equal(store.ready, false);
-    t.match(store.whyDown().message, sentence, 'and later on');
+    t.match(store.whyDown().message, sentence, 'the reason is still known later');
     t.type(store.whyDown(), StoreFault);
     t.type(store.whyDown().cause, Error);
     store.close();

@@ -44,7 +44,7 @@ t.test('sign up, with a mistake first', async (t) => {
   await page.getByLabel('Password').fill('short');
   await button('Create the account').click();
   await page.getByText('A password has 8 to 128 characters').waitFor();
-  t.equal(await page.getByLabel('E-mail').inputValue(), 'zoe@example.com', 'what was typed is still there');
+  t.equal(await page.getByLabel('E-mail').inputValue(), 'zoe@example.com', 'the page keeps the input');
   await check(t, 'sign-up-mistake');
   await page.getByLabel('Password').fill('Password1');
   await button('Create the account').click();
@@ -135,7 +135,7 @@ t.test('the second factor: set up with the keyboard alone, used, renewed, turned
   await code.fill('no code');
   await code.press('Enter');
   await page.getByText('The code is wrong, or too old.').waitFor();
-  t.equal(await page.locator('#key').textContent(), key, 'the key is still there');
+  t.equal(await page.locator('#key').textContent(), key, 'the page keeps the key');
   await check(t, 'factor-wrong-code');
   await page.goto(`${origin}/account/second-factor`);
   await page.getByText('You have begun to set it up.').waitFor();
@@ -208,7 +208,7 @@ t.test('with the keyboard alone, and through another host name', async (t) => {
   await page.keyboard.type('Password2');
   await page.keyboard.press('Enter');
   await heading('Your account');
-  t.equal(page.url(), `http://localhost:${port}/account`, 'the cookies are of this host');
+  t.equal(page.url(), `http://localhost:${port}/account`, 'the cookies belong to this host');
 });
 
 t.test('change the address', async (t) => {

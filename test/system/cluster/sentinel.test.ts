@@ -26,9 +26,9 @@ t.test('follows a planned failover under load, and executes nothing twice', asyn
   const counted = await redis.second.client.hgetall('k');
   t.ok(
     calls.acknowledged.slice(from).every((field) => counted[field] === '1'),
-    'what the new primary acknowledged is counted there',
+    'calls that the new primary acknowledged are counted',
   );
-  t.strictSame(calls.wrong, [], 'no call was executed twice');
+  t.strictSame(calls.wrong, [], 'nothing is executed twice');
   t.ok(Object.values(counted).every((count) => count === '1'));
   t.ok(Object.keys(counted).length <= calls.acknowledged.length + calls.rejected.size);
 });
@@ -51,7 +51,7 @@ t.test('the primary is killed under load: its replica takes over', async (t) => 
   t.ok(Object.values(counted).every((count) => count === '1'));
   t.ok(
     calls.acknowledged.slice(from + 20).every((field) => counted[field] === '1'),
-    'everything that the new primary acknowledged is counted',
+    'calls that the new primary acknowledged are counted',
   );
 });
 
@@ -71,7 +71,7 @@ t.test('leaves an old primary that is reachable and still acts as primary', asyn
   t.match(
     await redis.first.client.info('replication'),
     /role:master/,
-    'it would still have taken our writes',
+    'the old primary would still accept writes',
   );
 });
 

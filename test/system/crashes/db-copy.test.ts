@@ -34,7 +34,7 @@ t.test('copies every row of every table unchanged, and compares both sides', asy
   t.match(stdout, /^responses +30 +30 +the same$/m);
   t.strictSame(differences(path, target), []);
 
-  t.test('a second time, as JSON', async (t) => {
+  t.test('verifies the copy as JSON', async (t) => {
     const verified = await apiCommand(['db', 'verify', '--json', '--from', from, '--to', `file:${target}`]);
     t.equal(verified.code, 0, verified.stderr);
     const { isSame, tables } = JSON.parse(verified.stdout);
@@ -109,7 +109,7 @@ t.test('kill -9 several times: the same command resumes, and the API waits for i
     const copy = start(['test/support/killed-copy.ts', from, to, String(Math.floor(rows * part))]);
     t.equal(await copy.ended(), null, copy.output());
     t.equal(copy.child.signalCode, 'SIGKILL');
-    t.strictSame(indexesOf(target), [], 'indexes come last');
+    t.strictSame(indexesOf(target), [], 'indexes are created last');
   }
 
   const api = start(['api/main.ts'], { DATABASE_URL: to, API_PORT: '0' });
@@ -127,7 +127,7 @@ t.test('kill -9 several times: the same command resumes, and the API waits for i
   t.equal(code, 0, stderr);
   const copied = JSON.parse(stdout);
   t.equal(copied.rows + copied.resumedAt, rows);
-  t.ok(copied.resumedAt >= rows * 0.95, `went on at ${copied.resumedAt} of ${rows}`);
+  t.ok(copied.resumedAt >= rows * 0.95, `resumed at ${copied.resumedAt} of ${rows}`);
   t.strictSame(differences(path, target), []);
   t.ok(indexesOf(path).length > 10);
   t.strictSame(indexesOf(target), indexesOf(path));
@@ -136,7 +136,7 @@ t.test('kill -9 several times: the same command resumes, and the API waits for i
   t.equal(
     sqlite.prepare(`select count(*) from sqlite_master where name = 'copyProgress'`).pluck().get(),
     0,
-    'nothing is left of the note',
+    'the progress is deleted',
   );
 });
 
@@ -188,7 +188,7 @@ t.test('while the API runs only a rehearsal is possible; while a copy runs, no A
   const refused = await apiCommand(['db', 'copy', '--from', from, '--to', to]);
   t.equal(refused.code, 1);
   t.match(refused.stderr, /source\.sqlite is in use by another process, most likely the API; stop it first/);
-  t.notOk(existsSync(join(folder, 'target.sqlite')), 'nothing is made');
+  t.notOk(existsSync(join(folder, 'target.sqlite')), 'no file is created');
   const rehearsal = await apiCommand(['db', 'copy', '--live', '--from', from, '--to', to]);
   t.equal(rehearsal.code, 0, rehearsal.stderr);
   await api.stop();
@@ -205,14 +205,14 @@ t.test('while the API runs only a rehearsal is possible; while a copy runs, no A
   const moved = start(['api/main.ts'], { ...env, DATABASE_URL: to });
   t.teardown(() => moved.stop());
   await moved.until(/API ready/);
-  t.notMatch(moved.output(), 'API key', 'it is no first start: the credentials came with the data');
+  t.notMatch(moved.output(), 'API key', 'the credentials came with the data, so none are printed');
 });
 
-t.test('two copies into one target', async (t) => {
+t.test('of two copies into one target, one completes and the other one stops', async (t) => {
   await twoAtOnce(t, { kind: 'file', path: join(temporaryFolder(t), 'target.sqlite') });
 });
 
-t.test('wrong arguments', async (t) => {
+t.test('exits with 2 or 3 for wrong arguments, and names them', async (t) => {
   const { folder, path, from } = await oddSource(t, () => 1);
   const file = (name: string): string => `file:${join(folder, name)}`;
   for (const [args, code, message] of [
@@ -250,7 +250,7 @@ t.test('wrong arguments', async (t) => {
     t.match(found.stderr, message);
     t.equal(found.stdout, '');
   }
-  t.notOk(existsSync(join(folder, 't')), 'no target was made');
+  t.notOk(existsSync(join(folder, 't')), 'no target is created');
 });
 
 t.test('a backup is complete, and exists whole or not at all', async (t) => {

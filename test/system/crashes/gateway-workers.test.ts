@@ -33,7 +33,7 @@ t.test('replaces a worker that dies, and the port stays available', async (t) =>
       ),
     (status) => status === 200,
   );
-  t.equal(await gateway.stop(), 0, 'and all end together');
+  t.equal(await gateway.stop(), 0);
 });
 
 t.test('replaces workers while the store is down', async (t) => {

@@ -64,7 +64,7 @@ t.test(
     };
     t.match(top.store, { available: false, awaySince: /Z$/, processesWithout: 1 });
     const degraded = new Map(top.policies.map((one) => [one.policy, one.degraded]));
-    t.ok((degraded.get('local') ?? 0) > 0, 'each policy says what it decided without the store');
+    t.ok((degraded.get('local') ?? 0) > 0, 'each policy counts decisions without the store');
     t.equal(degraded.get('allow'), 20);
     t.equal(degraded.get('deny'), 1);
 
@@ -76,7 +76,7 @@ t.test(
         replies.map(({ status }) => status),
       ),
       [429, 429],
-      'what was admitted during the outage is charged to the store afterwards',
+      'requests admitted during the outage are charged afterwards',
     );
   },
 );

@@ -94,7 +94,7 @@ t.test('a file that cannot be decided here is refused: at start, and on a reload
   await gateway.until(/the edited policy file is refused/);
   t.match(gateway.output(), /b counts requests in flight/);
   const { headers } = await send(Number(env.GATEWAY_DECISION_PORT), '/forward-auth', { headers: HEADERS });
-  t.equal(headers['x-ratelimit-limit'], '40', 'the old one stays');
+  t.equal(headers['x-ratelimit-limit'], '40', 'the old policies stay');
 });
 
 t.test('SIGTERM: a proxy that keeps its connection open does not keep the gateway', async (t) => {

@@ -52,7 +52,7 @@ t.test(
       }
     };
     await Promise.all(Array.from({ length: 16 }, client));
-    t.equal(refused.length, REQUESTS - LIMIT, 'the limit holds for all of them together');
+    t.equal(refused.length, REQUESTS - LIMIT, 'all workers together keep the limit');
 
     const lines = (): string[] =>
       gateway
@@ -63,10 +63,10 @@ t.test(
     const read = lines().map(
       (line) => JSON.parse(line) as { path: string; shortened: boolean; id: string | null },
     );
-    t.equal(new Set(read.map(({ path }) => path)).size, REQUESTS, 'each request once, and whole');
+    t.equal(new Set(read.map(({ path }) => path)).size, REQUESTS, 'each request has one whole line');
     t.ok(
       read.every(({ shortened }) => shortened),
-      'all of them were too long',
+      'every path was shortened',
     );
     t.strictSame(new Set(read.flatMap(({ id }) => id ?? [])), new Set(refused));
 
@@ -79,6 +79,6 @@ t.test(
       t.match(record, { policy: 'limited', limit: LIMIT });
       replicas.add(record.replica);
     }
-    t.ok(replicas.size > 0, 'asked of whichever process has the admin listener');
+    t.ok(replicas.size > 0, 'the admin listener answers in any process');
   },
 );

@@ -74,6 +74,6 @@ t.test('every command, in the order of the page', async (t) => {
     await then?.(answer.data);
     if (part === '/members') values.USER = answer.data[1].id;
   }
-  t.equal(step, steps.length, 'each command of the page has its step here');
+  t.equal(step, steps.length, 'the test has a step for each command of the page');
   t.notMatch(stack.api.output(), /ben@example\.com|token=/, 'the log has no address and no link');
 });

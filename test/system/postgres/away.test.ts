@@ -48,7 +48,7 @@ t.test('kill -9 in the middle of writes', async (t) => {
       if (reply.status === 200) acknowledged.add(text);
       else {
         t.match(reply.json, { code: 'service_unavailable', message: /database/ }, reply.text);
-        t.ok(Number(reply.headers['retry-after']) > 0, 'says when to come back');
+        t.ok(Number(reply.headers['retry-after']) > 0, 'the reply says when to try again');
         // A refused client does not retry at once.
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
@@ -74,20 +74,20 @@ t.test('kill -9 in the middle of writes', async (t) => {
   t.strictSame(
     [...acknowledged].filter((text) => !stored.has(text)),
     [],
-    `of ${acknowledged.size} acknowledged answers none is lost`,
+    `none of ${acknowledged.size} acknowledged answers is lost`,
   );
   const away = lines.filter(
     ({ msg, level }) => level >= 50 && /^DATABASE_URL: .* cannot be reached/.test(msg),
   );
   // One outage may count twice, because a server that is starting refuses too.
   const refused = statuses.get(503) ?? 0;
-  t.ok(away.length >= 1, 'it is said');
+  t.ok(away.length >= 1, 'the outage is logged');
   t.ok(
     away.length <= KILLS * 2 && away.length < refused,
-    `${away.length} times for ${refused} refused requests`,
+    `${away.length} log lines for ${refused} refused requests`,
   );
   t.ok(lines.some(({ msg }) => msg === 'the database is back'));
-  t.notMatch(JSON.stringify(lines), /answer \d/, 'nothing of what was written');
+  t.notMatch(JSON.stringify(lines), /answer \d/, 'the log has no answer');
 });
 
 t.test('a server that hangs: 503 in time, and recovery when it goes on', async (t) => {

@@ -76,7 +76,7 @@ const requests: readonly (readonly [string, string])[] = [
 ];
 
 for (const [when, text] of requests) {
-  t.test(`a client leaves ${when}`, async (t) => {
+  t.test(`a client that leaves ${when} holds no connection`, async (t) => {
     const api = await start(t);
     await api.leaveWhileLocked('workspaces', Array<string>(CLIENTS).fill(text));
     await api.isIdle();
@@ -89,13 +89,13 @@ for (const [when, text] of requests) {
     );
     t.ok(
       answers.every(({ status }) => status === 200),
-      'everybody else is served',
+      'other clients are served',
     );
     await api.isIdle();
   });
 }
 
-t.test('a client leaves during a transaction that waits for a row', async (t) => {
+t.test('a client that leaves during a transaction that waits for a row holds no lock', async (t) => {
   const api = await start(t);
   const { id: surveyId } = await addSurvey(api, { autoComplete: 1_000 });
   const text = JSON.stringify({ surveyId, finished: true, data: { q1: 'x' } });
@@ -106,7 +106,7 @@ t.test('a client leaves during a transaction that waits for a row', async (t) =>
   t.equal(reply.status, 200, 'the survey is not locked');
 });
 
-t.test('a client leaves while its upload is looked up', async (t) => {
+t.test('a client that leaves while its upload is looked up gives its upload back', async (t) => {
   const api = await start(t);
   const key = `${workspaceId}/private/a--fid--x.png`;
   await addFileRow(api, key);
@@ -125,5 +125,5 @@ t.test('a client leaves while its upload is looked up', async (t) => {
     headers: { 'content-type': type },
     body: bytes,
   });
-  t.equal(whole.status, 201, `two may run under a grant, and none does: ${await whole.text()}`);
+  t.equal(whole.status, 201, `no upload is in progress: ${await whole.text()}`);
 });

@@ -117,8 +117,8 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
     t.teardown(() => gateway.stop('SIGKILL'));
     t.equal(await gateway.ended(), 1, what);
     t.match(gateway.output(), expected, what);
-    t.equal(gateway.output().match(/cannot start/g)?.length, 1, `${what}: said once`);
-    t.notMatch(gateway.output(), /\n {4}at |autoResend|50%off|:pw@/, `${what}: no stack, no secret`);
+    t.equal(gateway.output().match(/cannot start/g)?.length, 1, `${what}: reported once`);
+    t.notMatch(gateway.output(), /\n {4}at |autoResend|50%off|:pw@/, `${what}: no stack trace and no secret`);
   }
 });
 
@@ -141,12 +141,12 @@ t.test('the admin listener: health, readiness, metrics, none of it on the public
       const admin = `http://127.0.0.1:${env.GATEWAY_ADMIN_PORT}`;
       t.equal((await fetch(`${admin}/healthz`)).status, 200);
       t.strictSame(await (await fetch(`${admin}/readyz`)).json(), { status: 'ready', store: 'available' });
-      t.equal((await fetch(`${admin}/metrics`)).status, 401, 'metrics ask for the token');
+      t.equal((await fetch(`${admin}/metrics`)).status, 401, 'metrics need the token');
       t.equal((await fetch(`${admin}/elsewhere`)).status, 404);
       t.equal(
         (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/metrics`)).status,
         418,
-        'the upstream answers there',
+        'the public port forwards the path',
       );
 
       await insideLongWindow();
@@ -170,7 +170,7 @@ t.test('the admin listener: health, readiness, metrics, none of it on the public
       }
       t.match(text, /^# TYPE floodgate_store_duration_seconds histogram$/m);
       t.match(text, /^process_resident_memory_bytes \d+$/m);
-      t.notMatch(text, /127\.0\.0\.1|fbk_/, 'never an identity');
+      t.notMatch(text, /127\.0\.0\.1|fbk_/, 'no metric has an identity');
     });
   }
 });
@@ -219,5 +219,5 @@ t.test('the address in the ready line can be copied, also with IPv6', async (t) 
   const gateway = await launch(t, await environment({ GATEWAY_HOST: host, GATEWAY_PORT: '0' }));
   const url = / on (http:\S+),/.exec(gateway.output())?.[1] ?? '';
   t.ok(url.startsWith(`http://${shown}:`), url);
-  t.equal((await fetch(`${url}/x`)).status, 502, 'it answers, and has no upstream');
+  t.equal((await fetch(`${url}/x`)).status, 502, 'the port answers, without an upstream');
 });

@@ -43,7 +43,7 @@ t.test('Docker Compose', async (t) => {
   await linesWork(t, checksOf(page, RECIPES.compose, { site: origin, closed }));
   await floodStops(t, origin, formbricks);
   const records = await fetch(`${origin}/api/v3/feedbackRecords`);
-  t.match(await records.json(), { code: 'not_found' }, 'feedback records do not work');
+  t.match(await records.json(), { code: 'not_found' }, 'feedback records are not available');
 });
 
 t.test('Traefik, which is not run here: a stand-in reads the labels', async (t) => {
@@ -70,7 +70,7 @@ for (const name of ['nginx', 'caddy'] as const) {
     await floodStops(t, site, formbricks);
     const body = 'x'.repeat(2_000_000);
     const sent = await fetch(`${site}/api/v2/client/w/responses`, { method: 'POST', body });
-    t.equal(sent.status, 200, 'a large body');
+    t.equal(sent.status, 200, 'a large body passes');
   });
 }
 

@@ -53,7 +53,7 @@ t.test('an unverified account is deleted after thirty days, and its address is f
   await signUp('ada');
   api.advance(30 * DAY);
   await run();
-  t.same(await left(), ['ada'], 'to the millisecond');
+  t.same(await left(), ['ada'], 'an account is deleted exactly at its time');
   api.advance(1);
   await run();
   t.same(await left(), []);

@@ -21,7 +21,7 @@ t.test('GET csrf: a token and its cookie, which stays the same', async (t) => {
   t.strictSame((await browser.call('GET', '/api/auth/csrf')).json, reply.json);
 });
 
-t.test('GET providers', async (t) => {
+t.test('GET providers: lists the two ways to log in', async (t) => {
   const { json } = await api.client('GET', '/api/auth/providers');
   t.strictSame(Object.keys(json), ['credentials', 'token']);
   t.strictSame(Object.keys(json.token), ['id', 'name', 'type', 'signinUrl', 'callbackUrl']);
@@ -139,9 +139,9 @@ t.test('signout ends the session, and needs a CSRF token', async (t) => {
   t.equal((await browser.call('GET', '/api/v1/me')).status, 200);
   const reply = await browser.form('/api/auth/signout', {});
   t.strictSame(reply.json, { url: publicUrl });
-  t.notOk(browser.cookies.has('__Secure-next-auth.session-token'), 'the cookie is taken away');
+  t.notOk(browser.cookies.has('__Secure-next-auth.session-token'), 'the cookie is deleted');
   browser.cookies.set('__Secure-next-auth.session-token', cookie);
-  t.equal((await browser.call('GET', '/api/v1/me')).status, 401, 'and worth nothing');
+  t.equal((await browser.call('GET', '/api/v1/me')).status, 401, 'the old cookie has no session');
 });
 
 t.test('a session expires', async (t) => {
@@ -154,7 +154,7 @@ t.test('a session expires', async (t) => {
   t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
   await logInOwner(fresh);
   const rows = await fresh.context.db.selectFrom('sessions').select('hashedToken').execute();
-  t.equal(rows.length, 1, 'and is swept out');
+  t.equal(rows.length, 1, 'the expired session is deleted');
 });
 
 t.test('the database has only a hash of a session', async (t) => {
@@ -167,7 +167,7 @@ t.test('the database has only a hash of a session', async (t) => {
   t.notMatch(JSON.stringify(rows), String(token));
 });
 
-t.test('redirects to the pages', async (t) => {
+t.test('302: error and signin lead to the login page with their query', async (t) => {
   const error = await api.client('GET', '/api/auth/error?error=Invalid%20credentials');
   t.equal(error.status, 302);
   t.equal(error.headers.location, `${publicUrl}/auth/login?error=Invalid%20credentials`);

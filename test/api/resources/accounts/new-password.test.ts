@@ -52,7 +52,7 @@ t.test('no session begins with the old password after the change', async (t) => 
   t.match(reply.json.url, /error=Invalid%20credentials/);
   t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
   t.strictSame(await api.context.db.selectFrom('sessions').selectAll().execute(), []);
-  t.notMatch((await browser.logIn(owner.email, 'Password2')).json.url, /error=/, 'the new one serves');
+  t.notMatch((await browser.logIn(owner.email, 'Password2')).json.url, /error=/, 'the new one is accepted');
 });
 
 t.test('no session begins with the old address after it has changed', async (t) => {

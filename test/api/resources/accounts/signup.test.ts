@@ -41,10 +41,10 @@ t.test('403: closed by default; the reply says who can invite', async (t) => {
     t.notMatch(
       (await api.client('GET', path, undefined, browser)).text,
       '/auth/signup',
-      `${path} leads elsewhere`,
+      `${path} has no link to the sign-up`,
     );
   }
-  t.equal((await usersOf(api)).length, 1, 'only the owner of the first start');
+  t.equal((await usersOf(api)).length, 1, 'only the owner of the first start exists');
   t.same(await api.context.db.selectFrom('mailOutbox').select('id').execute(), []);
 });
 

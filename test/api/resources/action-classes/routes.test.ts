@@ -118,7 +118,7 @@ t.test('POST 400: reports each mistake with its path', async (t) => {
   }
 });
 
-t.test('POST scope: missing, not a string, unknown, without access', async (t) => {
+t.test('POST 400 or 401: the workspace is missing, not a string, unknown, or without access', async (t) => {
   t.equal((await send({ name: 'x' })).json.message, 'workspaceId must be provided');
   t.equal((await send(code({ workspaceId: 1 }))).json.message, 'workspaceId must be a string');
   t.equal((await send(code({ workspaceId: 'nope' }))).json.details.resource_type, 'Workspace');
@@ -145,7 +145,7 @@ t.test('POST and PUT 409: a taken name or key', async (t) => {
   t.equal(
     (await api.manage('PUT', `${path}/${first.id}`, code({ name: 'Taken', key: 'taken' }))).status,
     200,
-    'its own',
+    'an update may keep the own name and key',
   );
 });
 
@@ -193,7 +193,7 @@ t.test(
       const { data } = (await api.client('GET', `/api/v1/client/${workspaceId}/environment`)).json;
       return data.actionClasses.map(({ name }: { name: string }) => name);
     };
-    t.ok((await names()).includes('Gone'), 'the state was refreshed by the write');
+    t.ok((await names()).includes('Gone'), 'the write purged the cached state');
     const reply = await api.manage('DELETE', `${path}/${made.id}`);
     t.strictSame(reply.json, { data: made });
     t.notOk((await names()).includes('Gone'));
@@ -229,7 +229,7 @@ t.test('GET list 200: of every workspace that the key can access, oldest first',
   t.match(
     foreign.json.data,
     { workspaceId: 'ws2', environmentId: 'env2' },
-    'names are unique per workspace only',
+    'names are unique only within a workspace',
   );
   api.advance(1);
   const last = await add({ name: 'Last', key: 'last' });
@@ -263,7 +263,7 @@ t.test('POST 403: a workspace has at most 500', async (t) => {
 
 t.test('the list reads an index', async (t) => {
   const [query] = await queriesOf(db, (on) => listActionClassesOf(on, ['ws1'], { limit: 10, skip: 0 }));
-  if (query === undefined) return t.fail('no query');
+  if (query === undefined) return t.fail('the request ran no query');
   t.strictSame(await planOf(db, query), [
     'SEARCH actionClasses USING INDEX actionClasses_list (workspaceId=?)',
   ]);

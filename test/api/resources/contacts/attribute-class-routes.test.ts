@@ -36,7 +36,7 @@ t.test('POST 200: any name that older clients choose; it is an attribute key too
   t.strictSame((await api.manage('GET', `${path}/${id}`)).json, reply.json);
   const key = await api.manage('GET', `/api/v1/management/contact-attribute-keys/${id}`);
   t.match(key.json.data, { key: 'Favorite Color', name: 'Favorite Color', type: 'custom' });
-  t.equal((await send({ name: '__' })).status, 200, 'a name without words is its own title');
+  t.equal((await send({ name: '__' })).status, 200, 'a name without words is its own label');
 });
 
 t.test('POST 400 and 401', async (t) => {

@@ -98,7 +98,7 @@ t.test('PUT 200: all fields of a custom key; only name and description of a defa
   const reply = await api.manage('PUT', `${path}/${custom.id}`, change);
   t.strictSame(reply.json.data, { ...custom, ...change, updatedAt: now() });
   t.strictSame((await api.manage('GET', `${path}/${custom.id}`)).json.data, reply.json.data);
-  t.match((await api.manage('PUT', `${path}/${custom.id}`, {})).json.data, change, 'what is not said stays');
+  t.match((await api.manage('PUT', `${path}/${custom.id}`, {})).json.data, change, 'absent fields stay');
   const [first] = await defaults();
   const fixed = await api.manage('PUT', `${path}/${first.id}`, change);
   t.match(fixed.json.data, {
@@ -167,6 +167,6 @@ t.test('POST 403: a workspace has at most 150', async (t) => {
 
 t.test('the list reads an index', async (t) => {
   const [query] = await queriesOf(db, (on) => listAttributeKeys(on, ['ws1', 'ws2'], { limit: 10, skip: 0 }));
-  if (query === undefined) return t.fail('no query');
+  if (query === undefined) return t.fail('the request ran no query');
   t.match((await planOf(db, query))[0], /^SEARCH contactAttributeKeys USING INDEX \S+ \(workspaceId=\?\)/);
 });

@@ -43,7 +43,7 @@ t.test('POST 201', async (t) => {
   t.match(
     old.json,
     { data: { workspaceId: 'ws2', environmentId: 'env2' } },
-    'other workspaces have their own',
+    'another workspace may have the same key',
   );
 });
 

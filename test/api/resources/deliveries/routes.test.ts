@@ -44,7 +44,7 @@ t.test('GET 200: newest first, with every attempt; then redelivers', async (t) =
     attemptCount: 1,
     attempts: [{ number: 1, statusCode: null, reply: 'hidden', error: null }],
   });
-  t.notMatch(JSON.stringify(waiting), /503|xx/, 'the receiver is in a private network');
+  t.notMatch(JSON.stringify(waiting), /503|xx/, 'replies of a receiver in a private network are not shown');
   await asIfPublic(api);
   t.match((await api.manage('GET', path)).json.data[0].attempts, [
     { number: 1, statusCode: 503, reply: 'x'.repeat(1_024), error: null },
@@ -58,7 +58,7 @@ t.test('GET 200: newest first, with every attempt; then redelivers', async (t) =
   t.equal(parked.attempts.length, 2);
   api.advance(60_000);
   await api.worker.idle();
-  t.equal(hook.received.length, 2, 'parked is parked');
+  t.equal(hook.received.length, 2, 'a parked delivery is not sent again');
 
   status = 204;
   const redelivered = await api.manage('POST', `${path}/${parked.id}/redeliver`);
@@ -73,19 +73,19 @@ t.test('GET 200: newest first, with every attempt; then redelivers', async (t) =
     attemptCount: 3,
     attempts: [{}, {}, { statusCode: 204 }],
   });
-  t.equal(new Set(hook.received.map(({ text }) => text)).size, 1, 'the same bytes');
+  t.equal(new Set(hook.received.map(({ text }) => text)).size, 1, 'every attempt sends the same bytes');
   t.same(new Set(hook.received.map(({ headers }) => headers['webhook-id'])), new Set([parked.id]));
 
   await api.manage('POST', `${path}/${parked.id}/redeliver`);
   await api.worker.idle();
-  t.equal(hook.received.length, 4, 'also what was delivered, if somebody wants it again');
+  t.equal(hook.received.length, 4, 'a delivered event can be sent again');
   for (let i = 0; i < 20; i += 1) {
     await api.manage('POST', `${path}/${parked.id}/redeliver`);
     await api.worker.idle();
   }
   const [kept] = (await api.manage('GET', path)).json.data;
   t.equal(kept.attemptCount, 24);
-  t.same([kept.attempts.length, kept.attempts[0].number], [20, 5], 'the newest twenty are kept');
+  t.same([kept.attempts.length, kept.attempts[0].number], [20, 5], 'the newest twenty attempts are kept');
 });
 
 t.test('GET 200: pages and filters, ordered by an index', async (t) => {
@@ -234,7 +234,7 @@ t.test(
     const body = { surveyId: survey.id, finished: false, data: {} };
     t.equal((await api.client('POST', '/api/v1/client/foreign/responses', body)).status, 200);
     await api.worker.idle();
-    t.equal(hook.received.length, 1, 'nothing arrives');
+    t.equal(hook.received.length, 1, 'no further request arrives');
     await api.context.db
       .insertInto('apiKeyPermissions')
       .values(await foreignPermission(api))

@@ -61,7 +61,7 @@ t.test('200: an empty workspace, in both formats', async (t) => {
   t.strictSame(
     data.data.actionClasses,
     [{ id, type, name, key, noCodeConfig }],
-    'SDKs know no automatic ones',
+    'automatic action classes are not sent',
   );
   t.strictSame(data.data.workspace, settings);
   t.strictSame(data.data.project, settings);
@@ -69,7 +69,7 @@ t.test('200: an empty workspace, in both formats', async (t) => {
   t.strictSame(data.surveys, []);
   t.strictSame(data.data.surveys, []);
   const left = Date.parse(data.expiresAt) - api.context.clock();
-  t.ok(left <= HOUR_MS && left > HOUR_MS - 5 * 60_000, 'the same for all processes, for five minutes');
+  t.ok(left <= HOUR_MS && left > HOUR_MS - 5 * 60_000, 'all processes have the same windows of five minutes');
 });
 
 t.test('200: plain strings at the top, localized maps inside', async (t) => {
@@ -127,7 +127,7 @@ t.test('200: plain strings at the top, localized maps inside', async (t) => {
   });
   t.strictSame(inner.blocks, survey.blocks);
   const text = (await api.client('GET', path)).text;
-  t.notMatch(text, /1234|"pin"|followUps|createdBy|customHeadScripts/, 'what is nobody’s business stays');
+  t.notMatch(text, /1234|"pin"|followUps|createdBy|customHeadScripts/, 'internal fields are not sent');
   await api.manage('DELETE', `/api/v1/management/surveys/${survey.id}`);
 });
 
@@ -234,7 +234,7 @@ t.test('400: malformed ids; 404: unknown ids', async (t) => {
     message: 'Workspace not found',
     details: { resource_id: 'nope', resource_type: 'Workspace' },
   });
-  t.equal(unknown.headers['cache-control'], 'private, no-store', 'a refusal is not cached');
+  t.equal(unknown.headers['cache-control'], 'private, no-store', 'an error is not cached');
   t.equal(unknown.headers['access-control-allow-origin'], '*');
 });
 
@@ -308,14 +308,14 @@ t.test('200: tells SDKs how long the segments are valid', async (t) => {
 
   const first = await addSurvey(api, { type: 'app' });
   const second = await addSurvey(api, { type: 'app' });
-  t.strictSame([...(await refreshes()).values()], [undefined, undefined], 'absent without a reason');
+  t.strictSame([...(await refreshes()).values()], [undefined, undefined], 'neither segment is refreshed');
 
   const completed = await addSegment('Completed', doing, 'haveCompleted', {
     surveyScope: 'specific',
     surveyIds: [first.id],
   });
   await addSegment('Of no survey', doing, 'haveSeen', { surveyScope: 'any' });
-  t.equal((await refreshes()).get(first.id), undefined, 'a segment that shows nothing to anybody');
+  t.equal((await refreshes()).get(first.id), undefined, 'its survey is not shown to anybody');
 
   const nested = await addSegment('Nested', { type: 'segment', segmentId: completed }, 'userIsIn', completed);
   const follower = await addSurvey(api, { type: 'app', segmentId: nested });

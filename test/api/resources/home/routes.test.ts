@@ -82,15 +82,15 @@ t.test('the account page: its data, and a key that is created, used, shown once 
     { workspaceId },
     { 'x-api-key': key },
   );
-  t.equal(write.status, 401, 'it may only read');
+  t.equal(write.status, 401, 'the new key may only read');
   const after = await open(browser, '/account');
-  t.notMatch(after.text, key, 'shown once');
+  t.notMatch(after.text, key, 'the key is shown once');
   const path =
     /action="(\/account\/api-keys\/\w+\/revoke)">[\s\S]{0,200}Revoke n8n/.exec(after.text)?.[1] ?? '';
   const revoked = await send(browser, path, {});
   t.match(revoked, { status: 303, headers: { location: '/account?notice=revoked' } });
   t.equal((await api.client('GET', '/api/v1/management/me', undefined, { 'x-api-key': key })).status, 401);
-  t.equal((await send(browser, path, {})).status, 303, 'revoked twice is revoked');
+  t.equal((await send(browser, path, {})).status, 303, 'revoking again changes nothing');
 
   const whole = await send(browser, '/account/api-keys', {
     label: 'all',

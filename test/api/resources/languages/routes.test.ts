@@ -49,7 +49,7 @@ t.test('GET list 200: by code, in all workspaces that the key can access', async
   t.equal((await api.manage('GET', `${path}/lf`)).status, 401);
 });
 
-t.test('POST 400, 401 and 409', async (t) => {
+t.test('POST 400, 401 and 409: malformed and taken codes, and no access', async (t) => {
   for (const code of ['', 'd', 'German', 'de_', '12', 'de-'.repeat(9), 5]) {
     t.match((await send({ code })).json.details, { code: String }, String(code));
   }
@@ -84,6 +84,6 @@ t.test('POST 403: a workspace has at most 200', async (t) => {
 
 t.test('the list reads an index', async (t) => {
   const [query] = await queriesOf(db, (on) => listLanguagesOf(on, ['ws1', 'ws2'], { limit: 10, skip: 0 }));
-  if (query === undefined) return t.fail('no query');
+  if (query === undefined) return t.fail('the request ran no query');
   t.match((await planOf(db, query)).join('; '), /^SEARCH languages USING INDEX \S+ \(workspaceId=\?\)$/);
 });

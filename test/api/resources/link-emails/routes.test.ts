@@ -54,7 +54,7 @@ t.test('400: SURVEY_URL is not set', async (t) => {
   const reply = await bare.manage('POST', path, { email: 'a@b.example' });
   t.equal(reply.status, 400);
   t.match(reply.json, { code: 'bad_request', message: /SURVEY_URL/ });
-  t.strictSame(await bare.context.db.selectFrom('mailOutbox').select('id').execute(), [], 'no mail');
+  t.strictSame(await bare.context.db.selectFrom('mailOutbox').select('id').execute(), [], 'no mail is sent');
 });
 
 t.test('400, 401, 404', async (t) => {

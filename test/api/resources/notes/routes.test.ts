@@ -24,7 +24,7 @@ t.test('200: creates, lists, changes, resolves and deletes notes', async (t) => 
   api.advance(1000);
   const second = (await add(id, { text: 'Done' })).json.data;
   const url = `${responses}/${id}/notes`;
-  t.strictSame((await api.manage('GET', url)).json.data, [note, second], 'the oldest first');
+  t.strictSame((await api.manage('GET', url)).json.data, [note, second], 'oldest first');
   t.equal((await api.manage('GET', `/api/v1/responses/${id}/notes`)).status, 404);
 
   const resolved = await api.manage('PUT', `${url}/${note.id}`, { isResolved: true });

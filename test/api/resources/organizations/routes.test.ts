@@ -37,6 +37,6 @@ t.test('400: a bad name; 401 and 404: no access', async (t) => {
   t.equal(
     (await api.client('GET', url, undefined, { 'x-api-key': apiKey })).status,
     401,
-    'a key is no person',
+    'a key cannot list organizations',
   );
 });

@@ -44,7 +44,7 @@ t.test('GET roles and me', async (t) => {
     organizationAccess: { accessControl: { read: true, write: true } },
   });
   const nothing = await api.client('GET', '/api/v2/me', undefined, { 'x-api-key': await api.addKey({}) });
-  t.equal(nothing.status, 200, 'a key without a workspace may ask');
+  t.equal(nothing.status, 200, 'a key without workspaces is accepted');
 });
 
 t.test('401: in the envelope of v2', async (t) => {

@@ -77,11 +77,11 @@ t.test('serves a folder of scripts', async (t) => {
   t.equal((await get('formbricks.umd.cjs', { 'if-none-match': '"other"' })).status, 200);
 
   const weak = await get('formbricks.umd.cjs', { 'if-none-match': `W/${whole.headers.etag}` });
-  t.equal(weak.status, 304, 'proxies that compress a reply make its ETag weak');
+  t.equal(weak.status, 304, 'a weak ETag matches too, because proxies that compress send one');
   const plain = await get('formbricks.umd.cjs', { 'accept-encoding': 'gzip' });
   t.match(plain, { text, headers: { 'content-encoding': undefined } });
 
-  t.equal((await get('mounted.js')).text, 'mounted', 'as mounted folders have them');
+  t.equal((await get('mounted.js')).text, 'mounted', 'files can be symbolic links, as in mounted folders');
   for (const name of ['notes.txt', '.hidden.js', 'folder.js', '..%2foutside.js', '%2e%2e%2foutside.js', '']) {
     t.equal((await get(name)).status, 404, name);
   }

@@ -8,7 +8,7 @@ import { openBrowser } from '#test/support/login.ts';
 const owner = { email: 'owner@example.com', password: 'Password1' };
 const signIn = '/api/auth/sign-in/email';
 
-t.test('brute force: forty logins an hour', async (t) => {
+t.test('429: after forty wrong passwords in an hour', async (t) => {
   const api = await startApi({ env: { RATE_LIMITING_DISABLED: '0' } });
   t.teardown(() => api.close());
   const browser = openBrowser(api);
@@ -100,5 +100,5 @@ t.test('wrong types, odd texts and huge bodies: 4xx with a message', async (t) =
     }),
     { numRuns: 150 },
   );
-  t.pass('no 500');
+  t.pass('no reply is a 500');
 });

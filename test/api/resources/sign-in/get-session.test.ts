@@ -19,7 +19,7 @@ t.test('200: the session and its user, until it ends', async (t) => {
   t.match(
     (await api.client('GET', url, undefined, { cookie })).json,
     { user },
-    'the name without a prefix of its own',
+    'the cookie name without the prefix works too',
   );
 
   api.advance(86_400_001);

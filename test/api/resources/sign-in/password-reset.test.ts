@@ -37,7 +37,7 @@ t.test(
       status: 200,
       json: { status: true },
     });
-    t.equal((await browser.call('GET', '/api/v1/me')).status, 401, 'sessions ended');
+    t.equal((await browser.call('GET', '/api/v1/me')).status, 401, 'the earlier session has ended');
     t.match(await api.client('POST', reset, { token, newPassword: 'Password3' }), {
       status: 400,
       json: { code: 'INVALID_TOKEN', message: 'Invalid token' },

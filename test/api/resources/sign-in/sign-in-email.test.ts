@@ -54,7 +54,7 @@ t.test('sessions of both login APIs work in both, and one sign-out ends them', a
 
   await browser.call('POST', url, owner);
   const names = [...browser.cookies.keys()].filter((name) => name.includes('session'));
-  t.strictSame(names, ['__Secure-formbricks.session_token'], 'the cookie of the older login is gone');
+  t.strictSame(names, ['__Secure-formbricks.session_token'], 'the cookie of the older login is deleted');
   t.match((await browser.call('GET', '/api/auth/session')).json, { user: { email: owner.email } });
   t.equal((await browser.call('GET', '/api/v1/me')).status, 200);
 
@@ -121,7 +121,7 @@ t.test('403: the address is not verified, or the account is inactive', async (t)
   await users.set({ isActive: 0 }).execute();
   t.match(await api.client('POST', url, owner), { status: 403, json: { code: 'ACCOUNT_INACTIVE' } });
   const wrong = await api.client('POST', url, { ...owner, password: 'Wrong1234' });
-  t.equal(wrong.status, 401, 'only the owner of the account learns its state');
+  t.equal(wrong.status, 401, 'a wrong password does not reveal the state of the account');
 });
 
 t.test('callbackURL: kept on our own origin, refused for others', async (t) => {
@@ -147,7 +147,7 @@ t.test('callbackURL: kept on our own origin, refused for others', async (t) => {
   for (const callbackURL of foreign) {
     const reply = await api.client('POST', url, { ...owner, callbackURL });
     t.match(reply, { status: 403, json: { code: 'INVALID_CALLBACK_URL' } }, callbackURL);
-    t.equal(reply.headers['set-cookie'], undefined, 'and nobody is logged in');
+    t.equal(reply.headers['set-cookie'], undefined, 'no session begins');
   }
 });
 

@@ -50,7 +50,11 @@ t.test('200: the same reply for a taken address, and a mail to its owner', async
   });
   t.strictSame(shape(known), shape(fresh));
   t.strictSame(shape(again), shape(fresh));
-  t.equal(new Set([fresh, known, again].map(({ json }) => json.user.id)).size, 3, 'the ids reveal nothing');
+  t.equal(
+    new Set([fresh, known, again].map(({ json }) => json.user.id)).size,
+    3,
+    'ids do not reveal an account',
+  );
   t.match(
     (await mails(api)).map(({ kind, recipient }) => `${kind} ${recipient}`),
     ['accountExists owner@example.com', 'verifyEmail zoe@example.com', 'verifyEmail zoe@example.com'],

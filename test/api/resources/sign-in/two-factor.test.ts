@@ -58,7 +58,7 @@ t.test(
     t.equal(new Set(json.backupCodes).size, 10);
     for (const code of json.backupCodes) t.match(code, /^[a-z2-9]{5}-[a-z2-9]{5}$/);
     const signIn = () => api.client('POST', '/api/auth/sign-in/email', { email, password });
-    t.match((await signIn()).json, { user: { twoFactorEnabled: false } }, 'not needed yet');
+    t.match((await signIn()).json, { user: { twoFactorEnabled: false } }, 'logins need no code yet');
     t.match(await verifyBackup(browser, json.backupCodes[0]), {
       status: 400,
       json: { code: 'TWO_FACTOR_NOT_ENABLED' },
@@ -71,7 +71,7 @@ t.test(
     const before = browser.cookies.get('__Secure-next-auth.session-token');
     const confirmed = await verify(browser, await codeOf(api, email));
     t.match(confirmed, { status: 200, json: { token: String, user: { email, twoFactorEnabled: true } } });
-    t.not(confirmed.json.token, before, 'the session is another one');
+    t.not(confirmed.json.token, before, 'the browser has a new session');
     t.ok(await isLoggedIn(browser));
     t.notOk(await isLoggedIn(other), 'sessions that began without a code have ended');
     t.match(await signIn(), { json: { twoFactorRedirect: true, twoFactorMethods: ['totp'] } });
@@ -81,7 +81,7 @@ t.test(
     t.match(
       again,
       { status: 400, json: { code: 'TWO_FACTOR_ALREADY_ENABLED' } },
-      'the secret cannot be replaced silently',
+      'the secret cannot be replaced',
     );
   },
 );
@@ -120,17 +120,17 @@ t.test('a login with a code: no session before it, and the code works once', asy
   );
   t.notOk(
     [...browser.cookies.keys()].some((name) => name.includes('two_factor')),
-    'the waiting login is over',
+    'the cookie of the waiting login is deleted',
   );
   t.ok(await isLoggedIn(browser));
 
   const thief = await held(api);
-  t.equal((await verify(thief, code)).status, 401, 'the same code again');
-  t.equal((await verify(thief, await codeOf(api, email, -1))).status, 401, 'nor an earlier one');
+  t.equal((await verify(thief, code)).status, 401, 'a code works once');
+  t.equal((await verify(thief, await codeOf(api, email, -1))).status, 401, 'an earlier code is refused');
   api.advance(STEP);
   const next = await codeOf(api, email);
   const typed = ` ${next.slice(0, 3)} ${next.slice(3)}`;
-  t.equal((await verify(thief, typed)).status, 200, 'in two groups, as apps show it');
+  t.equal((await verify(thief, typed)).status, 200, 'a code in two groups is accepted');
 });
 
 t.test(
@@ -142,9 +142,13 @@ t.test(
     const [name, token = ''] = [...late.cookies].find(([one]) => one.includes('two_factor')) ?? [];
     t.equal(name, '__Secure-formbricks.two_factor');
     const cookie = `next-auth.session-token=${token}`;
-    t.equal((await api.client('GET', '/api/v1/me', undefined, { cookie })).status, 401, 'it is no session');
+    t.equal(
+      (await api.client('GET', '/api/v1/me', undefined, { cookie })).status,
+      401,
+      'it is not a session',
+    );
     const reset = await api.client('POST', '/api/auth/reset-password', { token, newPassword: 'Password2' });
-    t.equal(reset.status, 400, 'and no link for a password');
+    t.equal(reset.status, 400, 'the token resets no password');
     api.advance(600_001);
     t.match(await verify(late, await codeOf(api, email)), {
       status: 401,
@@ -222,7 +226,7 @@ t.test('backup codes: each works once, with or without its hyphen', async (t) =>
   const browser = await held(api);
   t.equal((await verifyBackup(browser, first)).status, 200);
   t.ok(await isLoggedIn(browser));
-  t.equal((await verifyBackup(await held(api), first)).status, 401, 'it is used');
+  t.equal((await verifyBackup(await held(api), first)).status, 401, 'a backup code works once');
   t.equal((await verifyBackup(await held(api), ` ${second.replace('-', '').toUpperCase()}`)).status, 200);
   const silent = await verifyBackup(await held(api), backupCodes[2], { disableSession: true });
   t.notMatch(String(silent.headers['set-cookie']), /session_token=[\w-]{43}/);
@@ -279,7 +283,7 @@ t.test('enabling needs a session, the password, and our own origin', async (t) =
   for (const name of ['enable', 'disable', 'get-totp-uri', 'generate-backup-codes']) {
     const url = `${base}/${name}`;
     t.match(await api.client('POST', url, { password }), { status: 401, json: { code: 'UNAUTHORIZED' } });
-    t.match(await api.manage('POST', url, { password }), { status: 401 }, 'a key is not enough');
+    t.match(await api.manage('POST', url, { password }), { status: 401 }, 'an API key is not enough');
     for (const wrong of ['Wrong1234', '', 'x'.repeat(1000)]) {
       const reply = await browser.call('POST', url, { password: wrong });
       t.match(reply, { status: 400, json: { code: 'INVALID_PASSWORD' } });
@@ -348,7 +352,7 @@ t.test('a new password does not skip the second factor', async (t) => {
   t.equal(
     (await verify(waiting, await codeOf(api, email))).status,
     401,
-    'what the old password began has ended',
+    'the login that began with the old password has ended',
   );
   const browser = await held(api, { password: 'Password2' });
   t.equal((await verify(browser, await codeOf(api, email))).status, 200);

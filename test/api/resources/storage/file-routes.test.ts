@@ -99,7 +99,7 @@ t.test('files that are not picture, video or sound are downloaded, not shown', a
   }
 });
 
-t.test('ranges, HEAD and conditions', async (t) => {
+t.test('answers ranges, HEAD and conditional requests', async (t) => {
   const { api, put } = await shop(t);
   const path = await put('public', 'a.png');
   const part = await api.client('GET', path, undefined, { range: 'bytes=2-4' });
@@ -127,13 +127,9 @@ t.test('404: a file whose row is missing or deleted is not served', async (t) =>
     .updateTable('files')
     .set({ removedAt: toTimestamp(startOfTime) })
     .execute();
-  t.equal((await api.client('GET', path)).status, 404, 'removed, and its object not yet gone');
+  t.equal((await api.client('GET', path)).status, 404, 'marked as removed, but the object still exists');
   await db.deleteFrom('files').execute();
-  t.equal(
-    (await api.client('GET', path)).status,
-    404,
-    'put back by a copy that had begun before the deletion',
-  );
+  t.equal((await api.client('GET', path)).status, 404, 'a copy restored the object after the deletion');
 });
 
 t.test('serves an empty file', async (t) => {
@@ -253,7 +249,7 @@ t.test('400: path traversal in every spelling, with every method', async (t) => 
   t.equal(
     (await api.manage('GET', `/storage/${workspaceId}/private/secret.png`)).status,
     200,
-    'it is still there',
+    'the file still exists',
   );
 });
 
@@ -301,10 +297,10 @@ t.test(
       for (let i = 0; i < 5; i += 1) t.equal((await call({ cookie })).status, 200);
       const over = await call({ cookie });
       t.match([over.status, over.json.code], [429, 'too_many_requests']);
-      t.equal((await call({ 'x-api-key': apiKey })).status, 200, 'a key is not counted here');
+      t.equal((await call({ 'x-api-key': apiKey })).status, 200, 'keys are not counted here');
     }
     const stored = await api.context.db.selectFrom('files').select('storedAt').execute();
-    t.equal(stored.filter(({ storedAt }) => storedAt !== null).length, 0, 'grants were counted, not files');
+    t.equal(stored.filter(({ storedAt }) => storedAt !== null).length, 0, 'grants are counted, not files');
   },
 );
 

@@ -50,7 +50,7 @@ for (const version of ['v1', 'v2']) {
     );
     t.equal(bytesMaxOf(data.presignedFields), 10 * MEBIBYTE);
     t.equal(reply.headers['access-control-allow-origin'], '*');
-    t.notOk('signingData' in data, 'old clients would upload in another way');
+    t.notOk('signingData' in data, 'old clients would choose another way of upload');
   });
 }
 
@@ -231,7 +231,7 @@ for (const { title, body, status, message, details, question } of ofClient) {
     t.strictSame(reply.json, { code: status === 404 ? 'not_found' : 'bad_request', message, details });
     t.equal(reply.headers['access-control-allow-origin'], '*');
     const { rows } = await count(api);
-    t.equal(rows, 0, 'nothing was granted');
+    t.equal(rows, 0, 'no grant is recorded');
   });
 }
 
@@ -287,7 +287,7 @@ t.test('management: checks 401 first, then the scope, then the fields', async (t
   });
   const reader = await api.addKey({ [workspaceId]: 'read' });
   const read = await api.client('POST', management, { ...file, workspaceId }, { 'x-api-key': reader });
-  t.match([read.status, read.json.code], [401, 'unauthorized'], 'reading is not enough');
+  t.match([read.status, read.json.code], [401, 'unauthorized'], 'access to read is not enough');
   const malformed = await api.client('POST', management, '{', { 'x-api-key': apiKey });
   t.match([malformed.status, malformed.json.details], [400, {}]);
 });

@@ -146,7 +146,7 @@ t.test('400 EntityTooLarge: by the announced length, and while it streams', asyn
   chunked.write(fieldParts(form.fields));
   chunked.write(part('name="file"; filename="x.png"', tooBig));
   const answer = await answered;
-  t.equal(answer.status, 400, 'not announced, and refused before the end');
+  t.equal(answer.status, 400, 'refused before the end of the body');
   t.match(answer.text, /EntityTooLarge/);
   chunked.destroy();
   t.strictSame(left(), { incoming: 0, objects: 0 });
@@ -272,7 +272,7 @@ t.test('503: too many uploads with one grant, or 64 in total; ending one frees i
     return (await api.context.storage.grant({ key, contentType: 'image/png', bytesMax: 5000 })).fields;
   };
   const another = body(await grant('another'), Buffer.from('x'));
-  t.equal((await send(port, another)).status, 201, 'others are not disturbed');
+  t.equal((await send(port, another)).status, 201, 'another grant is not affected');
   for (let n = 0; n < 31; n += 1) {
     const fields = await grant(String(n));
     leave.push(begin(port, fields), begin(port, fields));
@@ -323,13 +323,13 @@ t.test('201: if all places are taken, the slowest sender is cut', async (t) => {
   const next = async (name: string) => send(port, body(await grant(name), Buffer.from('x')));
 
   api.advance(4_999);
-  t.equal((await next('early')).status, 503, 'nobody is slow yet');
+  t.equal((await next('early')).status, 503, 'no upload is slow yet');
   api.advance(5_001);
   t.equal((await next('first')).status, 201);
-  t.match(await slowest.finish(), /^HTTP\/1\.1 503 .*<Code>SlowDown</s, 'told so');
+  t.match(await slowest.finish(), /^HTTP\/1\.1 503 .*<Code>SlowDown</s, 'the cut client is told why');
   await until(() => left().incoming === 63);
-  t.equal((await next('second')).status, 201, 'there is room now');
-  t.equal(left().incoming, 63, 'so nobody else had to go');
+  t.equal((await next('second')).status, 201, 'the place is free');
+  t.equal(left().incoming, 63, 'no other upload was cut');
   t.match(await honest.finish(), /^HTTP\/1\.1 201 /);
   for (const { leave } of slow) leave();
   await until(() => left().incoming === 0);
@@ -342,7 +342,7 @@ t.test('a silent sender loses its connection and its place', async (t) => {
   await until(() => left().incoming === 1, 'the upload is under way');
   await until(() => left().incoming === 0, 'the upload is given up');
   const took = Date.now() - begun;
-  t.ok(took > 14_000, `not before its time: ${took} ms`);
+  t.ok(took > 14_000, `cut only after its time: ${took} ms`);
 });
 
 t.test(

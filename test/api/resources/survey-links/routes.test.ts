@@ -17,7 +17,7 @@ t.test('404: the same page for every unknown id', async (t) => {
     });
     texts.add(reply.text);
   }
-  t.equal(texts.size, 1, 'it tells nobody which surveys there are');
+  t.equal(texts.size, 1, 'the page does not reveal which surveys exist');
   t.match([...texts][0], 'SURVEY_URL');
 });
 

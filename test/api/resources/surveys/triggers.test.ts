@@ -98,6 +98,6 @@ t.test('400: unknown action classes, and those of other workspaces', async (t) =
     });
   }
   for (const known of [{ name: 'Opened' }, 'Opened']) {
-    t.equal((await create({ triggers: [{ actionClass: known }] })).status, 200, 'as older clients name it');
+    t.equal((await create({ triggers: [{ actionClass: known }] })).status, 200, 'as older clients write it');
   }
 });

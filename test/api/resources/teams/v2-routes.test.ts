@@ -86,7 +86,7 @@ t.test('401: sessions, other organizations, and keys without the right', async (
     t.match(other, { status: 401, json: { error: { code: 401, message: 'Unauthorized' } } });
   }
   await db.deleteFrom('apiKeyPermissions').execute();
-  t.equal((await withKey(reader, 'GET', teams)).status, 200, 'a key without workspaces');
+  t.equal((await withKey(reader, 'GET', teams)).status, 200, 'a key without workspaces is accepted');
 });
 
 for (const name of ['workspace-teams', 'project-teams']) {

@@ -85,7 +85,7 @@ t.test('POST 400: checks the schema, then the scope, then the target', async (t)
   t.equal((await send({ url: 'ftp://x.example', workspaceId: 'nope' })).json.message, 'Workspace not found');
   t.equal((await send({ workspaceId: 1 })).json.message, 'workspaceId must be a string');
   t.equal((await send({ workspaceId: 'ws2' })).status, 401);
-  t.equal((await sendBoth({})).json.message, 'workspaceId must be provided', 'which of the two?');
+  t.equal((await sendBoth({})).json.message, 'workspaceId must be provided', 'two workspaces are possible');
 });
 
 t.test('POST 400: forbidden targets', async (t) => {
@@ -135,7 +135,7 @@ t.test('PUT 400: the same checks as for a new webhook', async (t) => {
     t.equal(reply.status, 400, JSON.stringify(change));
     t.match(reply.json.details, { [field]: String });
   }
-  t.equal((await api.manage('GET', one)).json.data.url, url, 'nothing was changed');
+  t.equal((await api.manage('GET', one)).json.data.url, url, 'nothing has changed');
 });
 
 t.test('401 and 404', async (t) => {
@@ -180,6 +180,6 @@ t.test('POST 403: a workspace has at most 100', async (t) => {
 
 t.test('the list reads an index', async (t) => {
   const [query] = await queriesOf(db, (on) => listWebhooks(on, ['ws1'], { limit: 10, skip: 0 }));
-  if (query === undefined) return t.fail('no query');
+  if (query === undefined) return t.fail('the request ran no query');
   t.strictSame(await planOf(db, query), ['SEARCH webhooks USING INDEX webhooks_list (workspaceId=?)']);
 });

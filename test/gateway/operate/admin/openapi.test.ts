@@ -118,6 +118,6 @@ t.test('every operation replies as described', async (t) => {
   t.strictSame(
     routes.map((route) => route.replace('ID', '{id}').replace(/\?.*/, '')).sort(),
     described.operations.map(({ name }) => name).sort(),
-    'docs/operating.md lists them all',
+    'docs/operating.md lists exactly these operations',
   );
 });

@@ -21,7 +21,7 @@ async function pages(t: Test, store: DecisionStore): Promise<void> {
   t.equal(await ids('d', 2), 'cb');
   t.equal(await ids('b', 2), 'a');
   t.equal(await ids('a', 2), '');
-  t.equal(await ids('gone', 2), '', 'what is forgotten has nothing older');
+  t.equal(await ids('gone', 2), '', 'a dropped record has no older ones');
   t.equal(await ids(null, 500), 'edcba');
 }
 
@@ -34,7 +34,7 @@ t.test('in Redis', async (t) => {
   await pages(t, new RedisDecisions(accessTo(redis.url)));
 });
 
-t.test('over the admin listener: by text, by policy, by client', async (t) => {
+t.test('over the admin listener, refusals are found by text, by policy and by client', async (t) => {
   const upstream = await startUpstream(t);
   const rows = ['first', 'second'].map(
     (name) => `name: ${name}, route: "GET /${name}/*", identifier: ip, limit: 1, window: 1d`,
@@ -51,10 +51,10 @@ t.test('over the admin listener: by text, by policy, by client', async (t) => {
   }
   await until(async () => (await list()).decisions.length === 6);
   const found = await list('text=/SECOND/b');
-  t.equal(found.decisions.length, 3, 'capital letters are the same');
+  t.equal(found.decisions.length, 3, 'upper and lower case are equal');
   t.equal((await list('policy=first')).decisions.length, 3);
   t.equal((await list('policy=fir')).decisions.length, 0);
-  t.equal((await list('text=secret')).decisions.length, 0, 'the query is not kept');
+  t.equal((await list('text=secret')).decisions.length, 0, 'the query is not recorded');
   const { identity = '', id = '' } = found.decisions[0] ?? {};
   t.equal((await list(`identity=${identity}`)).decisions.length, 6);
   t.equal((await list(`identity=${identity.slice(1)}`)).decisions.length, 0);
@@ -76,7 +76,7 @@ t.test('over the admin listener: by text, by policy, by client', async (t) => {
   });
 });
 
-t.test('more than one page', async (t) => {
+t.test('the list continues on further pages', async (t) => {
   const upstream = await startUpstream(t);
   const rows = Array.from(
     { length: 110 },
@@ -98,5 +98,5 @@ t.test('more than one page', async (t) => {
   t.ok(second.decisions.length > 0);
   t.equal(second.next, null);
   const ids = [...first.decisions, ...second.decisions].map(({ id }) => id);
-  t.equal(new Set(ids).size, ids.length, 'none twice');
+  t.equal(new Set(ids).size, ids.length, 'each record is listed once');
 });

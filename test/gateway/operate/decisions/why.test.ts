@@ -25,7 +25,7 @@ async function ask(origin: string, path: string, headers: Record<string, string>
   const response = await fetch(`${origin}${path}`, { headers });
   const body = (await response.json()) as { decision?: string };
   const id = response.headers.get('x-gateway-decision') ?? '';
-  if (response.status !== 200) t.equal(body.decision, id, 'header and body name the same decision');
+  if (response.status !== 200) t.equal(body.decision, id, 'header and body have the same id');
   return { status: response.status, id };
 }
 
