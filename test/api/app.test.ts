@@ -5,8 +5,7 @@ import { BODY_BYTES_MAX } from '#api/errors.ts';
 import { gatewayRoutes } from '#api/surfaces/client.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const client = `/api/v1/client/${workspaceId}`;
 
 t.test('404: an unknown path gets the error envelope of its API family', async (t) => {
@@ -86,8 +85,7 @@ t.test('400: an endless path segment is refused', async (t) => {
 });
 
 t.test('400: bytes that are not HTTP get a well-formed reply, and the connection is closed', async (t) => {
-  const live = await startApi();
-  t.teardown(() => live.close());
+  const live = await startApi(t);
   await live.app.listen({ port: 0, host: '127.0.0.1' });
   const address = live.app.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
@@ -228,8 +226,7 @@ t.test('v3 returns the client’s request id if it is harmless, and otherwise a 
 });
 
 t.test('500: an internal error reveals nothing about its cause', async (t) => {
-  const broken = await startApi();
-  t.teardown(() => broken.app.close());
+  const broken = await startApi(t);
   await broken.context.db.destroy();
   const reply = await broken.client('GET', `${client}/environment`);
   t.equal(reply.status, 500);

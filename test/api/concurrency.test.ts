@@ -103,7 +103,7 @@ t.test('a flood of logins: the excess gets 429 with Retry-After, and other reque
   const gate = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const api = await startApi({
+  const api = await startApi(t, {
     parts: ({ random }) => ({
       passwords: createPasswords(random, async () => {
         await gate;
@@ -111,7 +111,6 @@ t.test('a flood of logins: the excess gets 429 with Retry-After, and other reque
       }),
     }),
   });
-  t.teardown(() => api.close());
   const browser = openBrowser(api);
   const form = new URLSearchParams({
     csrfToken: (await browser.call('GET', '/api/auth/csrf')).json.csrfToken,

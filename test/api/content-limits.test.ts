@@ -12,8 +12,7 @@ import {
 } from '#api/content-limits.ts';
 import { addSurvey, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const survey = await addSurvey(api);
 const responses = `/api/v1/client/${workspaceId}/responses`;
 const create = (data: object, fields: object = {}) =>

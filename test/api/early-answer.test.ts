@@ -9,8 +9,7 @@ const MB = 1024 * 1024;
 const BODY = Buffer.alloc(20 * MB, 'x');
 
 async function start(t: Test): Promise<number> {
-  const live = await startApi();
-  t.teardown(() => live.close());
+  const live = await startApi(t);
   await live.app.listen({ port: 0, host: '127.0.0.1' });
   const address = live.app.server.address();
   return typeof address === 'object' && address !== null ? address.port : 0;

@@ -4,8 +4,7 @@ import { writeCursor } from '#api/http/cursor-pagination.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { readDescription } from '#test/support/description.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const survey = await addSurvey(api);
 
 t.test('400: NUL in a body, as value, as key, or nested', async (t) => {

@@ -31,8 +31,7 @@ const growing = [
 /** Matches `SCAN responses`, also along an index from its first entry to its last. */
 const FULL_SCAN = new RegExp(`^SCAN "?(${growing.join('|')})"?( |$)`);
 
-const quiet = await startApi({ env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1' } });
-t.teardown(() => quiet.close());
+const quiet = await startApi(t, { env: { DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1' } });
 const { db } = quiet.context;
 const { db: recording, queries } = recordingOf(db);
 const app = await buildApp({ ...quiet.context, db: recording }, pino({ level: 'silent' }));

@@ -47,7 +47,8 @@ t.test('verifies a token', async (t) => {
 });
 
 async function start(isConfigured: boolean): Promise<TestApi> {
-  const api = await startApi(
+  return startApi(
+    t,
     isConfigured
       ? {
           parts: () => ({
@@ -56,8 +57,6 @@ async function start(isConfigured: boolean): Promise<TestApi> {
         }
       : {},
   );
-  t.teardown(() => api.close());
-  return api;
 }
 const enabled = { recaptcha: { enabled: true, threshold: 0.5 } };
 

@@ -15,8 +15,8 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 const ROWS = 1_000;
 
 /** Surveys and keys as the API makes them. */
-async function prepare(url: string): Promise<Omit<FillPlan, 'responses'>> {
-  const api = await startApi({ env: { DATABASE_URL: url } });
+async function prepare(t: Test, url: string): Promise<Omit<FillPlan, 'responses'>> {
+  const api = await startApi(t, { env: { DATABASE_URL: url } });
   const surveyIds: string[] = [];
   for (let i = 0; i < 3; i++) surveyIds.push((await addSurvey(api)).id);
   await api.close();
@@ -28,7 +28,7 @@ async function indexesOf(db: Database, query: string): Promise<readonly unknown[
 }
 
 async function check(t: Test, url: string, indexes: string): Promise<void> {
-  const plan = await prepare(url);
+  const plan = await prepare(t, url);
   const db = openTestDatabase(url);
   const before = await indexesOf(db, indexes);
   await db.destroy();

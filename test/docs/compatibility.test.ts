@@ -9,8 +9,7 @@ import { readPage, tableOf } from './pages.ts';
 const anonymous = (path: string): string => path.replaceAll(/\{[^}]*\}/g, '{}');
 
 t.test('routes exist', async (t) => {
-  const { app, close } = await startApi();
-  t.teardown(close);
+  const { app } = await startApi(t);
   const { paths } = (await app.inject('/api/docs/openapi.json')).json();
   const known = new Set(
     Object.entries<object>(paths).flatMap(([path, item]) =>
@@ -39,8 +38,7 @@ t.test('routes exist', async (t) => {
 });
 
 t.test('exactly the routes of Formbricks that are listed as missing answer 404', async (t) => {
-  const api = await startApi();
-  t.teardown(api.close);
+  const api = await startApi(t);
   const page = readPage('api/compatibility/README.md');
   t.notMatch(page.text, 'not built yet');
   const rows = page.text.split('\n').filter((line) => /^\| v[23][^|]*\| there \| 404 \|/.test(line));

@@ -10,8 +10,7 @@ import type { Json } from '#test/support/json.ts';
 import { sharedStack } from '#test/support/stack.ts';
 import { until } from '#test/support/until.ts';
 
-const receiver = await startReceiver();
-t.teardown(() => receiver.close());
+const receiver = await startReceiver(t);
 const stack = await sharedStack();
 const { origin, workspaceId, apiKey } = stack;
 

@@ -25,11 +25,7 @@ interface Started {
 
 const STORES: Readonly<Record<string, (t: Test) => Promise<Record<string, string>>>> = {
   memory: async () => ({}),
-  Redis: async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    return { GATEWAY_REDIS_URL: redis.url };
-  },
+  Redis: async (t) => ({ GATEWAY_REDIS_URL: (await startRedis(t)).url }),
 };
 
 async function started(t: Test, env: Record<string, string>, upstream?: string): Promise<Started> {

@@ -13,11 +13,31 @@ import { CHANGES_MAX, PAST_BANS_MAX, pastBansKeys } from '#gateway/operate/contr
 import { SHADOW_CHANGES_MAX, SHADOWS_MAX, Shadows } from '#gateway/operate/control/shadows.ts';
 import { StoreControl } from '#gateway/operate/control/store-control.ts';
 import { openStore } from '#gateway/store/open.ts';
-import { startRedis } from '#test/support/redis.ts';
+import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { accessTo } from '#test/support/store.ts';
 import { until } from '#test/support/until.ts';
 
 const identity = (number: number) => identityOf(String(number).padStart(21, 'x').concat('A'));
+
+function storeControl(
+  t: Test,
+  { url }: RedisServer,
+  onChange?: ConstructorParameters<typeof StoreControl>[3],
+): StoreControl {
+  const control = new StoreControl(accessTo(url), 'salt', Date.now, onChange);
+  t.teardown(() => control.close());
+  return control;
+}
+
+function bothControls(t: Test, redis: RedisServer) {
+  const bans = new Bans();
+  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
+  return {
+    memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '' }),
+    Redis: storeControl(t, redis),
+  };
+}
 
 t.test('in memory: a ban ends, and their number is bounded', async (t) => {
   let now = 1_000_000;
@@ -84,10 +104,8 @@ t.test('in memory: a client for whom there is no room costs little', async (t) =
 });
 
 t.test('in the store: all keys expire, and the number of bans is bounded', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
   await control.ban(identity(1), 60_000, 'why');
   await control.reset(identity(1), []);
   await control.unban(identity(2));
@@ -106,16 +124,8 @@ t.test('in the store: all keys expire, and the number of bans is bounded', async
 });
 
 t.test('a ban by a policy shortens no other ban', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const bans = new Bans();
-  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
-  const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
-  const stores = {
-    memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '' }),
-    Redis: new StoreControl(accessTo(redis.url), 'salt', Date.now),
-  };
-  t.teardown(() => stores.Redis.close());
+  const redis = await startRedis(t);
+  const stores = bothControls(t, redis);
   const short = { bucket: 'short', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
   const long = { ...short, bucket: 'long', forMs: 86_400_000 };
   for (const [store, control] of Object.entries(stores)) {
@@ -141,16 +151,8 @@ t.test('a ban by a policy shortens no other ban', async (t) => {
 });
 
 t.test('active bans are listed, the newest first', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const bans = new Bans();
-  const known = new KnownCounters({ countersMax: 16, credentialsMax: 16 });
-  const shadows = new Shadows({ clock: Date.now, onChange: () => undefined });
-  const stores = {
-    memory: new MemoryControl({ clock: Date.now, known, bans, shadows, salt: '' }),
-    Redis: new StoreControl(accessTo(redis.url), 'salt', Date.now),
-  };
-  t.teardown(() => stores.Redis.close());
+  const redis = await startRedis(t);
+  const stores = bothControls(t, redis);
   for (const [store, control] of Object.entries(stores)) {
     t.strictSame(await control.listBans(10), { total: 0, bans: [] }, store);
     const byPolicy = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
@@ -178,10 +180,8 @@ t.test('active bans are listed, the newest first', async (t) => {
 });
 
 t.test('what is remembered of denials and past bans is bounded, also in shadow mode', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
   const ban = { bucket: 'login', after: 2, withinMs: 60_000, forMs: 1, growing: true };
   const keys = () => redis.client.keys('fg:{control}:*');
   for (const reason of ['why', '']) {
@@ -226,10 +226,8 @@ t.test('what is remembered of denials and past bans is bounded, also in shadow m
 });
 
 t.test('policies leave room for operators', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
   const ban = { bucket: 'login', after: 1, withinMs: 60_000, forMs: 60_000, growing: false };
   const many = Array.from({ length: POLICY_BANS_MAX }, (_, i) => [Date.now() + 60_000, `${i}`]).flat();
   await redis.client.zadd('fg:{control}:bans', ...many);
@@ -301,8 +299,7 @@ t.test('in memory: a shadow ends by itself, and their number is bounded', async 
 });
 
 t.test('in the store: a shadow ends by itself, and their number is bounded', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const control = new StoreControl(accessTo(redis.url), '', Date.now);
   t.teardown(() => control.close());
   const before = Date.now();
@@ -346,10 +343,8 @@ async function startReplica(t: Test, url: string) {
 }
 
 t.test('a process reads only changes that it has not read', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
   const many = Array.from({ length: POLICY_BANS_MAX - 1 }, (_, i) => identity(i + 1000).digest);
   const end = Date.now() + 3_600_000;
   const note = 'login\npolicy login denied it 50 times within 600 s';
@@ -395,10 +390,8 @@ t.test('a process reads only changes that it has not read', async (t) => {
 });
 
 t.test('a process that missed too many changes, or others than the store had, reads all', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
   const replica = await startReplica(t, redis.url);
   await control.ban(identity(1), 60_000, 'the first');
   await replica.ask();
@@ -429,10 +422,8 @@ t.test('a process that missed too many changes, or others than the store had, re
 });
 
 t.test('after a flush of the store, later bans and earlier ones are known again everywhere', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+  const redis = await startRedis(t);
+  const control = storeControl(t, redis);
   const [one, two, late] = [
     await startReplica(t, redis.url),
     await startReplica(t, redis.url),
@@ -496,14 +487,11 @@ t.test('after a flush of the store, later bans and earlier ones are known again 
 });
 
 t.test('an unban holds, even if the store loses it at once', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { client } = redis;
   const [asked, other] = [await startReplica(t, redis.url), await startReplica(t, redis.url)];
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, asked.learn);
-  t.teardown(() => control.close());
-  const elsewhere = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => elsewhere.close());
+  const control = storeControl(t, redis, asked.learn);
+  const elsewhere = storeControl(t, redis);
   const empty = async () => void (await client.flushall());
   const goBack = async (before: Map<string, Buffer>) => {
     for (const [key, dump] of before) await client.restore(key, 600_000, dump, 'REPLACE');
@@ -544,16 +532,13 @@ t.test('an unban holds, even if the store loses it at once', async (t) => {
 });
 
 t.test('a change holds that the store loses before any process has read it', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { client } = redis;
   const changes: ControlChange[] = [];
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, async (change) => {
+  const control = storeControl(t, redis, async (change) => {
     changes.push(change);
   });
-  t.teardown(() => control.close());
-  const elsewhere = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => elsewhere.close());
+  const elsewhere = storeControl(t, redis);
   const [told, other] = [await startReplica(t, redis.url), await startReplica(t, redis.url)];
   const ask = async (): Promise<void> => {
     for (const replica of [told, other, told]) await replica.ask();
@@ -597,15 +582,13 @@ t.test('a change holds that the store loses before any process has read it', asy
 });
 
 t.test('the last change of each ban and shadow holds, whatever the store loses and when', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { client } = redis;
   const controls = [0, 1].map(() => {
     const changes: ControlChange[] = [];
-    const control = new StoreControl(accessTo(redis.url), 'salt', Date.now, async (change) => {
+    const control = storeControl(t, redis, async (change) => {
       changes.push(change);
     });
-    t.teardown(() => control.close());
     return { control, changes };
   });
   const step = fc.record({
@@ -657,11 +640,9 @@ t.test('the last change of each ban and shadow holds, whatever the store loses a
 });
 
 t.test('what is remembered of lifted bans is bounded', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { client } = redis;
-  const control = new StoreControl(accessTo(redis.url), 'salt', Date.now);
-  t.teardown(() => control.close());
+  const control = storeControl(t, redis);
   const many = Array.from({ length: LIFTED_MAX }, (_, i) => [i + 1, `old-${i}`]).flat();
   await client.zadd('fg:{control}:lifted', ...many);
   await control.unban(identity(1));

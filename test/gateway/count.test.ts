@@ -42,11 +42,7 @@ async function ask(origin: string, path: string, status: number): Promise<[numbe
 
 const STORES: Readonly<Record<string, (t: Test) => Promise<Record<string, string>>>> = {
   memory: async () => ({}),
-  Redis: async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    return { GATEWAY_REDIS_URL: redis.url };
-  },
+  Redis: async (t) => ({ GATEWAY_REDIS_URL: (await startRedis(t)).url }),
 };
 
 for (const [name, environment] of Object.entries(STORES)) {

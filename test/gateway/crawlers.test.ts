@@ -41,8 +41,7 @@ t.test('403: a crawler is denied by its name, unless its address is allowed', as
 t.test('a crawler has its own limit, exact on two gateways', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const policies = policyFile(
     'name: all, route: "* *", identifier: ip, limit: 6, window: 366d, overrides: [{ for: { userAgent: GPTBot }, limit: 2 }]',
   );

@@ -24,8 +24,7 @@ const POLICIES = policyFile(
 const STORES: Readonly<Record<string, (t: Test) => Promise<Record<string, string>>>> = {
   memory: async () => ({}),
   Redis: async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     return { GATEWAY_REDIS_URL: `${redis.url}?timeout_ms=2000` };
   },
 };

@@ -25,8 +25,7 @@ t.test('in-process memory, one gateway', async (t) => {
 });
 
 t.test('one Redis shared by four gateways', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const upstream = await startUpstream(t);
   const env = { GATEWAY_REDIS_URL: redis.url };
   const ports = await Promise.all(Array.from({ length: 4 }, () => startGateway(t, upstream.origin, env)));
@@ -131,11 +130,7 @@ t.test('random keys that never work share one limit of their address', async (t)
         GATEWAY_IDENTITY_SECRET: 'a configured secret',
         GATEWAY_POLICIES: policiesWithoutEdges(t),
       };
-      const redis = store === 'Redis' ? await startRedis() : null;
-      if (redis !== null) {
-        t.teardown(() => redis.close());
-        env.GATEWAY_REDIS_URL = redis.url;
-      }
+      if (store === 'Redis') env.GATEWAY_REDIS_URL = (await startRedis(t)).url;
       const port = await startGateway(t, upstream.origin, env);
       const from = { 'x-forwarded-for': '203.0.113.77' };
       const real = { ...from, 'x-api-key': 'fbk_real' };

@@ -130,8 +130,7 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
   t.test(`${parser}: forwards bodies unchanged`, async (t) => {
     await insideLongWindow();
     const upstream = await startUpstream(t);
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const gateway = await startTestGateway(t, {
       upstream: upstream.origin,
       policies: FILE,
@@ -296,8 +295,7 @@ t.test('a policy in shadow mode refuses no body', async (t) => {
 t.test('a client over another limit is denied before its body is read', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const gateway = await startTestGateway(t, {
     upstream: upstream.origin,
     policies: policyFile(

@@ -19,8 +19,7 @@ const digest = new Digester(SALT).identify(
 
 t.test('a key and an address get the limits of their plans', async (t) => {
   const upstream = await startUpstream(t, (_, res) => res.writeHead(404).end());
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const folder = temporaryFolder(t);
   const gold = 'overrides: [{ for: { plan: gold }, limit: 4 }]';
   writeFileSync(

@@ -391,8 +391,7 @@ t.test('long polls give back only places that the lowered limit removed', async 
 });
 
 t.test('two gateways with one Redis measure separately, and share the counters of policies', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const application = await startApplication(t);
   const env = { GATEWAY_REDIS_URL: redis.url };
   const one = await startWorld(t, 'on', env, application);

@@ -245,8 +245,7 @@ t.test('with a hop count, a chain that is too short bans nobody', async (t) => {
 t.test('a denial by the share of one gateway, while the store is away, bans nobody', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const policies = policyFile(
     'name: all, route: "GET /all", identifier: ip, limit: 100, window: 366d, ban: { after: 10, within: 1h, for: 1h }',
     'name: few, route: "GET /few", identifier: ip, limit: 1, window: 366d, ban: { after: 10, within: 1h, for: 1h }',
@@ -277,8 +276,7 @@ t.test('a denial by the share of one gateway, while the store is away, bans nobo
 t.test('a client that leaves while the store is asked about its key holds nothing', async (t) => {
   await insideLongWindow();
   const upstream = await startUpstream(t);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const policies = policyFile(
     'name: all, route: "GET /all", identifier: ip, limit: 1, window: 366d, ban: { after: 1, within: 1h, for: 1h }',
     'name: keys, route: "GET /keys", identifier: api-key, limit: 10, window: 366d',

@@ -88,9 +88,7 @@ async function overTls(t: Test): Promise<Application> {
 
 const inMemory = async (): Promise<Record<string, string>> => ({});
 const inRedis = async (t: Test): Promise<Record<string, string>> => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  return { GATEWAY_REDIS_URL: redis.url };
+  return { GATEWAY_REDIS_URL: (await startRedis(t)).url };
 };
 
 interface Said {

@@ -9,8 +9,7 @@ const entriesOf = (api: TestApi) =>
   api.context.db.selectFrom('auditEvents').selectAll().orderBy('timestamp').orderBy('id').execute();
 
 t.test('writes one record for each failure: who, what, where from and why', async (t) => {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env });
   const owner = await api.context.db.selectFrom('users').select('id').executeTakeFirstOrThrow();
   const browser = openBrowser(api);
   const fields = { email: 'Owner@Example.com', password: 'Wrong1234' };
@@ -36,8 +35,7 @@ t.test('writes one record for each failure: who, what, where from and why', asyn
 });
 
 t.test('each failed login has its reason, and no secret', async (t) => {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env });
   const { db } = api.context;
   await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
   await openBrowser(api).logIn('nobody@example.com', 'Wrong1234');
@@ -69,8 +67,7 @@ t.test('each failed login has its reason, and no secret', async (t) => {
 });
 
 t.test('records three failures of an account in five minutes, then every tenth', async (t) => {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env });
   for (let i = 0; i < 25; i++) await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
   await openBrowser(api).logIn('nobody@example.com', 'Wrong1234');
   const numbers = (await entriesOf(api)).map((entry) => JSON.parse(entry.changes).failuresInWindow);
@@ -85,8 +82,7 @@ t.test('records three failures of an account in five minutes, then every tenth',
 });
 
 t.test('records every attempt to delete a file: who, which file, and the result', async (t) => {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env });
   const { db } = api.context;
   const key = await db.selectFrom('apiKeys').selectAll().executeTakeFirstOrThrow();
   const path = `/storage/${workspaceId}/public/a.png`;
@@ -142,8 +138,7 @@ t.test('records every attempt to delete a file: who, which file, and the result'
 });
 
 t.test('without AUDIT_LOG_ENABLED nothing is recorded', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await openBrowser(api).logIn('owner@example.com', 'Wrong1234');
   await api.manage('DELETE', `/storage/${workspaceId}/public/a.png`);
   t.strictSame(await entriesOf(api), []);

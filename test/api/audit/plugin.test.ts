@@ -6,9 +6,7 @@ import { logInOwner, openBrowser } from '#test/support/login.ts';
 import { addPerson, firstOrganization } from '#test/support/people.ts';
 
 async function begin(t: Test): Promise<TestApi> {
-  const api = await startApi({ env: { AUDIT_LOG_ENABLED: '1' } });
-  t.teardown(() => api.close());
-  return api;
+  return startApi(t, { env: { AUDIT_LOG_ENABLED: '1' } });
 }
 
 /** Returns the entries since the last call, oldest first, and deletes them. */
@@ -216,8 +214,7 @@ t.test('records what happens to an account, from sign-up to deletion', async (t)
 });
 
 t.test('without AUDIT_LOG_ENABLED nothing is recorded', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await addSurvey(api);
   await logInOwner(api);
   t.same(await entriesOf(api), []);

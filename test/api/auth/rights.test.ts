@@ -17,8 +17,7 @@ t.test(
   },
 );
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2');
 const survey = await addSurvey(api, { type: 'link' });
 const action = (

@@ -7,8 +7,7 @@ import { addSurvey, startApi, surveyBody, workspaceId } from '#test/support/api-
 import type { Json } from '#test/support/json.ts';
 import { addPerson, firstOrganization, type Person } from '#test/support/people.ts';
 
-const api = await startApi({ env: { AUDIT_LOG_ENABLED: '1' } });
-t.teardown(() => api.close());
+const api = await startApi(t, { env: { AUDIT_LOG_ENABLED: '1' } });
 const { db } = api.context;
 const survey = await addSurvey(api);
 const keysUrl = '/api/v1/api-keys';

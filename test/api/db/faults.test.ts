@@ -26,8 +26,7 @@ async function apiOn(t: Test, path: string | null, clock?: ApiOptions['clock']) 
   const location = path === null ? ({ kind: 'memory' } as const) : ({ kind: 'file', path } as const);
   const db = openDatabase(location, { onFault: health.note });
   await migrate(db);
-  const api = await startApi({ parts: () => ({ db, health }), log, ...(clock ? { clock } : {}) });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { parts: () => ({ db, health }), log, ...(clock ? { clock } : {}) });
   t.teardown(() => db.destroy());
   return { api, db, lines };
 }
@@ -139,8 +138,7 @@ t.test('a damaged file: 503 with the reason, and not ready until a restart', asy
   const health = createDatabaseHealth(() => now, log);
   const db = openDatabase({ kind: 'file', path }, { onFault: health.note });
   t.teardown(() => db.destroy());
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const app = await buildApp({ ...api.context, db, health }, log);
   t.teardown(() => app.close());
   const reply = await app.inject({

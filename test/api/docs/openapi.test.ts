@@ -25,8 +25,7 @@ subscribe('fastify.initialization', (message) => {
   });
 });
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const reply = await api.client('GET', '/api/docs/openapi.json');
 const document = reply.json;
 

@@ -70,8 +70,7 @@ function manualSender() {
 
 t.test('a host behind forty webhooks of ten workspaces leaves room for others', async (t) => {
   const { open, sender } = manualSender();
-  const api = await startEventApi({ parts: () => ({ sender }) });
-  t.teardown(() => api.close());
+  const api = await startEventApi(t, { parts: () => ({ sender }) });
   t.teardown(() => {
     for (const { end } of open) end({});
   });
@@ -127,7 +126,7 @@ t.test(
   async (t) => {
     let attempts = 0;
     const results: Partial<SendResult>[] = [];
-    const api = await startEventApi({
+    const api = await startEventApi(t, {
       env: { WEBHOOK_ATTEMPTS: '4' },
       parts: () => ({
         sender: {
@@ -149,7 +148,6 @@ t.test(
         },
       }),
     });
-    t.teardown(() => api.close());
     const survey = await addSurvey(api);
     const webhookId = await api.addWebhook({ url: 'https://hooks.example.com/' });
     await api.worker.stop();
@@ -195,10 +193,8 @@ t.test(
 );
 
 t.test('a socket that never answers counts as a timeout, a refused connection does not', async (t) => {
-  const hanging = await startReceiver(() => undefined);
-  t.teardown(() => hanging.close());
-  const api = await startEventApi();
-  t.teardown(() => api.close());
+  const hanging = await startReceiver(t, () => undefined);
+  const api = await startEventApi(t);
   const sender = createSender(api.context.targets, 400);
   t.teardown(() => sender.close());
   t.match(await sender.send({ url: hanging.url, headers: {}, body: '{}', reach: 'operators' }), {
@@ -210,10 +206,8 @@ t.test('a socket that never answers counts as a timeout, a refused connection do
 });
 
 t.test('parks a delivery whose process dies at every attempt, with the reason', async (t) => {
-  const api = await startEventApi({ env: { WEBHOOK_ATTEMPTS: '2' } });
-  t.teardown(() => api.close());
-  const hook = await startReceiver();
-  t.teardown(() => hook.close());
+  const api = await startEventApi(t, { env: { WEBHOOK_ATTEMPTS: '2' } });
+  const hook = await startReceiver(t);
   const survey = await addSurvey(api);
   const webhookId = await api.addWebhook({ url: hook.url });
   const { db, clock } = api.context;

@@ -43,10 +43,9 @@ export async function surviveKills(t: Test, { kills, responses, url }: Crashes):
   };
 
   // A slow receiver has running deliveries at every kill.
-  const receiver = await startReceiver((response) => {
+  const receiver = await startReceiver(t, (response) => {
     setTimeout(() => response.writeHead(204).end(), randomInt(15));
   });
-  t.teardown(() => receiver.close());
   let api = launch();
   t.teardown(() => api.stop('SIGKILL'));
   /** Resolves when the API that was started last answers. */

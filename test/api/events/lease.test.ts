@@ -5,8 +5,7 @@ import { findHeads, headsQuery, leaseDeliveries, leaseQuery } from '#api/events/
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf } from '#test/support/query-plan.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db } = api.context;
 const now = '2026-01-02T00:00:00.000Z';
 const later = '2026-01-02T00:00:10.000Z';

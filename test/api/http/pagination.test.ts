@@ -3,8 +3,7 @@ import t from 'tap';
 import { LIST_PAGE_BYTES_MAX } from '#api/content-limits.ts';
 import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db } = api.context;
 const now = '2026-01-01T00:00:00.000Z';
 

@@ -30,9 +30,7 @@ function followUp(
 }
 
 async function eventApi(t: Test, options: ApiOptions = {}): Promise<EventApi> {
-  const api = await startEventApi(options);
-  t.teardown(() => api.close());
-  return api;
+  return startEventApi(t, options);
 }
 
 const questions = [

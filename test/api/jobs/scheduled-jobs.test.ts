@@ -13,8 +13,7 @@ import { planOf } from '#test/support/query-plan.ts';
 const HOUR = 3_600_000;
 
 t.test('surveys end and start at their dates', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { context } = api;
   const at = (ms: number): string => toTimestamp(context.clock() + ms);
   const past = at(-HOUR);
@@ -46,8 +45,7 @@ t.test('surveys end and start at their dates', async (t) => {
 });
 
 t.test('SDKs see the changed surveys', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await api.addWorkspace('ws9', 'env9');
   const key = await api.addKey({ ws9: 'manage' });
   const survey = {
@@ -69,8 +67,7 @@ t.test('SDKs see the changed surveys', async (t) => {
 });
 
 t.test('finds the dates by indexes', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { db } = api.context;
   const now = '2026-01-01T00:00:00.000Z';
   t.match(await planOf(db, dueToClose(db, now)), [/SEARCH surveys USING INDEX surveys_closeOn/]);
@@ -78,11 +75,9 @@ t.test('finds the dates by indexes', async (t) => {
 });
 
 t.test('deletes deliveries after a week, and all but the newest thousand', async (t) => {
-  const api = await startEventApi();
-  t.teardown(() => api.close());
+  const api = await startEventApi(t);
   const { db } = api.context;
-  const receiver = await startReceiver();
-  t.teardown(() => receiver.close());
+  const receiver = await startReceiver(t);
   const survey = await addSurvey(api);
   const webhookId = await api.addWebhook({ url: receiver.url });
   const send = () =>
@@ -145,8 +140,7 @@ t.test('deletes deliveries after a week, and all but the newest thousand', async
 });
 
 t.test('keeps an event that was never fanned out', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { db } = api.context;
   await db
     .insertInto('events')
@@ -169,8 +163,7 @@ t.test('keeps an event that was never fanned out', async (t) => {
 });
 
 t.test('scheduled jobs begin at once, go on after errors, and stop', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { context } = api;
   const survey = await addSurvey(api, { closeOn: '2020-01-01T00:00:00Z' });
   const jobs = startScheduledJobs(context, pino({ level: 'silent' }));

@@ -7,8 +7,7 @@ import { createRedisCounters } from '#api/limits/redis-counters.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
 
-const redis = await startRedis();
-t.teardown(() => redis.close());
+const redis = await startRedis(t);
 
 /** Resolves once the store answers, because it connects after its creation. */
 async function ready(counters: Counters): Promise<Counters> {
@@ -122,8 +121,7 @@ t.test(
   'a store that freezes delays one call for a bounded time, the next ones not at all, and is used again later',
   async (t) => {
     const BUDGET_MS = 300;
-    const own = await startRedis();
-    t.teardown(() => own.close());
+    const own = await startRedis(t);
     const told: string[] = [];
     const counters = await ready(
       createRedisCounters({
@@ -149,8 +147,7 @@ t.test(
 );
 
 t.test('uses a store that becomes available after the start', async (t) => {
-  const own = await startRedis();
-  t.teardown(() => own.close());
+  const own = await startRedis(t);
   await own.kill();
   const counters = createRedisCounters({
     url: own.url,

@@ -8,16 +8,14 @@ import { startRedis } from '#test/support/redis.ts';
 import { STORE_BUDGET_MS } from '#test/support/store-budget.ts';
 
 t.test('Redis is killed: requests go on without limits, and limits hold again when it is back', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const api = await startApi({
+  const api = await startApi(t, {
     env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0', AUDIT_LOG_ENABLED: '1' },
     clock: Date.now,
     log,
   });
-  t.teardown(() => api.close());
   const { limits, audit, db } = api.context;
   const counts = async (): Promise<boolean> => {
     const verdict = await limits.consume('auth.signup', `probe ${Math.random()}`);
@@ -66,11 +64,12 @@ t.test('Redis is killed: requests go on without limits, and limits hold again wh
 });
 
 t.test('Redis is unavailable at the start: the API serves', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   await redis.kill();
-  const api = await startApi({ env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0' }, clock: Date.now });
-  t.teardown(() => api.close());
+  const api = await startApi(t, {
+    env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0' },
+    clock: Date.now,
+  });
   t.equal((await api.client('GET', `/api/v2/client/${workspaceId}/environment`)).status, 200);
   t.equal((await api.client('POST', '/api/auth/forgot-password', { email: 'a@b.example' })).status, 200);
 });

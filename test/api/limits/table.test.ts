@@ -9,13 +9,11 @@ import { addSurvey, apiKey, type Reply, startApi, surveyBody, workspaceId } from
 import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
 import { startRedis } from '#test/support/redis.ts';
 
-const redis = await startRedis();
-t.teardown(() => redis.close());
-const api = await startApi({
+const redis = await startRedis(t);
+const api = await startApi(t, {
   env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '0' },
   clock: Date.now,
 });
-t.teardown(() => api.close());
 const { db, limits, signer } = api.context;
 // The store connects in the background; until then nothing is counted.
 while (!(await limits.consume('api.client', 'nobody')).isAllowed || limits.stats().allowed === 0) {
@@ -362,8 +360,7 @@ t.test('no limit: health, preflights, and client routes behind the gateway', asy
 });
 
 t.test('RATE_LIMITING_DISABLED=1 counts nothing', async (t) => {
-  const free = await startApi({ env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '1' } });
-  t.teardown(() => free.close());
+  const free = await startApi(t, { env: { REDIS_URL: redis.url, RATE_LIMITING_DISABLED: '1' } });
   for (let i = 0; i < 120; i++) {
     const reply = await free.client('GET', `/api/v2/client/${workspaceId}/environment`);
     if (reply.status !== 200) t.fail(`${reply.status}`);

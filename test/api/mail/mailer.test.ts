@@ -33,8 +33,7 @@ async function setUp(t: Owner, transport: MailTransport | null) {
 }
 
 async function withServer(t: Owner) {
-  const server = await startMailServer();
-  t.teardown(() => server.close());
+  const server = await startMailServer(t);
   return { server, ...(await setUp(t, createSmtpTransport(server.url, from))) };
 }
 
@@ -135,8 +134,7 @@ for (const [title, options, refusal, advice] of [
   ['a missing login', {}, { command: 'MAIL FROM', code: 530 }, /530; check user and password/],
 ] as const) {
   t.test(`a server that refuses ${title}: keeps mails, logs the cause, and sends them later`, async (t) => {
-    const server = await startMailServer(0, { hasLogin: 'user' in options });
-    t.teardown(() => server.close());
+    const server = await startMailServer(t, 0, { hasLogin: 'user' in options });
     const url = 'user' in options ? server.url.replace('//', `//${options.user}`) : server.url;
     const { db, mailer, clock, lines } = await setUp(t, createSmtpTransport(url, from));
     server.refuseAt(refusal.command, refusal.code);
@@ -185,8 +183,7 @@ t.test('a server that refuses us for a week: the mail is retried, then parked an
 });
 
 t.test('a certificate that nobody signed does not use up attempts', async (t) => {
-  const server = await startMailServer(0, { isSecure: true });
-  t.teardown(() => server.close());
+  const server = await startMailServer(t, 0, { isSecure: true });
   const { db, mailer, row, lines } = await setUp(t, createSmtpTransport(server.url, from));
   await mailer.accept(db, mail);
   await mailer.sendDue();

@@ -29,8 +29,7 @@ async function heardOn(t: Test, url: string): Promise<string[]> {
 
 t.test('every change of workspace data is notified, with both ids of the workspace', async (t) => {
   const url = await sharedDatabase(t);
-  const api = await startApi({ env: { DATABASE_URL: url } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { DATABASE_URL: url } });
   const { db } = api.context;
   const heard = await heardOn(t, url);
   await api.addWorkspace('ws2', 'env2');

@@ -28,11 +28,10 @@ async function begin(
   env: Record<string, string> = {},
   wrap?: (storage: Storage) => Partial<Storage>,
 ) {
-  const api = await startApi({
+  const api = await startApi(t, {
     env,
     ...(wrap ? { parts: ({ storage }) => ({ storage: { ...storage, ...wrap(storage) } }) } : {}),
   });
-  t.teardown(() => api.close());
   const address = await api.app.listen({ port: 0, host: '127.0.0.1' });
   const { db, storage, config } = api.context;
   const survey = await addSurvey(api, {

@@ -22,9 +22,9 @@ interface Uploader {
 
 async function uploader(t: Test, wrap?: (storage: Storage) => Partial<Storage>): Promise<Uploader> {
   const api = await startApi(
+    t,
     wrap === undefined ? {} : { parts: ({ storage }) => ({ storage: { ...storage, ...wrap(storage) } }) },
   );
-  t.teardown(() => api.close());
   const { db, storage } = api.context;
   const survey = await addSurvey(api, {
     questions: [{ id: 'q1', type: 'fileUpload', headline: { default: 'x' }, allowMultipleFiles: true }],

@@ -38,8 +38,7 @@ interface Standing {
 /** Starts a proxy, a gateway and Formbricks with a correct set-up, apart from the given options. */
 async function stand(t: Test, setUp: SetUp = {}): Promise<Standing> {
   const formbricks = await startFormbricks(t, { hopCount: 2, host: INSIDE, ...setUp });
-  const redis = await startRedis(['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction']);
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t, ['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction']);
   const gateway = await startTestGateway(t, {
     upstream: formbricks.origin,
     policies: setUp.policies ?? EXAMPLE,

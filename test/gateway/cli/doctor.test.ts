@@ -82,9 +82,7 @@ async function refusalOf({ admin }: Standing): Promise<string | null> {
 const GOOD_REDIS = ['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction'];
 
 async function redisWith(t: Test, args: readonly string[] = GOOD_REDIS): Promise<RedisServer> {
-  const redis = await startRedis(args);
-  t.teardown(() => redis.close());
-  return redis;
+  return startRedis(t, args);
 }
 
 t.test('a correct set-up behind a proxy with TLS has no findings', async (t) => {

@@ -210,8 +210,7 @@ t.test('refuses a proxy that is not trusted, with the reason', async (t) => {
 });
 
 t.test('admits exactly the limit, with HTTP at the same time, over two gateways', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const env = { GATEWAY_REDIS_URL: redis.url };
   const [one, two] = [await startAsked(t, env), await startAsked(t, env)];
   const clients = [await one.client(), await two.client(), await two.client()];
@@ -264,8 +263,7 @@ t.test(
 );
 
 t.test('a shutdown waits for the answers of a slow store', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { gateway, client } = await startAsked(t, {
     GATEWAY_REDIS_URL: redis.url,
     GATEWAY_DRAIN_TIMEOUT_MS: '10000',

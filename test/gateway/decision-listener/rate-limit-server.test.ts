@@ -143,8 +143,7 @@ t.test('cuts untrusted peers and those without HTTP/2, and serves others', async
 });
 
 t.test('admits exactly the limit, with HTTP at the same time, over two gateways', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const env = { GATEWAY_REDIS_URL: redis.url };
   const [one, two] = [await startAsked(t, env), await startAsked(t, env)];
   const headers = { 'x-forwarded-for': '192.0.2.1' };

@@ -173,8 +173,7 @@ function told(decision: Decision): unknown {
 const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 
 t.test('the script, memory and an unbounded model give the same results for random requests', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
   const askScript = async (
     checks: readonly PendingCheck[],

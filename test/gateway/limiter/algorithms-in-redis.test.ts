@@ -28,8 +28,7 @@ const long = (name: string, limit: number, algorithm: Algorithm, more: Partial<P
   policy(name, limit, LONG_WINDOW_SECONDS, { algorithm, ...more });
 
 t.test('several processes at once admit exactly the limit together, next to a fixed window', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, redis.url)));
   await insideLongWindow();
   for (const algorithm of ALGORITHMS) {
@@ -57,8 +56,7 @@ t.test('several processes at once admit exactly the limit together, next to a fi
 });
 
 t.test('a bucket that refills sooner with another plan is not remembered as exhausted', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
   const p = policy('planned', 2, 3600, {
     algorithm: 'token-bucket',
@@ -79,8 +77,7 @@ t.test('a bucket that refills sooner with another plan is not remembered as exha
 });
 
 t.test('remembers an exhausted client with a limit of its own if nobody else can refill it', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
   await insideLongWindow();
   for (const algorithm of ALGORITHMS) {
@@ -94,8 +91,7 @@ t.test('remembers an exhausted client with a limit of its own if nobody else can
 });
 
 t.test('a token bucket under constant load admits its burst and the refill, and no more', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiters = await Promise.all([1, 2].map(() => startLimiter(t, redis.url)));
   const p = policy('steady', 40, 1, { algorithm: 'token-bucket', capacity: 5 });
   const begun = Date.now();
@@ -116,8 +112,7 @@ t.test('a token bucket under constant load admits its burst and the refill, and 
 });
 
 t.test('remembers an exhausted bucket until there is room, and no longer', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   for (const [algorithm, limit, seconds] of [
     ['sliding-window', 3, 2],
     ['token-bucket', 3, 2],
@@ -137,8 +132,7 @@ t.test('remembers an exhausted bucket until there is room, and no longer', async
 });
 
 t.test('another limit applies at once, also to remembered exhaustion', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
   for (const algorithm of ALGORITHMS) {
     const low = chargeOf(part(long('raised', 2, algorithm)));
@@ -156,8 +150,7 @@ t.test('another limit applies at once, also to remembered exhaustion', async (t)
 });
 
 t.test('denies an invented credential from memory after its first denial', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
   for (const algorithm of ALGORITHMS) {
     const p = long(`flood-${algorithm}`, 5, algorithm);
@@ -175,8 +168,7 @@ t.test('denies an invented credential from memory after its first denial', async
 t.test(
   'an outage: counting begins with the last known state, and the store is charged afterwards',
   async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
     const other = await startLimiter(t, redis.url);
     await insideLongWindow();
@@ -215,8 +207,7 @@ t.test(
 );
 
 t.test('overwrites a value of another program under our key', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
   for (const algorithm of ALGORITHMS) {
     const one = part(long(`garbage-${algorithm}`, 3, algorithm), 'one');

@@ -366,8 +366,7 @@ const memory: Store = async (bucket, events, now) => {
 };
 
 t.test('every algorithm gives the counters of the table', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
   const run = async (
     at: number,

@@ -26,8 +26,7 @@ function calendarPolicy(name: string, unit: CalendarUnit, timezone: string): Pol
 }
 
 async function startScript(owner: { teardown(clean: () => unknown): unknown }) {
-  const redis = await startRedis();
-  owner.teardown(() => redis.close());
+  const redis = await startRedis(owner);
   const lua = SPEND.lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
   /** @param errorMs error of the gateway's estimate of the store's clock */
   const ask = async (of: Policy, now: number, errorMs: number) => {

@@ -1,7 +1,7 @@
 /** Tests leases of requests in flight: they are taken, returned, renewed, and expire. */
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { LEASE_MS } from '#gateway/limiter/algorithms/concurrency.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
 import { readReply, scriptCall } from '#gateway/limiter/check.ts';
@@ -11,7 +11,7 @@ import { SPEND } from '#gateway/limiter/script.ts';
 import { RELEASE } from '#gateway/limiter/stored-leases.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
-import { type RedisServer, startRedis } from '#test/support/redis.ts';
+import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
 import {
   burst,
@@ -30,12 +30,6 @@ const nobody: LimitListener = { onSpent() {}, onStoreUnavailable() {} };
 const inFlight = (name: string, limit: number, more: Partial<Policy> = {}): Policy =>
   policy(name, limit, 0, { algorithm: 'concurrency', ...more });
 
-async function started(t: Test): Promise<RedisServer> {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  return redis;
-}
-
 /** Returns an admitted request. */
 interface Admitted {
   readonly spent: Spent;
@@ -53,7 +47,7 @@ type Event =
   | { readonly kind: 'end'; readonly which: number };
 
 t.test('random requests that begin and end: Redis, memory and a plain count agree', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const store = await startLimiter(t, redis.url);
   const event = fc.oneof<fc.Arbitrary<Event>[]>(
     fc.record({
@@ -130,7 +124,7 @@ t.test('random requests that begin and end: Redis, memory and a plain count agre
 });
 
 t.test('a lease that nobody renews expires by the clock of the store', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const at = (lua: string): string => lua.replace("call('TIME')", '{ ARGV[2], 0 }');
   const one = part(inFlight('crashed', 2), 'one');
   let named = 0;
@@ -167,7 +161,7 @@ t.test('a lease that nobody renews expires by the clock of the store', async (t)
 });
 
 t.test('long requests renew their leases, also at a store that lost them', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   let aheadMs = 0;
   const limiter = await startLimiter(t, redis.url, { clock: () => processClock() + aheadMs });
   const one = part(inFlight('long', 5), 'one');
@@ -186,7 +180,7 @@ t.test('long requests renew their leases, also at a store that lost them', async
 });
 
 t.test('several processes at once never exceed the limit together', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, redis.url)));
   const one = part(inFlight('shared', 7), 'one');
   let open = 0;
@@ -216,7 +210,7 @@ t.test('several processes at once never exceed the limit together', async (t) =>
 t.test(
   'an outage: each process has its share, and the store learns afterwards what is still open',
   async (t) => {
-    const redis = await started(t);
+    const redis = await startRedis(t);
     const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
     const other = await startLimiter(t, redis.url);
     const one = part(inFlight('outage', 8), 'one');
@@ -242,7 +236,7 @@ t.test(
 );
 
 t.test('an answer that comes too late takes no place', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
   const one = part(inFlight('late', 3), 'one');
   redis.freeze();
@@ -257,7 +251,7 @@ t.test('an answer that comes too late takes no place', async (t) => {
 });
 
 t.test('after a broken connection, a command that the store ran late holds no place', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
   const one = part(inFlight('unanswered', 3), 'one');
   redis.freeze();
@@ -271,7 +265,7 @@ t.test('after a broken connection, a command that the store ran late holds no pl
 });
 
 t.test('unproven credentials share one limit of their address', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
   const p = inFlight('keys', 5);
   const first = await admitted(limiter, ...unproven(p, 'first', 'address'));
@@ -287,7 +281,7 @@ t.test('unproven credentials share one limit of their address', async (t) => {
 });
 
 t.test('exhaustion is not remembered, because a place may be free a moment later', async (t) => {
-  const redis = await started(t);
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
   const one = part(inFlight('full', 1), 'one');
   const held = await admitted(limiter, one);

@@ -13,8 +13,7 @@ t.test('memory', async (t) => {
 });
 
 t.test('Redis', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   forEachAlgorithm(t, storeAt(redis.url));
 });
 

@@ -107,8 +107,7 @@ const untilStoreCounts = (limiter: GuardedLimiter): Promise<void> =>
   });
 
 t.test('a stall of this process does not count as a clock jump: the usage stays known', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const stalled = new EventEmitter();
   const isStalled = once(stalled, 'over');
   let isArmed = false;
@@ -132,7 +131,7 @@ t.test('a stall of this process does not count as a clock jump: the usage stays 
   // That reply is read, and the next one.
   await delay(1500);
   t.ok(limiter.stats().available, 'a stall is no outage');
-  await redis.close();
+  await redis.kill();
   await eventually('the loss is seen', () => !limiter.stats().available);
   t.equal(await burst(limiter, charge, 120), 90);
 });
@@ -140,8 +139,7 @@ t.test('a stall of this process does not count as a clock jump: the usage stays 
 t.test(
   'Redis killed: each policy decides by its onStoreFailure, and the store is used again when it is back',
   async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const { limiter, log } = await guarded(t, redis.url);
     await insideLongWindow();
     const before = fresh(10, 'local');
@@ -181,8 +179,7 @@ t.test(
 );
 
 t.test('Redis frozen: only the first request waits', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter } = await guarded(t, redis.url);
   const warm = await spend(limiter, fresh(10, 'local'));
   t.match(warm, { spent: { isLocal: false } });
@@ -202,8 +199,7 @@ t.test('Redis frozen: only the first request waits', async (t) => {
 });
 
 t.test('Redis full: an out-of-memory reply counts as a failure', async (t) => {
-  const redis = await startRedis(['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction']);
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t, ['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction']);
   const { limiter } = await guarded(t, redis.url);
   await untilStoreCounts(limiter);
   await redis.client.config('SET', 'maxmemory', '1');
@@ -218,8 +214,7 @@ t.test('Redis full: an out-of-memory reply counts as a failure', async (t) => {
 });
 
 t.test('the local share is the limit divided by the last known number of replicas', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   await guarded(t, redis.url);
   await guarded(t, redis.url);
   await guarded(t, redis.url);
@@ -236,8 +231,7 @@ t.test('the local share is the limit divided by the last known number of replica
 });
 
 t.test('without the store a known proven key stays proven', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const clock = testClock(Date.now());
   const { limiter } = await guarded(t, redis.url, { clock: clock.now });
   limiter.prove(identity('good'));
@@ -254,8 +248,7 @@ t.test('without the store a known proven key stays proven', async (t) => {
 });
 
 t.test('replicas agree on one salt, and a closed replica is forgotten', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const first = new GuardedLimiter({
     store: accessTo(redis.url),
     clock: () => Date.now(),
@@ -285,8 +278,7 @@ t.test('replicas agree on one salt, and a closed replica is forgotten', async (t
 t.test(
   'without its store a gateway starts, decides alone, and uses the store once it is available',
   async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     await redis.kill();
     const salts: string[] = [];
     const { limiter, log } = await guarded(t, redis.url, {
@@ -310,7 +302,7 @@ t.test(
 t.test('counting alone begins with the last known state, and the store is charged later', async (t) => {
   for (const how of ['kill', 'freeze'] as const) {
     await t.test(how, async (t) => {
-      const redis = await startRedis([
+      const redis = await startRedis(t, [
         '--appendonly',
         'yes',
         '--appendfsync',
@@ -318,7 +310,6 @@ t.test('counting alone begins with the last known state, and the store is charge
         '--dir',
         t.testdir(),
       ]);
-      t.teardown(() => redis.close());
       const { limiter } = await guarded(t, redis.url);
       await insideLongWindow();
       const charge = chargeOf(part(policy('p', 10, LONG_WINDOW_SECONDS), how));
@@ -340,8 +331,7 @@ t.test('counting alone begins with the last known state, and the store is charge
 });
 
 t.test('stalls shorter than an outage do not make a window admit more', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter } = await guarded(t, redis.url);
   await insideLongWindow();
   for (let round = 0; round < 5; round++) {
@@ -357,8 +347,7 @@ t.test('stalls shorter than an outage do not make a window admit more', async (t
 });
 
 t.test('an idle gateway notices that its store is down', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   for (const how of ['kill', 'freeze'] as const) {
     const { limiter } = await guarded(t, redis.url);
     await eventually('available', () => limiter.stats().available);
@@ -372,8 +361,7 @@ t.test('an idle gateway notices that its store is down', async (t) => {
 
 t.test('a malformed reply counts as a failure', async (t) => {
   const replies = ['+OK', '$5\r\nhello', '$2\r\n[]', '$6\r\n[1,{}]', ':7', '*-1', '$-1'];
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   for (const reply of replies) {
     const relay = await startGarbler(t, redis.port, `${reply}\r\n`);
     const { limiter } = await guarded(t, relay.url, { budgetMs: 2000 });
@@ -386,8 +374,7 @@ t.test('a malformed reply counts as a failure', async (t) => {
 });
 
 t.test('after a clock jump nobody is denied beyond the window of the store', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   let asleepMs = 0;
   const clock = (): number => performance.timeOrigin + performance.now() - asleepMs;
   const { limiter } = await guarded(t, redis.url, { clock });
@@ -408,8 +395,7 @@ t.test('a start without the store and with a wrong clock: nobody waits for a lat
     ['ahead', windowMs],
   ] as const) {
     await t.test(how, async (t) => {
-      const redis = await startRedis();
-      t.teardown(() => redis.close());
+      const redis = await startRedis(t);
       await redis.kill();
       const clock = (): number => processClock() + offMs;
       const { limiter } = await guarded(t, redis.url, { clock, budgetMs: STORE_BUDGET_MS });
@@ -430,8 +416,7 @@ t.test('a start without the store and with a wrong clock: nobody waits for a lat
 });
 
 t.test('gives up a dead connection, and recovers with a new one', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const relay = await startRelay(t, redis.port);
   const { limiter } = await guarded(t, relay.url);
   await untilStoreCounts(limiter);
@@ -445,8 +430,7 @@ t.test('gives up a dead connection, and recovers with a new one', async (t) => {
 });
 
 t.test('many waiting requests are one outage, and all are answered at once', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter } = await guarded(t, redis.url);
   await untilStoreCounts(limiter);
   redis.freeze();
@@ -457,8 +441,7 @@ t.test('many waiting requests are one outage, and all are answered at once', asy
 });
 
 t.test('a lost connection with pending checks is distinguished from a fault', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter, log } = await guarded(t, redis.url, { budgetMs: 5000 });
   redis.freeze();
   const waiting = Promise.all(Array.from({ length: 5 }, () => spend(limiter, fresh(10, 'local'))));
@@ -470,8 +453,7 @@ t.test('a lost connection with pending checks is distinguished from a fault', as
 });
 
 t.test('a closed limiter still answers, reports no outage and leaves no probe behind', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter, log } = await guarded(t, redis.url);
   await limiter.close();
   t.match(await spend(limiter, fresh(10, 'local')), { kind: 'spent', spent: { isLocal: true } });
@@ -480,8 +462,7 @@ t.test('a closed limiter still answers, reports no outage and leaves no probe be
 });
 
 t.test('a store that comes back empty gets its salt and replicas back before it decides', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const salts: string[] = [];
   const { limiter } = await guarded(t, redis.url, { onSalt: (salt) => salts.push(salt) });
   await guarded(t, redis.url);
@@ -512,8 +493,7 @@ t.test('a store that comes back empty gets its salt and replicas back before it 
 });
 
 t.test('a store that refuses every script keeps the circuit open', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter, log } = await guarded(t, redis.url);
   await redis.client.acl('SETUSER', 'default', '-evalsha', '-eval');
   for (let i = 0; i < 5; i++) t.match(await spend(limiter, fresh(10, 'local')), { kind: 'spent' });
@@ -528,8 +508,7 @@ t.test('a store that refuses every script keeps the circuit open', async (t) => 
 });
 
 t.test('a store that refuses our login is an error at start, with its reason', async (t) => {
-  const redis = await startRedis(['--requirepass', 'right', '--databases', '4']);
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t, ['--requirepass', 'right', '--databases', '4']);
   const cases: readonly (readonly [string, string, RegExp])[] = [
     ['no password', `redis://127.0.0.1:${redis.port}`, /NOAUTH/],
     ['a wrong password', `redis://:wrong@127.0.0.1:${redis.port}`, /WRONGPASS/],
@@ -541,8 +520,7 @@ t.test('a store that refuses our login is an error at start, with its reason', a
 });
 
 t.test('a heartbeat has as much time as a check', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { limiter, log } = await guarded(t, redis.url, { budgetMs: 600_000 });
   // This is longer than the pause between two heartbeats, and than the default budget of a heartbeat.
   await redis.client.call('CLIENT', 'PAUSE', '4000', 'ALL');

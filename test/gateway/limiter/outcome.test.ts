@@ -67,8 +67,7 @@ const row = fc.record({
 });
 
 t.test('admits at most the limit of requests that count, and gives the others back', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const at = (lua: string): string => lua.replace("call('TIME')", '{ ARGV[2], ARGV[3] }');
   const time = (now: number): string[] => [String(Math.floor(now / 1000)), String((now % 1000) * 1000)];
   let run = 0;
@@ -171,11 +170,10 @@ async function request(
 
 for (const [name, start] of [
   ['Redis', startRedis],
-  ['Cluster, each part on a node of its own', null],
+  ['Cluster, each part on a node of its own', startCluster],
 ] as const) {
   t.test(`several processes at once: ${name}`, async (t) => {
-    const server = start === null ? await startCluster(t) : await start();
-    if (start !== null) t.teardown(() => (server as { close(): unknown }).close());
+    const server = await start(t);
     const limiters = await Promise.all([1, 2].map(() => startLimiter(t, server.url)));
     await insideLongWindow();
     for (const algorithm of ALGORITHMS) {
@@ -212,8 +210,7 @@ for (const [name, start] of [
 }
 
 t.test('an outage: only requests that count are charged later', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
   await insideLongWindow();
   const all = ALGORITHMS.map((algorithm) => [part(failures(10, algorithm), 'one')]);
@@ -279,11 +276,10 @@ t.test(
 
 for (const [name, start] of [
   ['Redis', startRedis],
-  ['Cluster', null],
+  ['Cluster', startCluster],
 ] as const) {
   t.test(`units that replies report, from several processes at once: ${name}`, async (t) => {
-    const server = start === null ? await startCluster(t) : await start();
-    if (start !== null) t.teardown(() => (server as { close(): unknown }).close());
+    const server = await start(t);
     const limiters = await Promise.all([1, 2].map(() => startLimiter(t, server.url)));
     await insideLongWindow();
     for (const algorithm of ALGORITHMS) {
@@ -316,8 +312,7 @@ for (const [name, start] of [
 }
 
 t.test('the store is down when replies begin: it is charged and given back later', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
   await insideLongWindow();
   const buckets = ALGORITHMS.map((algorithm) => part(reported(100, algorithm).policy, 'somebody', 10));
@@ -400,8 +395,7 @@ async function startBreaker(
 }
 
 t.test('a lost answer of the store: nothing is given back twice', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const breaker = await startBreaker(t, redis.port);
   const limiter = await startLimiter(t, breaker.url);
   await insideLongWindow();

@@ -43,8 +43,7 @@ async function connected(t: Test, url: string): Promise<RedisStore> {
 }
 
 t.test('exact at every window edge: constant load fills each window exactly to its limit', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiters = await Promise.all([1, 2, 3, 4].map(() => connected(t, redis.url)));
   const limit = 40;
   const charge = (): Charge => chargeOf(part(policy('edge', limit, 1), 'one'));
@@ -87,8 +86,7 @@ t.test('exact at every window edge: constant load fills each window exactly to i
 });
 
 t.test('all requests of one tick take one command, whatever their charges', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await connected(t, redis.url);
   const done = (charge: Charge): Promise<void> =>
     new Promise((resolve) =>
@@ -117,8 +115,7 @@ t.test('all requests of one tick take one command, whatever their charges', asyn
 });
 
 t.test('every key expires soon after its window, and never before', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await connected(t, redis.url);
   await nextWindow(WINDOW_MS);
   const windowEnd = Math.ceil(Date.now() / WINDOW_MS) * WINDOW_MS;
@@ -140,8 +137,7 @@ t.test('every key expires soon after its window, and never before', async (t) =>
 });
 
 t.test('two buckets with one name are one counter', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await connected(t, redis.url);
   const p = policy('twins', 6, LONG_WINDOW_SECONDS);
   await insideLongWindow();
@@ -163,8 +159,7 @@ t.test('two buckets with one name are one counter', async (t) => {
 });
 
 t.test('overwrites a value of another program under our key', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await connected(t, redis.url);
   const b = part(policy('p', 3, LONG_WINDOW_SECONDS), 'one');
   const answer = (): Promise<boolean> =>
@@ -182,8 +177,7 @@ t.test('overwrites a value of another program under our key', async (t) => {
 });
 
 t.test('sends forgotten scripts again, and counts every request once', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await connected(t, redis.url);
   await insideLongWindow();
   const charge = chargeOf(part(policy('flushed', 30, LONG_WINDOW_SECONDS), 'one'));
@@ -200,8 +194,7 @@ t.test('sends forgotten scripts again, and counts every request once', async (t)
 });
 
 t.test('sends proofs of one tick together, before one of them is withdrawn', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = await connected(t, redis.url);
   const scripts = async (): Promise<number> => {
     const stats = await redis.client.info('commandstats');
@@ -227,8 +220,7 @@ t.test('sends proofs of one tick together, before one of them is withdrawn', asy
 });
 
 t.test('a proof lasts 30 days after the last success, in any process', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const clock = testClock(Date.now());
   const store = await startLimiter(t, redis.url, { clock: clock.now });
   const p = policy('renewed', 5, LONG_WINDOW_SECONDS);
@@ -252,8 +244,7 @@ t.test('a proof lasts 30 days after the last success, in any process', async (t)
 });
 
 t.test('all processes together report a credential once an hour', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const [first, second] = [await startLimiter(t, redis.url), await startLimiter(t, redis.url)];
   const key = identity('shared');
   const charge = chargeOf(...unproven(policy('shared', 100, LONG_WINDOW_SECONDS), 'shared', 'office'));
@@ -270,8 +261,7 @@ t.test('all processes together report a credential once an hour', async (t) => {
 });
 
 t.test('a valid marker of an earlier version counts as a proof, until a 401 removes it', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = await connected(t, redis.url);
   // The store would keep the marker of a refused credential for 29 more days.
   const refused = identity('refused');
@@ -289,8 +279,7 @@ t.test('an ACL user with exactly the permissions in docs/operating.md', async (t
       readFileSync(join(projectRoot, 'docs/operating.md'), 'utf8'),
     ) ?? [];
   t.match(permissions, /~fg:\*/);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   await redis.client.call('ACL', 'SETUSER', 'floodgate', 'on', '>secret', ...permissions.split(' '));
   const store = await connected(t, redis.url.replace('//', '//floodgate:secret@'));
   const beat = await store.heartbeat('salt');

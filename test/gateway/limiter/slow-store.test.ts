@@ -56,8 +56,7 @@ async function counted(redis: Pick<RedisServer, 'client'>, key: string): Promise
 
 for (const count of [2, 4]) {
   t.test(`every hundredth answer is 30 to 300 ms late, ${count} gateways: windows are exact`, async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const proxy = await startSlowProxy(t, redis.port, everyHundredth(seededRandom(count)));
     await insideLongWindow();
     const all = await gateways(t, `redis://127.0.0.1:${proxy.port}`, count);
@@ -120,8 +119,7 @@ t.test('a primary behind sentinels stalls for up to 300 ms: every window is exac
 });
 
 t.test('an answer after the timeout is neither lost nor charged twice', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   await insideLongWindow();
   const [one, other] = await gateways(t, redis.url, 2);
   if (one === undefined || other === undefined) throw new Error('there are two');
@@ -140,8 +138,7 @@ t.test('an answer after the timeout is neither lost nor charged twice', async (t
 });
 
 t.test('a policy that denies without its store: a late answer gives its charge back', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   await insideLongWindow();
   const limiter = await startLimiter(t, redis.url, { budgetMs: BUDGET_MS });
   const strict = part(policy('strict', 10, LONG_WINDOW_SECONDS, { onStoreFailure: 'deny' }), 'late');
@@ -158,8 +155,7 @@ t.test('a policy that denies without its store: a late answer gives its charge b
 });
 
 t.test('uncommitted usage is charged once, even if the confirmation is late', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   await insideLongWindow();
   // The answers of scripts that charge are texts; a heartbeat's is a list.
   const proxy = await startSlowProxy(t, redis.port, (piece) => (piece[0] === 0x24 ? 6 * BUDGET_MS : 0));
@@ -179,8 +175,7 @@ t.test('uncommitted usage is charged once, even if the confirmation is late', as
 
 t.test('a stall of this process is not counted as one of the store', async (t) => {
   const stall = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url, { budgetMs: BUDGET_MS, clock: processClock });
   const charge = chargeOf(part(long('p', LIMIT), 'stalled'));
   t.equal(await burst(limiter, charge, 1), 1);

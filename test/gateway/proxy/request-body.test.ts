@@ -44,8 +44,7 @@ t.test('hundreds of uploads that never arrive leave room for others', async (t) 
 });
 
 t.test('a small body in pieces arrives whole, whether the store answers before or after it', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const upstream = await startUpstream(t);
   const policies = policyFile('name: up, route: POST /up, identifier: ip, limit: 100, window: 1h');
   for (const env of [{}, { GATEWAY_REDIS_URL: redis.url }]) {

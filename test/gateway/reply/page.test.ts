@@ -183,8 +183,7 @@ t.test('uses the operator’s template, and allows only its own scripts', async 
 });
 
 t.test('two gateways with one Redis use an edited template, but not a bad one', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const upstream = await startUpstream(t);
   const folder = temporaryFolder(t);
   const file = join(folder, 'policies.yaml');

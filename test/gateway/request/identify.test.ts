@@ -304,7 +304,5 @@ policies:
 async function storeOf(t: Test, store: 'memory' | 'Redis' | 'Cluster'): Promise<Record<string, string>> {
   if (store === 'memory') return {};
   if (store === 'Cluster') return { GATEWAY_REDIS_URL: (await startCluster(t)).url };
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
-  return { GATEWAY_REDIS_URL: redis.url };
+  return { GATEWAY_REDIS_URL: (await startRedis(t)).url };
 }

@@ -52,8 +52,7 @@ t.test('without a token it is a normal client', async (t) => {
 });
 
 t.test('refuses a token for another purpose, even if it is well-formed', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const now = Date.now();
   const upstream = await startUpstream(t);
   const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_IDENTITY_SECRET: 'configured' };

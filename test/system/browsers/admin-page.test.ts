@@ -24,8 +24,7 @@ policies:
   - { name: watched, route: "GET /watched", identifier: ip, limit: 1, window: 1d, mode: shadow }
 `;
 
-const redis = await startRedis();
-t.teardown(() => redis.close());
+const redis = await startRedis(t);
 const operator = await startOperator(
   t,
   { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2', GATEWAY_ADMIN_TOKEN: 'a long secret' },

@@ -13,8 +13,7 @@ import { startMailServer } from '#test/support/smtp.ts';
 import { startStack } from '#test/support/stack.ts';
 import { until } from '#test/support/until.ts';
 
-const mails = await startMailServer();
-t.teardown(() => mails.close());
+const mails = await startMailServer(t);
 // The second factor takes more than five passwords and codes a minute here.
 const apiEnv = { SMTP_URL: mails.url, SIGNUP_ENABLED: '1', RATE_LIMITING_DISABLED: '1' };
 const stack = await startStack(t, { apiEnv });

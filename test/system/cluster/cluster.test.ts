@@ -167,8 +167,7 @@ t.test('all nodes go away and come back', async (t) => {
 });
 
 t.test('reports configurations that cannot work', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const single = storeAt(t, `redis+cluster://127.0.0.1:${redis.port}`);
   await t.rejects(single.connect(), { message: /not part of a Cluster: write redis:\/\// });
 

@@ -7,11 +7,7 @@ import { startCluster } from '#test/support/redis-cluster.ts';
 
 const STORES: Record<string, (t: Test) => Promise<Record<string, string>>> = {
   memory: async () => ({}),
-  'Redis, two workers': async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    return { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' };
-  },
+  'Redis, two workers': async (t) => ({ GATEWAY_REDIS_URL: (await startRedis(t)).url, GATEWAY_WORKERS: '2' }),
   Cluster: async (t) => ({ GATEWAY_REDIS_URL: (await startCluster(t)).url }),
 };
 

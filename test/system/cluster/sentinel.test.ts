@@ -128,8 +128,7 @@ t.test('sentinels with their own password', async (t) => {
 });
 
 t.test('reports an address of one kind where the other is needed', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const noSentinel = storeAt(t, `redis+sentinel://127.0.0.1:${redis.port}/s`);
   await t.rejects(noSentinel.connect(), { message: /the server is not a sentinel: write redis:\/\// });
   const watched = await startWatchedRedis(t);

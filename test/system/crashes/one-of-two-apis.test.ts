@@ -19,10 +19,9 @@ t.test('after the kill of one process, the other one serves and takes over its d
     DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
   });
   // A slow receiver has running deliveries of the killed process.
-  const receiver = await startReceiver((response) => {
+  const receiver = await startReceiver(t, (response) => {
     setTimeout(() => response.writeHead(204).end(), randomInt(30));
   });
-  t.teardown(() => receiver.close());
   const db = openTestDatabase(url);
   t.teardown(() => db.destroy());
 

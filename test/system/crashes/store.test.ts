@@ -13,8 +13,7 @@ t.test(
   'Redis is stopped: requests go on within the budget, and the gateway recovers by itself',
   async (t) => {
     const upstream = await startUpstream(t);
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const folder = temporaryFolder(t);
     const file = join(folder, 'policies.yaml');
     writeFileSync(
@@ -82,8 +81,7 @@ t.test(
 );
 
 t.test('secrets stay out of log, metrics and readiness, also in an outage', async (t) => {
-  const redis = await startRedis(['--requirepass', 'store-secret']);
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t, ['--requirepass', 'store-secret']);
   const env = await environment({
     GATEWAY_REDIS_URL: redis.url.replace('//', '//default:store-secret@'),
     GATEWAY_IDENTITY_SECRET: 'identity-secret',

@@ -27,8 +27,7 @@ async function askedEnvironment(more: Record<string, string> = {}): Promise<Reco
 }
 
 t.test('workers share the port, and the limit is exact', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const file = join(temporaryFolder(t), 'policies.yaml');
   writeFileSync(file, policyFile(ROW));
   const env = await askedEnvironment({
@@ -53,8 +52,7 @@ t.test('workers share the port, and the limit is exact', async (t) => {
 });
 
 t.test('a port that is taken ends the start with its variable, with workers too', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   t.teardown(() => taken.close());

@@ -14,8 +14,7 @@ t.test('each event is delivered once, whichever process stored the response', as
   const { bases, processes } = await startPair(t, database, KEY, {
     DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS: '1',
   });
-  const receiver = await startReceiver();
-  t.teardown(() => receiver.close());
+  const receiver = await startReceiver(t);
   const create = creatorAt(bases[0], KEY);
   const triggers = ['responseCreated', 'responseFinished'];
   await create('webhooks', { workspaceId: 'ws1', url: receiver.url, triggers });

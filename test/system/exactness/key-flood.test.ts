@@ -15,8 +15,7 @@ const FLOOD = 4000;
 const KEY_BYTES = 15_000;
 
 t.test('60 MB of invented keys do not fit into the heap, and do not have to', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   let reached = 0;
   const upstream = await startUpstream(t, (_req, res) => {
     reached++;

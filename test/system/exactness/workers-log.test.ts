@@ -17,8 +17,7 @@ t.test(
   'long lines of three workers on one pipe stay whole, and why knows the refusals of each',
   async (t) => {
     const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const policies = join(temporaryFolder(t), 'policies.yaml');
     // Enough names to make a line longer than a pipe accepts in one piece.
     const names = Array.from({ length: 70 }, (_, i) => `p${i}-${'x'.repeat(55)}`);

@@ -35,8 +35,7 @@ const commands = {
 
 t.test('signup, verify, login, create a key, use it, revoke it', async (t) => {
   const folder = temporaryFolder(t);
-  const mails = await startMailServer();
-  t.teardown(() => mails.close());
+  const mails = await startMailServer(t);
   const port = await freePort();
   const base = `http://127.0.0.1:${port}`;
   const api = start(['api/main.ts'], {
@@ -136,8 +135,7 @@ t.test(
     await db.destroy();
     await first.stop('SIGKILL');
 
-    const mails = await startMailServer(smtpPort);
-    t.teardown(() => mails.close());
+    const mails = await startMailServer(t, smtpPort);
     const second = start(['api/main.ts'], { ...env, SMTP_URL: mails.url });
     t.teardown(() => second.stop('SIGKILL'));
     t.equal((await mails.mail(1)).headers.subject, 'Choose a new password');

@@ -31,8 +31,7 @@ interface Step {
 }
 
 t.test('every command, in the order of the page', async (t) => {
-  const mails = await startMailServer();
-  t.teardown(() => mails.close());
+  const mails = await startMailServer(t);
   const { origin } = await startStack(t, {
     apiEnv: { SIGNUP_ENABLED: '1', SMTP_URL: mails.url, MAIL_FROM: 'Floodgate <feedback@example.com>' },
   });

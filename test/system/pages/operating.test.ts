@@ -26,8 +26,7 @@ const UPLOAD = `${POLICY}192.0.2.1 - - [22/Nov/2026:08:00:00 +0000] "GET / HTTP/
 const STREAM = '/api/live';
 
 t.test('a gateway as the page describes it', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const user = page.blocks.find(({ text }) => text.startsWith('ACL SETUSER'))?.text.trim() ?? '';
   const [command = '', ...args] = user.split(' ');
   t.equal(await redis.client.call(command, ...args), 'OK');

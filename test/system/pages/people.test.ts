@@ -21,8 +21,7 @@ interface Data {
 }
 
 t.test('every command, in the order of the page', async (t) => {
-  const mails = await startMailServer();
-  t.teardown(() => mails.close());
+  const mails = await startMailServer(t);
   const stack = await startStack(t, { apiEnv: { SMTP_URL: mails.url } });
   const folder = temporaryFolder(t);
   const values = { ORG: '', TEAM: '', WORKSPACE: stack.workspaceId, INVITE: '', USER: '', TOKEN: '' };

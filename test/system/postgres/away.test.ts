@@ -18,8 +18,7 @@ interface Line {
 async function apiOn(t: Test, server: PostgresServer, env: Readonly<Record<string, string>> = {}) {
   const lines: Line[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const api = await startApi({ env: { DATABASE_URL: server.url, ...env }, log, clock: Date.now });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { DATABASE_URL: server.url, ...env }, log, clock: Date.now });
   return { api, lines };
 }
 
@@ -96,8 +95,7 @@ t.test('a server that hangs: 503 in time, and recovery when it goes on', async (
   const db = openTestDatabase(server.url, { poolSize: 3, statementTimeoutMs: 200 });
   t.teardown(() => db.destroy());
   await migrate(db);
-  const api = await startApi({ parts: () => ({ db }) });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { parts: () => ({ db }) });
   const survey = await addSurvey(api);
   server.freeze();
   const replies = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((text) => submit(api, survey.id, text)));

@@ -20,7 +20,7 @@ async function start(t: Test) {
   const { drop, url } = await createPostgresDatabase();
   const port = await freePort();
   const env = { DATABASE_URL: url, PUBLIC_URL: `http://127.0.0.1:${port}` };
-  const api = await startApi({ env, clock: Date.now });
+  const api = await startApi(t, { env, clock: Date.now });
   const replies: ServerResponse[] = [];
   api.app.server.on('request', (_, reply) => replies.push(reply));
   await api.app.listen({ host: '127.0.0.1', port });

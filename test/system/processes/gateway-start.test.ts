@@ -19,8 +19,7 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
   t.teardown(() => taken.close());
   const address = taken.address();
   const port = String(typeof address === 'object' ? address?.port : 0);
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   writeFileSync(
     join(folder, 'bad.yaml'),
     policyFile('name: a, route: GET /a, identifier: ip, limit: 0, window: 1m'),
@@ -128,8 +127,7 @@ t.test('the admin listener: health, readiness, metrics, none of it on the public
   writeFileSync(file, policyFile('name: a, route: POST /a, identifier: ip, limit: 5, window: 366d'));
   for (const workers of ['1', '2']) {
     await t.test(`${workers} process(es)`, async (t) => {
-      const redis = await startRedis();
-      t.teardown(() => redis.close());
+      const redis = await startRedis(t);
       const env = await environment({
         GATEWAY_UPSTREAM: upstream.origin,
         GATEWAY_POLICIES: file,
@@ -176,8 +174,7 @@ t.test('the admin listener: health, readiness, metrics, none of it on the public
 });
 
 t.test('SIGHUP before it is ready does not end the gateway', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const door = createServer({ pauseOnConnect: true });
   door.listen(0, '127.0.0.1');
   await once(door, 'listening');

@@ -319,8 +319,7 @@ t.test('haproxy describes the largest requests that it accepts', async (t) => {
 });
 
 t.test('exactly the limit, through all of them at once, and over two gateways with one Redis', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const env = { GATEWAY_REDIS_URL: redis.url };
   const application = await startUpstream(t);
   const gateways: (TestGateway & { decision: number })[] = [];

@@ -121,8 +121,7 @@ ${site}
 }
 
 t.test('two gateways: of a flood of logins from one address, five reach Formbricks', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   // RATE_LIMITING_DISABLED=1: only the gateway limits.
   const formbricks = await startFormbricks(t, { isUnlimited: true });
   const sites: string[] = [];

@@ -53,8 +53,7 @@ function promtool(args: readonly string[], input = ''): { status: number | null;
 
 /** @returns the metrics of a gateway with a store, workers and a collector, after some requests */
 async function scrape(t: Test): Promise<string> {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const upstream = await startUpstream(t);
   const collector = await startCollector(t);
   const file = join(temporaryFolder(t), 'policies.yaml');

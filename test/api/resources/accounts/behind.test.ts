@@ -18,8 +18,7 @@ async function begin(t: Test, env: Record<string, string> = {}) {
     },
     transformResult: async ({ result }) => result,
   };
-  const api = await startApi({ env, parts: ({ db }) => ({ db: db.withPlugin(noting) }) });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env, parts: ({ db }) => ({ db: db.withPlugin(noting) }) });
   return { api, queries };
 }
 

@@ -11,8 +11,7 @@ import { planOf } from '#test/support/query-plan.ts';
 const DAY = 86_400_000;
 
 async function begin(t: Test, env: Record<string, string> = {}) {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env });
   const { db, random } = api.context;
   const now = () => toTimestamp(api.context.clock());
   const idOf = async (email: string): Promise<string> =>

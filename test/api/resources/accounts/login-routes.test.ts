@@ -3,8 +3,7 @@ import t from 'tap';
 import { publicUrl, startApi } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const url = '/api/auth/callback/credentials';
 const owner = { email: 'owner@example.com', password: 'Password1' };
 const errorUrl = (text: string): string => `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`;
@@ -121,8 +120,7 @@ t.test('a login without our CSRF token is refused', async (t) => {
 });
 
 t.test('an inactive account: only its password reveals it, and its sessions end', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const browser = await logInOwner(fresh);
   await fresh.context.db.updateTable('users').set({ isActive: 0 }).execute();
   t.strictSame((await browser.call('GET', '/api/auth/session')).json, {});
@@ -145,8 +143,7 @@ t.test('signout ends the session, and needs a CSRF token', async (t) => {
 });
 
 t.test('a session expires', async (t) => {
-  const fresh = await startApi({ env: { SESSION_MAX_AGE: '60' } });
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t, { env: { SESSION_MAX_AGE: '60' } });
   const browser = await logInOwner(fresh);
   fresh.advance(59_999);
   t.equal((await browser.call('GET', '/api/v1/me')).status, 200);
@@ -158,8 +155,7 @@ t.test('a session expires', async (t) => {
 });
 
 t.test('the database has only a hash of a session', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const browser = await logInOwner(fresh);
   const token = browser.cookies.get('__Secure-next-auth.session-token');
   const rows = await fresh.context.db.selectFrom('sessions').selectAll().execute();

@@ -8,7 +8,7 @@ const owner = { email: 'owner@example.com', password: 'Password1' };
 /** Starts an API that calls `between` after a password was checked and before the result is used. */
 async function start(t: Test): Promise<{ api: TestApi; setBetween: (work: () => Promise<unknown>) => void }> {
   let between = async (): Promise<unknown> => undefined;
-  const api = await startApi({
+  const api = await startApi(t, {
     parts: ({ passwords }) => ({
       passwords: {
         hash: passwords.hash,
@@ -22,7 +22,6 @@ async function start(t: Test): Promise<{ api: TestApi; setBetween: (work: () => 
       },
     }),
   });
-  t.teardown(() => api.close());
   return {
     api,
     setBetween(work) {

@@ -6,9 +6,7 @@ import { type Browser, openBrowser } from '#test/support/login.ts';
 const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-site': 'same-origin' };
 
 async function begin(t: { teardown(clean: () => unknown): unknown }): Promise<TestApi> {
-  const api = await startApi();
-  t.teardown(() => api.close());
-  return api;
+  return startApi(t);
 }
 
 /** Sends the only form to `action` that a page has, as a browser without scripts does. */
@@ -263,8 +261,7 @@ t.test('a login that is refused first still leads to where it was asked for', as
 });
 
 t.test('429: too many forms are answered with the page, and when to come back', async (t) => {
-  const api = await startApi({ env: { RATE_LIMITING_DISABLED: '0' } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
   const browser = openBrowser(api);
   let page = await open(browser, '/auth/forgot-password');
   for (let i = 0; i < 5; i++) {
@@ -285,8 +282,7 @@ t.test('programs get the same replies as before', async (t) => {
 });
 
 t.test('PUBLIC_URL with a path: pages and forms are below it', async (t) => {
-  const api = await startApi({ env: { PUBLIC_URL: 'https://example.com/feedback/' } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { PUBLIC_URL: 'https://example.com/feedback/' } });
   const browser = openBrowser(api);
   for (const path of ['/', '/auth/login', '/auth/signup', '/auth/verify', '/nothing']) {
     const { text } = await open(browser, path);

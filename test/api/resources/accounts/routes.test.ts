@@ -27,9 +27,7 @@ async function mailsOf(api: TestApi): Promise<readonly StoredMail[]> {
 }
 
 async function begin(t: { teardown(clean: () => unknown): unknown }): Promise<TestApi> {
-  const api = await startApi();
-  t.teardown(() => api.close());
-  return api;
+  return startApi(t);
 }
 
 const signUp = (api: TestApi, change: object = {}) =>

@@ -8,8 +8,7 @@ const email = 'owner@example.com';
 const password = 'Password1';
 const STEP = 30_000;
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const owner = await logInOwner(api);
 const { backupCodes } = (await owner.call('POST', '/api/auth/two-factor/enable', { password })).json;
 const code = await codeOf(api, email);

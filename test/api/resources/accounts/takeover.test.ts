@@ -1,16 +1,14 @@
 /** An attacker who signs up with another person's address gets no account, and does not lock the owner out. */
 import t, { type Test } from 'tap';
 import { createPasswords, deriveArgon2id } from '#api/auth/password.ts';
-import { publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';
+import { type ApiOptions, publicUrl, type Reply, startApi, type TestApi } from '#test/support/api-app.ts';
 import { openBrowser } from '#test/support/login.ts';
 
 const owner = { name: 'Zoe', email: 'zoe@example.com', password: 'Password1' };
 const stranger = { ...owner, name: 'Stranger', password: 'Strangers1' };
 
-async function begin(t: Test, options: Parameters<typeof startApi>[0] = {}): Promise<TestApi> {
-  const api = await startApi(options);
-  t.teardown(() => api.close());
-  return api;
+async function begin(t: Test, options: ApiOptions = {}): Promise<TestApi> {
+  return startApi(t, options);
 }
 
 async function signUp(api: TestApi, account: typeof owner): Promise<void> {

@@ -12,7 +12,7 @@ const known = 'owner@example.com';
 
 t.test('each login derives one key, for unknown accounts too', async (t) => {
   const derived: { readonly password: string; readonly cost: string }[] = [];
-  const api = await startApi({
+  const api = await startApi(t, {
     parts: ({ random }) => ({
       passwords: createPasswords(random, async (password, _salt, cost) => {
         derived.push({ password, cost: JSON.stringify(cost) });
@@ -20,7 +20,6 @@ t.test('each login derives one key, for unknown accounts too', async (t) => {
       }),
     }),
   });
-  t.teardown(() => api.close());
   const workOf = async (email: string): Promise<unknown> => {
     derived.length = 0;
     await openBrowser(api).logIn(email, 'Wrong1234');
@@ -46,8 +45,7 @@ t.test('each login derives one key, for unknown accounts too', async (t) => {
 });
 
 t.test('unknown accounts and wrong passwords take the same time, compared in pairs', async (t) => {
-  const api = await startApi({ parts: ({ random }) => ({ passwords: createPasswords(random) }) });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { parts: ({ random }) => ({ passwords: createPasswords(random) }) });
   const browser = openBrowser(api);
   await browser.logIn('nobody@example.com', 'Wrong1234');
   const timed = async (email: string): Promise<number> => {

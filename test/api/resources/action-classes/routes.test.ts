@@ -4,8 +4,7 @@ import { insertActionClass, listActionClassesOf } from '#api/resources/action-cl
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, random, clock } = api.context;
 const path = '/api/v1/management/action-classes';
 await api.addWorkspace('ws2', 'env2');
@@ -243,8 +242,7 @@ t.test('GET list 200: of every workspace that the key can access, oldest first',
 });
 
 t.test('POST 403: a workspace has at most 500', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const row = {
     workspaceId,
     createdAt: now(),

@@ -4,8 +4,7 @@ import { apiKey, publicUrl, startApi, workspaceId } from '#test/support/api-app.
 import { logInOwner, openBrowser } from '#test/support/login.ts';
 import { addPerson } from '#test/support/people.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const browser = await logInOwner(api);
 const url = '/api/v1/api-keys';
@@ -31,8 +30,7 @@ t.test('200: by default a key manages every workspace of the organization', asyn
 });
 
 t.test('200: a key for all workspaces can access later ones too', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const owner = await logInOwner(fresh);
   const listed = async (key: string): Promise<string[]> =>
     (

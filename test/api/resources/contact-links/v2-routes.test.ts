@@ -4,8 +4,7 @@ import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-a
 
 const DAY = 86_400_000;
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const v2 = '/api/v2/management';
 const survey = await addSurvey(api, { type: 'link' });

@@ -2,8 +2,7 @@
 import t from 'tap';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2');
 const v2 = '/api/v2/management';
 const survey = await addSurvey(api, { type: 'link' });

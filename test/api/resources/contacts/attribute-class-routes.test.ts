@@ -1,8 +1,7 @@
 import t from 'tap';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const path = '/api/v1/management/attribute-classes';
 const now = (): string => new Date(api.context.clock()).toISOString();
 await api.addWorkspace('ws2');

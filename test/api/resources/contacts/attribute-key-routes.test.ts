@@ -4,8 +4,7 @@ import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, random, clock } = api.context;
 const path = '/api/v1/management/contact-attribute-keys';
 const now = (): string => new Date(clock()).toISOString();
@@ -154,8 +153,7 @@ t.test('404 for an unknown key, 401 without access', async (t) => {
 });
 
 t.test('POST 403: a workspace has at most 150', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   for (let i = 5; i < 150; i += 1) {
     const reply = await fresh.manage('POST', path, body({ key: `key_${i}` }));
     if (reply.status !== 200) t.fail(reply.text);

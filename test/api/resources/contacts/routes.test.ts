@@ -5,8 +5,7 @@ import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.
 import { brokenReferences, isOnPostgres } from '#test/support/database.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, random, clock } = api.context;
 const path = '/api/v1/management/contacts';
 await api.addWorkspace('ws2', 'env2');

@@ -6,9 +6,7 @@ import { planOf, queriesOf } from '#test/support/query-plan.ts';
 import { type EventApi, startEventApi, startReceiver } from '../../events/support.ts';
 
 async function eventApi(t: Test): Promise<EventApi> {
-  const api = await startEventApi({ env: { WEBHOOK_ATTEMPTS: '2' } });
-  t.teardown(() => api.close());
-  return api;
+  return startEventApi(t, { env: { WEBHOOK_ATTEMPTS: '2' } });
 }
 
 async function respond(api: EventApi, surveyId: string): Promise<string> {
@@ -26,8 +24,7 @@ async function asIfPublic(api: EventApi): Promise<void> {
 t.test('GET 200: newest first, with every attempt; then redelivers', async (t) => {
   const api = await eventApi(t);
   let status = 503;
-  const hook = await startReceiver((response) => response.writeHead(status).end('x'.repeat(2_000)));
-  t.teardown(() => hook.close());
+  const hook = await startReceiver(t, (response) => response.writeHead(status).end('x'.repeat(2_000)));
   const survey = await addSurvey(api);
   const id = await api.addWebhook({ url: hook.url });
   const path = `/api/v1/webhooks/${id}/deliveries`;
@@ -90,8 +87,7 @@ t.test('GET 200: newest first, with every attempt; then redelivers', async (t) =
 
 t.test('GET 200: pages and filters, ordered by an index', async (t) => {
   const api = await eventApi(t);
-  const hook = await startReceiver();
-  t.teardown(() => hook.close());
+  const hook = await startReceiver(t);
   const survey = await addSurvey(api);
   const id = await api.addWebhook({ url: hook.url });
   const path = `/api/v1/webhooks/${id}/deliveries`;
@@ -162,10 +158,9 @@ t.test('404: unknown deliveries; 401: those of other workspaces', async (t) => {
 t.test('POST redeliver 200: a running delivery stays with its worker', async (t) => {
   const api = await eventApi(t);
   let refuse = (): void => undefined;
-  const hook = await startReceiver((response) => {
+  const hook = await startReceiver(t, (response) => {
     refuse = () => void response.writeHead(503).end();
   });
-  t.teardown(() => hook.close());
   const survey = await addSurvey(api);
   const id = await api.addWebhook({ url: hook.url });
   await api.client('POST', '/api/v1/client/ws1/responses', {
@@ -187,8 +182,7 @@ t.test('POST redeliver 200: a running delivery stays with its worker', async (t)
 t.test('POST test 200: sends exactly the test body, signed, and returns the result', async (t) => {
   const api = await eventApi(t);
   const secret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
-  const hook = await startReceiver((response) => response.writeHead(202).end('ok'));
-  t.teardown(() => hook.close());
+  const hook = await startReceiver(t, (response) => response.writeHead(202).end('ok'));
   const id = await api.addWebhook({ url: hook.url, secret });
   const reply = await api.manage('POST', `/api/v1/webhooks/${id}/test`);
   t.equal(reply.status, 200);
@@ -218,13 +212,11 @@ t.test('POST test 200: a refused target is reported', async (t) => {
 t.test(
   'an organization other than the operator’s cannot use the operator’s list of private targets',
   async (t) => {
-    const api = await startEventApi({
+    const api = await startEventApi(t, {
       env: { WEBHOOK_ATTEMPTS: '1', WEBHOOK_ALLOWED_TARGETS: '127.0.0.0/8' },
     });
-    t.teardown(() => api.close());
     await addStrangers(api);
-    const hook = await startReceiver((response) => response.writeHead(200).end('secret'));
-    t.teardown(() => hook.close());
+    const hook = await startReceiver(t, (response) => response.writeHead(200).end('secret'));
     const mine = await api.addWebhook({ url: hook.url });
     const theirs = await api.addWebhook({ url: hook.url, workspaceId: 'foreign' });
     const survey = await addSurvey(api);
@@ -298,10 +290,9 @@ t.test('POST test 400 for Discord, 409 for a second test at the same time', asyn
   const discord = await api.addWebhook({ url: 'https://discord.com/api/webhooks/1/x' });
   t.equal((await api.manage('POST', `/api/v1/webhooks/${discord}/test`)).status, 400);
   let refuse = (): void => undefined;
-  const hook = await startReceiver((response) => {
+  const hook = await startReceiver(t, (response) => {
     refuse = () => void response.writeHead(503).end();
   });
-  t.teardown(() => hook.close());
   const id = await api.addWebhook({ url: hook.url });
   const first = api.manage('POST', `/api/v1/webhooks/${id}/test`);
   while (hook.received.length === 0) await new Promise(setImmediate);

@@ -1,8 +1,7 @@
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db } = api.context;
 const v1 = `/api/v1/client/${workspaceId}/displays`;
 const v2 = `/api/v2/client/${workspaceId}/displays`;

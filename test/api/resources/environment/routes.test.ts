@@ -6,8 +6,7 @@ import { windowOf } from '#api/state-cache.ts';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 
 const HOUR_MS = 3_600_000;
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, random } = api.context;
 const path = `/api/v1/client/${workspaceId}/environment`;
 const now = new Date(api.context.clock()).toISOString();
@@ -150,8 +149,7 @@ t.test('200: tells how many conditions a segment has, but not which', async (t) 
 });
 
 t.test('200: only running app surveys, newest first, at most 30', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   await addSurvey(fresh, { type: 'link' });
   for (const status of ['draft', 'paused', 'completed', 'scheduled'])
     await addSurvey(fresh, { type: 'app', status });
@@ -215,8 +213,7 @@ t.test('200: aliases of the path give the same reply', async (t) => {
 });
 
 t.test('200: the first fetch completes the setup of the app', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const isSetUp = async () => (await fresh.manage('GET', '/api/v1/me')).json.appSetupCompleted;
   t.equal(await isSetUp(), false);
   await fresh.client('GET', path);
@@ -239,8 +236,7 @@ t.test('400: malformed ids; 404: unknown ids', async (t) => {
 });
 
 t.test('304: an unchanged state is not sent again', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await addSurvey(api, { type: 'app', status: 'inProgress' });
   const url = `/api/v1/client/${workspaceId}/environment`;
   const first = await api.client('GET', url);
@@ -259,8 +255,7 @@ t.test('304: an unchanged state is not sent again', async (t) => {
 });
 
 t.test('200: internal names of surveys and segments are not sent', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const url = `/api/v1/client/${workspaceId}/environment`;
   const segment = await api.manage('POST', '/api/v1/management/segments', {
     workspaceId,
@@ -284,8 +279,7 @@ t.test('200: internal names of surveys and segments are not sent', async (t) => 
 });
 
 t.test('200: tells SDKs how long the segments are valid', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const url = `/api/v1/client/${workspaceId}/environment`;
   const addSegment = async (title: string, root: object, operator: string, value: unknown) => {
     const resource = { id: 'r', root, qualifier: { operator }, value };

@@ -3,8 +3,7 @@ import t from 'tap';
 import { apiKey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const html = { accept: 'text/html', 'sec-fetch-site': 'same-origin' };
 const open = (browser: Browser, path: string) => browser.call('GET', path, undefined, html);
 
@@ -26,9 +25,8 @@ t.test('GET /: HTML for people, JSON for programs', async (t) => {
 });
 
 t.test('503 if the database does not answer, as HTML and as JSON', async (t) => {
-  const away = await startApi();
+  const away = await startApi(t);
   await away.context.db.destroy();
-  t.teardown(() => away.app.close());
   const page = await away.client('GET', '/', undefined, html);
   t.equal(page.status, 503);
   t.match(page.text, 'This service is not ready');
@@ -153,8 +151,7 @@ t.test('changes nothing without a session or a CSRF token', async (t) => {
 });
 
 t.test('a member sees workspaces and no keys', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const browser = await logInOwner(fresh);
   await fresh.context.db.updateTable('memberships').set({ role: 'member' }).execute();
   const page = await open(browser, '/account');

@@ -18,9 +18,7 @@ const html = { accept: 'text/html', 'sec-fetch-site': 'same-origin' };
 type Step = 'begin' | 'confirm' | 'renew' | 'disable';
 
 async function begin(t: Test, options: ApiOptions = {}): Promise<TestApi> {
-  const api = await startApi(options);
-  t.teardown(() => api.close());
-  return api;
+  return startApi(t, options);
 }
 
 const open = (browser: Browser, path = PATH): Promise<Reply> => browser.call('GET', path, undefined, html);

@@ -17,8 +17,7 @@ interface World {
 }
 
 async function begin(t: Test, env: Record<string, string> = {}): Promise<World> {
-  const api = await startApi({ env: { SIGNUP_ENABLED: '0', ...env } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { SIGNUP_ENABLED: '0', ...env } });
   const organization = `/api/v1/organizations/${await firstOrganization(api)}`;
   // Those who join do so after the owner.
   api.advance(1);

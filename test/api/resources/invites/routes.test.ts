@@ -14,10 +14,9 @@ interface World {
 
 /** @param hasMail mails are accepted, but not sent */
 async function begin(t: Test, hasMail: boolean): Promise<World> {
-  const api = await startApi({
+  const api = await startApi(t, {
     env: { SIGNUP_ENABLED: '0', ...(hasMail ? { SMTP_URL: 'smtp://127.0.0.1:9' } : {}) },
   });
-  t.teardown(() => api.close());
   return {
     api,
     url: `/api/v1/organizations/${await firstOrganization(api)}/invites`,

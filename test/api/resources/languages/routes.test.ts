@@ -4,8 +4,7 @@ import { insertLanguage } from '#api/resources/workspaces/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, clock } = api.context;
 const path = '/api/v1/management/languages';
 await api.addWorkspace('ws2');
@@ -73,8 +72,7 @@ t.test('DELETE 200; 409 while a survey uses it; 404', async (t) => {
 });
 
 t.test('POST 403: a workspace has at most 200', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   for (let i = 0; i < 200; i += 1) {
     const row = { id: `l${i}`, workspaceId, code: `x${i}`, alias: null, createdAt: now, updatedAt: now };
     await insertLanguage(fresh.context.db, row);

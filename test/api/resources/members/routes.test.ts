@@ -13,8 +13,7 @@ interface World {
 }
 
 async function begin(t: Test): Promise<World> {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const organizationId = await firstOrganization(api);
   const owner = await logInOwner(api);
   const { id: ownerId } = (await owner.call('GET', '/api/v1/me')).json;

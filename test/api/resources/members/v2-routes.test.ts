@@ -4,8 +4,7 @@ import { apiKey, startApi } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';
 import { addPerson, addTeam, firstOrganization } from '#test/support/people.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db } = api.context;
 const organizationId = await firstOrganization(api);
 const url = `/api/v2/organizations/${organizationId}/users`;

@@ -3,8 +3,7 @@ import { LIST_PAGE_BYTES_MAX, NOTE_LENGTH_MAX, RESPONSE_NOTES_MAX } from '#api/c
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2');
 const { db } = api.context;
 const responses = '/api/v1/management/responses';

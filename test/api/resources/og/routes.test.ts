@@ -4,8 +4,7 @@ import { drawing, readColor, readName } from '#api/resources/og/drawing.ts';
 import { createImages } from '#api/resources/og/images.ts';
 import { startApi } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 
 interface Png {
   readonly width: number;

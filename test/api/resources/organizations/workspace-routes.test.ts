@@ -4,8 +4,7 @@ import { startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';
 import { addPerson, addTeam, firstOrganization } from '#test/support/people.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const url = '/api/v1/management/workspaces';
 const newUrl = `/api/v1/organizations/${await firstOrganization(api)}/workspaces`;

@@ -20,8 +20,7 @@ const tokenIn = (link: string): string => link.slice(link.indexOf('token='));
 t.test(
   '200: pressing the button on the link’s page changes the address once and ends all sessions',
   async (t) => {
-    const api = await startApi();
-    t.teardown(() => api.close());
+    const api = await startApi(t);
     const browser = await logInOwner(api);
     t.equal((await browser.call('PUT', url, wish)).status, 200);
     t.equal((await browser.call('GET', '/api/v1/me')).json.email, 'owner@example.com', 'not changed yet');
@@ -54,8 +53,7 @@ t.test(
 );
 
 t.test('400: a wrong password, the same address, a bad address; 401: a key', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const browser = await logInOwner(api);
   const wrong = await browser.call('PUT', url, { ...wish, password: 'Wrong1234' });
   t.equal(wrong.status, 400);
@@ -68,8 +66,7 @@ t.test('400: a wrong password, the same address, a bad address; 401: a key', asy
 });
 
 t.test('a taken address: the same reply and no mail; taken later: the link does not work', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const browser = await logInOwner(api);
   await api.client('POST', '/api/auth/signup', {
     name: 'X',

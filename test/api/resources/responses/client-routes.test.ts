@@ -3,8 +3,7 @@ import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { pinAuthToken, verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, signer } = api.context;
 const v1 = `/api/v1/client/${workspaceId}/responses`;
 const v2 = `/api/v2/client/${workspaceId}/responses`;

@@ -16,7 +16,7 @@ const webhook = { workspaceId, url: 'https://hooks.example.com/', triggers: ['re
 
 async function start(t: Test) {
   let notified = 0;
-  const api = await startApi({
+  const api = await startApi(t, {
     parts: ({ outbox }) => ({
       outbox: {
         ...outbox,
@@ -26,7 +26,6 @@ async function start(t: Test) {
       },
     }),
   });
-  t.teardown(() => api.close());
   const { id } = await addSurvey(api);
   const survey = await findAnsweredSurvey(api.context.db, id);
   if (survey === null) throw new Error('no survey');

@@ -5,8 +5,7 @@ import { deleteManagedResponse } from '#api/resources/responses/management-write
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf } from '#test/support/query-plan.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const path = '/api/v1/management/responses';
 const { db, random } = api.context;
 await api.addWorkspace('ws2');
@@ -149,8 +148,7 @@ t.test('shows tags and notes', async (t) => {
 });
 
 t.test('GET list: order, pages and limits', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   await fresh.addWorkspace('ws2');
   const own = await addSurvey(fresh);
   const both = await fresh.addKey({ [workspaceId]: 'manage', ws2: 'manage' });
@@ -187,7 +185,7 @@ t.test('GET list: order, pages and limits', async (t) => {
 
 t.test('GET list: a page far into the lists of several workspaces', async (t) => {
   let rowsMax = 0;
-  const fresh = await startApi({
+  const fresh = await startApi(t, {
     parts: ({ db }) => ({
       db: db.withPlugin({
         transformQuery: ({ node }) => node,
@@ -198,7 +196,6 @@ t.test('GET list: a page far into the lists of several workspaces', async (t) =>
       }),
     }),
   });
-  t.teardown(() => fresh.close());
   await fresh.addWorkspace('ws2');
   const both = await fresh.addKey({ [workspaceId]: 'read', ws2: 'read' });
   const survey = await addSurvey(fresh);

@@ -2,8 +2,7 @@
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const survey = await addSurvey(api, { pin: '1234' });
 const path = (id: string, version = 'v1', scope = workspaceId) =>
   `/api/${version}/client/${scope}/surveys/${id}/pin`;

@@ -18,7 +18,7 @@ const webhook = { workspaceId, url: 'https://hooks.example.com/', triggers: ['re
 async function start(t: Test, { scopeId = workspaceId, version = 'v1' } = {}) {
   const env = { DATABASE_URL: await sharedDatabase(t), STORAGE_PATH: temporaryFolder(t) };
   let queries: readonly unknown[] = [];
-  const first = await startApi({
+  const first = await startApi(t, {
     env,
     parts: ({ db }) => {
       const recording = recordingOf(db);
@@ -26,9 +26,7 @@ async function start(t: Test, { scopeId = workspaceId, version = 'v1' } = {}) {
       return { db: recording.db };
     },
   });
-  t.teardown(() => first.close());
-  const second = await startApi({ env, random: (bytes) => randomBytes(bytes) });
-  t.teardown(() => second.close());
+  const second = await startApi(t, { env, random: (bytes) => randomBytes(bytes) });
   const { db } = second.context;
   await db
     .updateTable('workspaces')
@@ -180,8 +178,7 @@ t.test('verifies a reCAPTCHA token once', async (t) => {
       return asked < 3;
     },
   };
-  const api = await startApi({ parts: () => ({ recaptcha }) });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { parts: () => ({ recaptcha }) });
   const { id } = await addSurvey(api, { recaptcha: { enabled: true, threshold: 0.5 } });
   const send = () =>
     api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
@@ -192,8 +189,7 @@ t.test('verifies a reCAPTCHA token once', async (t) => {
 });
 
 t.test('memory is bounded in entries and in bytes', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { db } = api.context;
   const ids: string[] = [];
   for (let i = 0; i < 4; i += 1) ids.push((await addSurvey(api)).id);
@@ -213,8 +209,7 @@ t.test('memory is bounded in entries and in bytes', async (t) => {
 });
 
 t.test('drops a deleted survey', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const { db } = api.context;
   const { id } = await addSurvey(api);
   const surveys = createSurveyReader(db);

@@ -2,8 +2,7 @@
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const v1 = `/api/v1/client/${workspaceId}/responses`;
 const v2 = `/api/v2/client/${workspaceId}/responses`;
 const management = '/api/v1/management/responses';

@@ -7,8 +7,7 @@ import { loadSdkScripts } from '#api/sdk-scripts.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
-const bare = await startApi();
-t.teardown(() => bare.close());
+const bare = await startApi(t);
 
 t.test('200 without a folder: a script that tells the owner of the page what to do', async (t) => {
   for (const [path, file, name] of [
@@ -51,8 +50,7 @@ t.test('serves a folder of scripts', async (t) => {
   writeFileSync(join(sdk, '.hidden.js'), 'secret');
   writeFileSync(join(folder, 'mounted'), 'mounted');
   symlinkSync(join(folder, 'mounted'), join(sdk, 'mounted.js'));
-  const api = await startApi({ env: { SDK_PATH: sdk } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { SDK_PATH: sdk } });
   const get = (name: string, headers: Record<string, string> = {}) =>
     api.client('GET', `/js/${name}`, undefined, headers);
 

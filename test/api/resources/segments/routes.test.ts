@@ -3,8 +3,7 @@ import { listSegments, surveysOfSegments } from '#api/resources/segments/store.t
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, clock } = api.context;
 const path = '/api/v1/management/segments';
 await api.addWorkspace('ws2', 'env2');
@@ -162,8 +161,7 @@ t.test('GET list 200: by title, in all workspaces that the key can access; 401 a
 });
 
 t.test('POST 403: a workspace has at most 500 shared ones', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const row = {
     workspaceId,
     description: null,
@@ -193,8 +191,7 @@ t.test('lists read indexes', async (t) => {
 });
 
 t.test('400: more than 64 KiB of filters, or 1 MiB in a workspace', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const filtersOf = (length: number) => [
     node({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', 'x'.repeat(length)),
   ];

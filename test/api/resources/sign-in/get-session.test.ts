@@ -3,8 +3,7 @@ import t from 'tap';
 import { startApi } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const url = '/api/auth/get-session';
 
 t.test('200: the session and its user, until it ends', async (t) => {

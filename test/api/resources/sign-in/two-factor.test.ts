@@ -11,15 +11,6 @@ const password = 'Password1';
 const base = '/api/auth/two-factor';
 const STEP = 30_000;
 
-async function begin(
-  t: { teardown(clean: () => unknown): unknown },
-  env: Record<string, string> = {},
-): Promise<TestApi> {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
-  return api;
-}
-
 /** Returns the owner after enabling a second factor. */
 async function enabled(api: TestApi): Promise<{ browser: Browser; backupCodes: readonly string[] }> {
   const browser = await logInOwner(api);
@@ -46,7 +37,7 @@ const isLoggedIn = async (browser: Browser) => (await browser.call('GET', '/api/
 t.test(
   'enable: an otpauth: address and ten codes; logins need a code after the first correct one',
   async (t) => {
-    const api = await begin(t);
+    const api = await startApi(t);
     const browser = await logInOwner(api);
     const other = await logInOwner(api);
     const { status, json } = await browser.call('POST', `${base}/enable`, { password, issuer: 'My shop' });
@@ -87,7 +78,7 @@ t.test(
 );
 
 t.test('the database stores neither the secret nor a backup code in plain text', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const { backupCodes, browser } = await enabled(api);
   const { json } = await browser.call('POST', `${base}/get-totp-uri`, { password });
   const base32 = /secret=([A-Z2-7]+)/.exec(json.totpURI)?.[1] ?? '';
@@ -102,7 +93,7 @@ t.test('the database stores neither the secret nor a backup code in plain text',
 });
 
 t.test('a login with a code: no session before it, and the code works once', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await enabled(api);
   const browser = await held(api);
   t.notOk(await isLoggedIn(browser), 'the password alone is not enough');
@@ -136,7 +127,7 @@ t.test('a login with a code: no session before it, and the code works once', asy
 t.test(
   'the cookie of a waiting login expires after ten minutes or five codes, and works for nothing else',
   async (t) => {
-    const api = await begin(t);
+    const api = await startApi(t);
     await enabled(api);
     const late = await held(api);
     const [name, token = ''] = [...late.cookies].find(([one]) => one.includes('two_factor')) ?? [];
@@ -178,7 +169,7 @@ t.test(
       { twoFactorEnabled: 0 as const },
     ];
     for (const change of changes) {
-      const api = await begin(t);
+      const api = await startApi(t);
       await enabled(api);
       const browser = await held(api);
       const code = await codeOf(api, email);
@@ -194,7 +185,7 @@ t.test(
 );
 
 t.test('the login of another account ends the waiting one in the same browser', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await enabled(api);
   const mia = await addPerson(api, 'Mia', 'member');
   const browser = await held(api);
@@ -208,7 +199,7 @@ t.test('the login of another account ends the waiting one in the same browser', 
 });
 
 t.test('rememberMe: false still holds after the code', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await enabled(api);
   const browser = await held(api, { rememberMe: false });
   const reply = await verify(browser, await codeOf(api, email));
@@ -216,7 +207,7 @@ t.test('rememberMe: false still holds after the code', async (t) => {
 });
 
 t.test('backup codes: each works once, with or without its hyphen', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const { backupCodes } = await enabled(api);
   const [first = '', second = ''] = backupCodes;
   t.match(await verifyBackup(await held(api), 'aaaaa-aaaaa'), {
@@ -233,7 +224,7 @@ t.test('backup codes: each works once, with or without its hyphen', async (t) =>
 });
 
 t.test('two concurrent calls: a backup code or a code of the app logs in once', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const { backupCodes } = await enabled(api);
   const both = async (send: (browser: Browser) => Promise<{ status: number }>) => {
     const browsers = [await held(api), await held(api), await held(api)];
@@ -247,7 +238,7 @@ t.test('two concurrent calls: a backup code or a code of the app logs in once', 
 t.test(
   'generate-backup-codes replaces all; get-totp-uri returns the same secret; after disable the password is enough',
   async (t) => {
-    const api = await begin(t);
+    const api = await startApi(t);
     const { browser, backupCodes } = await enabled(api);
     const uri = async () => (await browser.call('POST', `${base}/get-totp-uri`, { password })).json.totpURI;
     t.equal(await uri(), await uri());
@@ -278,7 +269,7 @@ t.test(
 );
 
 t.test('enabling needs a session, the password, and our own origin', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   const browser = await logInOwner(api);
   for (const name of ['enable', 'disable', 'get-totp-uri', 'generate-backup-codes']) {
     const url = `${base}/${name}`;
@@ -299,7 +290,7 @@ t.test('enabling needs a session, the password, and our own origin', async (t) =
 });
 
 t.test('wrong types of codes: 400, or a wrong code', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await enabled(api);
   for (const name of ['verify-totp', 'verify-backup-code']) {
     for (const code of [1, null, [], {}, true]) {
@@ -316,7 +307,7 @@ t.test('wrong types of codes: 400, or a wrong code', async (t) => {
 });
 
 t.test('five codes a minute for each account, on every route and from every address', async (t) => {
-  const api = await begin(t, { RATE_LIMITING_DISABLED: '0' });
+  const api = await startApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
   const { browser, backupCodes } = await enabled(api);
   api.advance(60_000);
   const wrong = await wrongCodeOf(api, email);
@@ -340,7 +331,7 @@ t.test('five codes a minute for each account, on every route and from every addr
 });
 
 t.test('a new password does not skip the second factor', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await enabled(api);
   const waiting = await held(api);
   await api.client('POST', '/api/auth/request-password-reset', { email });
@@ -359,7 +350,7 @@ t.test('a new password does not skip the second factor', async (t) => {
 });
 
 t.test('the audit log has the steps, and no code', async (t) => {
-  const api = await begin(t, { AUDIT_LOG_ENABLED: '1' });
+  const api = await startApi(t, { env: { AUDIT_LOG_ENABLED: '1' } });
   const { backupCodes } = await enabled(api);
   await api.context.db.deleteFrom('auditEvents').execute();
   const browser = await held(api);
@@ -382,7 +373,7 @@ t.test('the audit log has the steps, and no code', async (t) => {
 });
 
 t.test('an eleventh waiting login ends the oldest', async (t) => {
-  const api = await begin(t);
+  const api = await startApi(t);
   await enabled(api);
   const browsers: Browser[] = [];
   for (let i = 0; i < 11; i++) {

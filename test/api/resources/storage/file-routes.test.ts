@@ -34,8 +34,7 @@ async function grant(api: TestApi, id: string, access: Access, name: string): Pr
 }
 
 async function shop(t: Test, env: Record<string, string> = {}): Promise<Shop> {
-  const api = await startApi({ env });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env });
   return {
     api,
     async put(access, name, bytes = content) {
@@ -314,7 +313,7 @@ t.test('405: other methods on a file', async (t) => {
 
 t.test('500: a file store that does not answer; only the log has the reason', async (t) => {
   const lines: string[] = [];
-  const api = await startApi({
+  const api = await startApi(t, {
     env: {
       S3_BUCKET_NAME: 'uploads',
       S3_ENDPOINT_URL: 'http://127.0.0.1:9',
@@ -323,7 +322,6 @@ t.test('500: a file store that does not answer; only the log has the reason', as
     },
     log: (await import('pino')).pino({}, { write: (line: string) => void lines.push(line) }),
   });
-  t.teardown(() => api.close());
   await grant(api, workspaceId, 'public', 'a.png');
   for (const method of ['GET', 'DELETE'] as const) {
     const reply = await api.manage(method, `/storage/${workspaceId}/public/a.png`);

@@ -12,8 +12,7 @@ const upload = (overrides: Record<string, unknown> = {}) => ({
 });
 
 async function withSurvey(t: Test, question: Record<string, unknown> = {}) {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const survey = await addSurvey(api, { questions: [upload(question)] });
   return { api, surveyId: String(survey.id) };
 }
@@ -69,8 +68,7 @@ t.test('200: an old client names no element, and its file lies directly in the w
 });
 
 t.test('200: the management API grants a public file of 5 MiB, by either name of the scope', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await api.addWorkspace('ws2', 'env2');
   const key = await api.addKey({ ws2: 'write' });
   for (const scope of [{ workspaceId: 'ws2' }, { environmentId: 'env2' }]) {
@@ -272,8 +270,7 @@ t.test('checks the workspace before the body, and the body before its fields', a
 });
 
 t.test('management: checks 401 first, then the scope, then the fields', async (t) => {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await api.addWorkspace('ws2');
   const file = { fileName: 'a.png', fileType: 'image/png' };
   t.equal((await api.client('POST', management, file)).status, 401);

@@ -31,8 +31,7 @@ async function listening(
   env: Readonly<Record<string, string>> = {},
 ): Promise<Target> {
   const port = await freePort();
-  const api = await startApi({ env: { PUBLIC_URL: `http://127.0.0.1:${port}`, ...env } });
-  t.teardown(() => api.close());
+  const api = await startApi(t, { env: { PUBLIC_URL: `http://127.0.0.1:${port}`, ...env } });
   await api.app.listen({ port, host: '127.0.0.1' });
   const key = `${workspaceId}/private/a--fid--x.png`;
   await addFileRow(api, key);
@@ -365,7 +364,7 @@ t.test(
 t.test('405: other methods; 404: no upload target if files are in S3', async (t) => {
   const { api } = await listening(t);
   t.equal((await api.client('GET', path)).status, 405);
-  const inS3 = await startApi({
+  const inS3 = await startApi(t, {
     env: {
       S3_BUCKET_NAME: 'uploads',
       S3_ENDPOINT_URL: 'http://127.0.0.1:9',
@@ -373,6 +372,5 @@ t.test('405: other methods; 404: no upload target if files are in S3', async (t)
       S3_SECRET_KEY: 'b',
     },
   });
-  t.teardown(() => inS3.close());
   t.equal((await inS3.client('POST', path)).status, 404);
 });

@@ -4,8 +4,7 @@ import { insertActionClass } from '#api/resources/action-classes/store.ts';
 import { insertLanguage } from '#api/resources/workspaces/store.ts';
 import { addSurvey, publicUrl, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const path = '/api/v1/management/surveys';
 const now = new Date(api.context.clock()).toISOString();
 const { db, random } = api.context;
@@ -196,8 +195,7 @@ t.test('200: new questions replace the old ones, and those that stay keep their 
 });
 
 t.test('200: the list begins with the latest change, in pages', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const ids: string[] = [];
   for (const name of ['a', 'b', 'c']) {
     ids.unshift((await addSurvey(fresh, { name })).id);
@@ -368,8 +366,9 @@ t.test('200: single-use links are all different, and signed if the survey asks f
 });
 
 t.test('single-use links use SURVEY_URL when it is set', async (t) => {
-  const known = await startApi({ env: { SURVEY_URL: 'https://surveys.example.com/a/{surveyId}?lang=de' } });
-  t.teardown(() => known.close());
+  const known = await startApi(t, {
+    env: { SURVEY_URL: 'https://surveys.example.com/a/{surveyId}?lang=de' },
+  });
   const survey = await addSurvey(known, { singleUse: { enabled: true, isEncrypted: true } });
   const reply = await known.manage('GET', `${path}/${survey.id}/singleUseIds?limit=1`);
   t.match(

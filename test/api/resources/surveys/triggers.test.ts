@@ -3,8 +3,7 @@ import t from 'tap';
 import { publishDueSurveys } from '#api/resources/surveys/schedule.ts';
 import { startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const path = '/api/v1/management/surveys';
 const actionClass = (
   await api.manage('POST', '/api/v1/management/action-classes', {

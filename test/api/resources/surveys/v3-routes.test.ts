@@ -4,8 +4,7 @@ import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner } from '#test/support/login.ts';
 import { addPerson } from '#test/support/people.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const { db } = api.context;
 const list = `/api/v3/surveys?workspaceId=${workspaceId}`;

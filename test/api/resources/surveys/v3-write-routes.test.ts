@@ -6,8 +6,7 @@ import { addSurvey, publicUrl, startApi, surveyBody, workspaceId } from '#test/s
 import type { Json } from '#test/support/json.ts';
 import { logInOwner } from '#test/support/login.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const url = '/api/v3/surveys';
 const { db } = api.context;

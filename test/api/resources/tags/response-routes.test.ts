@@ -3,8 +3,7 @@ import t from 'tap';
 import { RESPONSE_TAGS_MAX, TAGS_MAX } from '#api/content-limits.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const { db } = api.context;
 const management = '/api/v1/management';

@@ -9,8 +9,7 @@ const url = '/api/v3/tags';
 async function start(t: {
   teardown(close: () => Promise<void>): void;
 }): Promise<{ api: TestApi; browser: Browser; tag: Tag; responses: string[] }> {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   const browser = await logInOwner(api);
   const survey = await addSurvey(api);
   const responses: string[] = [];

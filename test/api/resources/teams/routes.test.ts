@@ -13,8 +13,7 @@ interface World {
 }
 
 async function begin(t: Test): Promise<World> {
-  const api = await startApi();
-  t.teardown(() => api.close());
+  const api = await startApi(t);
   await api.addWorkspace('ws2', 'env2');
   return {
     api,

@@ -3,8 +3,7 @@ import t from 'tap';
 import { apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { addPerson, firstOrganization } from '#test/support/people.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db } = api.context;
 const organizationId = await firstOrganization(api);
 const base = `/api/v2/organizations/${organizationId}`;

@@ -8,8 +8,7 @@ import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
 const MINUTE = 60_000;
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 const { db, random, clock } = api.context;
 const paths = [`/api/v1/client/${workspaceId}/user`, `/api/v2/client/${workspaceId}/user`];
 const [path = ''] = paths;
@@ -337,7 +336,7 @@ t.test('every query of the state reads an index', async (t) => {
 
 t.test('200: reads segments once, and again after each change', async (t) => {
   let reads = 0;
-  const fresh = await startApi({
+  const fresh = await startApi(t, {
     parts: ({ db }) => ({
       db: db.withPlugin({
         transformQuery: ({ node }) => {
@@ -348,7 +347,6 @@ t.test('200: reads segments once, and again after each change', async (t) => {
       }),
     }),
   });
-  t.teardown(() => fresh.close());
   const client = `/api/v1/client/${workspaceId}/user`;
   const segmentsOf = async (): Promise<string[]> =>
     (await fresh.client('POST', client, { userId: 'u', attributes: { plan: 'pro' } })).json.data.state.data
@@ -374,8 +372,7 @@ t.test('200: reads segments once, and again after each change', async (t) => {
 });
 
 t.test('200: creates no keys beyond 150, and reports it', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const attributes = Object.fromEntries(Array.from({ length: 210 }, (_, i) => [`key_${i}`, i]));
   const reply = await fresh.client('POST', path, {
     userId: 'greedy',

@@ -4,14 +4,13 @@ import { insertWebhook, listWebhooks } from '#api/resources/webhooks/store.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
-const api = await startApi({
+const api = await startApi(t, {
   resolve: async (hostname) => {
     if (hostname === 'inside.example') return ['93.184.215.14', '10.0.0.1'];
     if (hostname === 'nowhere.example') throw new Error('ENOTFOUND');
     return ['93.184.215.14'];
   },
 });
-t.teardown(() => api.close());
 const { db, random, clock } = api.context;
 const path = '/api/v1/webhooks';
 await api.addWorkspace('ws2', 'env2');
@@ -167,8 +166,7 @@ t.test('GET list 200: of every workspace that the key can access, oldest first',
 });
 
 t.test('POST 403: a workspace has at most 100', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const row = { workspaceId, name: null, url, source: 'user', triggers: [], surveyIds: [], secret: null };
   for (let i = 0; i < 100; i += 1) {
     await insertWebhook(fresh.context.db, { ...row, id: newId(random), createdAt: now(), updatedAt: now() });

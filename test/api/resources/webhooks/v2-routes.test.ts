@@ -2,8 +2,7 @@ import t from 'tap';
 import { insertWebhook } from '#api/resources/webhooks/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 
-const api = await startApi();
-t.teardown(() => api.close());
+const api = await startApi(t);
 await api.addWorkspace('ws2', 'env2');
 const both = await api.addKey({ [workspaceId]: 'manage', ws2: 'manage' });
 const survey = await addSurvey(api);
@@ -115,8 +114,7 @@ t.test('POST 422, 400, 404', async (t) => {
 });
 
 t.test('POST 403: a workspace has at most 100, and the reply says so', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const now = new Date(0).toISOString();
   for (let i = 0; i < 100; i += 1) {
     await insertWebhook(fresh.context.db, {
@@ -138,8 +136,7 @@ t.test('POST 403: a workspace has at most 100, and the reply says so', async (t)
 });
 
 t.test('GET list 200: pages, order, and webhooks by survey', async (t) => {
-  const fresh = await startApi();
-  t.teardown(() => fresh.close());
+  const fresh = await startApi(t);
   const [a, b] = [await addSurvey(fresh), await addSurvey(fresh)];
   const ids: string[] = [];
   for (const surveyIds of [[a.id], [b.id], [a.id, b.id], []]) {

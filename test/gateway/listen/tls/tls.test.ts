@@ -106,8 +106,7 @@ t.test('WebSockets and event streams pass', async (t) => {
 
 t.test('as a process: it says https, and SIGHUP takes the certificate anew in every worker', async (t) => {
   const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const settings = await environment({
     ...TLS,
     GATEWAY_UPSTREAM: upstream.origin,

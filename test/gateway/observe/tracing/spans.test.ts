@@ -78,8 +78,7 @@ t.test('without a collector the trace headers pass unchanged', async (t) => {
 });
 
 t.test('an admitted request: its span, the wait for the store, the application', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const traced = await start(t, { GATEWAY_REDIS_URL: redis.url });
   await get(`${traced.origin}/one/7/../7/a?secret=1`, { 'x-api-key': 'secret' });
   const spans = await traced.collector.spansOf(3);
@@ -178,8 +177,7 @@ t.test('denied, uncovered, malformed and failed requests have spans with their r
 });
 
 t.test('a store that is down: the span has the error', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const traced = await start(t, { GATEWAY_REDIS_URL: `${redis.url}?timeout_ms=50` });
   redis.freeze();
   t.teardown(() => redis.thaw());

@@ -1,41 +1,17 @@
 /** Tests access to the admin API, and the errors of refused requests. */
-import { type IncomingHttpHeaders, request } from 'node:http';
 import t from 'tap';
 import { eventually } from '#test/support/gateway-process.ts';
 import { startOperator } from '#test/support/operator.ts';
 import { startRedis } from '#test/support/redis.ts';
-
-interface Reply {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly message: string;
-}
+import { send } from '../../proxy/exchange.ts';
 
 const JSON_TYPE = 'application/json';
 
-/** Sends any Host field, which fetch does not allow. */
-function post(url: string, body: string, headers: Record<string, string> = {}): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const call = request(
-      url,
-      { method: 'POST', headers: { 'content-type': JSON_TYPE, ...headers } },
-      (res) => {
-        let text = '';
-        res.on('data', (chunk: Buffer) => {
-          text += chunk.toString();
-        });
-        res.on('end', () =>
-          resolve({
-            status: res.statusCode ?? 0,
-            headers: res.headers,
-            message: String((JSON.parse(text) as { message?: unknown }).message),
-          }),
-        );
-      },
-    );
-    call.on('error', reject);
-    call.end(body);
-  });
+async function post(url: string, body: string, headers: Record<string, string> = {}) {
+  const { port, pathname } = new URL(url);
+  const all = { 'content-type': JSON_TYPE, ...headers };
+  const reply = await send(Number(port), pathname, { method: 'POST', body, headers: all });
+  return { ...reply, message: String(JSON.parse(reply.body.toString()).message) };
 }
 
 t.test('without a token: only for this machine, and not for web pages', async (t) => {
@@ -95,15 +71,9 @@ t.test('with a token every request needs it', async (t) => {
 });
 
 /** Sends any Host field, or none. */
-function statusOf(url: string, headers: Record<string, string>): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const call = request(url, { headers, setHost: false }, (res) => {
-      res.resume();
-      res.on('end', () => resolve(res.statusCode ?? 0));
-    });
-    call.on('error', reject);
-    call.end();
-  });
+async function statusOf(url: string, headers: Record<string, string>): Promise<number> {
+  const { port, pathname } = new URL(url);
+  return (await send(Number(port), pathname, { headers, setHost: false })).status;
 }
 
 t.test('refuses a foreign host name that resolves to this address', async (t) => {
@@ -135,8 +105,7 @@ t.test('without a token it is closed on other addresses than loopback', async (t
 });
 
 t.test('while the store is down: 503 with the reason, and known bans stay in force', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const { ask, send } = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
   await ask('ban', '127.0.0.1');
   const statuses = async () => new Set(await send(6, '/open'));

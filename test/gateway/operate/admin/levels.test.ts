@@ -64,8 +64,7 @@ t.test('memory', async (t) => {
 });
 
 t.test('Redis', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);
   const control = new StoreControl(accessTo(redis.url), null, Date.now);
   t.teardown(() => control.close());

@@ -1,9 +1,9 @@
 /** Tests signing in on the page, and that another web page cannot use the session. */
-import { request } from 'node:http';
 import t, { type Test } from 'tap';
 import { MISTAKES_MAX, SESSION_MS, SESSIONS_MAX, Sessions } from '#gateway/operate/admin/sessions.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { send as exchange } from '../../proxy/exchange.ts';
 
 interface Reply {
   readonly status: number;
@@ -18,26 +18,20 @@ async function start(t: Test, token: string | null, clock = Date.now): Promise<{
   const row = 'name: one, route: GET /one, identifier: ip, limit: 1, window: 1d';
   const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(row) });
   const admin = await startTestAdmin(t, gateway, { token, clock });
-  // Sends any header, which fetch does not allow.
-  const send: Send = (method, path, headers = {}, body = undefined) =>
-    new Promise((resolve, reject) => {
-      const type = body === undefined ? {} : { 'content-type': 'application/json' };
-      const call = request(admin + path, { method, headers: { ...type, ...headers } }, (res) => {
-        let text = '';
-        res.on('data', (chunk: Buffer) => {
-          text += chunk.toString();
-        });
-        res.on('end', () =>
-          resolve({
-            status: res.statusCode ?? 0,
-            cookie: res.headers['set-cookie']?.[0] ?? '',
-            body: text.startsWith('{') ? JSON.parse(text) : {},
-          }),
-        );
-      });
-      call.on('error', reject);
-      call.end(body === undefined ? undefined : JSON.stringify(body));
+  const send: Send = async (method, path, headers = {}, body = undefined) => {
+    const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    const reply = await exchange(Number(new URL(admin).port), path, {
+      method,
+      headers: { ...type, ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
+    const text = reply.body.toString();
+    return {
+      status: reply.status,
+      cookie: reply.headers['set-cookie']?.[0] ?? '',
+      body: text.startsWith('{') ? JSON.parse(text) : {},
+    };
+  };
   return { send, host: admin.replace('http://', '') };
 }
 

@@ -19,11 +19,7 @@ policies:
 
 const STORES: Record<string, (t: Test) => Promise<Record<string, string>>> = {
   memory: async () => ({}),
-  'Redis, two workers': async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
-    return { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' };
-  },
+  'Redis, two workers': async (t) => ({ GATEWAY_REDIS_URL: (await startRedis(t)).url, GATEWAY_WORKERS: '2' }),
 };
 
 type Document = Record<string, unknown>;

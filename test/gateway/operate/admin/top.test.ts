@@ -6,8 +6,7 @@ import { DAY_POLICIES, startOperator } from '#test/support/operator.ts';
 import { startRedis } from '#test/support/redis.ts';
 
 t.test('one snapshot: rates, totals, the store, and the clients denied most', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const operator = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
   const { ask, send } = operator;
   await send(3);

@@ -114,8 +114,7 @@ t.test('with the setting: only for refused clients, and never in the log or metr
 t.test(
   'workers send addresses to the admin process, Redis has none, and the log reports the setting',
   async (t) => {
-    const redis = await startRedis();
-    t.teardown(() => redis.close());
+    const redis = await startRedis(t);
     const operator = await startOperator(t, {
       GATEWAY_REDIS_URL: redis.url,
       GATEWAY_WORKERS: '2',

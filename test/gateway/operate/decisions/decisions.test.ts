@@ -147,8 +147,7 @@ t.test('the process keeps the newest records', async (t) => {
 });
 
 t.test('Redis keeps the newest records', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const store = new RedisDecisions(accessTo(redis.url));
   t.teardown(() => store.close());
   for (let i = 0; i <= DECISIONS_MAX; i += 1000)

@@ -28,8 +28,7 @@ async function pages(t: Test, store: DecisionStore): Promise<void> {
 t.test('in memory', async (t) => pages(t, new MemoryDecisions(Date.now)));
 
 t.test('in Redis', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   // Records of the same millisecond are ordered by their ids.
   await pages(t, new RedisDecisions(accessTo(redis.url)));
 });

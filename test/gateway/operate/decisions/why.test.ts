@@ -109,8 +109,7 @@ t.test('an application cannot set the id', async (t) => {
 });
 
 t.test('with Redis every replica knows a decision, also after the deciding one has ended', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(401).end('{}'));
   const options = {
     upstream: upstream.origin,
@@ -149,8 +148,7 @@ t.test('with Redis every replica knows a decision, also after the deciding one h
 });
 
 t.test('decisions during an outage of Redis are stored afterwards', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const upstream = await startUpstream(t);
   const one = await startTestGateway(t, {
     upstream: upstream.origin,

@@ -28,8 +28,7 @@ policies:
 `;
 
 t.test('20,000 clients: memory and commands are within a fifth', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const set = loadPolicies(POLICIES, 'p.yaml');
   const known = new KnownCounters({ countersMax: 65_536, credentialsMax: 32_768 });
   const clock = (): number => performance.timeOrigin + performance.now();
@@ -127,8 +126,7 @@ t.test('counts nothing for an uncovered file, a shared bucket once, and names by
 });
 
 t.test('other algorithms and requests in flight: memory and commands are within a fifth', async (t) => {
-  const redis = await startRedis();
-  t.teardown(() => redis.close());
+  const redis = await startRedis(t);
   const clients = 5000;
   const rate = 500;
   const rows = [
