@@ -5,7 +5,7 @@ import { sendRaw } from '#test/support/raw.ts';
 import { send, startRawUpstream, values } from './exchange.ts';
 
 const LIMITED = policyFile(
-  'name: env, route: "GET /api/v1/client/{id}/environment", identifier: ip, limit: 2, window: 1h',
+  'name: env, route: "GET /api/v1/client/{id}/environment", identifier: ip, limit: 2, window: 366d',
 );
 const ENVIRONMENT = '/api/v1/client/w/environment';
 

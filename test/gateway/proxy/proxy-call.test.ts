@@ -16,7 +16,7 @@ import { read, send, startRawUpstream, values } from './exchange.ts';
 const MB = 1024 * 1024;
 /** The value of GATEWAY_UPSTREAM_TIMEOUT_MS. */
 const DEFAULT_TIMEOUT_MS = 30_000;
-const ONE_POST = policyFile('name: one, route: POST /limited, identifier: ip, limit: 1, window: 1h');
+const ONE_POST = policyFile('name: one, route: POST /limited, identifier: ip, limit: 1, window: 366d');
 
 /** Bytes of all values, without a period that could hide a lost or doubled piece. */
 const BYTES_8MB = Buffer.concat([
@@ -150,7 +150,7 @@ async function slowly(stream: IncomingMessage, onBytes: (count: number) => void)
   }
 }
 
-t.test('a reader that has stopped slows the upstream, and is cut after its timeout', async (t) => {
+t.test('a reader that has stopped stops the upstream, until it leaves', async (t) => {
   let sent = 0;
   const upstream = await startUpstream(t, (_req, res) => {
     const push = (): void => {
@@ -428,17 +428,6 @@ t.test('events arrive one by one, the header section before the first', async (t
   }
   client.socket.destroy();
   await until(() => closed, 'the upstream learns that nobody listens');
-});
-
-t.test('a long poll is answered when its reply comes', async (t) => {
-  const asked = Promise.withResolvers<ServerResponse>();
-  const upstream = await startUpstream(t, (_req, res) => asked.resolve(res));
-  const { port } = await startTestGateway(t, { upstream: upstream.origin });
-  const poll = send(port, '/poll');
-  const reply = await asked.promise;
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  reply.end('news');
-  t.equal((await poll).body.toString(), 'news');
 });
 
 t.test(

@@ -68,7 +68,7 @@ async function bytes(connection: RawConnection, count: number): Promise<void> {
 
 t.test('101: both directions, with early bytes of each, and with limit headers', async (t) => {
   const echo = await startEcho(t);
-  const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 2, window: 1h');
+  const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 2, window: 366d');
   const { port, gateway } = await startTestGateway(t, { upstream: echo.origin, policies });
 
   const client = sendRaw(port, handshake() + frame('early'));
@@ -97,7 +97,7 @@ function literally(text: string): string {
 
 t.test('429: a denied upgrade gets the reply of any denied request', async (t) => {
   const echo = await startEcho(t);
-  const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 1, window: 1h');
+  const policies = policyFile('name: ws, route: GET /ws, identifier: ip, limit: 1, window: 366d');
   const { port } = await startTestGateway(t, { upstream: echo.origin, policies });
   const first = sendRaw(port, handshake());
   await first.until(/hello;/);
@@ -234,7 +234,7 @@ t.test('a request behind a refused upgrade is answered in order', async (t) => {
     socket.on('error', () => socket.destroy());
     socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
   });
-  const policies = policyFile('name: ws, route: GET /limited, identifier: ip, limit: 1, window: 1d');
+  const policies = policyFile('name: ws, route: GET /limited, identifier: ip, limit: 1, window: 366d');
   const { port } = await startTestGateway(t, { upstream: upstream.origin, policies });
   const client = sendRaw(port, handshake() + SECOND);
   await client.until(/403 Forbidden[\s\S]*no[\s\S]*"url":"\/second"/);

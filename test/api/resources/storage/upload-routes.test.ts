@@ -2,9 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { request } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { UploadForm } from '#api/storage/storage.ts';
 import { startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
@@ -226,15 +225,16 @@ t.test('403: a grant for another purpose, with another secret, or cut off', asyn
 });
 
 t.test('a client that leaves in the middle leaves no file, and the service goes on', async (t) => {
-  const { port, form, left } = await listening(t);
+  const { api, port, form, left } = await listening(t);
+  const accepted: Socket[] = [];
+  api.app.server.on('connection', (socket) => accepted.push(socket));
   const bytes = body(form.fields, Buffer.alloc(90_000));
-  for (const cut of [10, 400, fieldParts(form.fields).length + 200, bytes.length - 10]) {
+  const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${multipart['content-type']}\r\ncontent-length: ${bytes.length}\r\n\r\n`;
+  for (const [i, cut] of [10, 400, fieldParts(form.fields).length + 200, bytes.length - 10].entries()) {
     const socket = connect({ port, host: '127.0.0.1' });
-    socket.write(
-      `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${multipart['content-type']}\r\ncontent-length: ${bytes.length}\r\n\r\n`,
-    );
+    socket.write(head);
     socket.write(bytes.subarray(0, cut));
-    await delay(20);
+    await until(() => accepted[i]?.bytesRead === head.length + cut, 'the server has read it');
     socket.destroy();
   }
   // The server notices the end of each socket, and then deletes the file.

@@ -16,7 +16,7 @@ const TOO_FEW_BYTES = 48;
 const authority = createAuthority(t);
 const files = authority.issue('server', 'IP:127.0.0.1');
 const env = { GATEWAY_TLS_CERT: files.cert, GATEWAY_TLS_KEY: files.key, GATEWAY_HTTP2: '1' };
-const policies = policyFile('name: no, route: POST /denied, identifier: ip, limit: 1, window: 1d');
+const policies = policyFile('name: no, route: POST /denied, identifier: ip, limit: 1, window: 366d');
 
 interface Seen {
   bytes: number;

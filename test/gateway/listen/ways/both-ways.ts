@@ -81,7 +81,9 @@ export function testBothWays(t: Test, env: Env): void {
       req.resume();
       res.end('ok');
     });
-    const policies = policyFile('name: few, route: "GET,POST /few/*", identifier: ip, limit: 2, window: 1h');
+    const policies = policyFile(
+      'name: few, route: "GET,POST /few/*", identifier: ip, limit: 2, window: 366d',
+    );
     const { port } = await startTestGateway(t, { upstream: upstream.origin, policies, env });
     const client = sendRaw(port, '');
     for (let i = 0; i < 2; i++) {

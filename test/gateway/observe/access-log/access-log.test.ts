@@ -11,8 +11,8 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
 const POLICIES = policyFile(
-  'name: one, route: "GET,POST /one/*", identifier: ip, limit: 1, window: 1h',
-  'name: all, route: "GET,POST /one/*", identifier: api-key, limit: 100, window: 1h',
+  'name: one, route: "GET,POST /one/*", identifier: ip, limit: 1, window: 366d',
+  'name: all, route: "GET,POST /one/*", identifier: api-key, limit: 100, window: 366d',
 );
 
 type Line = Record<string, unknown>;

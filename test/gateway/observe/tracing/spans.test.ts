@@ -8,9 +8,9 @@ import { startRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
 
 const POLICIES = policyFile(
-  'name: one, route: "GET,POST /one/{id}/*", identifier: ip, limit: 1, window: 1h',
-  'name: many, route: "* /one/*", identifier: ip, limit: 100, window: 1h',
-  'name: strict, route: GET /strict, identifier: ip, limit: 1, window: 1h, onStoreFailure: deny',
+  'name: one, route: "GET,POST /one/{id}/*", identifier: ip, limit: 1, window: 366d',
+  'name: many, route: "* /one/*", identifier: ip, limit: 100, window: 366d',
+  'name: strict, route: GET /strict, identifier: ip, limit: 1, window: 366d, onStoreFailure: deny',
 );
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = '00f067aa0ba902b7';

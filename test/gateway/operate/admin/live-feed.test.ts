@@ -16,7 +16,7 @@ async function start(t: Test, rows: readonly string[], token: string | null = nu
   return { gateway, admin: await startTestAdmin(t, gateway, { token }) };
 }
 
-const ONE = 'name: one, route: GET /one, identifier: ip, limit: 2, window: 1d';
+const ONE = 'name: one, route: GET /one, identifier: ip, limit: 2, window: 366d';
 
 interface Heard {
   readonly name: string;

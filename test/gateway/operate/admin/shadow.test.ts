@@ -12,9 +12,9 @@ const POLICIES = `version: 1
 identifiers:
   ip: { source: client-address }
 policies:
-  - { name: items, route: "GET /items", identifier: ip, limit: 2, window: 1d, bucket: both }
-  - { name: things, route: "GET /things", identifier: ip, limit: 2, window: 1d, bucket: both }
-  - { name: others, route: "GET /others", identifier: ip, limit: 1, window: 1d }
+  - { name: items, route: "GET /items", identifier: ip, limit: 2, window: 366d, bucket: both }
+  - { name: things, route: "GET /things", identifier: ip, limit: 2, window: 366d, bucket: both }
+  - { name: others, route: "GET /others", identifier: ip, limit: 1, window: 366d }
 `;
 
 const STORES: Record<string, (t: Test) => Promise<Record<string, string>>> = {

@@ -36,7 +36,7 @@ t.test('in Redis', async (t) => {
 t.test('over the admin listener, refusals are found by text, by policy and by client', async (t) => {
   const upstream = await startUpstream(t);
   const rows = ['first', 'second'].map(
-    (name) => `name: ${name}, route: "GET /${name}/*", identifier: ip, limit: 1, window: 1d`,
+    (name) => `name: ${name}, route: "GET /${name}/*", identifier: ip, limit: 1, window: 366d`,
   );
   const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(...rows) });
   const admin = await startTestAdmin(t, gateway);
@@ -79,7 +79,7 @@ t.test('the list continues on further pages', async (t) => {
   const upstream = await startUpstream(t);
   const rows = Array.from(
     { length: 110 },
-    (_, i) => `name: p${i}, route: GET /p${i}, identifier: ip, limit: 1, window: 1d`,
+    (_, i) => `name: p${i}, route: GET /p${i}, identifier: ip, limit: 1, window: 366d`,
   );
   const gateway = await startTestGateway(t, { upstream: upstream.origin, policies: policyFile(...rows) });
   const admin = await startTestAdmin(t, gateway);
