@@ -510,7 +510,7 @@ t.test('an unban holds, even if the store loses it at once', async (t) => {
   };
   for (const [loss, lose] of Object.entries(losses))
     for (const first of ['asked', 'other'])
-      await t.test(`${loss}; the process that notices first is the ${first} one`, async (t) => {
+      await t.test(`the store loses ${loss}, and the ${first} process notices first`, async (t) => {
         await elsewhere.unban(identity(3));
         await control.ban(identity(1), 60_000, 'mistaken');
         await control.ban(identity(2), 60_000, 'right');

@@ -14,14 +14,14 @@ const refused: Readonly<Record<string, Buffer | string>> = {
   'two values': '1 2',
   'not UTF-8': Buffer.from([0x22, 0xff, 0x22]),
   '__proto__ as a key': '{"a":{"__proto__":{"x":1}}}',
-  '__proto__ in disguise': '{"\\u005f_proto__":1}',
+  'an escaped __proto__': '{"\\u005f_proto__":1}',
   'constructor as a key': '{"constructor":{"prototype":{}}}',
   'NUL in a value': '{"a":"x\\u0000"}',
   'NUL in a key': '{"\\u0000":1}',
   'half a surrogate pair': '["\\ud800"]',
   'half a surrogate pair in a key': '{"\\udc00":1}',
-  'nesting without end': nested(101),
-  'nesting that would end a stack': nested(500_000),
+  'nesting that is too deep': nested(101),
+  'nesting that would overflow the stack': nested(500_000),
 };
 for (const [name, body] of Object.entries(refused)) {
   t.test(`refuses ${name}`, async (t) => {

@@ -58,29 +58,33 @@ t.test('copies every row of every table unchanged, and compares both sides', asy
 
   for (const [what, statement, message] of [
     [
-      'a value',
+      'a changed value',
       `update "responses" set "data" = "data" || ' ' where "rowid" = 7`,
       /^responses ".*" is not the same$/m,
     ],
     [
-      'a number',
+      'a changed number',
       `update "files" set "countedBytes" = "countedBytes" + 1 where "rowid" = 2`,
       /^files ".*" is not the same$/m,
     ],
-    ['nothing', `update "surveys" set "document" = '' where "rowid" = 4`, /^surveys ".*" is not the same$/m],
-    ['a row less', `delete from "contacts" where "rowid" = 3`, /^contacts ".*" is not in the target$/m],
     [
-      'a row more',
+      'an emptied value',
+      `update "surveys" set "document" = '' where "rowid" = 4`,
+      /^surveys ".*" is not the same$/m,
+    ],
+    ['a missing row', `delete from "contacts" where "rowid" = 3`, /^contacts ".*" is not in the target$/m],
+    [
+      'an extra row',
       `insert into "tags" select 'z more', "createdAt", "updatedAt", "workspaceId", 'more' from "tags" where "rowid" = 1`,
       /^tags "z more" is in the target only$/m,
     ],
     [
-      'another key',
+      'a changed key',
       `update "mailOutbox" set "id" = 'z another' where "rowid" = 1`,
       /^mailOutbox ".*" is not in the target\nmailOutbox "z another" is in the target only$/m,
     ],
     [
-      'values that changed places',
+      'swapped values',
       `update "workspaces" set "name" = case "rowid" when 1 then 'x' else 'y' end where "rowid" < 3`,
       /^workspaces ".*" is not the same\nworkspaces ".*" is not the same$/m,
     ],

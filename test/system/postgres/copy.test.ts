@@ -34,11 +34,11 @@ t.test('there and back: every row of every table is unchanged', async (t) => {
 
   for (const [what, statement] of [
     [
-      'a value',
+      'a changed value',
       `update "contacts" set "userId" = 'somebody else' where "id" = (select min("id") from "contacts")`,
     ],
-    ['a row less', `delete from "displays" where "id" = (select max("id") from "displays")`],
-    ['a number', `update "storageUsage" set "bytes" = "bytes" + 1 where "workspaceId" = ''`],
+    ['a missing row', `delete from "displays" where "id" = (select max("id") from "displays")`],
+    ['a changed number', `update "storageUsage" set "bytes" = "bytes" + 1 where "workspaceId" = ''`],
   ] as const) {
     await ask(second, statement);
     const table = /"(\w+)"/.exec(statement)?.[1] ?? '';

@@ -68,10 +68,10 @@ const head = (method: string, path: string, length: number, type = 'application/
   `${method} ${path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${apiKey}\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n\r\n`;
 
 const requests: readonly (readonly [string, string])[] = [
-  ['before its body came', head('POST', `/api/v2/client/${workspaceId}/responses`, 1_000)],
+  ['before its body arrives', head('POST', `/api/v2/client/${workspaceId}/responses`, 1_000)],
   ['in the middle of its body', `${head('POST', `/api/v2/client/${workspaceId}/responses`, 1_000)}{"data":`],
-  ['with a key, before its body came', head('PUT', `/api/v1/management/surveys/x`, 1_000)],
-  ['after its body came', `${head('POST', `/api/v1/client/${workspaceId}/responses`, 2)}{}`],
+  ['with a key, before its body arrives', head('PUT', `/api/v1/management/surveys/x`, 1_000)],
+  ['after its body has arrived', `${head('POST', `/api/v1/client/${workspaceId}/responses`, 2)}{}`],
   ['without a body', head('GET', `/api/v1/client/${workspaceId}/environment`, 0)],
 ];
 

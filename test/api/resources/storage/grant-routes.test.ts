@@ -120,14 +120,14 @@ interface Case {
 const FIELDS = 'Fields are missing or incorrectly formatted';
 const ofClient: readonly Case[] = [
   {
-    title: 'nothing at all',
+    title: 'an empty body',
     body: () => ({}),
     status: 400,
     message: FIELDS,
     details: { fileName: 'Required', fileType: 'Required', surveyId: 'Required' },
   },
   {
-    title: 'blanks',
+    title: 'blank values',
     body: (surveyId) => ({ fileName: ' ', fileType: 'image/png', surveyId }),
     status: 400,
     message: FIELDS,
@@ -141,7 +141,7 @@ const ofClient: readonly Case[] = [
     details: { surveyId: 'Required' },
   },
   {
-    title: 'an id that is none',
+    title: 'a malformed id',
     body: () => ({ fileName: 'a.png', fileType: 'image/png', surveyId: 'NOT AN ID' }),
     status: 400,
     message: FIELDS,
@@ -164,14 +164,14 @@ const ofClient: readonly Case[] = [
     }),
   ),
   {
-    title: 'a type that is another extension’s',
+    title: 'a type that does not fit the extension',
     body: (surveyId) => ({ fileName: 'a.png', fileType: 'text/html', surveyId }),
     status: 400,
     message: FIELDS,
     details: { fileType: "File type doesn't match the file extension" },
   },
   {
-    title: 'an extension that the caller itself excludes',
+    title: 'an extension that the request excludes',
     body: (surveyId) => ({
       fileName: 'a.png',
       fileType: 'image/png',
@@ -183,7 +183,7 @@ const ofClient: readonly Case[] = [
     details: { fileName: 'File extension is not allowed, allowed extensions are: pdf, jpg' },
   },
   {
-    title: 'a survey that is not there',
+    title: 'an unknown survey',
     body: () => ({ fileName: 'a.png', fileType: 'image/png', surveyId: 'nosuch' }),
     status: 404,
     message: 'Survey not found',
@@ -213,7 +213,7 @@ const ofClient: readonly Case[] = [
     details: {},
   },
   {
-    title: 'a name of which nothing is left',
+    title: 'a name without allowed characters',
     body: (surveyId) => ({ fileName: '???.png', fileType: 'image/png', surveyId }),
     status: 400,
     message: 'Invalid input',
