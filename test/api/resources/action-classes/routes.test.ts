@@ -1,8 +1,7 @@
 import t from 'tap';
 import { newId } from '#api/ids.ts';
-import { insertActionClass, listActionClassesOf } from '#api/resources/action-classes/store.ts';
+import { insertActionClass } from '#api/resources/action-classes/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
-import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
 const api = await startApi(t);
 const { db, random, clock } = api.context;
@@ -257,12 +256,4 @@ t.test('POST 403: a workspace has at most 500', async (t) => {
   const reply = await fresh.manage('POST', path, code());
   t.equal(reply.status, 403);
   t.match(reply.json, { code: 'forbidden', message: /500 action classes/ });
-});
-
-t.test('the list reads an index', async (t) => {
-  const [query] = await queriesOf(db, (on) => listActionClassesOf(on, ['ws1'], { limit: 10, skip: 0 }));
-  if (query === undefined) return t.fail('the request ran no query');
-  t.strictSame(await planOf(db, query), [
-    'SEARCH actionClasses USING INDEX actionClasses_list (workspaceId=?)',
-  ]);
 });

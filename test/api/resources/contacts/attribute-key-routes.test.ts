@@ -1,8 +1,6 @@
 import t from 'tap';
-import { listAttributeKeys } from '#api/resources/contacts/attribute-key-store.ts';
 import { findOrCreateContact } from '#api/resources/contacts/store.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
-import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
 const api = await startApi(t);
 const { db, random, clock } = api.context;
@@ -161,10 +159,4 @@ t.test('POST 403: a workspace has at most 150', async (t) => {
   const reply = await fresh.manage('POST', path, body());
   t.equal(reply.status, 403);
   t.match(reply.json, { code: 'forbidden', message: /150 attribute keys/, details: {} });
-});
-
-t.test('the list reads an index', async (t) => {
-  const [query] = await queriesOf(db, (on) => listAttributeKeys(on, ['ws1', 'ws2'], { limit: 10, skip: 0 }));
-  if (query === undefined) return t.fail('the request ran no query');
-  t.match((await planOf(db, query))[0], /^SEARCH contactAttributeKeys USING INDEX \S+ \(workspaceId=\?\)/);
 });

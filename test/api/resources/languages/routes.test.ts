@@ -1,8 +1,6 @@
 import t from 'tap';
-import { listLanguagesOf } from '#api/resources/languages/store.ts';
 import { insertLanguage } from '#api/resources/workspaces/store.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
-import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
 const api = await startApi(t);
 const { db, clock } = api.context;
@@ -78,10 +76,4 @@ t.test('POST 403: a workspace has at most 200', async (t) => {
     await insertLanguage(fresh.context.db, row);
   }
   t.equal((await fresh.manage('POST', path, { workspaceId, code: 'de' })).status, 403);
-});
-
-t.test('the list reads an index', async (t) => {
-  const [query] = await queriesOf(db, (on) => listLanguagesOf(on, ['ws1', 'ws2'], { limit: 10, skip: 0 }));
-  if (query === undefined) return t.fail('the request ran no query');
-  t.match((await planOf(db, query)).join('; '), /^SEARCH languages USING INDEX \S+ \(workspaceId=\?\)$/);
 });

@@ -1,8 +1,7 @@
 import t from 'tap';
 import { newId } from '#api/ids.ts';
-import { insertWebhook, listWebhooks } from '#api/resources/webhooks/store.ts';
+import { insertWebhook } from '#api/resources/webhooks/store.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
-import { planOf, queriesOf } from '#test/support/query-plan.ts';
 
 const api = await startApi(t, {
   resolve: async (hostname) => {
@@ -174,10 +173,4 @@ t.test('POST 403: a workspace has at most 100', async (t) => {
   const reply = await fresh.manage('POST', path, { url, triggers: ['responseCreated'] });
   t.equal(reply.status, 403);
   t.match(reply.json.message, /100 webhooks/);
-});
-
-t.test('the list reads an index', async (t) => {
-  const [query] = await queriesOf(db, (on) => listWebhooks(on, ['ws1'], { limit: 10, skip: 0 }));
-  if (query === undefined) return t.fail('the request ran no query');
-  t.strictSame(await planOf(db, query), ['SEARCH webhooks USING INDEX webhooks_list (workspaceId=?)']);
 });
