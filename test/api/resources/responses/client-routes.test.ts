@@ -383,7 +383,7 @@ t.test('single-use links: each mistake has its error, and one of several respons
   t.equal(any.status, 200, 'any id is accepted if links are not signed');
 });
 
-t.test('200: an empty id of a display or a single-use link is none', async (t) => {
+t.test('200: an empty id of a display or of a single-use link counts as absent', async (t) => {
   const paths = [v1, v2, '/api/v1/management/responses', '/api/v2/management/responses'];
   for (const path of [...paths, ...paths]) {
     const body = { ...empty, surveyId: survey.id, displayId: '', singleUseId: '' };
